@@ -1,0 +1,124 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// Every target is held to the same rules: Swift 6 concurrency, `any` spelled out,
+// imports private unless said otherwise, and no warning left standing.
+let strict: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .treatAllWarnings(as: .error),
+]
+
+let package = Package(
+    name: "penstock",
+    platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
+    products: [
+        .library(name: "Penstock", targets: ["Penstock"]),
+        .library(name: "PenstockStreams", targets: ["PenstockStreams"]),
+        .library(name: "PenstockTestKit", targets: ["PenstockTestKit"]),
+        .executable(name: "penstock", targets: ["PenstockMain"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+        .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.2"),
+    ],
+    targets: [
+        // The levels, top to bottom. An arrow only goes down; ARCHITECTURE.md draws them.
+        // The entry is not called "penstock": its folder would be one with Penstock's on a disk that ignores case.
+        .executableTarget(name: "PenstockMain", dependencies: ["PenstockCLI"], swiftSettings: strict),
+        .target(
+            name: "PenstockCLI",
+            dependencies: [
+                "Penstock",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "Subprocess", package: "swift-subprocess"),
+            ],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "Penstock",
+            dependencies: [
+                "PenstockCore", "PenstockSQLite", "PenstockStreams",
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Metrics", package: "swift-metrics"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "PenstockSQLite",
+            dependencies: [
+                "PenstockCore", "PenstockMigrations",
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "GRDBSQLite", package: "GRDB.swift"),
+            ],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "PenstockTestKit",
+            dependencies: [
+                "PenstockCore", "PenstockStreams",
+                .product(name: "HeapModule", package: "swift-collections"),
+            ],
+            swiftSettings: strict
+        ),
+        .target(name: "PenstockCore", swiftSettings: strict),
+        .target(
+            name: "PenstockStreams",
+            dependencies: [.product(name: "DequeModule", package: "swift-collections")],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "PenstockMigrations",
+            path: "Migrations",
+            resources: [.embedInCode("SQL")],
+            swiftSettings: strict
+        ),
+
+        .testTarget(
+            name: "PenstockCoreTests",
+            dependencies: ["PenstockCore", "PenstockTestKit"],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "PenstockStreamsTests",
+            dependencies: ["PenstockStreams", "PenstockTestKit"],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "PenstockSQLiteTests",
+            dependencies: [
+                "PenstockCore", "PenstockSQLite", "PenstockMigrations", "PenstockTestKit",
+                .product(name: "GRDB", package: "GRDB.swift"),
+            ],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "PenstockTests",
+            dependencies: [
+                "Penstock", "PenstockCore", "PenstockTestKit",
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "PenstockCLITests",
+            dependencies: [
+                "PenstockCLI", "PenstockMain",
+                .product(name: "Subprocess", package: "swift-subprocess"),
+            ],
+            swiftSettings: strict
+        ),
+    ]
+)

@@ -1,0 +1,64 @@
+/// A worker's demand.
+public struct ClaimRequest: Sendable {
+    /// The queue.
+    public var queue: QueueName
+    /// How many messages at most.
+    public var limit: Int
+    /// How long the leases last unless they are extended.
+    public var lease: Duration
+
+    /// Makes a demand for up to `limit` messages.
+    public init(queue: QueueName, limit: Int, lease: Duration) {
+        self.queue = queue
+        self.limit = limit
+        self.lease = lease
+    }
+}
+
+/// A message that the caller now holds.
+public struct ClaimedMessage: Sendable {
+    /// What a settle or an extend must show.
+    public var lease: Lease
+    /// Which attempt this is: 1 for the first.
+    public var attempt: Int
+    /// When it was accepted.
+    public var enqueuedAt: Timestamp
+    public var priority: Int
+    public var headers: [String: String]
+    public var payload: [UInt8]
+    /// The message that this one is a replay of.
+    public var origin: SequenceNumber?
+
+    /// Makes a claimed message.
+    public init(
+        lease: Lease,
+        attempt: Int,
+        enqueuedAt: Timestamp,
+        priority: Int,
+        headers: [String: String],
+        payload: [UInt8],
+        origin: SequenceNumber?
+    ) {
+        self.lease = lease
+        self.attempt = attempt
+        self.enqueuedAt = enqueuedAt
+        self.priority = priority
+        self.headers = headers
+        self.payload = payload
+        self.origin = origin
+    }
+}
+
+/// What a claim gave.
+public struct Claim: Sendable {
+    /// The messages, by priority and then by sequence. Empty when none is ready, or the queue is paused.
+    public var messages: [ClaimedMessage]
+    /// When the queue's next scheduled message is due; `nil` when there is none, or the queue is paused.
+    public var nextDue: Timestamp?
+
+    /// Makes a claim's answer.
+    public init(messages: [ClaimedMessage], nextDue: Timestamp?) {
+        self.messages = messages
+        self.nextDue = nextDue
+    }
+}

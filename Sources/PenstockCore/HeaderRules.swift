@@ -1,0 +1,45 @@
+/// What headers may look like. The rules are such that each becomes one environment variable of a command.
+package enum HeaderRules {
+    /// Throws ``PenstockError`` with code `invalidInput` when a header breaks a rule.
+    package static func validate(_ headers: [String: String]) throws(PenstockError) {
+        guard headers.count <= Limits.headerCountMax else {
+            throw PenstockError(.invalidInput, "A message has at most \(Limits.headerCountMax) headers.")
+        }
+        var bytes = 0
+        var variables: Set<String> = []
+        for (name, value) in headers {
+            guard (1...Limits.headerNameBytesMax).contains(name.utf8.count), name.utf8.allSatisfy(isNameByte) else {
+                throw PenstockError(
+                    .invalidInput,
+                    "A header's name has 1 to \(Limits.headerNameBytesMax) letters, digits, '-', '_' or '.'.")
+            }
+            guard !value.utf8.contains(0) else {
+                throw PenstockError(.invalidInput, "The value of the header '\(name)' holds a zero byte.")
+            }
+            guard variables.insert(variable(of: name)).inserted else {
+                throw PenstockError(
+                    .invalidInput, "Two headers are called '\(name)' but for case and punctuation; rename one.")
+            }
+            bytes += name.utf8.count + value.utf8.count
+        }
+        guard bytes <= Limits.headerBytesMax else {
+            throw PenstockError(.invalidInput, "A message's headers have at most \(Limits.headerBytesMax) bytes.")
+        }
+    }
+
+    /// The environment variable by which a command sees the header `name`: `PENSTOCK_HEADER_` and the name in
+    /// capitals, with `_` for `-` and `.`.
+    package static func variable(of name: String) -> String {
+        "PENSTOCK_HEADER_"
+            + name.uppercased().map { $0 == "-" || $0 == "." ? "_" : String($0) }.joined()
+    }
+
+    private static func isNameByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."):
+            true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,93 @@
+/// A message's place in the log: 1, 2, 3, … over the whole store, in the order of acceptance, never used twice.
+public struct SequenceNumber: RawRepresentable, Hashable, Comparable, Sendable, Codable, CustomStringConvertible {
+    public var rawValue: Int64
+
+    /// Makes the sequence number `rawValue`.
+    public init(rawValue: Int64) {
+        self.rawValue = rawValue
+    }
+
+    /// Makes the sequence number `rawValue`.
+    public init(_ rawValue: Int64) {
+        self.rawValue = rawValue
+    }
+
+    public static func < (left: SequenceNumber, right: SequenceNumber) -> Bool {
+        left.rawValue < right.rawValue
+    }
+
+    public var description: String { String(rawValue) }
+}
+
+/// Fences one claim. Every claim has a new one, and each settle and extend must carry it: a worker that lost its
+/// lease holds an old token, and changes nothing.
+public struct LeaseToken: RawRepresentable, Hashable, Sendable {
+    public var rawValue: Int64
+
+    /// Makes the token `rawValue`.
+    public init(rawValue: Int64) {
+        self.rawValue = rawValue
+    }
+
+    /// Makes a new token out of 63 random bits.
+    public init(random: some RandomSource) {
+        rawValue = Int64(bitPattern: random.next() >> 1)
+    }
+}
+
+/// One claim of one message: what a settle or an extend must show.
+public struct Lease: Hashable, Sendable {
+    /// The message.
+    public var sequence: SequenceNumber
+    /// The claim's token.
+    public var token: LeaseToken
+
+    /// Makes the lease of message `sequence` under `token`.
+    public init(sequence: SequenceNumber, token: LeaseToken) {
+        self.sequence = sequence
+        self.token = token
+    }
+}
+
+/// A queue's name: 1 to 200 bytes of UTF-8 with no control characters and no space at either end.
+public struct QueueName: Hashable, Comparable, Sendable, Codable, CustomStringConvertible {
+    /// The name as text.
+    public let text: String
+
+    /// Makes a name out of `text`.
+    ///
+    /// - Throws: ``PenstockError`` with code `invalidInput` when `text` is no name.
+    public init(_ text: String) throws(PenstockError) {
+        guard !text.isEmpty else {
+            throw PenstockError(.invalidInput, "A queue's name cannot be empty.")
+        }
+        guard text.utf8.count <= Limits.queueNameBytesMax else {
+            throw PenstockError(.invalidInput, "A queue's name has at most \(Limits.queueNameBytesMax) bytes.")
+        }
+        guard !text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else {
+            throw PenstockError(.invalidInput, "A queue's name cannot hold control characters.")
+        }
+        guard text.first?.isWhitespace == false, text.last?.isWhitespace == false else {
+            throw PenstockError(.invalidInput, "A queue's name cannot begin or end with a space.")
+        }
+        self.text = text
+    }
+
+    /// Takes a name that a store holds already, and so was checked before.
+    package init(stored text: String) {
+        self.text = text
+    }
+
+    public static func < (left: QueueName, right: QueueName) -> Bool { left.text < right.text }
+
+    public var description: String { text }
+
+    public init(from decoder: any Decoder) throws {
+        try self.init(decoder.singleValueContainer().decode(String.self))
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(text)
+    }
+}

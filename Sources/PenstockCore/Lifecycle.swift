@@ -1,0 +1,176 @@
+/// What happens to a message, as one pure function: where it is and what befalls it in, where it goes out.
+///
+/// Stores carry out what this says and decide nothing themselves. Whether a lease is still held is the store's to
+/// check, before it asks.
+public enum Lifecycle {
+    /// What the decision needs to know of a message.
+    public struct Situation: Hashable, Sendable {
+        public var state: MessageState
+        /// Attempts begun so far, the running one included.
+        public var attempt: Int
+        /// Attempts that no longer count: those before the last redrive.
+        public var forgiven: Int
+        /// Attempts allowed.
+        public var attemptsMax: Int
+
+        /// Makes a situation.
+        public init(state: MessageState, attempt: Int = 0, forgiven: Int = 0, attemptsMax: Int) {
+            self.state = state
+            self.attempt = attempt
+            self.forgiven = forgiven
+            self.attemptsMax = attemptsMax
+        }
+    }
+
+    /// What befalls a message.
+    public enum Event: Sendable {
+        /// Its due time came.
+        case due
+        /// A worker took it.
+        case claimed
+        /// The worker that holds it gave its verdict.
+        case settled(Verdict)
+        /// The worker that held it is gone: its process died, or its lease ended.
+        case lost(AttemptOutcome)
+        /// The overflow policy discards it to make place for a newer one.
+        case displaced
+        /// A newer message takes its place and its key.
+        case replaced
+        /// Somebody takes it out of the line.
+        case cancelled
+        /// Somebody puts it back in line: a dead letter, or a scheduled message that is to run now.
+        case redriven
+        /// Somebody throws the dead letter away.
+        case discarded
+    }
+
+    /// Where a message goes.
+    public struct Outcome: Hashable, Sendable {
+        public var state: MessageState
+        public var reason: StateReason?
+        /// When it is due, if `state` is scheduled.
+        public var due: Timestamp?
+        public var attempt: Int
+        public var forgiven: Int
+        /// The failed attempt to keep on record.
+        public var failure: Failure?
+
+        /// Makes an outcome.
+        public init(
+            state: MessageState,
+            reason: StateReason? = nil,
+            due: Timestamp? = nil,
+            attempt: Int,
+            forgiven: Int,
+            failure: Failure? = nil
+        ) {
+            self.state = state
+            self.reason = reason
+            self.due = due
+            self.attempt = attempt
+            self.forgiven = forgiven
+            self.failure = failure
+        }
+    }
+
+    /// How an attempt failed.
+    public struct Failure: Hashable, Sendable {
+        public var outcome: AttemptOutcome
+        public var error: String
+
+        /// Makes a failure; of an error beyond ``Limits/errorTextBytesMax`` the end is kept.
+        public init(_ outcome: AttemptOutcome, _ error: String) {
+            self.outcome = outcome
+            self.error = ErrorText.kept(error)
+        }
+    }
+
+    /// Where a message in `situation` goes when `event` befalls it at `now`.
+    ///
+    /// - Parameter random: a number in `0..<1`, for the jitter of a retry.
+    /// - Returns: the outcome, or `nil` when a message in that state does not know the event. Nothing may change then.
+    public static func outcome(
+        of event: Event,
+        on situation: Situation,
+        now: Timestamp,
+        policy: RetryPolicy,
+        random: Double
+    ) -> Outcome? {
+        let attempt = situation.attempt
+        let forgiven = situation.forgiven
+        func to(_ state: MessageState, _ reason: StateReason? = nil) -> Outcome {
+            Outcome(state: state, reason: reason, attempt: attempt, forgiven: forgiven)
+        }
+
+        switch (situation.state, event) {
+        case (.scheduled, .due):
+            return to(.ready)
+        case (.ready, .claimed):
+            return Outcome(state: .leased, attempt: attempt + 1, forgiven: forgiven)
+        case (.leased, .settled(.done)):
+            return to(.done)
+        case (.leased, .settled(.release)):
+            return Outcome(state: .ready, attempt: attempt - 1, forgiven: forgiven)
+        case (.leased, .settled(.dead(let error, let reason))):
+            var dead = to(.dead, reason)
+            dead.failure = Failure(reason == .undecodable ? .undecodable : .rejected, error)
+            return dead
+        case (.leased, .settled(.retry(let error, let outcome, let delay))):
+            return retry(
+                situation, Failure(outcome, error), now: now,
+                after: delay ?? policy.delay(afterAttempt: attempt - forgiven, random: random))
+        case (.leased, .lost(let outcome)):
+            // A lost worker says nothing against the message: it goes back at once, so that work resumes within a
+            // second. Only a message that has been lost as often as it may be tried is taken out of the line.
+            return retry(situation, Failure(outcome, lostText(outcome)), now: now, after: .zero)
+        case (.ready, .displaced), (.scheduled, .displaced):
+            return to(.dropped, .dropOldest)
+        case (.ready, .replaced), (.scheduled, .replaced):
+            return to(.cancelled, .replaced)
+        case (.ready, .cancelled), (.scheduled, .cancelled), (.leased, .cancelled):
+            return to(.cancelled, .requested)
+        case (.scheduled, .redriven):
+            return to(.ready)
+        case (.dead, .redriven):
+            return Outcome(state: .ready, attempt: attempt, forgiven: attempt)
+        case (.dead, .discarded):
+            return to(.cancelled, .discarded)
+        default:
+            return nil
+        }
+    }
+
+    private static func retry(
+        _ situation: Situation, _ failure: Failure, now: Timestamp, after delay: Duration
+    ) -> Outcome {
+        var next = Outcome(
+            state: .ready, attempt: situation.attempt, forgiven: situation.forgiven, failure: failure)
+        if situation.attempt - situation.forgiven >= situation.attemptsMax {
+            next.state = .dead
+            next.reason = .attemptsExhausted
+        } else if delay > .zero {
+            next.state = .scheduled
+            next.due = now + min(delay, Limits.delayMax)
+        }
+        return next
+    }
+
+    private static func lostText(_ outcome: AttemptOutcome) -> String {
+        outcome == .workerDied
+            ? "The worker's process ended before it settled the message."
+            : "The lease ended before the worker settled or extended it."
+    }
+}
+
+/// The part of an error's text that is kept.
+package enum ErrorText {
+    /// `text`, or its end when it is longer than ``Limits/errorTextBytesMax``: what went wrong stands last.
+    package static func kept(_ text: String) -> String {
+        guard text.utf8.count > Limits.errorTextBytesMax else { return text }
+        let mark = "…"
+        var tail = text.utf8.suffix(Limits.errorTextBytesMax - mark.utf8.count)
+        // A cut in the middle of a character would show as a replacement character: continuation bytes go.
+        while let first = tail.first, first & 0b1100_0000 == 0b1000_0000 { tail = tail.dropFirst() }
+        return mark + String(decoding: tail, as: UTF8.self)
+    }
+}

@@ -1,0 +1,37 @@
+/// The bound of everything that could grow. Input beyond one of them is refused at the door, with its name.
+public enum Limits {
+    /// Bytes in a queue's name.
+    public static let queueNameBytesMax = 200
+    /// Bytes in one payload: 16 MiB. Larger things belong in a file, and its path in the payload.
+    public static let payloadBytesMax = 16 * 1024 * 1024
+    /// Messages in one call of `enqueue`, and in one claim.
+    public static let batchCountMax = 10_000
+    /// Payload bytes in one call of `enqueue`.
+    public static let batchBytesMax = 64 * 1024 * 1024
+    /// Headers on one message.
+    public static let headerCountMax = 64
+    /// Bytes in a header's name.
+    public static let headerNameBytesMax = 100
+    /// Bytes of all header names and values of one message.
+    public static let headerBytesMax = 16 * 1024
+    /// Bytes in a unique key.
+    public static let uniqueKeyBytesMax = 500
+    /// The lowest and highest priority. A higher one is claimed first.
+    public static let priorityRange = -100...100
+    /// How many attempts a message may be allowed.
+    public static let attemptsRange = 1...1000
+    /// How long a lease may be.
+    public static let leaseRange = Duration.milliseconds(100)...Duration.seconds(7 * 24 * 3600)
+    /// How far ahead a message may be due, or a retry be put off: ten years.
+    public static let delayMax = Duration.seconds(3650 * 24 * 3600)
+    /// How many messages may wait in a bounded queue.
+    public static let capacityRange = 1...1_000_000_000
+    /// Bytes of an error's text that are kept with an attempt. Of a longer one the end is kept.
+    public static let errorTextBytesMax = 4096
+    /// Attempts of one message whose errors are kept. Of more, the first ones go.
+    public static let attemptsKeptMax = 100
+    /// Rows in one answer to a question about the store.
+    public static let rowsMax = 10_000
+    /// Messages that one claim moves from scheduled to ready at most.
+    public static let promotionCountMax = 1000
+}

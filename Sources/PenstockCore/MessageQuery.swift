@@ -1,0 +1,159 @@
+/// Which messages of the log to read, in what order, and how much of each.
+public struct MessageQuery: Sendable {
+    /// From which end of the log the answer is taken. It is given in the order of sequence either way.
+    public enum End: Hashable, Sendable {
+        /// The first ones after the cursor.
+        case first
+        /// The last ones.
+        case last
+    }
+
+    /// Only this queue's; `nil`: every queue's.
+    public var queue: QueueName?
+    /// Only these.
+    public var sequences: [SequenceNumber]?
+    /// Only messages in one of these states; `nil`: in any.
+    public var states: Set<MessageState>?
+    /// Only messages after this one: the cursor to page or follow with.
+    public var after: SequenceNumber?
+    /// Only messages accepted at this moment or later.
+    public var since: Timestamp?
+    /// Only messages accepted before this moment.
+    public var before: Timestamp?
+    /// Which end to take `limit` messages from.
+    public var end: End
+    /// How many at most, up to ``Limits/rowsMax``.
+    public var limit: Int
+    /// Whether the records carry their payloads.
+    public var withPayload: Bool
+    /// Whether the records carry their failed attempts.
+    public var withAttempts: Bool
+
+    /// Makes a query: every message of every queue, from the start, a thousand at a time, without payloads.
+    public init(
+        queue: QueueName? = nil,
+        sequences: [SequenceNumber]? = nil,
+        states: Set<MessageState>? = nil,
+        after: SequenceNumber? = nil,
+        since: Timestamp? = nil,
+        before: Timestamp? = nil,
+        end: End = .first,
+        limit: Int = 1000,
+        withPayload: Bool = false,
+        withAttempts: Bool = false
+    ) {
+        self.queue = queue
+        self.sequences = sequences
+        self.states = states
+        self.after = after
+        self.since = since
+        self.before = before
+        self.end = end
+        self.limit = limit
+        self.withPayload = withPayload
+        self.withAttempts = withAttempts
+    }
+}
+
+/// One message as the log and the line know it.
+public struct MessageRecord: Hashable, Sendable {
+    public var sequence: SequenceNumber
+    public var queue: QueueName
+    public var state: MessageState
+    public var reason: StateReason?
+    public var priority: Int
+    /// Attempts begun so far.
+    public var attempt: Int
+    /// Attempts allowed.
+    public var attemptsMax: Int
+    public var enqueuedAt: Timestamp
+    /// When it is due, while it is scheduled.
+    public var due: Timestamp?
+    /// When its current attempt began, while it is leased.
+    public var claimedAt: Timestamp?
+    /// Who holds it, while it is leased: ``WorkerRecord/id``.
+    public var worker: Int64?
+    /// When it ended, once it has.
+    public var finishedAt: Timestamp?
+    public var uniqueKey: String?
+    public var headers: [String: String]
+    /// The message that this one is a replay of.
+    public var origin: SequenceNumber?
+    /// How many bytes the payload has.
+    public var payloadBytes: Int
+    /// The payload, when the query asked for it.
+    public var payload: [UInt8]?
+    /// The failed attempts, oldest first, when the query asked for them.
+    public var attempts: [AttemptRecord]
+
+    /// Makes a record.
+    public init(
+        sequence: SequenceNumber,
+        queue: QueueName,
+        state: MessageState,
+        reason: StateReason? = nil,
+        priority: Int = 0,
+        attempt: Int = 0,
+        attemptsMax: Int,
+        enqueuedAt: Timestamp,
+        due: Timestamp? = nil,
+        claimedAt: Timestamp? = nil,
+        worker: Int64? = nil,
+        finishedAt: Timestamp? = nil,
+        uniqueKey: String? = nil,
+        headers: [String: String] = [:],
+        origin: SequenceNumber? = nil,
+        payloadBytes: Int,
+        payload: [UInt8]? = nil,
+        attempts: [AttemptRecord] = []
+    ) {
+        self.sequence = sequence
+        self.queue = queue
+        self.state = state
+        self.reason = reason
+        self.priority = priority
+        self.attempt = attempt
+        self.attemptsMax = attemptsMax
+        self.enqueuedAt = enqueuedAt
+        self.due = due
+        self.claimedAt = claimedAt
+        self.worker = worker
+        self.finishedAt = finishedAt
+        self.uniqueKey = uniqueKey
+        self.headers = headers
+        self.origin = origin
+        self.payloadBytes = payloadBytes
+        self.payload = payload
+        self.attempts = attempts
+    }
+}
+
+/// One attempt that did not end well.
+public struct AttemptRecord: Hashable, Sendable {
+    /// Which attempt: 1 for the first.
+    public var attempt: Int
+    public var outcome: AttemptOutcome
+    /// What went wrong; of a long text the end.
+    public var error: String
+    /// Who made the attempt: a name for people.
+    public var worker: String
+    public var startedAt: Timestamp
+    public var endedAt: Timestamp
+
+    /// Makes a record.
+    public init(
+        attempt: Int,
+        outcome: AttemptOutcome,
+        error: String,
+        worker: String,
+        startedAt: Timestamp,
+        endedAt: Timestamp
+    ) {
+        self.attempt = attempt
+        self.outcome = outcome
+        self.error = error
+        self.worker = worker
+        self.startedAt = startedAt
+        self.endedAt = endedAt
+    }
+}

@@ -1,0 +1,68 @@
+/// Where a message is in its life. Why it is there is ``StateReason``.
+///
+/// ```
+///            +-----------+  due    +-------+  claim   +--------+  done
+///  enqueue ->| scheduled |-------->| ready |--------->| leased |--------> done
+///            +-----------+         +-------+          +--------+
+///                  ^   retry, with a delay | ^  release, lost |  attempts used up, rejected
+///                  +-----------------------|-+----------------+--------> dead
+///                        overflow: dropped <+> cancelled          redrive: dead -> ready
+/// ```
+public enum MessageState: String, Sendable, Codable, CaseIterable {
+    /// Waits for its due time.
+    case scheduled
+    /// Waits for a worker.
+    case ready
+    /// A worker has it.
+    case leased
+    /// Finished well.
+    case done
+    /// Finished badly: a dead letter, which can be redriven.
+    case dead
+    /// Discarded by a queue's overflow policy.
+    case dropped
+    /// Taken out of the line by a person or a program.
+    case cancelled
+
+    /// Whether the message waits in line, and so counts against its queue's capacity.
+    public var isWaiting: Bool { self == .scheduled || self == .ready }
+
+    /// Whether nothing more happens to the message by itself.
+    public var isFinished: Bool { !isWaiting && self != .leased }
+}
+
+/// Why a message is in its state, where the state alone does not say.
+public enum StateReason: String, Sendable, Codable, CaseIterable {
+    /// Dead: the last allowed attempt failed.
+    case attemptsExhausted
+    /// Dead: the handler said that no further attempt can help.
+    case rejected
+    /// Dead: the payload could not be decoded.
+    case undecodable
+    /// Dropped: it arrived at a full queue whose policy is `dropNewest`.
+    case dropNewest
+    /// Dropped: it was the oldest in a full queue whose policy is `dropOldest`.
+    case dropOldest
+    /// Cancelled: somebody asked for it.
+    case requested
+    /// Cancelled: a newer message with the same unique key took its place.
+    case replaced
+    /// Cancelled: it was a dead letter, and somebody discarded it.
+    case discarded
+}
+
+/// How one attempt at a message ended, if not well. Kept with the message.
+public enum AttemptOutcome: String, Sendable, Codable, CaseIterable {
+    /// The handler threw, or the command failed; another attempt follows unless none is left.
+    case failed
+    /// The handler said that no further attempt can help.
+    case rejected
+    /// The payload could not be decoded.
+    case undecodable
+    /// The attempt took longer than it may.
+    case timedOut
+    /// The worker's process died.
+    case workerDied
+    /// The lease ended before the worker settled or extended it.
+    case leaseExpired
+}

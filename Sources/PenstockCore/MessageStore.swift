@@ -1,0 +1,149 @@
+/// Where messages live. One store serves many processes; every rule here holds between them.
+///
+/// The protocol is narrow and takes batches, so that a store can make one transaction out of many calls. Each call
+/// happens as a whole or not at all, and is visible to every other process when it returns, unless it says otherwise.
+/// A store decides nothing about a message's life: ``Lifecycle`` does. One conformance suite in the test kit says all
+/// of this in tests, and every store runs it.
+///
+/// Everything throws ``PenstockError``, or `CancellationError` when the calling task is cancelled before the call
+/// took effect.
+public protocol MessageStore: Sendable {
+    /// Accepts messages into the log and puts them in line, in their order.
+    ///
+    /// - Returns: a receipt for each message that was accepted, in order. There are fewer receipts than messages only
+    ///   when the queue is full and its policy is `wait`: the rest was not touched, and can be offered again once
+    ///   ``changes`` rings for the queue.
+    /// - Throws: `unknownQueue`; `invalidInput` (nothing was enqueued); `queueFull` when the policy is `fail` and not
+    ///   all of them fit (nothing was enqueued).
+    func enqueue(
+        _ messages: [NewMessage], to queue: QueueName, durability: Durability
+    ) async throws -> [Receipt]
+
+    /// Leases up to `limit` ready messages to the caller, by priority and then by sequence.
+    ///
+    /// Never gives a scheduled message early, one of a paused queue, or one that another holds.
+    func claim(_ request: ClaimRequest) async throws -> Claim
+
+    /// Carries out verdicts on leased messages. Each stands alone: one that lost its lease changes nothing and stops
+    /// no other.
+    func settle(_ settlements: [Settlement]) async throws -> [SettleResult]
+
+    /// Moves the ends of leases to `duration` from now.
+    ///
+    /// - Returns: for each lease whether it is still held. One that is not is left alone.
+    func extend(_ leases: [Lease], by duration: Duration) async throws -> [Bool]
+
+    /// Puts the messages of dead workers and of ended leases back in line, the attempt counted.
+    func reclaim() async throws -> Reclaimed
+
+    /// Reads messages. Changes nothing.
+    func messages(_ query: MessageQuery) async throws -> [MessageRecord]
+
+    /// Counts what the store holds. Changes nothing.
+    ///
+    /// - Throws: `unknownQueue` when `queue` is given and does not exist.
+    func status(of queue: QueueName?) async throws -> StoreStatus
+
+    /// Makes, changes or removes a queue.
+    func configure(_ queue: QueueName, _ change: QueueChange) async throws
+
+    /// Moves messages by hand. A large selection is carried out in steps, so that others get their turn; each step
+    /// happens as a whole.
+    ///
+    /// - Returns: how many messages were moved.
+    /// - Throws: when messages are selected by sequence: `unknownMessage`, or `illegalTransition` when one is in a
+    ///   state that does not know the command; then nothing was moved.
+    func apply(_ command: LineCommand, to selection: Selection) async throws -> Int
+
+    /// Forgets ended messages beyond their queue's retention: one small step, so that others get their turn.
+    func prune(_ request: PruneRequest) async throws -> Pruned
+
+    /// Rings after every change that a waiter may be waiting for, this process's or another's.
+    var changes: Wakeups { get }
+
+    /// Finishes what was begun, and lets go of the file. Leases that are still held go back in line.
+    func close() async throws
+}
+
+/// What to do with a queue.
+public enum QueueChange: Sendable {
+    /// Makes it. Throws `queueExists` when there is one of that name, unless `ifAbsent` is true: then that one stays
+    /// as it is.
+    case create(QueuePolicy, ifAbsent: Bool)
+    /// Gives it another policy. What waits beyond a smaller capacity stays; it only keeps new messages out.
+    case set(QueuePolicy)
+    /// Refuses claims until `resume`. Messages are still accepted, and running ones go on.
+    case pause
+    /// Allows claims again.
+    case resume
+    /// Removes it with all its messages and history, in steps. Throws `illegalTransition` when messages wait or run,
+    /// unless `force` is true.
+    case delete(force: Bool)
+}
+
+/// What to do with messages by hand.
+public enum LineCommand: String, Sendable, CaseIterable {
+    /// Takes scheduled, ready and leased messages out of the line. A worker that has one loses its lease.
+    case cancel
+    /// Puts dead letters back in line with new attempts, and makes scheduled messages ready at once.
+    case redrive
+    /// Throws dead letters away.
+    case discard
+
+    /// The states that know the command.
+    public var states: Set<MessageState> {
+        switch self {
+        case .cancel: [.scheduled, .ready, .leased]
+        case .redrive: [.scheduled, .dead]
+        case .discard: [.dead]
+        }
+    }
+
+    /// What the command is to a message.
+    package var event: Lifecycle.Event {
+        switch self {
+        case .cancel: .cancelled
+        case .redrive: .redriven
+        case .discard: .discarded
+        }
+    }
+}
+
+/// Which messages a command is for.
+public enum Selection: Sendable {
+    /// These, all of them or none.
+    case sequences([SequenceNumber])
+    /// Those of a queue that are in one of `states`, oldest first, up to `limit`.
+    case queue(QueueName, states: Set<MessageState>, limit: Int? = nil)
+}
+
+/// What to forget.
+public struct PruneRequest: Sendable {
+    /// Only this queue's; `nil`: every queue's.
+    public var queue: QueueName?
+    /// Instead of the queue's own.
+    public var retention: Retention?
+    /// How many messages at most.
+    public var limit: Int
+
+    /// Makes a request for one step of up to `limit` messages.
+    public init(queue: QueueName? = nil, retention: Retention? = nil, limit: Int = 500) {
+        self.queue = queue
+        self.retention = retention
+        self.limit = limit
+    }
+}
+
+/// What a step of pruning did.
+public struct Pruned: Hashable, Sendable {
+    /// Messages that were forgotten.
+    public var messages: Int
+    /// Whether another step would find more.
+    public var hasMore: Bool
+
+    /// Makes a report.
+    public init(messages: Int = 0, hasMore: Bool = false) {
+        self.messages = messages
+        self.hasMore = hasMore
+    }
+}

@@ -1,0 +1,65 @@
+/// Everything Penstock throws, but for `CancellationError`.
+public struct PenstockError: Error, Sendable, CustomStringConvertible {
+    /// What went wrong, as a value to switch over. New ones may come: keep a `default`.
+    public struct Code: RawRepresentable, Hashable, Sendable {
+        public let rawValue: String
+
+        /// Makes the code `rawValue`.
+        public init(rawValue: String) {
+            self.rawValue = rawValue
+        }
+
+        /// An argument that cannot be: an empty name, a payload beyond the limit. Nothing was done.
+        public static let invalidInput = Code(rawValue: "invalidInput")
+        /// There is no queue of that name.
+        public static let unknownQueue = Code(rawValue: "unknownQueue")
+        /// There is a queue of that name already.
+        public static let queueExists = Code(rawValue: "queueExists")
+        /// There is no message with that sequence number.
+        public static let unknownMessage = Code(rawValue: "unknownMessage")
+        /// The queue is full and its policy is `fail`. Nothing of the call was enqueued.
+        public static let queueFull = Code(rawValue: "queueFull")
+        /// The queue was full for as long as the caller cared to wait.
+        public static let timedOut = Code(rawValue: "timedOut")
+        /// The lease ended or was taken away. The settle changed nothing.
+        public static let leaseLost = Code(rawValue: "leaseLost")
+        /// The message is in a state from which that step does not exist.
+        public static let illegalTransition = Code(rawValue: "illegalTransition")
+        /// The payload cannot be turned into the type that was asked for.
+        public static let undecodable = Code(rawValue: "undecodable")
+        /// There is no file at that path.
+        public static let notFound = Code(rawValue: "notFound")
+        /// The file is not an SQLite database, or not one of Penstock's.
+        public static let notADatabase = Code(rawValue: "notADatabase")
+        /// The file's schema is newer than this program knows.
+        public static let newerSchema = Code(rawValue: "newerSchema")
+        /// The file, or its folder, cannot be written.
+        public static let readOnly = Code(rawValue: "readOnly")
+        /// No room is left on the disk. What was not acknowledged was not stored.
+        public static let diskFull = Code(rawValue: "diskFull")
+        /// The file is damaged.
+        public static let corrupt = Code(rawValue: "corrupt")
+        /// Another program held the file longer than Penstock waits.
+        public static let busy = Code(rawValue: "busy")
+        /// The store was closed.
+        public static let closed = Code(rawValue: "closed")
+        /// Anything else that the storage reported.
+        public static let storage = Code(rawValue: "storage")
+    }
+
+    /// What went wrong.
+    public var code: Code
+    /// One sentence for people: what is wrong and, where there is something, what to do.
+    public var message: String
+    /// The error underneath, if there is one.
+    public var cause: (any Error)?
+
+    /// Makes an error.
+    public init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
+        self.code = code
+        self.message = message
+        self.cause = cause
+    }
+
+    public var description: String { message }
+}

@@ -1,0 +1,91 @@
+/// What a full queue does with one message more.
+public enum OverflowPolicy: String, Sendable, Codable, CaseIterable {
+    /// The arriving message is dropped, on record.
+    case dropNewest
+    /// The oldest waiting message is dropped, on record, and the arriving one is taken.
+    ///
+    /// The oldest is the ready message with the lowest sequence number or, when none is ready, the scheduled one
+    /// that is due first.
+    case dropOldest
+    /// The call fails with `queueFull`, and nothing of it is enqueued.
+    case fail
+    /// The producer waits until there is room. Plain SQL cannot wait: there it fails.
+    case wait
+}
+
+/// How many messages may wait in a queue, and what happens beyond that.
+///
+/// Waiting are ready and scheduled messages; what workers hold does not count. A message that comes back (a retry, a
+/// release, a lost worker) was accepted once and always finds a place, so a queue may stand above its capacity by
+/// what its workers gave back.
+public struct Capacity: Hashable, Sendable, Codable {
+    /// The most messages that may wait.
+    public var count: Int
+    /// What happens to one more.
+    public var whenFull: OverflowPolicy
+
+    /// Makes a capacity of `count` messages.
+    public init(_ count: Int, whenFull: OverflowPolicy) {
+        self.count = count
+        self.whenFull = whenFull
+    }
+}
+
+/// How long a queue's log keeps messages that are done, cancelled or dropped.
+///
+/// Messages that wait or run are never pruned. Dead letters stay until they are redriven or discarded, unless
+/// `deadAge` is set.
+public struct Retention: Hashable, Sendable, Codable {
+    /// How long after its end a message is kept; `nil`: for ever.
+    public var age: Duration?
+    /// How many ended messages are kept; `nil`: any number.
+    public var count: Int?
+    /// How long after its end a dead letter is kept; `nil`: until somebody redrives or discards it.
+    public var deadAge: Duration?
+
+    /// Makes a retention: seven days by default.
+    public init(age: Duration? = .seconds(7 * 24 * 3600), count: Int? = nil, deadAge: Duration? = nil) {
+        self.age = age
+        self.count = count
+        self.deadAge = deadAge
+    }
+}
+
+/// Everything a queue can be told. Kept in the store, so it holds for every process.
+public struct QueuePolicy: Hashable, Sendable, Codable {
+    /// The bound on waiting messages; `nil`: none.
+    public var capacity: Capacity?
+    /// When failed messages come back, and how often.
+    public var retry: RetryPolicy
+    /// How long ended messages are kept.
+    public var retention: Retention
+
+    /// Makes a policy: unbounded, ten attempts, seven days of log.
+    public init(
+        capacity: Capacity? = nil,
+        retry: RetryPolicy = RetryPolicy(),
+        retention: Retention = Retention()
+    ) {
+        self.capacity = capacity
+        self.retry = retry
+        self.retention = retention
+    }
+
+    /// Throws ``PenstockError`` with code `invalidInput` when a number is out of its range.
+    public func validate() throws(PenstockError) {
+        if let capacity, !Limits.capacityRange.contains(capacity.count) {
+            throw PenstockError(
+                .invalidInput,
+                "A capacity must be \(Limits.capacityRange.lowerBound) to \(Limits.capacityRange.upperBound) messages.")
+        }
+        try retry.validate()
+        for age in [retention.age, retention.deadAge] {
+            if let age, age < .zero || age > Limits.delayMax {
+                throw PenstockError(.invalidInput, "A retention age must be 0 to ten years.")
+            }
+        }
+        if let count = retention.count, count < 0 {
+            throw PenstockError(.invalidInput, "A retention count cannot be negative.")
+        }
+    }
+}

@@ -1,0 +1,45 @@
+/// What a worker says of a message that it holds.
+public enum Verdict: Sendable {
+    /// It is finished.
+    case done
+    /// It failed; try again, if attempts are left: after `delay`, or as the queue's policy says when that is `nil`.
+    case retry(error: String, outcome: AttemptOutcome = .failed, after: Duration? = nil)
+    /// It failed, and no further attempt can help. `reason` is `rejected` or `undecodable`.
+    case dead(error: String, reason: StateReason = .rejected)
+    /// It was not worked on: give it back at once, and do not count the attempt.
+    case release
+}
+
+/// A verdict on one lease.
+public struct Settlement: Sendable {
+    public var lease: Lease
+    public var verdict: Verdict
+
+    /// Makes a settlement.
+    public init(_ lease: Lease, _ verdict: Verdict) {
+        self.lease = lease
+        self.verdict = verdict
+    }
+}
+
+/// What a settlement did.
+public enum SettleResult: Hashable, Sendable {
+    /// The message is now in this state.
+    case settled(MessageState)
+    /// The lease had ended, or another worker has the message. Nothing was changed.
+    case leaseLost
+}
+
+/// What a look for lost workers found.
+public struct Reclaimed: Hashable, Sendable {
+    /// Messages that were taken from dead workers.
+    public var fromDeadWorkers: Int
+    /// Messages whose lease had ended.
+    public var fromExpiredLeases: Int
+
+    /// Makes a report.
+    public init(fromDeadWorkers: Int = 0, fromExpiredLeases: Int = 0) {
+        self.fromDeadWorkers = fromDeadWorkers
+        self.fromExpiredLeases = fromExpiredLeases
+    }
+}

@@ -1,0 +1,103 @@
+/// What a store holds, in numbers.
+public struct StoreStatus: Sendable {
+    /// The queues, by name.
+    public var queues: [QueueStatus]
+    /// The processes that hold leases or held them lately.
+    public var workers: [WorkerRecord]
+
+    /// Makes a status.
+    public init(queues: [QueueStatus], workers: [WorkerRecord]) {
+        self.queues = queues
+        self.workers = workers
+    }
+}
+
+/// One queue, its policy and its numbers.
+public struct QueueStatus: Hashable, Sendable {
+    public var name: QueueName
+    public var policy: QueuePolicy
+    /// Whether claims are refused for now. Messages are still accepted.
+    public var isPaused: Bool
+    /// How many messages are in each state. Of ended ones, those that retention has left.
+    public var depths: Depths
+    /// How many times each thing has happened since the queue was made.
+    public var totals: Totals
+
+    /// Makes a status.
+    public init(name: QueueName, policy: QueuePolicy, isPaused: Bool, depths: Depths, totals: Totals) {
+        self.name = name
+        self.policy = policy
+        self.isPaused = isPaused
+        self.depths = depths
+        self.totals = totals
+    }
+}
+
+/// How many messages are in each state now.
+public struct Depths: Hashable, Sendable, Codable {
+    public var scheduled = 0
+    public var ready = 0
+    public var leased = 0
+    /// Dead letters.
+    public var dead = 0
+    /// Messages that are done, dropped or cancelled and still in the log.
+    public var kept = 0
+
+    /// What counts against a capacity.
+    public var waiting: Int { scheduled + ready }
+
+    /// Makes depths of zero.
+    public init() {}
+}
+
+/// How many times each thing has happened. Nothing but deleting the queue makes these smaller.
+public struct Totals: Hashable, Sendable, Codable {
+    /// Messages accepted into the log, dropped arrivals included.
+    public var enqueued = 0
+    public var done = 0
+    /// Times that a message became a dead letter.
+    public var dead = 0
+    public var dropped = 0
+    public var cancelled = 0
+    /// Failed attempts that another one followed.
+    public var retried = 0
+    /// Messages taken back from dead workers and ended leases.
+    public var reclaimed = 0
+
+    /// Makes totals of zero.
+    public init() {}
+}
+
+/// A process that claims messages.
+public struct WorkerRecord: Hashable, Sendable {
+    public var id: Int64
+    /// A name for people: host and process number.
+    public var name: String
+    public var processID: Int32
+    public var startedAt: Timestamp
+    /// Whether its process lives.
+    public var isAlive: Bool
+    /// How many messages it holds.
+    public var leased: Int
+    /// When the oldest of those was claimed.
+    public var oldestClaim: Timestamp?
+
+    /// Makes a record.
+    public init(
+        id: Int64,
+        name: String,
+        processID: Int32,
+        startedAt: Timestamp,
+        isAlive: Bool,
+        leased: Int,
+        oldestClaim: Timestamp?
+    ) {
+        self.id = id
+        self.name = name
+        self.processID = processID
+        self.startedAt = startedAt
+        self.isAlive = isAlive
+        self.leased = leased
+        self.oldestClaim = oldestClaim
+    }
+}

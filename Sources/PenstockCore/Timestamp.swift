@@ -1,0 +1,70 @@
+/// A moment on the wall clock: whole microseconds since 1970-01-01T00:00:00Z.
+///
+/// Due times, log times and retention use it. Leases do not: they are judged by ``BootTime``, which no
+/// clock correction moves.
+public struct Timestamp: Hashable, Comparable, Sendable, Codable {
+    /// Microseconds since the Unix epoch.
+    public var microseconds: Int64
+
+    /// Makes the moment that lies `microseconds` after the Unix epoch.
+    public init(microseconds: Int64) {
+        self.microseconds = microseconds
+    }
+
+    public static func < (left: Timestamp, right: Timestamp) -> Bool {
+        left.microseconds < right.microseconds
+    }
+
+    /// The moment `duration` later. Stops at the ends of the range rather than overflowing.
+    public static func + (moment: Timestamp, duration: Duration) -> Timestamp {
+        Timestamp(microseconds: moment.microseconds.addingClamped(duration.wholeMicroseconds))
+    }
+
+    /// The moment `duration` earlier. Stops at the ends of the range rather than overflowing.
+    public static func - (moment: Timestamp, duration: Duration) -> Timestamp {
+        Timestamp(microseconds: moment.microseconds.subtractingClamped(duration.wholeMicroseconds))
+    }
+
+    /// How long after `earlier` this moment is; negative when it is before.
+    public static func - (moment: Timestamp, earlier: Timestamp) -> Duration {
+        .microseconds(moment.microseconds.subtractingClamped(earlier.microseconds))
+    }
+}
+
+/// A moment on the boot clock: it counts while the machine sleeps, and nobody can set it.
+///
+/// Two boot times can only be compared when they come from the same boot, which `bootID` tells.
+public struct BootTime: Hashable, Sendable {
+    /// Names one start of one machine's kernel.
+    public var bootID: String
+    /// Microseconds since that start.
+    public var microseconds: Int64
+
+    /// Makes the moment `microseconds` after the start that `bootID` names.
+    public init(bootID: String, microseconds: Int64) {
+        self.bootID = bootID
+        self.microseconds = microseconds
+    }
+}
+
+extension Duration {
+    /// The duration in whole microseconds, rounded towards zero, and held at the ends of `Int64`.
+    public var wholeMicroseconds: Int64 {
+        let (seconds, attoseconds) = components
+        let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000)
+        if overflow { return seconds < 0 ? .min : .max }
+        return product.addingClamped(attoseconds / 1_000_000_000_000)
+    }
+}
+
+extension Int64 {
+    func addingClamped(_ other: Int64) -> Int64 {
+        let (sum, overflow) = addingReportingOverflow(other)
+        return overflow ? (other < 0 ? .min : .max) : sum
+    }
+
+    func subtractingClamped(_ other: Int64) -> Int64 {
+        let (difference, overflow) = subtractingReportingOverflow(other)
+        return overflow ? (other < 0 ? .max : .min) : difference
+    }
+}
