@@ -1,1 +1,25 @@
-// placeholder
+/// The schema, as numbered steps. A step that has been released is never changed; a change is a new step.
+package struct Migration: Sendable {
+    /// Its number: 1 for the first.
+    package let version: Int
+    /// Its name, from the file's: `log` for `0001_log.sql`.
+    package let name: String
+    /// Its statements. The last one records the step in `penstock_migration`, so that a file made by hand and one
+    /// made by the program are the same.
+    package let sql: String
+
+    /// Every step, in order. A test holds this list against the folder.
+    package static let all: [Migration] = [
+        Migration(1, "log", PackageResources._001_log_sql),
+        Migration(2, "line", PackageResources._002_line_sql),
+        Migration(3, "workers", PackageResources._003_workers_sql),
+        Migration(4, "views", PackageResources._004_views_sql),
+        Migration(5, "insert", PackageResources._005_insert_sql),
+    ]
+
+    private init(_ version: Int, _ name: String, _ bytes: [UInt8]) {
+        self.version = version
+        self.name = name
+        self.sql = String(decoding: bytes, as: UTF8.self)
+    }
+}

@@ -1,0 +1,99 @@
+import GRDB
+import GRDBSQLite
+
+/// A prepared statement, bound and stepped through SQLite's C functions.
+final class PreparedStatement {
+    // Held so that the pointer stays valid; GRDB finalises it with the object.
+    private let statement: Statement
+    private let pointer: OpaquePointer
+
+    init(_ statement: Statement) {
+        self.statement = statement
+        pointer = statement.sqliteStatement
+    }
+
+    func bind(_ value: Value, at index: Int) {
+        switch value {
+        case .integer(let integer): bind(integer, at: index)
+        case .real(let real): sqlite3_bind_double(pointer, Int32(index), real)
+        case .text(let text): bind(text, at: index)
+        case .null: sqlite3_bind_null(pointer, Int32(index))
+        }
+    }
+
+    func bind(_ value: Int64, at index: Int) {
+        sqlite3_bind_int64(pointer, Int32(index), value)
+    }
+
+    func bind(_ text: String, at index: Int) {
+        var text = text
+        text.withUTF8 { bytes in
+            // A nil length pointer would bind NULL, so an empty text is bound as one.
+            let start = bytes.baseAddress.map { UnsafeRawPointer($0).assumingMemoryBound(to: CChar.self) }
+            sqlite3_bind_text(pointer, Int32(index), start ?? "", Int32(bytes.count), Self.copied)
+        }
+    }
+
+    /// Binds `bytes` without a copy; they must outlive the next step.
+    func bind(uncopied bytes: UnsafeRawBufferPointer, at index: Int) {
+        if let start = bytes.baseAddress, bytes.count > 0 {
+            sqlite3_bind_blob(pointer, Int32(index), start, Int32(bytes.count), nil)
+        } else {
+            sqlite3_bind_zeroblob(pointer, Int32(index), 0)
+        }
+    }
+
+    /// Goes to the next row; false at the end.
+    func step() throws -> Bool {
+        switch sqlite3_step(pointer) {
+        case SQLITE_ROW: return true
+        case SQLITE_DONE: return false
+        case let code:
+            let message = String(cString: sqlite3_errmsg(sqlite3_db_handle(pointer)))
+            throw DatabaseError(
+                resultCode: ResultCode(rawValue: sqlite3_extended_errcode(sqlite3_db_handle(pointer))),
+                message: message.isEmpty ? "SQLite error \(code)" : message, sql: statement.sql)
+        }
+    }
+
+    /// Runs the statement through GRDB rather than by ``step()``.
+    func execute() throws {
+        try statement.execute()
+    }
+
+    /// Makes the statement ready to be run again.
+    func reset() {
+        sqlite3_reset(pointer)
+    }
+
+    func integer(_ column: Int) -> Int64 {
+        sqlite3_column_int64(pointer, Int32(column))
+    }
+
+    func optionalInteger(_ column: Int) -> Int64? {
+        isNull(column) ? nil : integer(column)
+    }
+
+    func real(_ column: Int) -> Double {
+        sqlite3_column_double(pointer, Int32(column))
+    }
+
+    func text(_ column: Int) -> String? {
+        guard let start = sqlite3_column_text(pointer, Int32(column)) else { return nil }
+        let count = Int(sqlite3_column_bytes(pointer, Int32(column)))
+        return String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
+    }
+
+    func bytes(_ column: Int) -> [UInt8] {
+        guard let start = sqlite3_column_blob(pointer, Int32(column)) else { return [] }
+        let count = Int(sqlite3_column_bytes(pointer, Int32(column)))
+        return [UInt8](UnsafeRawBufferPointer(start: start, count: count))
+    }
+
+    func isNull(_ column: Int) -> Bool {
+        sqlite3_column_type(pointer, Int32(column)) == SQLITE_NULL
+    }
+
+    // SQLITE_TRANSIENT, a macro that Swift does not see: SQLite copies the text before the call returns.
+    private static let copied = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+}

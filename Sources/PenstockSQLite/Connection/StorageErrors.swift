@@ -1,0 +1,38 @@
+import GRDB
+import PenstockCore
+
+/// What SQLite reports, as what it means to people.
+enum StorageErrors {
+    /// `error` as a ``PenstockError`` about the file at `path`; errors that are one already, and cancellation, pass.
+    static func translated(_ error: any Error, path: String) -> any Error {
+        guard let error = error as? DatabaseError else { return error }
+        switch error.resultCode {
+        case .SQLITE_NOTADB:
+            return PenstockError(.notADatabase, "\(path) is not an SQLite database; nothing was changed.", cause: error)
+        case .SQLITE_CORRUPT:
+            return PenstockError(
+                .corrupt, "\(path) is damaged; stop its writers, keep a copy, and run `penstock doctor` on it.",
+                cause: error)
+        case .SQLITE_FULL:
+            return PenstockError(
+                .diskFull, "No room is left on the disk of \(path); what was not acknowledged was not stored.",
+                cause: error)
+        case .SQLITE_READONLY, .SQLITE_PERM, .SQLITE_AUTH:
+            return PenstockError(
+                .readOnly, "\(path) or its folder cannot be written; check the permissions of both.", cause: error)
+        case .SQLITE_CANTOPEN:
+            return PenstockError(
+                .readOnly, "\(path) cannot be opened; check that its folder exists and may be written.", cause: error)
+        case .SQLITE_BUSY, .SQLITE_LOCKED:
+            return PenstockError(
+                .busy, "Another program holds \(path) for writing and does not let go; end its transaction.",
+                cause: error)
+        case .SQLITE_IOERR:
+            return PenstockError(
+                .storage, "The disk of \(path) reported an error: \(error.message ?? "no detail").", cause: error)
+        default:
+            return PenstockError(
+                .storage, "SQLite reported an error on \(path): \(error.message ?? "no detail").", cause: error)
+        }
+    }
+}

@@ -1,0 +1,208 @@
+import PenstockCore
+
+/// Where a message is, with everything that moves along with it.
+struct LineEntry {
+    var sequence: Int64
+    var account: QueueAccount
+    var state: MessageState
+    var priority: Int64
+    var attempt: Int64
+    var forgiven: Int64
+    /// Whether it holds a unique key.
+    var keyed: Bool
+    /// Set while it is leased.
+    var lease: HeldLease?
+
+    struct HeldLease {
+        var token: Int64
+        var workerID: Int64
+        var claimedAt: Int64
+    }
+}
+
+/// Moves messages between the tables of the line.
+///
+/// Invariant: a message of the log has one row in exactly one of `penstock_scheduled`, `penstock_ready`,
+/// `penstock_lease` and `penstock_outcome`, and the queue's depths count these rows.
+enum Line {
+    /// Puts a new message in line. Counts it.
+    static func put(
+        _ sequence: Int64, _ account: QueueAccount, priority: Int64, due: Timestamp?, keyed: Bool, in transaction: Transaction
+    ) throws {
+        let entry = LineEntry(
+            sequence: sequence, account: account, state: .ready, priority: priority, attempt: 0, forgiven: 0, keyed: keyed)
+        try insert(
+            entry, Lifecycle.Outcome(state: due == nil ? .ready : .scheduled, due: due, attempt: 0, forgiven: 0),
+            in: transaction)
+        account.change.count(due == nil ? .ready : .scheduled, 1)
+        transaction.ring(account.name)
+    }
+
+    /// Moves a message to where `outcome` says, with all that follows: depths, totals, its key, the failed attempt.
+    static func move(_ entry: LineEntry, to outcome: Lifecycle.Outcome, in transaction: Transaction) throws {
+        let account = entry.account
+        try remove(entry, in: transaction)
+        account.change.count(entry.state, -1)
+        if let failure = outcome.failure, let lease = entry.lease {
+            try Attempts.record(failure, of: entry, lease, in: transaction)
+        }
+        var entry = entry
+        if outcome.state.isFinished, entry.keyed {
+            try UniqueKeys.release(entry.sequence, account, in: transaction)
+            entry.keyed = false
+        }
+        if outcome.state.isWaiting, entry.state == .dead {
+            entry.keyed = try UniqueKeys.holdAgain(entry.sequence, account, in: transaction)
+        }
+        try insert(entry, outcome, in: transaction)
+        account.change.count(outcome.state, 1)
+        if outcome.state.isFinished { account.change.countEnd(outcome.state) }
+        if outcome.state.isWaiting { transaction.ring(account.name) }
+        if entry.state.isWaiting, account.hasWaitingProducers { transaction.ring(account.name) }
+    }
+
+    /// Where message `sequence` is; `nil` when the log does not know it.
+    static func locate(_ sequence: Int64, in transaction: Transaction) throws -> LineEntry? {
+        let connection = transaction.connection
+        if let leased = try leased(sequence, in: transaction) { return leased }
+        guard
+            let (queueID, priority) = try connection.first(
+                readLog, .integer(sequence), read: { ($0.integer(0), $0.integer(1)) })
+        else { return nil }
+        let account = try transaction.account(id: queueID)
+        func entry(_ state: MessageState, _ row: PreparedStatement) -> LineEntry {
+            LineEntry(
+                sequence: sequence, account: account, state: state, priority: priority, attempt: row.integer(0),
+                forgiven: row.integer(1), keyed: row.integer(2) != 0)
+        }
+        let ready = try connection.first(
+            readReady, .integer(queueID), .integer(priority), .integer(sequence), read: { entry(.ready, $0) })
+        if let ready { return ready }
+        let scheduled = try connection.first(readScheduled, .integer(sequence), read: { entry(.scheduled, $0) })
+        if let scheduled { return scheduled }
+        return try connection.first(readOutcome, .integer(queueID), .integer(sequence)) { row in
+            LineEntry(
+                sequence: sequence, account: account,
+                state: row.text(1).flatMap(MessageState.init) ?? .cancelled,
+                priority: priority, attempt: row.integer(0), forgiven: 0, keyed: false)
+        }
+    }
+
+    /// Message `sequence`, if a worker holds it.
+    static func leased(_ sequence: Int64, in transaction: Transaction) throws -> LineEntry? {
+        let row = try transaction.connection.first(readLease, .integer(sequence)) { row in
+            (
+                queue: row.integer(0),
+                lease: LineEntry.HeldLease(token: row.integer(1), workerID: row.integer(2), claimedAt: row.integer(3)),
+                priority: row.integer(4), attempt: row.integer(5), forgiven: row.integer(6), keyed: row.integer(7) != 0
+            )
+        }
+        guard let row else { return nil }
+        return LineEntry(
+            sequence: sequence, account: try transaction.account(id: row.queue), state: .leased, priority: row.priority,
+            attempt: row.attempt, forgiven: row.forgiven, keyed: row.keyed, lease: row.lease)
+    }
+
+    /// What ``Lifecycle`` needs to know of `entry`.
+    static func situation(_ entry: LineEntry, in transaction: Transaction) throws -> Lifecycle.Situation {
+        let own = try transaction.connection.first(readAttemptsMax, .integer(entry.sequence)) { $0.optionalInteger(0) }
+        let attemptsMax = (own ?? nil).map(Int.init) ?? entry.account.policy.retry.attemptsMax
+        return Lifecycle.Situation(
+            state: entry.state, attempt: Int(entry.attempt), forgiven: Int(entry.forgiven), attemptsMax: attemptsMax)
+    }
+
+    /// Where `event` takes `entry`; `nil` when its state does not know the event.
+    static func outcome(
+        of event: Lifecycle.Event, on entry: LineEntry, in transaction: Transaction
+    ) throws -> Lifecycle.Outcome? {
+        Lifecycle.outcome(
+            of: event, on: try situation(entry, in: transaction), now: transaction.now,
+            policy: entry.account.policy.retry, random: transaction.random.nextUnit())
+    }
+
+    /// Takes a message out of the table it is in. Counts nothing.
+    static func remove(_ entry: LineEntry, in transaction: Transaction) throws {
+        let connection = transaction.connection
+        switch entry.state {
+        case .leased:
+            try connection.run(deleteLease, .integer(entry.sequence))
+        case .ready:
+            try connection.run(
+                deleteReady, .integer(entry.account.id), .integer(entry.priority), .integer(entry.sequence))
+        case .scheduled:
+            try connection.run(deleteScheduled, .integer(entry.sequence))
+        case .done, .dead, .dropped, .cancelled:
+            try connection.run(deleteOutcome, .integer(entry.account.id), .integer(entry.sequence))
+        }
+    }
+
+    private static func insert(
+        _ entry: LineEntry, _ outcome: Lifecycle.Outcome, in transaction: Transaction
+    ) throws {
+        let connection = transaction.connection
+        switch outcome.state {
+        case .ready:
+            try connection.run(
+                insertReady, .integer(entry.account.id), .integer(entry.priority), .integer(entry.sequence),
+                .integer(Int64(outcome.attempt)), .integer(Int64(outcome.forgiven)), .integer(entry.keyed ? 1 : 0))
+        case .scheduled:
+            try connection.run(
+                insertScheduled, .integer(entry.sequence), .integer(entry.account.id),
+                .integer((outcome.due ?? transaction.now).microseconds), .integer(entry.priority),
+                .integer(Int64(outcome.attempt)), .integer(Int64(outcome.forgiven)), .integer(entry.keyed ? 1 : 0))
+        case .done, .dead, .dropped, .cancelled:
+            try record(
+                entry.sequence, entry.account, outcome.state, outcome.reason, attempt: Int64(outcome.attempt),
+                in: transaction)
+        case .leased:
+            preconditionFailure("Only a claim leases messages.")
+        }
+    }
+
+    /// Writes a message's end. Counts nothing.
+    static func record(
+        _ sequence: Int64, _ account: QueueAccount, _ state: MessageState, _ reason: StateReason?, attempt: Int64,
+        in transaction: Transaction
+    ) throws {
+        try transaction.connection.run(
+            insertOutcome, .integer(account.id), .integer(sequence), .text(state.rawValue), Value(reason?.rawValue),
+            .integer(attempt), .integer(transaction.now.microseconds))
+    }
+
+    private static let readLog = Query("SELECT queue_id, priority FROM penstock_log WHERE sequence = ?1")
+    private static let readAttemptsMax = Query("SELECT attempts_max FROM penstock_log WHERE sequence = ?1")
+    private static let readLease = Query(
+        """
+        SELECT queue_id, token, worker_id, claimed_at, priority, attempt, forgiven, keyed
+        FROM penstock_lease WHERE sequence = ?1
+        """)
+    private static let readReady = Query(
+        """
+        SELECT attempt, forgiven, keyed FROM penstock_ready
+        WHERE queue_id = ?1 AND priority = ?2 AND sequence = ?3
+        """)
+    private static let readScheduled = Query(
+        "SELECT attempt, forgiven, keyed FROM penstock_scheduled WHERE sequence = ?1")
+    private static let readOutcome = Query(
+        "SELECT attempt, state FROM penstock_outcome WHERE queue_id = ?1 AND sequence = ?2")
+    private static let deleteLease = Query("DELETE FROM penstock_lease WHERE sequence = ?1")
+    private static let deleteReady = Query(
+        "DELETE FROM penstock_ready WHERE queue_id = ?1 AND priority = ?2 AND sequence = ?3")
+    private static let deleteScheduled = Query("DELETE FROM penstock_scheduled WHERE sequence = ?1")
+    private static let deleteOutcome = Query("DELETE FROM penstock_outcome WHERE queue_id = ?1 AND sequence = ?2")
+    private static let insertReady = Query(
+        """
+        INSERT INTO penstock_ready (queue_id, priority, sequence, attempt, forgiven, keyed)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+        """)
+    private static let insertScheduled = Query(
+        """
+        INSERT INTO penstock_scheduled (sequence, queue_id, due_at, priority, attempt, forgiven, keyed)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+        """)
+    private static let insertOutcome = Query(
+        """
+        INSERT INTO penstock_outcome (queue_id, sequence, state, reason, attempt, finished_at)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+        """)
+}

@@ -1,0 +1,77 @@
+import PenstockCore
+
+/// Finding the messages of the dead, and putting them back in line.
+enum Reclaiming {
+    /// A worker as its row says, and whether its process lives.
+    struct Worker {
+        var id: Int64
+        var lockName: String
+        var isAlive: Bool
+    }
+
+    /// Answers, without a transaction, that nobody died and no lease ended.
+    ///
+    /// - Returns: the empty report, or `nil` when there is something to put back.
+    static func glance(
+        _ connection: Connection, boot: BootTime, _ folder: SideFolder
+    ) throws -> Reclaimed? {
+        if try workers(connection, boot: boot, folder).contains(where: { !$0.isAlive }) { return nil }
+        let first = try connection.first(firstDeadline) { $0.optionalInteger(0) }
+        if let deadline = first ?? nil, deadline <= boot.microseconds { return nil }
+        return Reclaimed()
+    }
+
+    /// Carries out one look for lost work.
+    static func perform(_ folder: SideFolder, in transaction: Transaction) throws -> Reclaimed {
+        let connection = transaction.connection
+        let boot = transaction.time.boot
+        var reclaimed = Reclaimed()
+        for worker in try workers(connection, boot: boot, folder) where !worker.isAlive {
+            let leases = try connection.all(leasesOf, .integer(worker.id)) { $0.integer(0) }
+            for sequence in leases { try putBack(sequence, .workerDied, in: transaction) }
+            reclaimed.fromDeadWorkers += leases.count
+            try connection.run(deleteWorker, .integer(worker.id))
+            transaction.onCommit { folder.removeLockFile(worker.lockName) }
+        }
+        let expired = try connection.all(expiredLeases, .integer(boot.microseconds)) { $0.integer(0) }
+        for sequence in expired { try putBack(sequence, .leaseExpired, in: transaction) }
+        reclaimed.fromExpiredLeases = expired.count
+        return reclaimed
+    }
+
+    /// Gives back, uncounted, every message that the worker `id` holds: its process ends in good order.
+    static func releaseAll(of id: Int64, in transaction: Transaction) throws {
+        for sequence in try transaction.connection.all(leasesOf, .integer(id), read: { $0.integer(0) }) {
+            guard let entry = try Line.leased(sequence, in: transaction),
+                let outcome = try Line.outcome(of: .settled(.release), on: entry, in: transaction)
+            else { continue }
+            try Line.move(entry, to: outcome, in: transaction)
+        }
+    }
+
+    /// Every worker that has a row. One whose boot is over is dead whatever its lock says.
+    static func workers(_ connection: Connection, boot: BootTime, _ folder: SideFolder) throws -> [Worker] {
+        try connection.all(selectWorkers) { row in
+            let lockName = row.text(1) ?? ""
+            return Worker(
+                id: row.integer(0), lockName: lockName,
+                isAlive: row.text(2) == boot.bootID && WorkerLock.isHeld(lockName, in: folder))
+        }
+    }
+
+    private static func putBack(_ sequence: Int64, _ how: AttemptOutcome, in transaction: Transaction) throws {
+        guard let entry = try Line.leased(sequence, in: transaction),
+            let outcome = try Line.outcome(of: .lost(how), on: entry, in: transaction)
+        else { return }
+        try Line.move(entry, to: outcome, in: transaction)
+        entry.account.change.reclaimedTotal += 1
+    }
+
+    private static let selectWorkers = Query("SELECT id, lock_name, boot_id FROM penstock_worker")
+    private static let deleteWorker = Query("DELETE FROM penstock_worker WHERE id = ?1")
+    private static let leasesOf = Query("SELECT sequence FROM penstock_lease WHERE worker_id = ?1 ORDER BY sequence")
+    // Leases of workers of another boot are dead by that alone, so every deadline left is on this boot's clock.
+    private static let firstDeadline = Query("SELECT min(deadline) FROM penstock_lease")
+    private static let expiredLeases = Query(
+        "SELECT sequence FROM penstock_lease WHERE deadline <= ?1 ORDER BY sequence")
+}

@@ -1,0 +1,42 @@
+import PenstockCore
+
+/// Which message that waits or runs holds a unique key.
+enum UniqueKeys {
+    /// The message that holds `key`, if there is one.
+    static func holder(of key: String, _ account: QueueAccount, in transaction: Transaction) throws -> Int64? {
+        try transaction.connection.first(read, .integer(account.id), .text(key)) { $0.integer(0) }
+    }
+
+    /// Gives `key` to message `sequence`. Nobody holds it.
+    static func hold(
+        _ key: String, _ sequence: Int64, _ account: QueueAccount, in transaction: Transaction
+    ) throws {
+        try transaction.connection.run(insert, .integer(account.id), .text(key), .integer(sequence))
+    }
+
+    /// Frees the key of message `sequence`, which has ended.
+    static func release(_ sequence: Int64, _ account: QueueAccount, in transaction: Transaction) throws {
+        try transaction.connection.run(delete, .integer(account.id), .integer(sequence))
+    }
+
+    /// Gives a redriven message its key back, unless another one has it by now.
+    ///
+    /// - Returns: whether it holds a key.
+    static func holdAgain(_ sequence: Int64, _ account: QueueAccount, in transaction: Transaction) throws -> Bool {
+        let key = try transaction.connection.first(readKey, .integer(sequence)) { $0.text(0) }
+        guard let key = key ?? nil, try holder(of: key, account, in: transaction) == nil else { return false }
+        try hold(key, sequence, account, in: transaction)
+        return true
+    }
+
+    private static let read = Query(
+        "SELECT sequence FROM penstock_unique WHERE queue_id = ?1 AND unique_key = ?2")
+    private static let readKey = Query("SELECT unique_key FROM penstock_log WHERE sequence = ?1")
+    private static let insert = Query(
+        "INSERT INTO penstock_unique (queue_id, unique_key, sequence) VALUES (?1, ?2, ?3)")
+    private static let delete = Query(
+        """
+        DELETE FROM penstock_unique WHERE queue_id = ?1 AND sequence = ?2
+            AND unique_key = (SELECT unique_key FROM penstock_log WHERE sequence = ?2)
+        """)
+}

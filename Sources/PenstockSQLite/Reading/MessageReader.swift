@@ -1,0 +1,125 @@
+import GRDB
+import PenstockCore
+
+/// Reads messages of the log with what the line knows of them.
+enum MessageReader {
+    /// Answers one query, in the order of sequence.
+    static func messages(_ query: MessageQuery, _ database: Database) throws -> [MessageRecord] {
+        let queues = try QueueReader.ids(query.queue, database)
+        let limit = min(max(query.limit, 0), Limits.rowsMax)
+        var sequences: [Int64] = []
+        if let wanted = query.sequences {
+            sequences = Set(wanted.map(\.rawValue)).sorted()
+        } else {
+            // Each source gives its first or last `limit`; together they hold those of the whole.
+            for source in sources(query) {
+                for queue in queues {
+                    sequences += try source.sequences(queue, query, limit: limit, database)
+                }
+            }
+            sequences.sort()
+        }
+        if sequences.count > limit, query.sequences == nil {
+            sequences = query.end == .first ? Array(sequences.prefix(limit)) : Array(sequences.suffix(limit))
+        }
+        let ids = Set(queues)
+        var records: [MessageRecord] = []
+        let statement = try database.cachedStatement(sql: recordSQL(withPayload: query.withPayload))
+        for sequence in sequences {
+            guard let row = try Row.fetchOne(statement, arguments: [sequence]), ids.contains(row["queue_id"]) else {
+                continue
+            }
+            var record = record(row, withPayload: query.withPayload)
+            guard matches(record, query) else { continue }
+            if query.withAttempts { record.attempts = try attempts(of: sequence, database) }
+            records.append(record)
+            if records.count == limit { break }
+        }
+        return records
+    }
+
+    private static func matches(_ record: MessageRecord, _ query: MessageQuery) -> Bool {
+        if let states = query.states, !states.contains(record.state) { return false }
+        if let after = query.after, record.sequence <= after { return false }
+        if let since = query.since, record.enqueuedAt < since { return false }
+        if let before = query.before, record.enqueuedAt >= before { return false }
+        return true
+    }
+
+    private static func sources(_ query: MessageQuery) -> [LogSource] {
+        guard let states = query.states else { return [LogSource.log] }
+        return MessageState.allCases.filter(states.contains).map(LogSource.state)
+    }
+
+    private static func record(_ row: Row, withPayload: Bool) -> MessageRecord {
+        let due: Int64? = row["due_at"]
+        let claimed: Int64? = row["claimed_at"]
+        let finished: Int64? = row["finished_at"]
+        let ended: String? = row["state"]
+        let reason: String? = row["reason"]
+        let origin: Int64? = row["origin"]
+        let state: MessageState =
+            if let ended { MessageState(rawValue: ended) ?? .cancelled }
+            else if claimed != nil { .leased }
+            else if due != nil { .scheduled }
+            else { .ready }
+        return MessageRecord(
+            sequence: SequenceNumber(row["sequence"] as Int64),
+            queue: QueueName(stored: row["name"]),
+            state: state,
+            reason: reason.flatMap(StateReason.init),
+            priority: row["priority"],
+            attempt: row["attempt"] ?? 0,
+            attemptsMax: row["attempts_max"],
+            enqueuedAt: Timestamp(microseconds: row["enqueued_at"]),
+            due: due.map(Timestamp.init(microseconds:)),
+            claimedAt: claimed.map(Timestamp.init(microseconds:)),
+            worker: row["worker_id"],
+            finishedAt: finished.map(Timestamp.init(microseconds:)),
+            uniqueKey: row["unique_key"],
+            headers: HeaderText.decode(row["headers"]),
+            origin: origin.map(SequenceNumber.init),
+            payloadBytes: row["payload_bytes"],
+            payload: withPayload ? payload(row) : nil)
+    }
+
+    private static func payload(_ row: Row) -> [UInt8] {
+        (try? row.withUnsafeData(named: "payload") { data in data.map { [UInt8]($0) } }) ?? []
+    }
+
+    private static func attempts(of sequence: Int64, _ database: Database) throws -> [AttemptRecord] {
+        let statement = try database.cachedStatement(
+            sql: """
+                SELECT attempt, outcome, error, worker, started_at, ended_at
+                FROM penstock_attempt WHERE sequence = ? ORDER BY attempt
+                """)
+        return try Row.fetchAll(statement, arguments: [sequence]).map { row in
+            AttemptRecord(
+                attempt: row["attempt"],
+                outcome: AttemptOutcome(rawValue: row["outcome"]) ?? .failed,
+                error: row["error"],
+                worker: row["worker"],
+                startedAt: Timestamp(microseconds: row["started_at"]),
+                endedAt: Timestamp(microseconds: row["ended_at"]))
+        }
+    }
+
+    private static func recordSQL(withPayload: Bool) -> String {
+        """
+        SELECT log.sequence, log.queue_id, queue.name, log.priority, log.enqueued_at, log.unique_key, log.headers,
+            log.origin, length(log.payload) AS payload_bytes, \(withPayload ? "log.payload," : "")
+            coalesce(log.attempts_max, queue.attempts_max) AS attempts_max,
+            outcome.state, outcome.reason, outcome.finished_at, lease.claimed_at, lease.worker_id, scheduled.due_at,
+            coalesce(outcome.attempt, lease.attempt, scheduled.attempt, ready.attempt) AS attempt
+        FROM penstock_log AS log
+        JOIN penstock_queue AS queue ON queue.id = log.queue_id
+        LEFT JOIN penstock_outcome AS outcome
+            ON outcome.queue_id = log.queue_id AND outcome.sequence = log.sequence
+        LEFT JOIN penstock_lease AS lease ON lease.sequence = log.sequence
+        LEFT JOIN penstock_scheduled AS scheduled ON scheduled.sequence = log.sequence
+        LEFT JOIN penstock_ready AS ready ON ready.queue_id = log.queue_id
+            AND ready.priority = log.priority AND ready.sequence = log.sequence
+        WHERE log.sequence = ?
+        """
+    }
+}

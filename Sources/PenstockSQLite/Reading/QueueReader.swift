@@ -1,0 +1,72 @@
+import GRDB
+import PenstockCore
+
+/// Reads queues, their numbers, and the workers.
+enum QueueReader {
+    /// The ids of one queue, or of all.
+    static func ids(_ queue: QueueName?, _ database: Database) throws -> [Int64] {
+        guard let queue else { return try Int64.fetchAll(database, sql: "SELECT id FROM penstock_queue ORDER BY id") }
+        let id = try Int64.fetchOne(
+            database, sql: "SELECT id FROM penstock_queue WHERE name = ?", arguments: [queue.text])
+        guard let id else { throw Transaction.unknownQueue(queue) }
+        return [id]
+    }
+
+    /// The queues by name, with their numbers.
+    static func queues(_ queue: QueueName?, _ database: Database) throws -> [QueueStatus] {
+        let connection = Connection(database)
+        let ids = try Set(ids(queue, database))
+        return try connection.all(selectQueues) { row -> (Int64, QueueStatus) in
+            let found = QueueRow(row)
+            let at = QueueRow.columnCount
+            func number(_ offset: Int) -> Int { Int(row.integer(at + offset)) }
+            var depths = Depths()
+            depths.scheduled = number(0)
+            depths.ready = number(1)
+            depths.leased = number(2)
+            depths.dead = number(3)
+            depths.kept = number(4)
+            var totals = Totals()
+            totals.enqueued = number(5)
+            totals.done = number(6)
+            totals.dead = number(7)
+            totals.dropped = number(8)
+            totals.cancelled = number(9)
+            totals.retried = number(10)
+            totals.reclaimed = number(11)
+            return (
+                found.id,
+                QueueStatus(
+                    name: found.name, policy: found.policy, isPaused: found.isPaused, depths: depths, totals: totals)
+            )
+        }.filter { ids.contains($0.0) }.map(\.1)
+    }
+
+    /// The workers that have a row, in the order in which they came.
+    static func workers(_ database: Database, boot: BootTime, _ folder: SideFolder) throws -> [WorkerRecord] {
+        let connection = Connection(database)
+        let alive = try Set(Reclaiming.workers(connection, boot: boot, folder).filter(\.isAlive).map(\.id))
+        return try connection.all(selectWorkers) { row in
+            WorkerRecord(
+                id: row.integer(0), name: row.text(1) ?? "", processID: Int32(truncatingIfNeeded: row.integer(2)),
+                startedAt: Timestamp(microseconds: row.integer(3)), isAlive: alive.contains(row.integer(0)),
+                leased: Int(row.integer(4)),
+                oldestClaim: row.optionalInteger(5).map(Timestamp.init(microseconds:)))
+        }
+    }
+
+    private static let selectQueues = Query(
+        """
+        SELECT \(QueueRow.columns), depth.scheduled, depth.ready, depth.leased, depth.dead, depth.kept,
+            depth.enqueued_total, depth.done_total, depth.dead_total, depth.dropped_total, depth.cancelled_total,
+            depth.retried_total, depth.reclaimed_total
+        FROM penstock_queue AS queue JOIN penstock_depth AS depth ON depth.queue_id = queue.id ORDER BY queue.name
+        """)
+    private static let selectWorkers = Query(
+        """
+        SELECT worker.id, worker.name, worker.process_id, worker.started_at, count(lease.sequence),
+            min(lease.claimed_at)
+        FROM penstock_worker AS worker LEFT JOIN penstock_lease AS lease ON lease.worker_id = worker.id
+        GROUP BY worker.id ORDER BY worker.id
+        """)
+}

@@ -1,0 +1,81 @@
+public import GRDB
+public import PenstockCore
+
+extension SQLiteStore {
+    public func enqueue(
+        _ messages: [NewMessage], to queue: QueueName, durability: Durability
+    ) async throws -> [Receipt] {
+        try Task.checkCancellation()
+        try Door.check(messages, now: time.now)
+        if messages.isEmpty { return [] }
+        return try await writer.perform(durability: durability, weight: messages.count) { transaction in
+            try Enqueue.perform(messages, to: queue, durability: durability, in: transaction)
+        }
+    }
+
+    /// Accepts messages within an application's own transaction on `database`: they are there when it commits, and
+    /// only then.
+    ///
+    /// The durability is that of the application's transaction; receipts say `powerLoss` when its connection is
+    /// `synchronous = FULL`. A full queue with policy `wait` cannot wait here, and fails like `fail`. Workers are woken
+    /// when the transaction has been committed, or see the messages within a quarter of a second.
+    ///
+    /// - Throws: ``PenstockError`` as ``MessageStore/enqueue(_:to:durability:)``; then nothing of the call was written.
+    public func enqueue(_ messages: [NewMessage], to queue: QueueName, in database: Database) throws -> [Receipt] {
+        try Door.check(messages, now: time.now)
+        let transaction = try Transaction(
+            Connection(database), path: access.path, time: time, random: random, policies: PolicyCache())
+        let level = try Int.fetchOne(database, sql: "PRAGMA synchronous") ?? 0
+        let durability: Durability = level >= 2 ? .powerLoss : .processCrash
+        do {
+            let receipts = try transaction.nested {
+                let receipts = try Enqueue.perform(messages, to: queue, durability: durability, in: transaction)
+                guard receipts.count == messages.count else {
+                    throw PenstockError(
+                        .queueFull, "The queue '\(queue)' is full, and a transaction cannot wait for room.")
+                }
+                try transaction.writeDown()
+                return receipts
+            }
+            let rung = transaction.rung
+            database.afterNextTransaction { [weak self] _ in self?.ring(rung) }
+            return receipts
+        } catch {
+            throw StorageErrors.translated(error, path: access.path)
+        }
+    }
+
+    public func claim(_ request: ClaimRequest) async throws -> Claim {
+        try Task.checkCancellation()
+        try Door.check(request)
+        let worker = worker
+        return try await writer.perform(
+            weight: request.limit,
+            glance: { connection, now in try Claiming.glance(request, connection, now) },
+            { transaction in try Claiming.perform(request, worker: worker, in: transaction) })
+    }
+
+    public func settle(_ settlements: [Settlement]) async throws -> [SettleResult] {
+        if settlements.isEmpty { return [] }
+        try Door.check(settlements)
+        return try await writer.perform(weight: settlements.count) { transaction in
+            try settlements.map { try Settling.perform($0, in: transaction) }
+        }
+    }
+
+    public func extend(_ leases: [Lease], by duration: Duration) async throws -> [Bool] {
+        if leases.isEmpty { return [] }
+        try Door.checkLease(duration)
+        return try await writer.perform(weight: leases.count) { transaction in
+            try leases.map { try Settling.extend($0, by: duration, in: transaction) }
+        }
+    }
+
+    public func reclaim() async throws -> Reclaimed {
+        let folder = folder
+        let time = time
+        return try await writer.perform(
+            glance: { connection, _ in try Reclaiming.glance(connection, boot: time.boot, folder) },
+            { transaction in try Reclaiming.perform(folder, in: transaction) })
+    }
+}

@@ -1,0 +1,123 @@
+import Foundation
+public import GRDB
+public import PenstockCore
+
+/// A ``MessageStore`` in an SQLite file, for any number of processes of one machine.
+///
+/// Guarantees, beyond the protocol's:
+/// - A call with durability `powerLoss` is on the disk when it returns (WAL, `synchronous = FULL`).
+/// - Calls of this process share transactions; no caller sees a lock, and no blocking call runs on Swift's threads.
+/// - The messages of a process that dies are given back at the first ``reclaim()`` after its death.
+///
+/// A store that is let go without ``close()`` finishes what it was asked for, and then counts as dead: what it had
+/// leased goes back in line.
+public final class SQLiteStore: MessageStore {
+    /// How to open a store.
+    public struct Options: Sendable {
+        /// The clocks.
+        public var time: any TimeSource
+        /// Where tokens and jitter come from.
+        public var random: any RandomSource
+        /// Whether a missing file is made.
+        public var createIfMissing: Bool
+        /// What people see in the list of workers; `nil`: host and process number.
+        public var workerName: String?
+
+        /// Makes options: the machine's clocks and generator, a missing file is made.
+        public init(
+            time: any TimeSource = SystemTime(),
+            random: any RandomSource = SystemRandom(),
+            createIfMissing: Bool = true,
+            workerName: String? = nil
+        ) {
+            self.time = time
+            self.random = random
+            self.createIfMissing = createIfMissing
+            self.workerName = workerName
+        }
+    }
+
+    let access: DatabaseAccess
+    let folder: SideFolder
+    let worker: WorkerIdentity
+    let writer: GroupWriter
+    let time: any TimeSource
+    private let wakeups = Wakeups()
+    private let listener: Listener
+
+    /// Opens the file at `path`, and brings it to the newest schema.
+    ///
+    /// - Throws: ``PenstockError`` with code `notFound`, `notADatabase`, `newerSchema`, `readOnly`, `diskFull`,
+    ///   `corrupt` or `busy`.
+    public static func open(path: String, options: Options = Options()) async throws -> SQLiteStore {
+        try await Blocking.run {
+            do {
+                let pool = try OpenFile.pool(at: path, createIfMissing: options.createIfMissing)
+                return try SQLiteStore(pool, path: path, ownsPool: true, options)
+            } catch {
+                throw StorageErrors.translated(error, path: path)
+            }
+        }
+    }
+
+    /// Uses an application's own pool, whose database gets Penstock's tables beside the application's.
+    ///
+    /// The pool stays the application's: ``close()`` leaves it open, and it must stay open until then.
+    ///
+    /// - Throws: as ``open(path:options:)``.
+    public static func open(pool: DatabasePool, options: Options = Options()) async throws -> SQLiteStore {
+        try await Blocking.run {
+            do {
+                return try SQLiteStore(pool, path: pool.path, ownsPool: false, options)
+            } catch {
+                throw StorageErrors.translated(error, path: pool.path)
+            }
+        }
+    }
+
+    private init(_ pool: DatabasePool, path: String, ownsPool: Bool, _ options: Options) throws {
+        _ = try pool.writeWithoutTransaction { try SchemaMigrator(path: path).migrate($0) }
+        folder = try SideFolder(besideDatabaseAt: path)
+        time = options.time
+        access = DatabaseAccess(path: path, pool: pool, turnstile: try Turnstile(folder), ownsPool: ownsPool)
+        worker = WorkerIdentity(folder, name: options.workerName, startedAt: options.time.now)
+        listener = Listener(folder)
+        let doorbell = try Doorbell(folder)
+        writer = GroupWriter(access: access, time: options.time, random: options.random) { [wakeups] rung in
+            if rung.isEmpty { return }
+            for queue in rung { wakeups.ring(queue) }
+            doorbell.ring()
+        }
+    }
+
+    deinit {
+        listener.stop()
+    }
+
+    /// Rings after every change that a waiter may be waiting for. The first use begins to listen to other processes.
+    public var changes: Wakeups {
+        listener.start(wakeups)
+        return wakeups
+    }
+
+    /// Finishes what was begun, gives back what this process has leased, and lets go of the file.
+    public func close() async throws {
+        if worker.id != nil {
+            try await writer.perform { [worker] transaction in
+                guard let id = worker.id else { return }
+                try Reclaiming.releaseAll(of: id, in: transaction)
+                try worker.unregister(in: transaction)
+            }
+        }
+        await writer.close()
+        listener.stop()
+    }
+
+    /// Stops as a killed process does: nothing is given back, nothing is closed in good order, and the lock goes. For
+    /// tests of crashes.
+    package func crash() async {
+        await writer.close()
+        worker.die()
+        listener.stop()
+    }
+}

@@ -1,0 +1,75 @@
+import PenstockCore
+import Synchronization
+
+/// One caller's part of a transaction.
+protocol Job: AnyObject, Sendable {
+    var durability: Durability? { get }
+    var weight: Int { get }
+    /// Whether ``glance(_:now:)`` may answer without a transaction.
+    var canGlance: Bool { get }
+
+    /// Looks whether there is anything to do; answers the caller and returns true if not.
+    func glance(_ connection: Connection, now: Timestamp) throws -> Bool
+    /// Does the work and keeps the answer. Throws only what must undo the whole transaction.
+    func perform(in transaction: Transaction) throws
+    /// Gives the caller its answer: that of ``perform(in:)`` or, when the transaction came to nothing, `error`.
+    func finish(_ error: (any Error)?)
+}
+
+/// A job that answers a waiting task.
+final class PendingJob<Answer: Sendable>: Job {
+    typealias Glance = @Sendable (Connection, Timestamp) throws -> Answer?
+
+    let durability: Durability?
+    let weight: Int
+    private let look: Glance?
+    private let body: @Sendable (Transaction) throws -> Answer
+    private let continuation: CheckedContinuation<Answer, any Error>
+    private let answer = Mutex<Result<Answer, PenstockError>?>(nil)
+
+    init(
+        durability: Durability?,
+        weight: Int,
+        glance: Glance?,
+        body: @escaping @Sendable (Transaction) throws -> Answer,
+        continuation: CheckedContinuation<Answer, any Error>
+    ) {
+        self.durability = durability
+        self.weight = weight
+        self.look = glance
+        self.body = body
+        self.continuation = continuation
+    }
+
+    var canGlance: Bool { look != nil }
+
+    func glance(_ connection: Connection, now: Timestamp) throws -> Bool {
+        do {
+            guard let answer = try look?(connection, now) else { return false }
+            continuation.resume(returning: answer)
+        } catch let error as PenstockError {
+            continuation.resume(throwing: error)
+        }
+        return true
+    }
+
+    func perform(in transaction: Transaction) throws {
+        do {
+            let value = try body(transaction)
+            answer.withLock { $0 = .success(value) }
+        } catch let error as PenstockError {
+            answer.withLock { $0 = .failure(error) }
+        }
+    }
+
+    func finish(_ error: (any Error)?) {
+        let answer = answer.withLock { $0 }
+        if let error {
+            continuation.resume(throwing: error)
+        } else if let answer {
+            continuation.resume(with: answer.mapError { $0 as any Error })
+        } else {
+            continuation.resume(throwing: PenstockError(.storage, "The transaction ended without an answer."))
+        }
+    }
+}

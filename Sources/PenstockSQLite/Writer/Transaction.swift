@@ -1,0 +1,136 @@
+import PenstockCore
+
+/// One write transaction: what its jobs share, and what is written once for all of them at its end.
+///
+/// Sequence numbers and depths are read once and written once, so that neither costs anything per message.
+final class Transaction {
+    let connection: Connection
+    let path: String
+    let now: Timestamp
+    let time: any TimeSource
+    let random: any RandomSource
+    /// Queues that somebody may be waiting for.
+    private(set) var rung: Set<QueueName> = []
+
+    private let policies: PolicyCache
+    private var lastSequence: Int64
+    private let lastSequenceBefore: Int64
+    private var accounts: [Int64: QueueAccount] = [:]
+    private var accountIDs: [QueueName: Int64] = [:]
+    private var afterCommit: [() -> Void] = []
+
+    /// Begins the bookkeeping of a transaction that SQLite has begun already.
+    init(
+        _ connection: Connection, path: String, time: any TimeSource, random: any RandomSource, policies: PolicyCache
+    ) throws {
+        self.connection = connection
+        self.path = path
+        self.time = time
+        self.random = random
+        self.policies = policies
+        now = time.now
+        let state = try connection.first(Self.readState) { ($0.integer(0), $0.integer(1)) }
+        guard let state else {
+            throw PenstockError(.corrupt, "\(path) has lost its row in penstock_state; restore it from a copy.")
+        }
+        lastSequence = state.0
+        lastSequenceBefore = state.0
+        policies.validate(at: state.1)
+    }
+
+    /// The account of the queue called `name`.
+    func account(of name: QueueName) throws -> QueueAccount {
+        if let id = accountIDs[name], let account = accounts[id] { return account }
+        guard let row = try policies.row(named: name, connection) else { throw Self.unknownQueue(name) }
+        return open(row)
+    }
+
+    /// The account of the queue with that id, which a row of the line names.
+    func account(id: Int64) throws -> QueueAccount {
+        if let account = accounts[id] { return account }
+        guard let row = try policies.row(id: id, connection) else {
+            throw PenstockError(.corrupt, "\(path) has messages of a queue that does not exist; run `penstock doctor`.")
+        }
+        return open(row)
+    }
+
+    /// Whether there is a queue called `name`.
+    func exists(_ name: QueueName) throws -> Bool {
+        try policies.row(named: name, connection) != nil
+    }
+
+    /// The next sequence number.
+    func nextSequence() -> Int64 {
+        lastSequence += 1
+        return lastSequence
+    }
+
+    /// Rings for `queue` once this is committed.
+    func ring(_ queue: QueueName) {
+        rung.insert(queue)
+    }
+
+    /// Runs `action` once this is committed, and not otherwise.
+    func onCommit(_ action: @escaping () -> Void) {
+        afterCommit.append(action)
+    }
+
+    /// Runs `body`, which writes, and undoes all of it when it throws.
+    func nested<T>(_ body: () throws -> T) throws -> T {
+        let sequence = lastSequence
+        let changes = accounts.mapValues(\.change)
+        let rings = rung
+        try connection.run(Self.savepoint)
+        do {
+            let value = try body()
+            try connection.run(Self.release)
+            return value
+        } catch {
+            try connection.run(Self.undo)
+            try connection.run(Self.release)
+            lastSequence = sequence
+            for (id, account) in accounts { account.change = changes[id] ?? DepthChange() }
+            rung = rings
+            throw error
+        }
+    }
+
+    /// Forgets the queues read so far, after a change to one of them.
+    func queuesChanged() throws {
+        try writeDown()
+        policies.forget()
+        accounts = [:]
+        accountIDs = [:]
+    }
+
+    /// Writes sequence and depths. The last thing before COMMIT.
+    func writeDown() throws {
+        if lastSequence != lastSequenceBefore {
+            try connection.run(Self.writeSequence, .integer(lastSequence))
+        }
+        for account in accounts.values { try account.writeDown(connection) }
+    }
+
+    /// Called after COMMIT.
+    func committed() {
+        for action in afterCommit { action() }
+    }
+
+    static func unknownQueue(_ name: QueueName) -> PenstockError {
+        PenstockError(
+            .unknownQueue, "There is no queue called '\(name)'; `penstock queue create` makes one.")
+    }
+
+    private func open(_ row: QueueRow) -> QueueAccount {
+        let account = QueueAccount(row)
+        accounts[row.id] = account
+        accountIDs[row.name] = row.id
+        return account
+    }
+
+    private static let readState = Query("SELECT last_sequence, policy_version FROM penstock_state WHERE id = 1")
+    private static let writeSequence = Query("UPDATE penstock_state SET last_sequence = ?1 WHERE id = 1")
+    private static let savepoint = Query("SAVEPOINT penstock_nested")
+    private static let release = Query("RELEASE penstock_nested")
+    private static let undo = Query("ROLLBACK TO penstock_nested")
+}
