@@ -6,7 +6,7 @@ extension SQLiteStore {
         _ messages: [NewMessage], to queue: QueueName, durability: Durability
     ) async throws -> [Receipt] {
         try Task.checkCancellation()
-        try Door.check(messages, now: time.now)
+        try NewMessage.validate(batch: messages, now: time.now)
         if messages.isEmpty { return [] }
         return try await writer.perform(durability: durability, weight: messages.count) { transaction in
             try Enqueue.perform(messages, to: queue, durability: durability, in: transaction)
@@ -22,7 +22,7 @@ extension SQLiteStore {
     ///
     /// - Throws: ``PenstockError`` as ``MessageStore/enqueue(_:to:durability:)``; then nothing of the call was written.
     public func enqueue(_ messages: [NewMessage], to queue: QueueName, in database: Database) throws -> [Receipt] {
-        try Door.check(messages, now: time.now)
+        try NewMessage.validate(batch: messages, now: time.now)
         let transaction = try Transaction(
             Connection(database), path: access.path, time: time, random: random, policies: PolicyCache())
         let level = try Int.fetchOne(database, sql: "PRAGMA synchronous") ?? 0
@@ -47,7 +47,7 @@ extension SQLiteStore {
 
     public func claim(_ request: ClaimRequest) async throws -> Claim {
         try Task.checkCancellation()
-        try Door.check(request)
+        try request.validate()
         let worker = worker
         return try await writer.perform(
             weight: request.limit,
@@ -57,7 +57,7 @@ extension SQLiteStore {
 
     public func settle(_ settlements: [Settlement]) async throws -> [SettleResult] {
         if settlements.isEmpty { return [] }
-        try Door.check(settlements)
+        for settlement in settlements { try settlement.validate() }
         return try await writer.perform(weight: settlements.count) { transaction in
             try settlements.map { try Settling.perform($0, in: transaction) }
         }
@@ -65,7 +65,7 @@ extension SQLiteStore {
 
     public func extend(_ leases: [Lease], by duration: Duration) async throws -> [Bool] {
         if leases.isEmpty { return [] }
-        try Door.checkLease(duration)
+        try Lease.validate(duration)
         return try await writer.perform(weight: leases.count) { transaction in
             try leases.map { try Settling.extend($0, by: duration, in: transaction) }
         }

@@ -3,7 +3,8 @@ public import PenstockCore
 
 extension SQLiteStore {
     public func messages(_ query: MessageQuery) async throws -> [MessageRecord] {
-        try await read { database in try MessageReader.messages(query, database) }
+        try query.validate()
+        return try await read { database in try MessageReader.messages(query, database) }
     }
 
     public func status(of queue: QueueName?) async throws -> StoreStatus {
@@ -43,6 +44,7 @@ extension SQLiteStore {
     }
 
     public func apply(_ command: LineCommand, to selection: Selection) async throws -> Int {
+        try selection.validate()
         switch selection {
         case .sequences(let sequences):
             return try await writer.perform(durability: .powerLoss, weight: sequences.count) { transaction in
@@ -68,6 +70,7 @@ extension SQLiteStore {
     }
 
     public func prune(_ request: PruneRequest) async throws -> Pruned {
+        try request.validate()
         let pruned = try await writer.perform(weight: request.limit * 4) { transaction in
             try Pruning.perform(request, in: transaction)
         }

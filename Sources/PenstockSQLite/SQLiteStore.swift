@@ -42,8 +42,10 @@ public final class SQLiteStore: MessageStore {
     let worker: WorkerIdentity
     let writer: GroupWriter
     let time: any TimeSource
+    let random: any RandomSource
     private let wakeups = Wakeups()
     private let listener: Listener
+    private let bell: GroupWriter.Committed
 
     /// Opens the file at `path`, and brings it to the newest schema.
     ///
@@ -79,15 +81,17 @@ public final class SQLiteStore: MessageStore {
         _ = try pool.writeWithoutTransaction { try SchemaMigrator(path: path).migrate($0) }
         folder = try SideFolder(besideDatabaseAt: path)
         time = options.time
+        random = options.random
         access = DatabaseAccess(path: path, pool: pool, turnstile: try Turnstile(folder), ownsPool: ownsPool)
         worker = WorkerIdentity(folder, name: options.workerName, startedAt: options.time.now)
         listener = Listener(folder)
         let doorbell = try Doorbell(folder)
-        writer = GroupWriter(access: access, time: options.time, random: options.random) { [wakeups] rung in
+        bell = { [wakeups] rung in
             if rung.isEmpty { return }
             for queue in rung { wakeups.ring(queue) }
             doorbell.ring()
         }
+        writer = GroupWriter(access: access, time: options.time, random: options.random, committed: bell)
     }
 
     deinit {
@@ -98,6 +102,11 @@ public final class SQLiteStore: MessageStore {
     public var changes: Wakeups {
         listener.start(wakeups)
         return wakeups
+    }
+
+    /// Rings for `queues`, here and in other processes.
+    func ring(_ queues: Set<QueueName>) {
+        bell(queues)
     }
 
     /// Finishes what was begun, gives back what this process has leased, and lets go of the file.

@@ -11,6 +11,7 @@ enum Commanding {
     ) throws -> Int {
         // Everything is looked at before the first write, so that an error leaves nothing half done.
         var moves: [(LineEntry, Lifecycle.Outcome)] = []
+        var keys: Set<String> = []
         for sequence in Set(sequences).sorted() {
             guard let entry = try Line.locate(sequence.rawValue, in: transaction) else {
                 throw PenstockError(.unknownMessage, "There is no message \(sequence) in the log; nothing was changed.")
@@ -20,6 +21,12 @@ enum Commanding {
                     .illegalTransition,
                     "Message \(sequence) is \(entry.state.rawValue), and \(command.rawValue) is not for such; "
                         + "nothing was changed.")
+            }
+            guard try canHaveKey(entry, outcome, &keys, in: transaction) else {
+                throw PenstockError(
+                    .illegalTransition,
+                    "Message \(sequence) cannot be redriven while another one has its unique key; wait until that one "
+                        + "has ended, or cancel it.")
             }
             moves.append((entry, outcome))
         }
@@ -38,14 +45,29 @@ enum Commanding {
         let sequences = try StateSource(state).sequences(
             account.id, after: cursor, limit: min(limit, stepMax), transaction.connection)
         var moved = 0
+        var keys: Set<String> = []
         for sequence in sequences {
             guard let entry = try Line.locate(sequence, in: transaction), entry.state == state,
-                let outcome = try Line.outcome(of: command.event, on: entry, in: transaction)
+                let outcome = try Line.outcome(of: command.event, on: entry, in: transaction),
+                try canHaveKey(entry, outcome, &keys, in: transaction)
             else { continue }
             try Line.move(entry, to: outcome, in: transaction)
             moved += 1
         }
         return (moved, sequences.last ?? .max)
+    }
+
+    /// Whether a dead letter that goes back in line can have its unique key again: nobody holds it, and none of
+    /// `keys`, which go back with it, is the same.
+    private static func canHaveKey(
+        _ entry: LineEntry, _ outcome: Lifecycle.Outcome, _ keys: inout Set<String>, in transaction: Transaction
+    ) throws -> Bool {
+        guard entry.state == .dead, outcome.state.isWaiting,
+            let key = try UniqueKeys.key(of: entry.sequence, in: transaction)
+        else { return true }
+        let uniqueInQueue = "\(entry.account.id) \(key)"
+        return try UniqueKeys.holder(of: key, entry.account, in: transaction) == nil
+            && keys.insert(uniqueInQueue).inserted
     }
 }
 

@@ -17,11 +17,16 @@ enum Pruning {
             names = try transaction.connection.all(selectNames) { QueueName(stored: $0.text(0) ?? "") }
         }
         var left = request.limit
-        for name in names where left > 0 {
+        var hasMore = false
+        for name in names where !hasMore {
             let account = try transaction.account(of: name)
-            left -= try prune(account, request.retention ?? account.policy.retention, limit: left, in: transaction)
+            let retention = request.retention ?? account.policy.retention
+            let outlived = try outlived(account, retention, limit: left + 1, in: transaction)
+            for entry in outlived.prefix(left) { try forget(entry, in: transaction) }
+            hasMore = outlived.count > left
+            left -= min(left, outlived.count)
         }
-        return Pruned(messages: request.limit - left, hasMore: left == 0)
+        return Pruned(messages: request.limit - left, hasMore: hasMore)
     }
 
     /// Removes every trace of a message. Counts it out of its queue's depths.
@@ -34,40 +39,39 @@ enum Pruning {
         try connection.run(deleteLog, .integer(entry.sequence))
     }
 
-    private static func prune(
+    /// The first `limit` messages of a queue that are beyond its retention.
+    private static func outlived(
         _ account: QueueAccount, _ retention: Retention, limit: Int, in transaction: Transaction
-    ) throws -> Int {
+    ) throws -> [LineEntry] {
         let now = transaction.now
-        var forgotten = 0
-        func forgetAll(_ entries: [LineEntry]) throws {
-            for entry in entries.prefix(limit - forgotten) {
-                try forget(entry, in: transaction)
-                forgotten += 1
-            }
+        var found: [Int64: LineEntry] = [:]
+        func add(_ entries: some Sequence<LineEntry>) {
+            for entry in entries { found[entry.sequence] = entry }
         }
         if let age = retention.age {
-            try forgetAll(ended(account, before: now - age, dead: false, in: transaction))
+            add(try ended(account, before: now - age, dead: false, limit, in: transaction))
         }
-        if let age = retention.deadAge, forgotten < limit {
-            try forgetAll(ended(account, before: now - age, dead: true, in: transaction))
+        if let age = retention.deadAge {
+            add(try ended(account, before: now - age, dead: true, limit, in: transaction))
         }
-        if let count = retention.count, forgotten < limit {
+        if let count = retention.count {
             let kept = try transaction.connection.first(readKept, .integer(account.id)) { $0.integer(0) } ?? 0
             let excess = kept + account.change.kept - Int64(count)
             if excess > 0 {
-                let entries = try ended(account, before: Timestamp(microseconds: .max), dead: false, in: transaction)
-                try forgetAll(Array(entries.prefix(Int(min(excess, Self.lookMax)))))
+                let limit = min(Int(excess), limit)
+                add(try ended(account, before: Timestamp(microseconds: .max), dead: false, limit, in: transaction))
             }
         }
-        return forgotten
+        return Array(found.values.sorted { $0.sequence < $1.sequence }.prefix(limit))
     }
 
     /// The first ended messages of a queue that ended before `moment`.
     private static func ended(
-        _ account: QueueAccount, before moment: Timestamp, dead: Bool, in transaction: Transaction
+        _ account: QueueAccount, before moment: Timestamp, dead: Bool, _ limit: Int, in transaction: Transaction
     ) throws -> [LineEntry] {
         try transaction.connection.all(
-            dead ? selectDead : selectEnded, .integer(account.id), .integer(moment.microseconds), .integer(lookMax)
+            dead ? selectDead : selectEnded, .integer(account.id), .integer(moment.microseconds),
+            .integer(max(lookMax, Int64(limit))), .integer(Int64(limit))
         ) { row in
             LineEntry(
                 sequence: row.integer(0), account: account, state: row.text(1).flatMap(MessageState.init) ?? .done,
@@ -81,13 +85,13 @@ enum Pruning {
         """
         SELECT sequence, state FROM (SELECT sequence, state, finished_at FROM penstock_outcome
             WHERE queue_id = ?1 AND state <> 'dead' ORDER BY sequence LIMIT ?3)
-        WHERE finished_at <= ?2 ORDER BY sequence
+        WHERE finished_at <= ?2 ORDER BY sequence LIMIT ?4
         """)
     private static let selectDead = Query(
         """
         SELECT sequence, state FROM (SELECT sequence, state, finished_at FROM penstock_outcome
             WHERE queue_id = ?1 AND state = 'dead' ORDER BY sequence LIMIT ?3)
-        WHERE finished_at <= ?2 ORDER BY sequence
+        WHERE finished_at <= ?2 ORDER BY sequence LIMIT ?4
         """)
     private static let deleteAttempts = Query("DELETE FROM penstock_attempt WHERE sequence = ?1")
     private static let deleteLog = Query("DELETE FROM penstock_log WHERE sequence = ?1")

@@ -19,12 +19,16 @@ enum UniqueKeys {
         try transaction.connection.run(delete, .integer(account.id), .integer(sequence))
     }
 
-    /// Gives a redriven message its key back, unless another one has it by now.
+    /// The key that message `sequence` was given, whether it holds it or not.
+    static func key(of sequence: Int64, in transaction: Transaction) throws -> String? {
+        try transaction.connection.first(readKey, .integer(sequence)) { $0.text(0) } ?? nil
+    }
+
+    /// Gives a redriven message its key back. Nobody holds it: who redrives looks first.
     ///
-    /// - Returns: whether it holds a key.
+    /// - Returns: whether the message has a key.
     static func holdAgain(_ sequence: Int64, _ account: QueueAccount, in transaction: Transaction) throws -> Bool {
-        let key = try transaction.connection.first(readKey, .integer(sequence)) { $0.text(0) }
-        guard let key = key ?? nil, try holder(of: key, account, in: transaction) == nil else { return false }
+        guard let key = try key(of: sequence, in: transaction) else { return false }
         try hold(key, sequence, account, in: transaction)
         return true
     }
