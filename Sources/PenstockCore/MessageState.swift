@@ -9,7 +9,7 @@
 ///                        overflow: dropped <+> cancelled          redrive: dead -> ready
 /// ```
 public enum MessageState: String, Sendable, Codable, CaseIterable {
-    /// Waits for its due time.
+    /// Waits for its due time, and then for the next claim from its queue, which makes it ready first.
     case scheduled
     /// Waits for a worker.
     case ready

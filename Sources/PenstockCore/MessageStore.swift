@@ -21,22 +21,31 @@ public protocol MessageStore: Sendable {
 
     /// Leases up to `limit` ready messages to the caller, by priority and then by sequence.
     ///
-    /// Never gives a scheduled message early, one of a paused queue, or one that another holds.
+    /// Never gives a scheduled message early, one of a paused queue, or one that another holds. First makes ready
+    /// what is due: of more than ``Limits/promotionCountMax`` messages those that have been due longest, and the next
+    /// claim the next ones.
+    ///
+    /// - Throws: `unknownQueue`; `invalidInput`.
     func claim(_ request: ClaimRequest) async throws -> Claim
 
     /// Carries out verdicts on leased messages. Each stands alone: one that lost its lease changes nothing and stops
     /// no other.
+    ///
+    /// - Throws: `invalidInput` when a verdict is one that cannot be; then none was carried out.
     func settle(_ settlements: [Settlement]) async throws -> [SettleResult]
 
     /// Moves the ends of leases to `duration` from now.
     ///
     /// - Returns: for each lease whether it is still held. One that is not is left alone.
+    /// - Throws: `invalidInput` when no lease may be that long.
     func extend(_ leases: [Lease], by duration: Duration) async throws -> [Bool]
 
     /// Puts the messages of dead workers and of ended leases back in line, the attempt counted.
     func reclaim() async throws -> Reclaimed
 
     /// Reads messages. Changes nothing.
+    ///
+    /// - Throws: `unknownQueue` when the query names a queue that does not exist; `invalidInput`.
     func messages(_ query: MessageQuery) async throws -> [MessageRecord]
 
     /// Counts what the store holds. Changes nothing.
@@ -45,6 +54,8 @@ public protocol MessageStore: Sendable {
     func status(of queue: QueueName?) async throws -> StoreStatus
 
     /// Makes, changes or removes a queue.
+    ///
+    /// - Throws: `unknownQueue` unless the change is `create`; `invalidInput` when a policy's number is out of range.
     func configure(_ queue: QueueName, _ change: QueueChange) async throws
 
     /// Moves messages by hand. A large selection is carried out in steps, so that others get their turn; each step
@@ -52,16 +63,20 @@ public protocol MessageStore: Sendable {
     ///
     /// - Returns: how many messages were moved.
     /// - Throws: when messages are selected by sequence: `unknownMessage`, or `illegalTransition` when one is in a
-    ///   state that does not know the command; then nothing was moved.
+    ///   state that does not know the command, or is to be redriven while another message has its unique key; then
+    ///   nothing was moved. Messages selected by queue are passed over in such a case. `unknownQueue`; `invalidInput`.
     func apply(_ command: LineCommand, to selection: Selection) async throws -> Int
 
     /// Forgets ended messages beyond their queue's retention: one small step, so that others get their turn.
+    ///
+    /// - Throws: `unknownQueue` when the request names a queue that does not exist; `invalidInput`.
     func prune(_ request: PruneRequest) async throws -> Pruned
 
     /// Rings after every change that a waiter may be waiting for, this process's or another's.
     var changes: Wakeups { get }
 
-    /// Finishes what was begun, and lets go of the file. Leases that are still held go back in line.
+    /// Finishes what was begun, and lets go of the file. Leases that are still held go back in line, as if released.
+    /// Every later call throws `closed`, but for this one, which does nothing then.
     func close() async throws
 }
 

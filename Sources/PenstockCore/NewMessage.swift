@@ -13,11 +13,12 @@ public enum KeyConflict: String, Sendable, Codable, CaseIterable {
     /// Nothing is enqueued; the receipt names the existing message.
     case skip
     /// The existing message is cancelled (reason `replaced`) and the arriving one enqueued, if it still waits. While
-    /// a worker has it, this is `skip`.
+    /// a worker has it, this is `skip`. The arriving message takes the place of the other, so there is always room.
     case replace
 }
 
-/// At most one message that waits or runs has a given key in its queue. The key is free again when it has ended.
+/// At most one message that waits or runs has a given key in its queue. The key is free again when it has ended; if
+/// another message then takes it, a dead letter that had it cannot be redriven before that one has ended, too.
 public struct UniqueKey: Hashable, Sendable {
     /// The key.
     public var key: String
@@ -41,7 +42,7 @@ public struct NewMessage: Sendable {
     public var priority: Int
     /// When it may first be claimed.
     public var due: Due
-    /// Attempts allowed; `nil`: as many as the queue's policy says.
+    /// Attempts allowed; `nil`: as many as the queue's policy says at the time of each failure.
     public var attemptsMax: Int?
     /// Its key, if it is to be unique.
     public var uniqueKey: UniqueKey?

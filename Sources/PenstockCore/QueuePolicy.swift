@@ -1,13 +1,15 @@
 /// What a full queue does with one message more.
 public enum OverflowPolicy: String, Sendable, Codable, CaseIterable {
-    /// The arriving message is dropped, on record.
+    /// The arriving message is dropped, on record: it has its place in the log, and holds no unique key.
     case dropNewest
     /// The oldest waiting message is dropped, on record, and the arriving one is taken.
     ///
     /// The oldest is the ready message with the lowest sequence number or, when none is ready, the scheduled one
-    /// that is due first.
+    /// that is due first; priorities do not count. Each arrival drops one, so a queue that stands above its capacity
+    /// stays where it is.
     case dropOldest
-    /// The call fails with `queueFull`, and nothing of it is enqueued.
+    /// The call fails with `queueFull`, and nothing of it is enqueued. Messages that are skipped or that replace
+    /// another need no room.
     case fail
     /// The producer waits until there is room. Plain SQL cannot wait: there it fails.
     case wait
@@ -16,7 +18,7 @@ public enum OverflowPolicy: String, Sendable, Codable, CaseIterable {
 /// How many messages may wait in a queue, and what happens beyond that.
 ///
 /// Waiting are ready and scheduled messages; what workers hold does not count. A message that comes back (a retry, a
-/// release, a lost worker) was accepted once and always finds a place, so a queue may stand above its capacity by
+/// release, a lost worker, a redrive) was accepted once and always finds a place, so a queue may stand above its capacity by
 /// what its workers gave back.
 public struct Capacity: Hashable, Sendable, Codable {
     /// The most messages that may wait.
@@ -33,12 +35,13 @@ public struct Capacity: Hashable, Sendable, Codable {
 
 /// How long a queue's log keeps messages that are done, cancelled or dropped.
 ///
-/// Messages that wait or run are never pruned. Dead letters stay until they are redriven or discarded, unless
-/// `deadAge` is set.
+/// A message is forgotten when its age or the count says so, whichever comes first. Messages that wait or run are
+/// never pruned. Dead letters stay until they are redriven or discarded, unless `deadAge` is set; `count` does not
+/// count them.
 public struct Retention: Hashable, Sendable, Codable {
     /// How long after its end a message is kept; `nil`: for ever.
     public var age: Duration?
-    /// How many ended messages are kept; `nil`: any number.
+    /// How many ended messages are kept, those with the highest sequence numbers; `nil`: any number.
     public var count: Int?
     /// How long after its end a dead letter is kept; `nil`: until somebody redrives or discards it.
     public var deadAge: Duration?
@@ -79,13 +82,6 @@ public struct QueuePolicy: Hashable, Sendable, Codable {
                 "A capacity must be \(Limits.capacityRange.lowerBound) to \(Limits.capacityRange.upperBound) messages.")
         }
         try retry.validate()
-        for age in [retention.age, retention.deadAge] {
-            if let age, age < .zero || age > Limits.delayMax {
-                throw PenstockError(.invalidInput, "A retention age must be 0 to ten years.")
-            }
-        }
-        if let count = retention.count, count < 0 {
-            throw PenstockError(.invalidInput, "A retention count cannot be negative.")
-        }
+        try retention.validate()
     }
 }

@@ -26,7 +26,10 @@ public struct Settlement: Sendable {
 public enum SettleResult: Hashable, Sendable {
     /// The message is now in this state.
     case settled(MessageState)
-    /// The lease had ended, or another worker has the message. Nothing was changed.
+    /// The message was taken back, cancelled or settled before, and may be with another worker. Nothing was changed.
+    ///
+    /// A lease whose time is over still counts until ``MessageStore/reclaim()`` takes the message back: work that is
+    /// done just too late is not done twice.
     case leaseLost
 }
 

@@ -58,10 +58,11 @@ public struct Totals: Hashable, Sendable, Codable {
     /// Times that a message became a dead letter.
     public var dead = 0
     public var dropped = 0
+    /// Times that a message was cancelled, replaced or, as a dead letter, discarded.
     public var cancelled = 0
-    /// Failed attempts that another one followed.
+    /// Times that a worker's verdict was `retry`, and another attempt was left.
     public var retried = 0
-    /// Messages taken back from dead workers and ended leases.
+    /// Times that a message was taken back from a dead worker or an ended lease.
     public var reclaimed = 0
 
     /// Makes totals of zero.

@@ -1,0 +1,101 @@
+// What every store checks before it does anything. What does not pass throws `invalidInput`, names the limit, and
+// nothing of the call is done.
+
+extension NewMessage {
+    /// Throws ``PenstockError`` with code `invalidInput` when one of `batch` is out of range, or all of them together.
+    public static func validate(batch: [NewMessage], now: Timestamp) throws(PenstockError) {
+        guard batch.count <= Limits.batchCountMax else {
+            throw PenstockError(
+                .invalidInput,
+                "A batch has at most \(Limits.batchCountMax) messages (batchCountMax); this one has \(batch.count).")
+        }
+        var bytes = 0
+        for message in batch {
+            try message.validate(now: now)
+            bytes += message.payload.count
+        }
+        guard bytes <= Limits.batchBytesMax else {
+            throw PenstockError(
+                .invalidInput,
+                "A batch's payloads have at most \(Limits.batchBytesMax) bytes (batchBytesMax); these have \(bytes).")
+        }
+    }
+}
+
+extension ClaimRequest {
+    /// Throws ``PenstockError`` with code `invalidInput` when the limit or the lease is out of its range.
+    public func validate() throws(PenstockError) {
+        guard (1...Limits.batchCountMax).contains(limit) else {
+            throw PenstockError(
+                .invalidInput, "A claim takes 1 to \(Limits.batchCountMax) messages (batchCountMax), not \(limit).")
+        }
+        try Lease.validate(lease)
+    }
+}
+
+extension Lease {
+    /// Throws ``PenstockError`` with code `invalidInput` when no lease may be that long.
+    public static func validate(_ duration: Duration) throws(PenstockError) {
+        guard Limits.leaseRange.contains(duration) else {
+            throw PenstockError(.invalidInput, "A lease lasts 100 milliseconds to 7 days (leaseRange).")
+        }
+    }
+}
+
+extension Settlement {
+    /// Throws ``PenstockError`` with code `invalidInput` when the verdict is one that cannot be.
+    public func validate() throws(PenstockError) {
+        switch verdict {
+        case .retry(_, _, let delay?) where delay < .zero || delay > Limits.delayMax:
+            throw PenstockError(.invalidInput, "A retry is put off by 0 to ten years (delayMax).")
+        case .dead(_, let reason) where reason != .rejected && reason != .undecodable:
+            throw PenstockError(
+                .invalidInput, "A worker's reason for a dead letter is 'rejected' or 'undecodable', not '\(reason)'.")
+        default:
+            return
+        }
+    }
+}
+
+extension MessageQuery {
+    /// Throws ``PenstockError`` with code `invalidInput` when the limit is out of its range.
+    public func validate() throws(PenstockError) {
+        guard (1...Limits.rowsMax).contains(limit) else {
+            throw PenstockError(
+                .invalidInput, "A query gives 1 to \(Limits.rowsMax) messages (rowsMax), not \(limit).")
+        }
+    }
+}
+
+extension Selection {
+    /// Throws ``PenstockError`` with code `invalidInput` when the limit is negative.
+    public func validate() throws(PenstockError) {
+        if case .queue(_, _, let limit?) = self, limit < 0 {
+            throw PenstockError(.invalidInput, "The limit of a selection cannot be negative.")
+        }
+    }
+}
+
+extension PruneRequest {
+    /// Throws ``PenstockError`` with code `invalidInput` when a number is out of its range.
+    public func validate() throws(PenstockError) {
+        guard limit >= 1 else {
+            throw PenstockError(.invalidInput, "A step of pruning forgets at least one message.")
+        }
+        try retention?.validate()
+    }
+}
+
+extension Retention {
+    /// Throws ``PenstockError`` with code `invalidInput` when a number is out of its range.
+    public func validate() throws(PenstockError) {
+        for age in [age, deadAge] {
+            if let age, age < .zero || age > Limits.delayMax {
+                throw PenstockError(.invalidInput, "A retention age must be 0 to ten years.")
+            }
+        }
+        if let count, count < 0 {
+            throw PenstockError(.invalidInput, "A retention count cannot be negative.")
+        }
+    }
+}

@@ -1,0 +1,114 @@
+public import PenstockCore
+
+/// A ``PenstockCore/MessageStore`` in memory: the reference model, and a store for the tests of an application.
+///
+/// It follows every rule of the protocol, and passes the same conformance suite as the store on SQLite. It is written
+/// to be read: `MemoryState` and its extensions say, one subject a file, what each operation does. Nothing survives
+/// the process, so a receipt's durability only repeats what was asked for.
+///
+/// Each handle stands for a process. ``crash()`` kills it; another handle's `reclaim()` then takes its messages back.
+public final class InMemoryStore: MessageStore {
+    /// Rings after every change that a waiter may be waiting for, whichever handle made it.
+    public let changes: Wakeups
+    private let database: InMemoryDatabase
+    private let id: Int64
+
+    /// Makes a store with a database of its own.
+    ///
+    /// - Parameters:
+    ///   - time: the clocks by which messages are due and leases end.
+    ///   - random: where lease tokens and the jitter of retries come from.
+    public convenience init(time: any TimeSource = SystemTime(), random: any RandomSource = SystemRandom()) {
+        let store = InMemoryDatabase(time: time, random: random).open()
+        self.init(database: store.database, id: store.id, changes: store.changes)
+    }
+
+    init(database: InMemoryDatabase, id: Int64, changes: Wakeups) {
+        self.database = database
+        self.id = id
+        self.changes = changes
+    }
+
+    /// Ends this handle as SIGKILL ends a process: nothing is given back, nothing is closed. Later calls throw
+    /// `closed`.
+    public func crash() {
+        database.end(id, inGoodOrder: false)
+    }
+
+    /// Accepts messages into the log and puts them in line; see ``PenstockCore/MessageStore``.
+    public func enqueue(
+        _ messages: [NewMessage], to queue: QueueName, durability: Durability
+    ) async throws -> [Receipt] {
+        try database.act(as: id) { state, moment throws(PenstockError) in
+            try state.enqueue(messages, to: queue, durability: durability, at: moment)
+        }
+    }
+
+    /// Leases ready messages to this handle; see ``PenstockCore/MessageStore``.
+    public func claim(_ request: ClaimRequest) async throws -> Claim {
+        try database.act(as: id) { state, moment throws(PenstockError) in
+            try state.claim(request, worker: id, at: moment)
+        }
+    }
+
+    /// Carries out verdicts; see ``PenstockCore/MessageStore``.
+    public func settle(_ settlements: [Settlement]) async throws -> [SettleResult] {
+        try database.act(as: id) { state, moment throws(PenstockError) in
+            try state.settle(settlements, at: moment)
+        }
+    }
+
+    /// Moves the ends of leases; see ``PenstockCore/MessageStore``.
+    public func extend(_ leases: [Lease], by duration: Duration) async throws -> [Bool] {
+        try database.act(as: id) { state, moment throws(PenstockError) in
+            try state.extend(leases, by: duration, at: moment)
+        }
+    }
+
+    /// Takes back what is lost; see ``PenstockCore/MessageStore``.
+    public func reclaim() async throws -> Reclaimed {
+        try database.act(as: id) { state, moment throws(PenstockError) in
+            state.reclaim(at: moment)
+        }
+    }
+
+    /// Reads messages; see ``PenstockCore/MessageStore``.
+    public func messages(_ query: MessageQuery) async throws -> [MessageRecord] {
+        try database.act(as: id) { state, _ throws(PenstockError) in
+            try state.messages(query)
+        }
+    }
+
+    /// Counts what the store holds; see ``PenstockCore/MessageStore``.
+    public func status(of queue: QueueName?) async throws -> StoreStatus {
+        try database.act(as: id) { state, _ throws(PenstockError) in
+            try state.status(of: queue)
+        }
+    }
+
+    /// Makes, changes or removes a queue; see ``PenstockCore/MessageStore``.
+    public func configure(_ queue: QueueName, _ change: QueueChange) async throws {
+        try database.act(as: id) { state, _ throws(PenstockError) in
+            try state.configure(queue, change)
+        }
+    }
+
+    /// Moves messages by hand; see ``PenstockCore/MessageStore``.
+    public func apply(_ command: LineCommand, to selection: Selection) async throws -> Int {
+        try database.act(as: id) { state, moment throws(PenstockError) in
+            try state.apply(command, to: selection, at: moment)
+        }
+    }
+
+    /// Forgets ended messages; see ``PenstockCore/MessageStore``.
+    public func prune(_ request: PruneRequest) async throws -> Pruned {
+        try database.act(as: id) { state, moment throws(PenstockError) in
+            try state.prune(request, at: moment)
+        }
+    }
+
+    /// Gives back what this handle holds, and ends it; see ``PenstockCore/MessageStore``.
+    public func close() async throws {
+        database.end(id, inGoodOrder: true)
+    }
+}

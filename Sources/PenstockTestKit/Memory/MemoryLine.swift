@@ -1,0 +1,60 @@
+import PenstockCore
+
+/// Where the messages of one queue stand that have not ended. Each is in exactly one place.
+struct MemoryLine: Sendable {
+    /// A place among those that can be claimed: by priority, and then by sequence.
+    struct ReadyPlace: Comparable, Sendable {
+        var priority: Int
+        var sequence: SequenceNumber
+
+        static func < (left: ReadyPlace, right: ReadyPlace) -> Bool {
+            (right.priority, left.sequence) < (left.priority, right.sequence)
+        }
+    }
+
+    /// A place among those that are to come: by due time, and then by sequence.
+    struct DuePlace: Comparable, Sendable {
+        var due: Timestamp
+        var sequence: SequenceNumber
+
+        static func < (left: DuePlace, right: DuePlace) -> Bool {
+            (left.due, left.sequence) < (right.due, right.sequence)
+        }
+    }
+
+    private(set) var ready = Ordered<ReadyPlace>()
+    private(set) var scheduled = Ordered<DuePlace>()
+    private(set) var leased = Ordered<SequenceNumber>()
+    /// Which message holds a unique key.
+    private(set) var keys: [String: SequenceNumber] = [:]
+
+    /// What counts against the capacity.
+    var waiting: Int { ready.elements.count + scheduled.elements.count }
+
+    /// The message that `dropOldest` drops.
+    var oldest: SequenceNumber? {
+        ready.elements.map(\.sequence).min() ?? scheduled.elements.first?.sequence
+    }
+
+    /// Gives `message` the place that its state asks for, and its key.
+    mutating func add(_ message: MemoryMessage) {
+        switch message.state {
+        case .ready: ready.insert(ReadyPlace(priority: message.new.priority, sequence: message.sequence))
+        case .scheduled: scheduled.insert(DuePlace(due: message.due ?? message.enqueuedAt, sequence: message.sequence))
+        case .leased: leased.insert(message.sequence)
+        case .done, .dead, .dropped, .cancelled: return
+        }
+        if let key = message.new.uniqueKey?.key { keys[key] = message.sequence }
+    }
+
+    /// Takes the place of `message` away, and its key.
+    mutating func remove(_ message: MemoryMessage) {
+        switch message.state {
+        case .ready: ready.remove(ReadyPlace(priority: message.new.priority, sequence: message.sequence))
+        case .scheduled: scheduled.remove(DuePlace(due: message.due ?? message.enqueuedAt, sequence: message.sequence))
+        case .leased: leased.remove(message.sequence)
+        case .done, .dead, .dropped, .cancelled: return
+        }
+        if let key = message.new.uniqueKey?.key { keys[key] = nil }
+    }
+}

@@ -1,0 +1,46 @@
+import PenstockCore
+
+extension MemoryState {
+    mutating func claim(_ request: ClaimRequest, worker: Int64, at moment: Moment) throws(PenstockError) -> Claim {
+        try request.validate()
+        let isPaused = try queue(request.queue).isPaused
+        workers[worker]?.hasClaimed = true
+        guard !isPaused else { return Claim(messages: [], nextDue: nil) }
+
+        makeReadyWhatIsDue(in: request.queue, at: moment)
+        var claimed: [ClaimedMessage] = []
+        for place in queues[request.queue]?.line.ready.elements.prefix(request.limit) ?? [] {
+            if let message = lease(place.sequence, for: request.lease, to: worker, at: moment) {
+                claimed.append(message)
+            }
+        }
+        return Claim(messages: claimed, nextDue: queues[request.queue]?.line.scheduled.elements.first?.due)
+    }
+
+    private mutating func makeReadyWhatIsDue(in queue: QueueName, at moment: Moment) {
+        let due = queues[queue]?.line.scheduled.elements.prefix { $0.due <= moment.now } ?? []
+        for place in due.prefix(Limits.promotionCountMax) {
+            move(place.sequence, by: .due, at: moment)
+        }
+    }
+
+    private mutating func lease(
+        _ sequence: SequenceNumber, for duration: Duration, to worker: Int64, at moment: Moment
+    ) -> ClaimedMessage? {
+        guard move(sequence, by: .claimed, at: moment) != nil, var message = messages[sequence] else { return nil }
+        let token = LeaseToken(random: moment.random)
+        message.hold = MemoryMessage.Hold(
+            token: token, worker: worker, claimedAt: moment.now, ends: moment.boot.after(duration))
+        messages[sequence] = message
+        return ClaimedMessage(
+            lease: Lease(sequence: sequence, token: token), attempt: message.attempt, enqueuedAt: message.enqueuedAt,
+            priority: message.new.priority, headers: message.new.headers, payload: message.new.payload,
+            origin: message.new.origin)
+    }
+}
+
+extension BootTime {
+    func after(_ duration: Duration) -> BootTime {
+        BootTime(bootID: bootID, microseconds: microseconds + duration.wholeMicroseconds)
+    }
+}

@@ -1,0 +1,91 @@
+import PenstockCore
+
+extension MemoryState {
+    mutating func enqueue(
+        _ batch: [NewMessage], to name: QueueName, durability: Durability, at moment: Moment
+    ) throws(PenstockError) -> [Receipt] {
+        try NewMessage.validate(batch: batch, now: moment.now)
+        let queue = try queue(name)
+        if let capacity = queue.policy.capacity, capacity.whenFull == .fail {
+            try refuseUnlessAllFit(batch, queue: queue, named: name, capacity: capacity.count)
+        }
+        var receipts: [Receipt] = []
+        for message in batch {
+            // Under `wait` the first one without room ends the call; it and the rest are offered again later.
+            guard let receipt = accept(message, to: name, at: moment, durability: durability) else { break }
+            receipts.append(receipt)
+        }
+        return receipts
+    }
+
+    /// Under `fail` a batch is taken as a whole or not at all. Only messages with no key, or with a key that nobody
+    /// has by then, need room.
+    private func refuseUnlessAllFit(
+        _ batch: [NewMessage], queue: MemoryQueue, named name: QueueName, capacity: Int
+    ) throws(PenstockError) {
+        var taken = Set(queue.line.keys.keys)
+        let needed = batch.count { message in
+            guard let key = message.uniqueKey?.key else { return true }
+            return taken.insert(key).inserted
+        }
+        guard needed <= queue.room else {
+            throw PenstockError(
+                .queueFull,
+                "The queue '\(name)' is full: \(queue.line.waiting) of \(capacity) messages wait, and \(needed) more "
+                    + "do not fit; try again later, or raise its capacity.")
+        }
+    }
+
+    /// Accepts one message. Returns `nil`, with nothing changed, when it must wait for room.
+    private mutating func accept(
+        _ message: NewMessage, to name: QueueName, at moment: Moment, durability: Durability
+    ) -> Receipt? {
+        guard let queue = queues[name] else { return nil }
+        var displaced: SequenceNumber?
+
+        if let key = message.uniqueKey, let holder = queue.line.keys[key.key], let state = messages[holder]?.state {
+            guard key.onConflict == .replace, move(holder, by: .replaced, at: moment) != nil else {
+                return Receipt(sequence: holder, state: state, durability: durability, skipped: true)
+            }
+            displaced = holder
+        } else if queue.room == 0 {
+            switch queue.policy.capacity?.whenFull {
+            case .wait, .fail, nil:
+                return nil
+            case .dropNewest:
+                return append(message, to: name, at: moment, durability: durability, dropped: true)
+            case .dropOldest:
+                displaced = queue.line.oldest
+                if let displaced { move(displaced, by: .displaced, at: moment) }
+            }
+        }
+        var receipt = append(message, to: name, at: moment, durability: durability, dropped: false)
+        receipt.displaced = displaced
+        return receipt
+    }
+
+    /// Writes a message into the log and, unless it is dropped on arrival, into the line.
+    private mutating func append(
+        _ new: NewMessage, to name: QueueName, at moment: Moment, durability: Durability, dropped: Bool
+    ) -> Receipt {
+        lastSequence.rawValue += 1
+        let due = new.dueTime(acceptedAt: moment.now)
+        var message = MemoryMessage(
+            sequence: lastSequence, queue: name, new: new, enqueuedAt: moment.now,
+            state: due == nil ? .ready : .scheduled)
+        if dropped {
+            message.state = .dropped
+            message.reason = .dropNewest
+            message.finishedAt = moment.now
+        } else {
+            message.due = due
+        }
+        messages[message.sequence] = message
+        log.insert(message.sequence)
+        queues[name]?.line.add(message)
+        queues[name]?.totals.enqueued += 1
+        if dropped { queues[name]?.totals.dropped += 1 }
+        ringIfAwaited(name, from: nil, to: message.state)
+        return Receipt(sequence: message.sequence, state: message.state, durability: durability)
+    }
+}

@@ -1,0 +1,69 @@
+import PenstockCore
+
+extension MemoryState {
+    /// Lets `event` befall a message: the only way in which one that was accepted ever changes its state.
+    ///
+    /// ``Lifecycle`` decides where the message goes; this carries it there.
+    ///
+    /// - Returns: the outcome, or `nil` when the message's state does not know the event. Nothing changed then.
+    @discardableResult
+    mutating func move(
+        _ sequence: SequenceNumber, by event: Lifecycle.Event, at moment: Moment
+    ) -> Lifecycle.Outcome? {
+        guard var message = messages[sequence], let retry = queues[message.queue]?.policy.retry else { return nil }
+        let outcome = Lifecycle.outcome(
+            of: event, on: message.situation(retry), now: moment.now, policy: retry, random: moment.random.nextUnit())
+        guard let outcome else { return nil }
+
+        let left = message.state
+        queues[message.queue]?.line.remove(message)
+        if let failure = outcome.failure { record(failure, on: &message, at: moment) }
+        message.state = outcome.state
+        message.reason = outcome.reason
+        message.due = outcome.due
+        message.attempt = outcome.attempt
+        message.forgiven = outcome.forgiven
+        message.finishedAt = outcome.state.isFinished ? moment.now : nil
+        message.hold = nil
+        queues[message.queue]?.line.add(message)
+        messages[sequence] = message
+
+        queues[message.queue]?.totals.count(event, outcome.state)
+        ringIfAwaited(message.queue, from: left, to: outcome.state)
+        return outcome
+    }
+
+    private func record(_ failure: Lifecycle.Failure, on message: inout MemoryMessage, at moment: Moment) {
+        guard let hold = message.hold else { return }
+        message.attempts.append(
+            AttemptRecord(
+                attempt: message.attempt, outcome: failure.outcome, error: failure.error,
+                worker: workers[hold.worker]?.name ?? "", startedAt: hold.claimedAt, endedAt: moment.now))
+        if message.attempts.count > Limits.attemptsKeptMax { message.attempts.removeFirst() }
+    }
+
+    /// Workers wait for a message to be ready or to have a due time, producers for room.
+    mutating func ringIfAwaited(_ queue: QueueName, from left: MessageState?, to arrived: MessageState) {
+        let isOffered = arrived.isWaiting
+        let freesRoom = left?.isWaiting == true && queues[queue]?.policy.capacity != nil
+        if isOffered || freesRoom { rung.insert(queue) }
+    }
+}
+
+extension Totals {
+    /// Counts what befell a message, and where it went.
+    fileprivate mutating func count(_ event: Lifecycle.Event, _ state: MessageState) {
+        switch state {
+        case .done: done += 1
+        case .dead: dead += 1
+        case .dropped: dropped += 1
+        case .cancelled: cancelled += 1
+        case .scheduled, .ready, .leased: break
+        }
+        switch event {
+        case .settled(.retry) where state != .dead: retried += 1
+        case .lost: reclaimed += 1
+        default: break
+        }
+    }
+}

@@ -1,0 +1,104 @@
+import PenstockCore
+
+/// Everything that a store holds: the log, the queues with their lines, and who works.
+///
+/// A plain value. No lock, no task and no clock is inside: every operation is handed the moment it happens at.
+/// Nothing is counted ahead; depths are counted when somebody asks, and so cannot be wrong.
+struct MemoryState: Sendable {
+    /// Every message that retention has left, whatever its state.
+    var messages: [SequenceNumber: MemoryMessage] = [:]
+    /// Their sequence numbers, in order.
+    var log = Ordered<SequenceNumber>()
+    /// The last number given. It only grows, so none is used twice.
+    var lastSequence = SequenceNumber(0)
+
+    var queues: [QueueName: MemoryQueue] = [:]
+
+    /// The handles on the store, each of which stands for a process.
+    var workers: [Int64: MemoryWorker] = [:]
+    var lastWorker: Int64 = 0
+
+    /// Queues that waiters must look at again, because of what the operation under way has done.
+    var rung: Set<QueueName> = []
+
+    func queue(_ name: QueueName) throws(PenstockError) -> MemoryQueue {
+        guard let queue = queues[name] else {
+            throw PenstockError(.unknownQueue, "There is no queue '\(name)'; create it first.")
+        }
+        return queue
+    }
+
+    /// The messages of `queue`, or of all of them, in the order of the log.
+    func messages(of queue: QueueName?) -> some Sequence<MemoryMessage> {
+        log.elements.lazy.compactMap { messages[$0] }.filter { queue == nil || $0.queue == queue }
+    }
+}
+
+/// When an operation happens, and what chance has in store for it.
+struct Moment {
+    var now: Timestamp
+    var boot: BootTime
+    var random: any RandomSource
+}
+
+/// One message: what was accepted, which never changes, and what has become of it.
+struct MemoryMessage: Sendable {
+    let sequence: SequenceNumber
+    let queue: QueueName
+    let new: NewMessage
+    let enqueuedAt: Timestamp
+
+    var state: MessageState
+    var reason: StateReason?
+    var due: Timestamp?
+    var attempt = 0
+    var forgiven = 0
+    var finishedAt: Timestamp?
+    /// Who has it, while it is leased.
+    var hold: Hold?
+    var attempts: [AttemptRecord] = []
+
+    struct Hold: Sendable {
+        var token: LeaseToken
+        var worker: Int64
+        var claimedAt: Timestamp
+        /// When the lease ends, on the boot clock.
+        var ends: BootTime
+    }
+
+    /// Whether the lease's time is over. After a reboot every lease's is.
+    func leaseHasEnded(at boot: BootTime) -> Bool {
+        guard let hold else { return false }
+        return hold.ends.bootID != boot.bootID || hold.ends.microseconds <= boot.microseconds
+    }
+
+    func situation(_ policy: RetryPolicy) -> Lifecycle.Situation {
+        Lifecycle.Situation(
+            state: state, attempt: attempt, forgiven: forgiven, attemptsMax: new.attemptsMax ?? policy.attemptsMax)
+    }
+}
+
+/// A queue: its policy, its line, and how often each thing has happened.
+struct MemoryQueue: Sendable {
+    var policy: QueuePolicy
+    var isPaused = false
+    var line = MemoryLine()
+    var totals = Totals()
+
+    /// How many more messages may wait.
+    var room: Int {
+        guard let capacity = policy.capacity else { return .max }
+        return max(0, capacity.count - line.waiting)
+    }
+}
+
+/// A handle on the store: to the others, a process of its own.
+struct MemoryWorker: Sendable {
+    var name: String
+    var processID: Int32
+    var startedAt: Timestamp
+    /// Its lock, which the kernel would free at its death.
+    var isAlive = true
+    /// Whether it has claimed anything, and so is a worker at all.
+    var hasClaimed = false
+}
