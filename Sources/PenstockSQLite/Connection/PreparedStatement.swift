@@ -28,9 +28,14 @@ final class PreparedStatement {
     func bind(_ text: String, at index: Int) {
         var text = text
         text.withUTF8 { bytes in
-            // A nil length pointer would bind NULL, so an empty text is bound as one.
-            let start = bytes.baseAddress.map { UnsafeRawPointer($0).assumingMemoryBound(to: CChar.self) }
-            sqlite3_bind_text(pointer, Int32(index), start ?? "", Int32(bytes.count), Self.copied)
+            if let start = bytes.baseAddress {
+                start.withMemoryRebound(to: CChar.self, capacity: bytes.count) { start in
+                    _ = sqlite3_bind_text(pointer, Int32(index), start, Int32(bytes.count), Self.copied)
+                }
+            } else {
+                // No pointer would bind NULL, and an empty text is none.
+                sqlite3_bind_text(pointer, Int32(index), "", 0, Self.copied)
+            }
         }
     }
 

@@ -85,7 +85,7 @@ enum Claiming {
                 lease: lease, attempt: Int(message.attempt) + 1,
                 enqueuedAt: Timestamp(microseconds: row.integer(0)), priority: Int(message.priority),
                 headers: HeaderText.decode(row.text(1)), payload: row.bytes(3),
-                origin: row.optionalInteger(2).map(SequenceNumber.init))
+                origin: row.optionalInteger(2).map { SequenceNumber($0) })
         }
         guard let claimed else {
             throw PenstockError(

@@ -27,44 +27,44 @@ final class Doorbell: Sendable {
 #if os(Linux)
     /// Passes the rings of other processes on to this process's waiters: one thread, asleep in the kernel.
     final class DoorbellListener: Sendable {
-        private let stopper: Int32
+        private let stopper: Stopper
 
         /// Listens until `stop()`, and rings `wakeups` for every queue at each ring.
         init(_ folder: SideFolder, wakeups: Wakeups) throws {
-            let notifications = inotify_init1(Int32(IN_NONBLOCK.rawValue | IN_CLOEXEC.rawValue))
-            let stopper = eventfd(0, Int32(EFD_CLOEXEC.rawValue | EFD_NONBLOCK.rawValue))
-            guard notifications >= 0, stopper >= 0,
-                inotify_add_watch(notifications, folder.doorbell, UInt32(IN_MODIFY)) >= 0
+            let notifications = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
+            var ends: [Int32] = [-1, -1]
+            guard notifications >= 0, inotify_add_watch(notifications, folder.doorbell, UInt32(IN_MODIFY)) >= 0,
+                pipe(&ends) == 0
             else {
+                let reason = String(cString: strerror(errno))
                 if notifications >= 0 { close(notifications) }
-                if stopper >= 0 { close(stopper) }
                 throw PenstockError(
-                    .storage,
-                    "The doorbell cannot be watched (\(String(cString: strerror(errno)))); raise the limit on inotify.")
+                    .storage, "The doorbell cannot be watched (\(reason)); raise the system's limit on inotify.")
             }
-            self.stopper = stopper
-            let thread = Thread { Self.listen(notifications, stopper, wakeups) }
+            for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+            stopper = Stopper(ends[1])
+            let stopped = ends[0]
+            let thread = Thread { Self.listen(notifications, stopped, wakeups) }
             thread.name = "penstock doorbell"
             thread.stackSize = 256 * 1024
             thread.start()
         }
 
-        /// Ends the thread. The thread closes both descriptors when it is through.
+        /// Ends the thread, which closes what it listens to.
         func stop() {
-            var one: UInt64 = 1
-            write(stopper, &one, 8)
+            stopper.pull()
         }
 
-        private static func listen(_ notifications: Int32, _ stopper: Int32, _ wakeups: Wakeups) {
+        private static func listen(_ notifications: Int32, _ stopped: Int32, _ wakeups: Wakeups) {
             defer {
                 close(notifications)
-                close(stopper)
+                close(stopped)
             }
             var buffer = [UInt8](repeating: 0, count: 4096)
             while true {
                 var waited = [
                     pollfd(fd: notifications, events: Int16(POLLIN), revents: 0),
-                    pollfd(fd: stopper, events: Int16(POLLIN), revents: 0),
+                    pollfd(fd: stopped, events: Int16(POLLIN), revents: 0),
                 ]
                 guard poll(&waited, 2, -1) > 0 else { continue }
                 if waited[1].revents != 0 { return }
@@ -72,6 +72,27 @@ final class Doorbell: Sendable {
                 while read(notifications, &buffer, buffer.count) > 0 {}
                 wakeups.ring(nil)
             }
+        }
+    }
+
+    /// The write end of a pipe. Closing it is the sign to stop, and comes once, at the latest with the object's end.
+    private final class Stopper: Sendable {
+        private let descriptor: Mutex<Int32?>
+
+        init(_ descriptor: Int32) {
+            self.descriptor = Mutex(descriptor)
+        }
+
+        deinit {
+            pull()
+        }
+
+        func pull() {
+            let open = descriptor.withLock { descriptor in
+                defer { descriptor = nil }
+                return descriptor
+            }
+            if let open { close(open) }
         }
     }
 #else

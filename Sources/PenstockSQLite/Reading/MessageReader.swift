@@ -78,7 +78,7 @@ enum MessageReader {
             finishedAt: finished.map(Timestamp.init(microseconds:)),
             uniqueKey: row["unique_key"],
             headers: HeaderText.decode(row["headers"]),
-            origin: origin.map(SequenceNumber.init),
+            origin: origin.map { SequenceNumber($0) },
             payloadBytes: row["payload_bytes"],
             payload: withPayload ? payload(row) : nil)
     }
