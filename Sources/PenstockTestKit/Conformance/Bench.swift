@@ -1,0 +1,108 @@
+import PenstockCore
+import Synchronization
+import Testing
+
+/// Where a case is carried out: a harness, and the handles that were opened on it.
+final class Bench: Sendable {
+    private let harness: any StoreHarness
+    private let opened = Mutex<[any MessageStore]>([])
+
+    init(_ harness: any StoreHarness) {
+        self.harness = harness
+    }
+
+    var time: ManualTime { harness.time }
+
+    /// One more process on the same data.
+    func open() async throws -> any MessageStore {
+        let store = try await harness.open()
+        opened.withLock { $0.append(store) }
+        return store
+    }
+
+    /// A process, and in the store a queue called `jobs` with that policy.
+    func open(_ policy: QueuePolicy) async throws -> any MessageStore {
+        let store = try await open()
+        try await store.configure(.jobs, .create(policy, ifAbsent: true))
+        return store
+    }
+
+    /// Kills a process.
+    func crash(_ store: any MessageStore) async throws {
+        opened.withLock { $0.removeAll { $0 as AnyObject === store as AnyObject } }
+        try await harness.crash(store)
+    }
+
+    /// Closes what is still open, so that no case leaves files behind.
+    func closeAll() async {
+        for store in opened.withLock({ $0 }) { try? await store.close() }
+    }
+}
+
+extension QueueName {
+    /// The queue that most cases use.
+    static let jobs = QueueName(stored: "jobs")
+    /// Another queue, which must not notice.
+    static let mail = QueueName(stored: "mail")
+}
+
+extension QueuePolicy {
+    /// Retries without chance: 1 s, 2 s, 4 s, 8 s, 8 s, …
+    static func steady(
+        _ capacity: Int? = nil, _ whenFull: OverflowPolicy = .fail, attemptsMax: Int = 3
+    ) -> QueuePolicy {
+        QueuePolicy(
+            capacity: capacity.map { Capacity($0, whenFull: whenFull) },
+            retry: RetryPolicy(attemptsMax: attemptsMax, base: .seconds(1), factor: 2, cap: .seconds(8), jitter: 0))
+    }
+}
+
+extension NewMessage {
+    /// A message with a text for a payload.
+    static func text(
+        _ text: String, priority: Int = 0, due: Due = .now, attemptsMax: Int? = nil, key: String? = nil,
+        onConflict: KeyConflict = .skip
+    ) -> NewMessage {
+        NewMessage(
+            payload: Array(text.utf8), priority: priority, due: due, attemptsMax: attemptsMax,
+            uniqueKey: key.map { UniqueKey($0, onConflict: onConflict) })
+    }
+}
+
+extension ClaimedMessage {
+    var text: String { String(decoding: payload, as: UTF8.self) }
+    var sequence: SequenceNumber { lease.sequence }
+}
+
+extension MessageRecord {
+    var text: String? { payload.map { String(decoding: $0, as: UTF8.self) } }
+}
+
+extension Depths {
+    static func of(scheduled: Int = 0, ready: Int = 0, leased: Int = 0, dead: Int = 0, kept: Int = 0) -> Depths {
+        var depths = Depths()
+        depths.scheduled = scheduled
+        depths.ready = ready
+        depths.leased = leased
+        depths.dead = dead
+        depths.kept = kept
+        return depths
+    }
+}
+
+extension Totals {
+    static func of(
+        enqueued: Int = 0, done: Int = 0, dead: Int = 0, dropped: Int = 0, cancelled: Int = 0, retried: Int = 0,
+        reclaimed: Int = 0
+    ) -> Totals {
+        var totals = Totals()
+        totals.enqueued = enqueued
+        totals.done = done
+        totals.dead = dead
+        totals.dropped = dropped
+        totals.cancelled = cancelled
+        totals.retried = retried
+        totals.reclaimed = reclaimed
+        return totals
+    }
+}

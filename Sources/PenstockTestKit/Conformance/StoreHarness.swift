@@ -1,0 +1,40 @@
+public import PenstockCore
+
+/// What the conformance suite needs to put a kind of store to the test.
+///
+/// One harness is one store's data, empty at first, and any number of processes on it. The suite makes no use of real
+/// time: every handle must take its time from ``time``.
+public protocol StoreHarness: Sendable {
+    /// The clocks that every handle goes by.
+    var time: ManualTime { get }
+
+    /// Opens a handle on the data. Each one counts as a process of its own.
+    func open() async throws -> any MessageStore
+
+    /// Ends the process of `store`, which ``open()`` gave, as SIGKILL does: its lock goes, nothing is given back and
+    /// nothing is closed. The suite does not use `store` again.
+    func crash(_ store: any MessageStore) async throws
+}
+
+/// The harness of the store in memory.
+public struct InMemoryHarness: StoreHarness {
+    /// The clocks that every handle goes by.
+    public let time: ManualTime
+    private let database: InMemoryDatabase
+
+    /// Makes an empty store in memory.
+    public init(seed: UInt64 = 1) {
+        time = ManualTime()
+        database = InMemoryDatabase(time: time, random: SeededRandom(seed: seed))
+    }
+
+    /// Opens one more handle on the same data.
+    public func open() async throws -> any MessageStore {
+        database.open()
+    }
+
+    /// Kills the process that `store` stands for.
+    public func crash(_ store: any MessageStore) async throws {
+        (store as? InMemoryStore)?.crash()
+    }
+}

@@ -1,0 +1,214 @@
+import PenstockCore
+import Testing
+
+/// At most one message that waits or runs has a key.
+enum UniqueKeyRules {
+    static let cases = [
+        ConformanceCase("unique keys", "skip gives back the message that has the key", skipGivesBackTheHolder),
+        ConformanceCase("unique keys", "replace takes the place of a waiting message", replaceTakesThePlace),
+        ConformanceCase("unique keys", "replace leaves a running message alone", replaceLeavesRunningAlone),
+        ConformanceCase("unique keys", "a message that has ended holds none", endedHoldNone),
+        ConformanceCase("unique keys", "a message that comes back still holds its own", comingBackHolds),
+        ConformanceCase("unique keys", "hold within a batch", holdWithinBatch),
+        ConformanceCase("unique keys", "are of one queue", areOfOneQueue),
+        ConformanceCase("unique keys", "bar a redrive while another message has the key", barRedrive),
+        ConformanceCase("unique keys", "skip and replace need no room", needNoRoom),
+        ConformanceCase("unique keys", "a dropped arrival holds none", droppedArrivalHoldsNone),
+    ]
+
+    /// Brings the only message with key `k` into a state that holds it.
+    private static func hold(
+        _ state: MessageState, in store: any MessageStore
+    ) async throws -> SequenceNumber {
+        let due: Due = state == .scheduled ? .after(.seconds(60)) : .now
+        let sequence = try await store.put(.text("holder", due: due, key: "k")).sequence
+        if state == .leased { #expect(try await store.takeOne().sequence == sequence) }
+        return sequence
+    }
+
+    static func skipGivesBackTheHolder(_ bench: Bench) async throws {
+        let store = try await bench.open(.steady())
+        for state in [MessageState.scheduled, .ready, .leased] {
+            let holder = try await hold(state, in: store)
+            let before = try await store.queueStatus()
+            let receipt = try await store.put(.text("newcomer", priority: 9, key: "k"))
+            #expect(
+                receipt == Receipt(sequence: holder, state: state, durability: .processCrash, skipped: true),
+                "held by a \(state) message")
+            #expect(try await store.queueStatus() == before)
+            #expect(try await store.record(holder).text == "holder")
+            _ = try await store.apply(.cancel, to: .sequences([holder]))
+        }
+    }
+
+    static func replaceTakesThePlace(_ bench: Bench) async throws {
+        let store = try await bench.open(.steady())
+        for state in [MessageState.scheduled, .ready] {
+            let holder = try await hold(state, in: store)
+            let receipt = try await store.put(.text("newcomer", key: "k", onConflict: .replace))
+            #expect(receipt.state == .ready)
+            #expect(receipt.displaced == holder)
+            #expect(!receipt.skipped)
+            #expect(receipt.sequence > holder)
+
+            let old = try await store.record(holder)
+            #expect(old.state == .cancelled)
+            #expect(old.reason == .replaced)
+            #expect(old.finishedAt == bench.time.now)
+            #expect(old.due == nil)
+
+            let again = try await store.put(.text("third", key: "k"))
+            #expect(again.skipped)
+            #expect(again.sequence == receipt.sequence, "The newcomer has the key now.")
+            #expect(try await store.drain() == ["newcomer"])
+            _ = try await store.apply(.cancel, to: .sequences([receipt.sequence]))
+        }
+        #expect(try await store.totals() == .of(enqueued: 4, cancelled: 4))
+    }
+
+    static func replaceLeavesRunningAlone(_ bench: Bench) async throws {
+        let store = try await bench.open(.steady())
+        let sequence = try await store.put(.text("running", key: "k")).sequence
+        let message = try await store.takeOne()
+        let receipt = try await store.put(.text("newcomer", key: "k", onConflict: .replace))
+        #expect(receipt.skipped)
+        #expect(receipt.sequence == sequence)
+        #expect(receipt.state == .leased)
+        #expect(try await store.give(.done, for: message) == .settled(.done))
+        #expect(try await store.totals() == .of(enqueued: 1, done: 1))
+    }
+
+    static func endedHoldNone(_ bench: Bench) async throws {
+        let store = try await bench.open(.steady(1, .dropOldest))
+        let ends: [(MessageState, (any MessageStore, SequenceNumber) async throws -> Void)] = [
+            (.done, { store, _ in try await store.work(.done) }),
+            (.dead, { store, _ in try await store.work(.dead(error: "bad")) }),
+            (.cancelled, { store, sequence in _ = try await store.apply(.cancel, to: .sequences([sequence])) }),
+            (.dropped, { store, _ in try await store.put("it displaces the other") }),
+        ]
+        for (state, end) in ends {
+            let old = try await store.put(.text("old", key: "k"))
+            #expect(!old.skipped)
+            try await end(store, old.sequence)
+            #expect(try await store.state(of: old.sequence) == state)
+            let new = try await store.put(.text("new", key: "k"))
+            #expect(!new.skipped, "the key of a \(state) message")
+            #expect(new.sequence > old.sequence)
+            #expect(try await store.record(old.sequence).uniqueKey == "k", "What was accepted stays on record.")
+            _ = try await store.apply(.cancel, to: .sequences([new.sequence]))
+        }
+    }
+
+    static func comingBackHolds(_ bench: Bench) async throws {
+        let store = try await bench.open(.steady(attemptsMax: 9))
+        let other = try await bench.open()
+        let sequence = try await store.put(.text("it", key: "k")).sequence
+        func isHeld(_ state: MessageState) async throws {
+            let receipt = try await store.put(.text("newcomer", key: "k"))
+            #expect(receipt.skipped)
+            #expect(receipt.sequence == sequence)
+            #expect(receipt.state == state)
+        }
+
+        try await store.work(.release)
+        try await isHeld(.ready)
+        try await store.work(.retry(error: "again", after: .zero))
+        try await isHeld(.ready)
+        try await store.work(.retry(error: "again"))
+        try await isHeld(.scheduled)
+        #expect(try await store.apply(.redrive, to: .sequences([sequence])) == 1)
+        try await isHeld(.ready)
+        _ = try await other.takeOne()
+        try await bench.crash(other)
+        #expect(try await store.reclaim().fromDeadWorkers == 1)
+        try await isHeld(.ready)
+        try await store.work(.dead(error: "bad"))
+        #expect(try await store.apply(.redrive, to: .sequences([sequence])) == 1)
+        try await isHeld(.ready)
+    }
+
+    static func holdWithinBatch(_ bench: Bench) async throws {
+        let store = try await bench.open(.steady())
+        let receipts = try await store.put([
+            .text("a", key: "k"),
+            .text("b", key: "k"),
+            .text("c", key: "k", onConflict: .replace),
+            .text("d", key: "k"),
+        ])
+        #expect(receipts.count == 4)
+        #expect(receipts.map(\.skipped) == [false, true, false, true])
+        #expect(receipts[1].sequence == receipts[0].sequence)
+        #expect(receipts[2].displaced == receipts[0].sequence)
+        #expect(receipts[3].sequence == receipts[2].sequence)
+        #expect(receipts[0].state == .ready, "The receipt tells the state at acceptance.")
+        #expect(try await store.record(receipts[0].sequence).reason == .replaced)
+        #expect(try await store.drain() == ["c"])
+        #expect(try await store.totals() == .of(enqueued: 2, cancelled: 1))
+    }
+
+    static func areOfOneQueue(_ bench: Bench) async throws {
+        let store = try await bench.open(.steady())
+        try await store.configure(.mail, .create(QueuePolicy(), ifAbsent: false))
+        try await store.put(.text("a", key: "k"))
+        #expect(try await !store.put(.text("b", key: "k"), to: .mail).skipped)
+        #expect(try await !store.put(.text("c", key: "K")).skipped, "Keys are compared byte by byte.")
+        #expect(try await store.put(.text("d", key: "k"), to: .mail).skipped)
+    }
+
+    static func barRedrive(_ bench: Bench) async throws {
+        let store = try await bench.open(.steady())
+        let first = try await store.put(.text("first", key: "k")).sequence
+        try await store.work(.dead(error: "bad"))
+        let second = try await store.put(.text("second", key: "k")).sequence
+        try await store.work(.dead(error: "bad"))
+        let free = try await store.put(.text("free")).sequence
+        try await store.work(.dead(error: "bad"))
+
+        await expect(.illegalTransition) {
+            try await store.apply(.redrive, to: .sequences([free, first, second]))
+        }
+        #expect(try await store.depths() == .of(dead: 3), "Two with one key cannot go back together.")
+        #expect(try await store.apply(.redrive, to: .queue(.jobs, states: [.dead])) == 2)
+        #expect(try await store.state(of: first) == .ready)
+        #expect(try await store.state(of: second) == .dead, "By queue, it is passed over.")
+        #expect(try await store.state(of: free) == .ready)
+        await expect(.illegalTransition) { try await store.apply(.redrive, to: .sequences([second])) }
+
+        try await store.work(.done)
+        #expect(try await store.apply(.redrive, to: .sequences([second])) == 1)
+        #expect(try await store.put(.text("third", key: "k")).sequence == second)
+    }
+
+    static func needNoRoom(_ bench: Bench) async throws {
+        for policy in OverflowPolicy.allCases {
+            let store = try await bench.open(.steady(1, policy))
+            try await store.configure(.jobs, .set(.steady(1, policy)))
+            let held = try await store.put(.text("old", key: "k")).sequence
+            #expect(try await store.put(.text("skipped", key: "k")).skipped, "\(policy)")
+            let receipt = try await store.put(.text("new", key: "k", onConflict: .replace))
+            #expect(receipt.state == .ready, "\(policy)")
+            #expect(receipt.displaced == held, "\(policy)")
+
+            // Above its capacity, by a message that came back, the queue is no stricter.
+            let message = try await store.takeOne()
+            try await store.put(.text("other", key: "other"))
+            #expect(try await store.give(.release, for: message) == .settled(.ready))
+            let above = try await store.put(.text("newest", key: "k", onConflict: .replace))
+            #expect(above.state == .ready, "\(policy)")
+            #expect(above.displaced == receipt.sequence, "\(policy)")
+            #expect(try await store.depths().waiting == 2, "\(policy)")
+            #expect(try await store.drain() == ["other", "newest"], "\(policy)")
+            try await store.configure(.jobs, .delete(force: true))
+        }
+    }
+
+    static func droppedArrivalHoldsNone(_ bench: Bench) async throws {
+        let store = try await bench.open(.steady(1, .dropNewest))
+        try await store.put("it fills the queue")
+        #expect(try await store.put(.text("dropped", key: "k")).state == .dropped)
+        try await store.work(.done)
+        let receipt = try await store.put(.text("accepted", key: "k"))
+        #expect(!receipt.skipped)
+        #expect(receipt.state == .ready)
+    }
+}
