@@ -27,6 +27,9 @@ enum StorageErrors {
             return PenstockError(
                 .busy, "Another program holds \(path) for writing and does not let go; end its transaction.",
                 cause: error)
+        case .SQLITE_MISUSE where error.message == "Connection is closed":
+            // GRDB's own word for a pool that was closed.
+            return PenstockError(.closed, "The store is closed; open it again.", cause: error)
         case .SQLITE_IOERR:
             return PenstockError(
                 .storage, "The disk of \(path) reported an error: \(error.message ?? "no detail").", cause: error)

@@ -41,6 +41,8 @@ enum OpenFile {
         }
         configuration.maximumReaderCount = 4
         configuration.prepareDatabase { database in
+            // A reader's connection writes nothing, and is refused most of these.
+            if database.configuration.readonly { return }
             // Pages of deleted messages can be given back to the file system, a few at a time. It must be set before
             // the first table is made, and is a property of the file from then on.
             try database.execute(sql: "PRAGMA auto_vacuum = INCREMENTAL")

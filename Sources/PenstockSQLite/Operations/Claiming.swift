@@ -32,9 +32,9 @@ enum Claiming {
         if !ready.isEmpty {
             messages.reserveCapacity(ready.count)
             let workerID = try worker.register(in: transaction)
-            let token = LeaseToken(random: transaction.random)
             let deadline = transaction.time.boot.microseconds + request.lease.wholeMicroseconds
             for message in ready {
+                let token = LeaseToken(random: transaction.random)
                 try connection.run(
                     insertLease, .integer(message.sequence), .integer(account.id), .integer(token.rawValue),
                     .integer(workerID), .integer(transaction.now.microseconds), .integer(deadline),

@@ -46,10 +46,9 @@ enum Enqueue {
         }
         var displaced = replaced
         if let replaced {
-            // It gives its place to the arriving message before anybody asks whether there is room.
+            // The arriving message takes its place, so nobody asks whether there is room.
             try move(replaced, by: .replaced, in: transaction)
-        }
-        if try account.isFull(transaction.connection), let policy = account.policy.capacity {
+        } else if try account.isFull(transaction.connection), let policy = account.policy.capacity {
             switch policy.whenFull {
             case .fail:
                 throw PenstockError(
@@ -58,11 +57,11 @@ enum Enqueue {
             case .wait:
                 return nil
             case .dropNewest:
-                return try dropArriving(message, account, durability, displaced: replaced, in: transaction)
+                return try dropArriving(message, account, durability, in: transaction)
             case .dropOldest:
                 if let oldest = try Overflow.oldestWaiting(account, in: transaction) {
                     try move(oldest, by: .displaced, in: transaction)
-                    displaced = displaced ?? oldest
+                    displaced = oldest
                 }
             }
         }
@@ -79,8 +78,7 @@ enum Enqueue {
     }
 
     private static func dropArriving(
-        _ message: NewMessage, _ account: QueueAccount, _ durability: Durability, displaced: LineEntry?,
-        in transaction: Transaction
+        _ message: NewMessage, _ account: QueueAccount, _ durability: Durability, in transaction: Transaction
     ) throws -> Receipt {
         let sequence = try writeLog(message, account, in: transaction)
         try Line.record(sequence, account, .dropped, .dropNewest, attempt: 0, in: transaction)
@@ -88,8 +86,7 @@ enum Enqueue {
         account.change.count(.dropped, 1)
         account.change.countEnd(.dropped)
         return Receipt(
-            sequence: SequenceNumber(sequence), state: .dropped, durability: durability,
-            displaced: displaced.map { SequenceNumber($0.sequence) })
+            sequence: SequenceNumber(sequence), state: .dropped, durability: durability)
     }
 
     private static func move(_ entry: LineEntry, by event: Lifecycle.Event, in transaction: Transaction) throws {

@@ -1,0 +1,48 @@
+import Foundation
+import PenstockCore
+import PenstockSQLite
+import PenstockTestKit
+
+/// A folder of its own for one test, removed with the object.
+final class TemporaryFolder: Sendable {
+    let path: String
+
+    init() throws {
+        path = NSTemporaryDirectory() + "penstock-" + UUID().uuidString
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    }
+
+    deinit {
+        try? FileManager.default.removeItem(atPath: path)
+    }
+
+    /// A path within the folder.
+    func file(_ name: String) -> String { path + "/" + name }
+}
+
+/// The harness of the store on SQLite: one file, and a store for each process.
+final class SQLiteHarness: StoreHarness {
+    let time = ManualTime()
+    let folder: TemporaryFolder
+    let path: String
+    private let seed: UInt64
+
+    init(seed: UInt64 = 1) throws {
+        folder = try TemporaryFolder()
+        path = folder.file("queue.db")
+        self.seed = seed
+    }
+
+    func open() async throws -> any MessageStore {
+        try await openStore()
+    }
+
+    func openStore() async throws -> SQLiteStore {
+        try await SQLiteStore.open(
+            path: path, options: SQLiteStore.Options(time: time, random: SeededRandom(seed: seed)))
+    }
+
+    func crash(_ store: any MessageStore) async throws {
+        await (store as? SQLiteStore)?.crash()
+    }
+}
