@@ -89,7 +89,7 @@ public struct LogSequence<Element: Sendable>: AsyncSequence, Sendable {
             while page.isEmpty {
                 try Task.checkCancellation()
                 // The token comes before the look, so that a ring in between is not lost.
-                let token = log.queue.storage.changes.token(for: log.queue.name)
+                let token = log.follow ? log.queue.storage.changes.token(for: log.queue.name) : nil
                 var pages =
                     if let begun = self.pages { begun } else {
                         try await LogPages.of(log.query, in: log.queue.storage, endless: log.follow)
@@ -97,7 +97,7 @@ public struct LogSequence<Element: Sendable>: AsyncSequence, Sendable {
                 page = try await pages.next()[...]
                 self.pages = pages
                 if page.isEmpty {
-                    guard log.follow else { return nil }
+                    guard let token else { return nil }
                     try await log.waitForChange(after: token)
                 }
             }
