@@ -1,0 +1,81 @@
+internal import PenstockCore
+
+extension Queue {
+    /// The queue's messages as this process gets them, each under a lease.
+    ///
+    /// - Claims only when somebody awaits the next one, and then as many at once as may be in flight and are not.
+    /// - Gives messages by priority, and then by sequence. Suspends while none is ready.
+    /// - Holds at most `inFlightMax` messages: the next one comes when an earlier one is settled, or its lease ends.
+    ///   Nobody extends a lease but ``Delivery/extend(by:)``.
+    /// - Makes a message whose payload cannot be decoded a dead letter with the reason, and goes on.
+    /// - Gives back what was claimed and not yet handed out when the reader is cancelled or lets its iterator go.
+    /// - Never finishes by itself; throws `CancellationError` when the task is cancelled, and what the store throws.
+    ///
+    /// Each iterator is a reader of its own.
+    ///
+    /// ```swift
+    /// for try await delivery in orders.deliveries() {
+    ///     try await ship(delivery.payload)
+    ///     try await delivery.done()
+    /// }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - inFlightMax: how many messages may be claimed and not settled, 1 to `Limits.batchCountMax`.
+    ///   - lease: how long each lease lasts unless it is extended, within `Limits.leaseRange`. Another value makes the
+    ///     iterator throw `invalidInput`.
+    public func deliveries(inFlightMax: Int = 1, lease: Duration = .seconds(30)) -> Deliveries<Element> {
+        Deliveries(queue: self, demand: Demand(inFlightMax: inFlightMax, lease: lease))
+    }
+}
+
+/// A queue's messages, each under a lease. Made by ``Queue/deliveries(inFlightMax:lease:)``, whose description holds
+/// for it.
+public struct Deliveries<Element: Sendable>: AsyncSequence, Sendable {
+    /// What the store throws, or `CancellationError`.
+    public typealias Failure = any Error
+
+    let queue: Queue<Element>
+    let demand: Demand
+
+    /// Begins a reader. It claims nothing before the first `next()`.
+    public func makeAsyncIterator() -> Iterator {
+        let inFlight = InFlight(queue: queue.name, time: queue.handle.time, forgetsEnded: true)
+        return Iterator(intake: Intake(queue: queue, demand: demand, inFlight: inFlight))
+    }
+
+    /// One reader.
+    public struct Iterator: AsyncIteratorProtocol {
+        let intake: Intake<Element>
+
+        /// The next message, once there is one.
+        ///
+        /// - Throws: what the store throws; `CancellationError` when the task is cancelled.
+        public mutating func next(
+            isolation: isolated (any Actor)? = #isolation
+        ) async throws -> Delivery<Element>? {
+            try await intake.next(isolation: isolation)
+        }
+    }
+}
+
+@available(*, unavailable)
+extension Deliveries.Iterator: Sendable {}
+
+/// How much a reader wants, and until when.
+struct Demand: Sendable {
+    /// How many messages may be claimed and not settled.
+    var inFlightMax: Int
+    /// How long a lease lasts.
+    var lease: Duration
+    /// How many to hand out before the end; `nil`: any number.
+    var countMax: Int?
+    /// Whether to end when no message is ready and none is in flight.
+    var drains = false
+    /// Ends the reading when it opens.
+    var stop: Latch?
+
+    func validate() throws(PenstockError) {
+        try ClaimRequest(queue: QueueName(stored: "any"), limit: inFlightMax, lease: lease).validate()
+    }
+}

@@ -1,0 +1,110 @@
+public import PenstockCore
+
+/// One message that this process holds under a lease, with its payload.
+///
+/// Whoever gets it settles it, once: ``done()``, ``retry(_:after:)``, ``reject(_:)`` or ``release()``. A delivery that
+/// is let go unsettled is not lost: its message goes back in line when its lease or this process ends.
+///
+/// All of these throw `PenstockError` with code `leaseLost` when the message was taken back, cancelled or settled
+/// before; nothing has changed then, and another worker may have it.
+public struct Delivery<Element: Sendable>: Sendable {
+    /// The queue that it comes from.
+    public let queue: QueueName
+    /// Which attempt this is: 1 for the first.
+    public let attempt: Int
+    /// When it was accepted.
+    public let enqueuedAt: Timestamp
+    /// Names and values that travel with it.
+    public let headers: [String: String]
+    /// Its priority.
+    public let priority: Int
+    /// The message that it is a replay of.
+    public let origin: SequenceNumber?
+    /// What was enqueued.
+    public let payload: Element
+
+    let lease: Lease
+    let holder: LeaseHolder
+
+    init(_ message: ClaimedMessage, payload: Element, holder: LeaseHolder) {
+        queue = holder.queue
+        attempt = message.attempt
+        enqueuedAt = message.enqueuedAt
+        headers = message.headers
+        priority = message.priority
+        origin = message.origin
+        self.payload = payload
+        lease = message.lease
+        self.holder = holder
+    }
+
+    /// The message's place in the log.
+    public var sequence: SequenceNumber { lease.sequence }
+
+    /// Says that the message is finished.
+    public func done() async throws {
+        try await holder.settle(lease, .done)
+    }
+
+    /// Says that the attempt failed. The message comes back while attempts are left, and is a dead letter otherwise.
+    ///
+    /// - Parameters:
+    ///   - error: what went wrong, kept with the message; of a long text the end.
+    ///   - delay: when it comes back; `nil`: as the queue's policy says.
+    public func retry(_ error: String, after delay: Duration? = nil) async throws {
+        try await holder.settle(lease, .retry(error: error, after: delay))
+    }
+
+    /// Says that no attempt can help: the message is a dead letter at once, and `reason` is kept with it.
+    public func reject(_ reason: String) async throws {
+        try await holder.settle(lease, .dead(error: reason))
+    }
+
+    /// Gives the message back unworked. It is ready at once, and the attempt does not count.
+    public func release() async throws {
+        try await holder.settle(lease, .release)
+    }
+
+    /// Moves the end of the lease to `duration` from now.
+    ///
+    /// - Throws: also `PenstockError` with code `invalidInput` when no lease may be that long.
+    public func extend(by duration: Duration) async throws {
+        try await holder.extend(lease, by: duration)
+    }
+}
+
+/// Settles and extends for all deliveries of one reader.
+struct LeaseHolder: Sendable {
+    let queue: QueueName
+    let storage: any MessageStore
+    let time: any TimeSource
+    let metrics: QueueMetrics
+    let inFlight: InFlight
+
+    @discardableResult
+    func settle(_ lease: Lease, _ verdict: Verdict) async throws -> MessageState {
+        let result = try await storage.settle([Settlement(lease, verdict)]).first ?? .leaseLost
+        inFlight.remove(lease)
+        metrics.record(verdict, result)
+        switch result {
+        case .settled(let state): return state
+        case .leaseLost: throw lost(lease)
+        }
+    }
+
+    func extend(_ lease: Lease, by duration: Duration) async throws {
+        let ends = time.boot + duration
+        guard try await storage.extend([lease], by: duration).first == true else {
+            inFlight.remove(lease)
+            throw lost(lease)
+        }
+        inFlight.moveEnd(of: lease, to: ends)
+    }
+
+    private func lost(_ lease: Lease) -> PenstockError {
+        PenstockError(
+            .leaseLost,
+            "The lease of message \(lease.sequence) was lost: its message was taken back, cancelled or settled before. "
+                + "Nothing was changed.")
+    }
+}

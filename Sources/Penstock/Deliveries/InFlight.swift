@@ -1,0 +1,102 @@
+internal import PenstockCore
+internal import Synchronization
+
+/// The leases that one reader of a queue holds: claimed, and not settled.
+final class InFlight: Sendable {
+    private struct Entry {
+        var lease: Lease
+        /// When the lease ends, unless it is extended. Reckoned from before the claim, so never too late.
+        var ends: BootTime
+        /// Whether whoever extends all leases extends this one.
+        var isExtended = true
+    }
+
+    private struct State {
+        var entries: [LeaseToken: Entry] = [:]
+    }
+
+    private let state = Mutex(State())
+    private let time: any TimeSource
+    /// Rings whenever a lease is gone. `Wakeups` are by queue; this is only ever about one.
+    private let departures = Wakeups()
+    private let queue: QueueName
+    /// Whether a lease that ended is no longer counted. So it is when nobody tends the leases: a delivery that was let
+    /// go then holds its place just as long as its message in the store. A worker knows what it still runs.
+    private let forgetsEnded: Bool
+
+    init(queue: QueueName, time: any TimeSource, forgetsEnded: Bool) {
+        self.queue = queue
+        self.time = time
+        self.forgetsEnded = forgetsEnded
+    }
+
+    func add(_ leases: [Lease], ending ends: BootTime) {
+        state.withLock { state in
+            for lease in leases { state.entries[lease.token] = Entry(lease: lease, ends: ends) }
+        }
+    }
+
+    /// Takes the lease out, as it was settled or lost.
+    func remove(_ lease: Lease) {
+        let wasThere = state.withLock { $0.entries.removeValue(forKey: lease.token) != nil }
+        if wasThere { departures.ring(queue) }
+    }
+
+    func contains(_ lease: Lease) -> Bool {
+        state.withLock { $0.entries[lease.token] != nil }
+    }
+
+    /// Takes out all that are left.
+    func removeAll() -> [Lease] {
+        let left = state.withLock { state in
+            defer { state.entries = [:] }
+            return state.entries.values.map(\.lease)
+        }
+        departures.ring(queue)
+        return left
+    }
+
+    func moveEnd(of lease: Lease, to ends: BootTime) {
+        state.withLock { $0.entries[lease.token]?.ends = ends }
+    }
+
+    /// Leaves the lease to its end.
+    func stopExtending(_ lease: Lease) {
+        state.withLock { $0.entries[lease.token]?.isExtended = false }
+    }
+
+    /// The leases that are to be extended.
+    var extended: [Lease] {
+        state.withLock { $0.entries.values.compactMap { $0.isExtended ? $0.lease : nil } }
+    }
+
+    /// How many leases are held now.
+    func count() -> Int {
+        state.withLock { state in
+            if forgetsEnded {
+                let boot = time.boot
+                state.entries = state.entries.filter { $0.value.ends.left(at: boot) != nil }
+            }
+            return state.entries.count
+        }
+    }
+
+    /// What to hand to ``waitForDeparture(after:)``.
+    var token: Wakeups.Token { departures.token(for: queue) }
+
+    /// Returns when a lease was settled or lost after `token` was taken, or one has ended.
+    ///
+    /// - Throws: `CancellationError` when the task is cancelled first.
+    func waitForDeparture(after token: Wakeups.Token) async throws {
+        guard forgetsEnded, let next = nextEnd() else { return try await departures.wait(for: queue, after: token) }
+        try await firstOf([
+            { [departures, queue] in try await departures.wait(for: queue, after: token) },
+            { [time] in try await time.sleep(for: next) },
+        ])
+    }
+
+    private func nextEnd() -> Duration? {
+        let boot = time.boot
+        return state.withLock { $0.entries.values.compactMap { $0.ends.left(at: boot) }.min() }
+    }
+}

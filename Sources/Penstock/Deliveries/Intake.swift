@@ -1,0 +1,143 @@
+internal import Logging
+internal import Metrics
+internal import PenstockCore
+
+/// Claims messages when they are asked for, and hands them out one by one. One iterator has it to itself.
+final class Intake<Element: Sendable> {
+    /// How long a reader that waits goes without looking. Rings tell of changes by Penstock; this look finds what
+    /// others wrote, such as the sqlite3 shell, and what a lost ring would have told.
+    static var lookInterval: Duration { .milliseconds(250) }
+
+    private let queue: Queue<Element>
+    private let demand: Demand
+    private let holder: LeaseHolder
+    private var inFlight: InFlight { holder.inFlight }
+    /// Claimed, and not yet handed out.
+    private var claimed: ArraySlice<ClaimedMessage> = []
+    private var handedOut = 0
+
+    init(queue: Queue<Element>, demand: Demand, inFlight: InFlight) {
+        self.queue = queue
+        self.demand = demand
+        holder = LeaseHolder(
+            queue: queue.name, storage: queue.storage, time: queue.handle.time, metrics: queue.metrics,
+            inFlight: inFlight)
+    }
+
+    deinit {
+        queue.handle.returns.begin(claimed.map(\.lease))
+    }
+
+    /// The next message; `nil` when the demand says that this is the end.
+    func next(isolation: isolated (any Actor)?) async throws -> Delivery<Element>? {
+        do {
+            while !isOver {
+                try Task.checkCancellation()
+                if let message = claimed.first {
+                    let delivery = try await opened(message, isolation: isolation)
+                    claimed.removeFirst()
+                    if let delivery {
+                        handedOut += 1
+                        return delivery
+                    }
+                } else if try await !claim(isolation: isolation) {
+                    break
+                }
+            }
+        } catch {
+            await giveBack(isolation: isolation)
+            throw error
+        }
+        await giveBack(isolation: isolation)
+        return nil
+    }
+
+    private var isOver: Bool {
+        demand.stop?.isOpen == true || demand.countMax.map { handedOut >= $0 } == true
+    }
+
+    /// Claims what there is room for, or waits for a reason to try again.
+    ///
+    /// - Returns: `false` when there is nothing more to wait for.
+    private func claim(isolation: isolated (any Actor)?) async throws -> Bool {
+        try demand.validate()
+        // Both tokens come before the look, so that a ring in between is not lost.
+        let departed = inFlight.token
+        let changed = queue.storage.changes.token(for: queue.name)
+        let inFlightCount = inFlight.count()
+        let room = min(demand.inFlightMax - inFlightCount, demand.countMax.map { $0 - handedOut } ?? .max)
+        guard room > 0 else {
+            try await firstOf([departure(after: departed)] + stopped)
+            return true
+        }
+
+        let time = queue.handle.time
+        if queue.handle.reclaimPace.takesTurn() { _ = try await queue.storage.reclaim() }
+        let ends = time.boot + demand.lease
+        let claim = try await queue.storage.claim(
+            ClaimRequest(queue: queue.name, limit: room, lease: demand.lease))
+        guard claim.messages.isEmpty else {
+            claimed = claim.messages[...]
+            inFlight.add(claimed.map(\.lease), ending: ends)
+            record(claim.messages, at: time.now)
+            return true
+        }
+        if demand.drains && inFlightCount == 0 { return false }
+
+        let look = time.now + Self.lookInterval
+        let deadline = min(claim.nextDue ?? look, look)
+        var waits = [change(after: changed), { @Sendable in try await time.sleep(until: deadline) }]
+        if demand.drains { waits.append(departure(after: departed)) }
+        try await firstOf(waits + stopped)
+        return true
+    }
+
+    private func change(after token: Wakeups.Token) -> @Sendable () async throws -> Void {
+        { [changes = queue.storage.changes, name = queue.name] in try await changes.wait(for: name, after: token) }
+    }
+
+    private func departure(after token: Wakeups.Token) -> @Sendable () async throws -> Void {
+        { [inFlight] in try await inFlight.waitForDeparture(after: token) }
+    }
+
+    /// The wait for the end of the reading, if somebody may ask for it.
+    private var stopped: [@Sendable () async throws -> Void] {
+        demand.stop.map { stop in [{ try await stop.wait() }] } ?? []
+    }
+
+    /// The message with its payload decoded; `nil` when it cannot be, and is a dead letter now.
+    private func opened(
+        _ message: ClaimedMessage, isolation: isolated (any Actor)?
+    ) async throws -> Delivery<Element>? {
+        let payload: Element
+        do {
+            payload = try queue.codec.decode(message.payload)
+        } catch {
+            queue.handle.logger.warning(
+                "payload cannot be decoded; the message is a dead letter",
+                metadata: ["queue": "\(queue.name)", "sequence": "\(message.lease.sequence)", "error": "\(error)"])
+            do {
+                try await holder.settle(message.lease, .dead(error: "\(error)", reason: .undecodable))
+            } catch let error as PenstockError where error.code == .leaseLost {
+                // Somebody was faster, by hand. It is not this reader's any more.
+            }
+            return nil
+        }
+        return Delivery(message, payload: payload, holder: holder)
+    }
+
+    private func giveBack(isolation: isolated (any Actor)?) async {
+        guard !claimed.isEmpty else { return }
+        let leases = claimed.map(\.lease)
+        claimed = []
+        for lease in leases { inFlight.remove(lease) }
+        await queue.handle.returns.complete(leases)
+    }
+
+    private func record(_ messages: [ClaimedMessage], at now: Timestamp) {
+        queue.metrics.claimed.increment(by: messages.count)
+        for message in messages {
+            queue.metrics.wait.recordMicroseconds((now - message.enqueuedAt).wholeMicroseconds)
+        }
+    }
+}

@@ -1,0 +1,118 @@
+internal import PenstockCore
+
+extension Queue {
+    /// The queue's log: every message that was accepted and that retention has left, in the order of acceptance.
+    /// Reading changes nothing.
+    ///
+    /// - Without `follow` it ends with the last message that was there when the reading began.
+    /// - With `follow` it goes on with every message as it is accepted, and never ends by itself.
+    /// - A message is given once, as it is when it is read. One that is in none of `states` then is passed over for good.
+    /// - Throws `CancellationError` when the task is cancelled, and what the store throws.
+    ///
+    /// - Parameters:
+    ///   - first: from this message on.
+    ///   - since: only messages accepted at that moment or later.
+    ///   - last: only the last ones, up to this many, and what follows; 1 to `Limits.rowsMax`. Another value makes the
+    ///     iterator throw `invalidInput`.
+    ///   - states: only messages in one of these states; `nil`: in any.
+    ///   - follow: whether to go on with what is accepted from now on.
+    public func log(
+        from first: SequenceNumber? = nil,
+        since: Timestamp? = nil,
+        last: Int? = nil,
+        states: Set<MessageState>? = nil,
+        follow: Bool = false
+    ) -> LogSequence<Element> {
+        let query = MessageQuery(
+            queue: name, states: states, after: first.map { SequenceNumber($0.rawValue - 1) }, since: since,
+            end: last == nil ? .first : .last, limit: last ?? 1, withPayload: true, withAttempts: true)
+        return LogSequence(queue: self, query: query, follow: follow)
+    }
+}
+
+/// One message of a log.
+public struct LogEntry<Element: Sendable>: Sendable {
+    /// What the store knows of it, its payload's bytes included.
+    public let record: MessageRecord
+
+    let codec: any PayloadCodec<Element>
+
+    /// What was enqueued.
+    ///
+    /// - Throws: `PenstockError` with code `undecodable` when the payload cannot be turned into an element.
+    public func payload() throws -> Element {
+        do {
+            return try codec.decode(record.payload ?? [])
+        } catch {
+            throw PenstockError(
+                .undecodable,
+                "The payload of message \(record.sequence) cannot be decoded as \(Element.self): \(error)", cause: error
+            )
+        }
+    }
+}
+
+/// A queue's log. Made by ``Queue/log(from:since:last:states:follow:)``, whose description holds for it.
+public struct LogSequence<Element: Sendable>: AsyncSequence, Sendable {
+    /// What the store throws, or `CancellationError`.
+    public typealias Failure = any Error
+
+    let queue: Queue<Element>
+    let query: MessageQuery
+    let follow: Bool
+
+    /// Begins a reading. It asks the store for nothing before the first `next()`.
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(log: self)
+    }
+
+    /// One reading.
+    public struct Iterator: AsyncIteratorProtocol {
+        /// How long a reading that follows goes without looking. Rings tell of changes by Penstock; this look finds
+        /// what others wrote.
+        static var lookInterval: Duration { .milliseconds(250) }
+
+        let log: LogSequence
+        private var pages: LogPages?
+        private var page: ArraySlice<MessageRecord> = []
+
+        init(log: LogSequence) {
+            self.log = log
+        }
+
+        /// The next message, once there is one; `nil` after the last one, unless the reading follows.
+        ///
+        /// - Throws: what the store throws; `CancellationError` when the task is cancelled.
+        public mutating func next(
+            isolation: isolated (any Actor)? = #isolation
+        ) async throws -> LogEntry<Element>? {
+            while page.isEmpty {
+                try Task.checkCancellation()
+                // The token comes before the look, so that a ring in between is not lost.
+                let token = log.follow ? log.queue.storage.changes.token(for: log.queue.name) : nil
+                var pages =
+                    if let begun = self.pages { begun } else {
+                        try await LogPages.of(log.query, in: log.queue.storage, endless: log.follow)
+                    }
+                page = try await pages.next()[...]
+                self.pages = pages
+                if page.isEmpty {
+                    guard let token else { return nil }
+                    try await log.waitForChange(after: token)
+                }
+            }
+            return page.popFirst().map { LogEntry(record: $0, codec: log.queue.codec) }
+        }
+    }
+
+    private func waitForChange(after token: Wakeups.Token) async throws {
+        let deadline = queue.handle.time.now + Iterator.lookInterval
+        try await firstOf([
+            { [queue] in try await queue.storage.changes.wait(for: queue.name, after: token) },
+            { [queue] in try await queue.handle.time.sleep(until: deadline) },
+        ])
+    }
+}
+
+@available(*, unavailable)
+extension LogSequence.Iterator: Sendable {}

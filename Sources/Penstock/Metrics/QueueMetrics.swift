@@ -1,0 +1,92 @@
+internal import Metrics
+internal import PenstockCore
+
+/// What is measured of one queue in this process. Every name has the dimension `queue`.
+///
+/// | name | kind | counts or measures |
+/// |---|---|---|
+/// | `penstock.enqueued` | counter | messages accepted, dropped arrivals included, skipped ones not |
+/// | `penstock.skipped` | counter | messages not enqueued because another has their unique key |
+/// | `penstock.dropped` | counter | messages that overflow dropped: arrivals, and those displaced by arrivals |
+/// | `penstock.claimed` | counter | messages leased by this process |
+/// | `penstock.done` | counter | messages finished |
+/// | `penstock.retried` | counter | failed attempts that another one follows |
+/// | `penstock.dead` | counter | messages that became dead letters |
+/// | `penstock.released` | counter | messages given back unworked |
+/// | `penstock.lease_lost` | counter | settles that came after the lease had ended |
+/// | `penstock.wait` | timer | from the acceptance of a message to its claim |
+/// | `penstock.work` | timer | how long a worker's handler ran |
+/// | `penstock.running` | gauge | handlers that run now |
+/// | `penstock.depth` | gauge | messages by state (dimension `state`), whenever somebody asks for the status |
+struct QueueMetrics: Sendable {
+    let enqueued: Counter
+    let skipped: Counter
+    let dropped: Counter
+    let claimed: Counter
+    let done: Counter
+    let retried: Counter
+    let dead: Counter
+    let released: Counter
+    let leaseLost: Counter
+    let wait: Timer
+    let work: Timer
+    let running: Meter
+    private let depths: (scheduled: Gauge, ready: Gauge, leased: Gauge, dead: Gauge)
+
+    init(queue: QueueName, factory: any MetricsFactory) {
+        let dimensions = [("queue", queue.text)]
+        func counter(_ name: String) -> Counter {
+            Counter(label: "penstock.\(name)", dimensions: dimensions, factory: factory)
+        }
+        func timer(_ name: String) -> Timer {
+            Timer(label: "penstock.\(name)", dimensions: dimensions, factory: factory)
+        }
+        func depth(_ state: MessageState) -> Gauge {
+            Gauge(label: "penstock.depth", dimensions: dimensions + [("state", state.rawValue)], factory: factory)
+        }
+        enqueued = counter("enqueued")
+        skipped = counter("skipped")
+        dropped = counter("dropped")
+        claimed = counter("claimed")
+        done = counter("done")
+        retried = counter("retried")
+        dead = counter("dead")
+        released = counter("released")
+        leaseLost = counter("lease_lost")
+        wait = timer("wait")
+        work = timer("work")
+        running = Meter(label: "penstock.running", dimensions: dimensions, factory: factory)
+        depths = (depth(.scheduled), depth(.ready), depth(.leased), depth(.dead))
+    }
+
+    /// Counts what `enqueue` answered; the receipts are those of the first messages.
+    func record(_ receipts: [Receipt], of messages: some Collection<NewMessage>) {
+        let skippedCount = receipts.count { $0.skipped }
+        let droppedCount = zip(receipts, messages).count { receipt, message in
+            if receipt.skipped { return false }
+            // What a message with a unique key displaces may have been replaced instead; that is no drop.
+            let displacedByOverflow = receipt.displaced != nil && message.uniqueKey?.onConflict != .replace
+            return receipt.state == .dropped || displacedByOverflow
+        }
+        if receipts.count > skippedCount { enqueued.increment(by: receipts.count - skippedCount) }
+        if skippedCount > 0 { skipped.increment(by: skippedCount) }
+        if droppedCount > 0 { dropped.increment(by: droppedCount) }
+    }
+
+    func record(_ verdict: Verdict, _ result: SettleResult) {
+        switch result {
+        case .leaseLost: leaseLost.increment()
+        case .settled(.done): done.increment()
+        case .settled(.dead): dead.increment()
+        case .settled:
+            if case .release = verdict { released.increment() } else { retried.increment() }
+        }
+    }
+
+    func record(_ depths: Depths) {
+        self.depths.scheduled.record(depths.scheduled)
+        self.depths.ready.record(depths.ready)
+        self.depths.leased.record(depths.leased)
+        self.depths.dead.record(depths.dead)
+    }
+}

@@ -1,0 +1,78 @@
+public import PenstockCore
+
+extension Queue {
+    /// Puts an element in line.
+    ///
+    /// When it returns, the message survives what the receipt's durability says. What a full queue does is in its
+    /// policy: with `wait` this suspends until there is room, in turn with the process's other producers for this queue.
+    ///
+    /// - Parameters:
+    ///   - headers: names and values that travel with it.
+    ///   - priority: higher ones are claimed first.
+    ///   - due: when it may first be claimed.
+    ///   - attemptsMax: attempts allowed; `nil`: as many as the queue's policy says.
+    ///   - uniqueKey: its key, if at most one message with it may wait or run.
+    ///   - durability: what it must survive; `nil`: as the store was told.
+    ///   - timeout: how long to wait for room; `nil`: for ever.
+    /// - Throws: what the codec throws; `PenstockError` with code `invalidInput`, `queueFull` (policy `fail`), `timedOut`
+    ///   (policy `wait`), or what else the store throws. After each of these nothing was enqueued. `CancellationError`
+    ///   when the task is cancelled: then nothing was, or this call was just done.
+    @discardableResult
+    public func enqueue(
+        _ element: Element,
+        headers: [String: String] = [:],
+        priority: Int = 0,
+        due: Due = .now,
+        attemptsMax: Int? = nil,
+        uniqueKey: UniqueKey? = nil,
+        durability: Durability? = nil,
+        timeout: Duration? = nil
+    ) async throws -> Receipt {
+        let message = NewMessage(
+            payload: try codec.encode(element), headers: headers, priority: priority, due: due,
+            attemptsMax: attemptsMax, uniqueKey: uniqueKey)
+        let receipts = try await offer([message], durability: durability, timeout: timeout)
+        guard let receipt = receipts.first else {
+            throw PenstockError(.storage, "The store gave no receipt for a message that it accepted.")
+        }
+        return receipt
+    }
+
+    /// Puts elements in line, in their order and with the same options.
+    ///
+    /// They go in together or not at all, but for a full queue whose policy is `wait`: there as many as there is room
+    /// for go in at a time. When that ends in `timedOut` or a cancellation, the first ones are in line; the error of a
+    /// timeout says how many.
+    ///
+    /// - Returns: a receipt for each, in order.
+    /// - Throws: what ``enqueue(_:headers:priority:due:attemptsMax:uniqueKey:durability:timeout:)`` throws.
+    @discardableResult
+    public func enqueue(
+        contentsOf elements: [Element],
+        headers: [String: String] = [:],
+        priority: Int = 0,
+        due: Due = .now,
+        attemptsMax: Int? = nil,
+        durability: Durability? = nil,
+        timeout: Duration? = nil
+    ) async throws -> [Receipt] {
+        let messages = try elements.map { element in
+            NewMessage(
+                payload: try codec.encode(element), headers: headers, priority: priority, due: due,
+                attemptsMax: attemptsMax)
+        }
+        return try await offer(messages, durability: durability, timeout: timeout)
+    }
+}
+
+extension Queue where Element == [UInt8] {
+    /// Puts messages in line, in their order, each with options of its own.
+    ///
+    /// It does as ``enqueue(contentsOf:headers:priority:due:attemptsMax:durability:timeout:)``.
+    @discardableResult
+    public func enqueue(
+        _ messages: [NewMessage], durability: Durability? = nil, timeout: Duration? = nil
+    ) async throws -> [Receipt] {
+        try await offer(messages, durability: durability, timeout: timeout)
+    }
+}

@@ -1,0 +1,61 @@
+public import GRDB
+public import PenstockCore
+internal import PenstockSQLite
+
+extension Queue {
+    /// Puts an element in line within an application's own transaction: it is there when that commits, and only then.
+    ///
+    /// For stores that were opened on the application's pool. The durability is that of the transaction. A full queue
+    /// whose policy is `wait` cannot wait here, and fails as `fail` does.
+    ///
+    /// ```swift
+    /// try await pool.write { db in
+    ///     try order.insert(db)
+    ///     try orders.enqueue(order.id, in: db)
+    /// }
+    /// ```
+    ///
+    /// - Throws: what the codec throws; `PenstockError` with code `invalidInput` or `queueFull`, or what else the store
+    ///   throws. The transaction can go on then: nothing was enqueued.
+    @discardableResult
+    public func enqueue(
+        _ element: Element,
+        headers: [String: String] = [:],
+        priority: Int = 0,
+        due: Due = .now,
+        attemptsMax: Int? = nil,
+        uniqueKey: UniqueKey? = nil,
+        in database: Database
+    ) throws -> Receipt {
+        let message = NewMessage(
+            payload: try codec.encode(element), headers: headers, priority: priority, due: due,
+            attemptsMax: attemptsMax, uniqueKey: uniqueKey)
+        let receipts = try accept([message], in: database)
+        guard let receipt = receipts.first else {
+            throw PenstockError(.storage, "The store gave no receipt for a message that it accepted.")
+        }
+        return receipt
+    }
+
+    private func accept(_ messages: [NewMessage], in database: Database) throws -> [Receipt] {
+        guard let store = storage as? SQLiteStore else {
+            throw PenstockError(
+                .invalidInput,
+                "This store is not one on SQLite, so it cannot join a transaction; open it on the database pool.")
+        }
+        let receipts = try store.enqueue(messages, to: name, in: database)
+        // Counted now, though the transaction may still be rolled back: it is the caller's.
+        metrics.record(receipts, of: messages)
+        return receipts
+    }
+}
+
+extension Queue where Element == [UInt8] {
+    /// Puts messages in line within an application's own transaction, in their order, each with options of its own.
+    ///
+    /// It does as ``enqueue(_:headers:priority:due:attemptsMax:uniqueKey:in:)``.
+    @discardableResult
+    public func enqueue(_ messages: [NewMessage], in database: Database) throws -> [Receipt] {
+        try accept(messages, in: database)
+    }
+}

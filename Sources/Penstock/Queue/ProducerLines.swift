@@ -1,0 +1,81 @@
+internal import PenstockCore
+internal import Synchronization
+
+/// The producers of this process that wait for room, one line for each queue. Only the first of a line offers what it
+/// has, so they get in by turns; the lines know nothing of each other.
+final class ProducerLines: Sendable {
+    /// A producer's place in a line.
+    struct Place: Sendable {
+        fileprivate let queue: QueueName
+        fileprivate let id: Int
+    }
+
+    private struct Producer {
+        var id: Int
+        /// Set while it waits to be the first.
+        var continuation: CheckedContinuation<Void, any Error>?
+    }
+
+    private struct State {
+        var lines: [QueueName: [Producer]] = [:]
+        var nextID = 0
+    }
+
+    private let state = Mutex(State())
+
+    /// How many producers stand in the line for `queue`.
+    func count(for queue: QueueName) -> Int {
+        state.withLock { $0.lines[queue]?.count ?? 0 }
+    }
+
+    /// Whether anybody stands in the line for `queue`.
+    func isWaiting(for queue: QueueName) -> Bool {
+        state.withLock { $0.lines[queue] != nil }
+    }
+
+    /// Takes the last place of the line. Whoever took one must leave it.
+    func join(_ queue: QueueName) -> Place {
+        state.withLock { state in
+            state.nextID += 1
+            state.lines[queue, default: []].append(Producer(id: state.nextID))
+            return Place(queue: queue, id: state.nextID)
+        }
+    }
+
+    /// Leaves the line, from whatever place. Who is first then goes on.
+    func leave(_ place: Place) {
+        let first = state.withLock { state -> CheckedContinuation<Void, any Error>? in
+            state.lines[place.queue]?.removeAll { $0.id == place.id }
+            guard state.lines[place.queue]?.isEmpty == false else {
+                state.lines[place.queue] = nil
+                return nil
+            }
+            return state.lines[place.queue]?[0].continuation.take()
+        }
+        first?.resume()
+    }
+
+    /// Returns once the place is the first of its line.
+    ///
+    /// - Throws: `CancellationError` when the task is cancelled first. The place is still taken then.
+    func reachHead(_ place: Place) async throws {
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let result = state.withLock { state -> Result<Void, any Error>? in
+                    if Task.isCancelled { return .failure(CancellationError()) }
+                    guard let index = state.lines[place.queue]?.firstIndex(where: { $0.id == place.id }), index > 0
+                    else { return .success(()) }
+                    state.lines[place.queue]?[index].continuation = continuation
+                    return nil
+                }
+                if let result { continuation.resume(with: result) }
+            }
+        } onCancel: {
+            let continuation = state.withLock { state -> CheckedContinuation<Void, any Error>? in
+                guard let index = state.lines[place.queue]?.firstIndex(where: { $0.id == place.id }) else { return nil }
+                return state.lines[place.queue]?[index].continuation.take()
+            }
+            continuation?.resume(throwing: CancellationError())
+        }
+    }
+}

@@ -1,0 +1,78 @@
+public import PenstockCore
+
+/// A queue of elements of one type.
+///
+/// Copies are the same queue, and so is what another process opens under the same name. Get one from
+/// ``PenstockStore``; put elements in with `enqueue`, and take them out with a ``Worker`` or ``deliveries(inFlightMax:lease:)``.
+public struct Queue<Element: Sendable>: Sendable {
+    /// The queue's name.
+    public let name: QueueName
+
+    let codec: any PayloadCodec<Element>
+    let handle: StoreHandle
+    let metrics: QueueMetrics
+
+    init(_ name: QueueName, codec: any PayloadCodec<Element>, handle: StoreHandle) {
+        self.name = name
+        self.codec = codec
+        self.handle = handle
+        metrics = handle.metrics(of: name)
+    }
+
+    var storage: any MessageStore { handle.storage }
+}
+
+/// What people do to a queue.
+extension Queue {
+    /// Refuses claims until ``resume()``, from every process. Messages are still accepted, and running ones go on.
+    public func pause() async throws {
+        try await storage.configure(name, .pause)
+    }
+
+    /// Allows claims again.
+    public func resume() async throws {
+        try await storage.configure(name, .resume)
+    }
+
+    /// Gives the queue another policy. What waits beyond a smaller capacity stays; it only keeps new messages out.
+    ///
+    /// - Throws: `PenstockError` with code `invalidInput` when a number is out of its range.
+    public func setPolicy(_ policy: QueuePolicy) async throws {
+        try policy.validate()
+        try await storage.configure(name, .set(policy))
+    }
+
+    /// The queue's policy and numbers.
+    public func status() async throws -> QueueStatus {
+        guard let status = try await storage.status(of: name).queues.first else {
+            throw PenstockError(.unknownQueue, "There is no queue '\(name)'; create it first.")
+        }
+        metrics.record(status.depths)
+        return status
+    }
+
+    /// Cancels everything that waits or runs; a worker that has a message loses its lease.
+    ///
+    /// - Returns: how many messages that was.
+    @discardableResult
+    public func cancelAll() async throws -> Int {
+        try await storage.apply(.cancel, to: .queue(name, states: LineCommand.cancel.states))
+    }
+
+    /// Puts dead letters back in line with new attempts, oldest first.
+    ///
+    /// - Parameter limit: how many at most; `nil`: all.
+    /// - Returns: how many.
+    @discardableResult
+    public func redriveAll(limit: Int? = nil) async throws -> Int {
+        try await storage.apply(.redrive, to: .queue(name, states: [.dead], limit: limit))
+    }
+
+    /// Cancels everything that waits. What runs goes on.
+    ///
+    /// - Returns: how many messages that was.
+    @discardableResult
+    public func purge() async throws -> Int {
+        try await storage.apply(.cancel, to: .queue(name, states: [.scheduled, .ready]))
+    }
+}

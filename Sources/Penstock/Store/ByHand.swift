@@ -1,0 +1,91 @@
+public import PenstockCore
+
+/// What people do to messages, one by one or many at once.
+extension PenstockStore {
+    /// One message, with its payload and its failed attempts.
+    ///
+    /// - Throws: `PenstockError` with code `unknownMessage` when there is none with that number, or retention has let
+    ///   it go.
+    public func message(_ sequence: SequenceNumber) async throws -> MessageRecord {
+        let query = MessageQuery(sequences: [sequence], limit: 1, withPayload: true, withAttempts: true)
+        guard let record = try await storage.messages(query).first else {
+            throw PenstockError(
+                .unknownMessage, "There is no message \(sequence); retention may have let it go.")
+        }
+        return record
+    }
+
+    /// Reads messages, in the order of sequence.
+    public func list(_ query: MessageQuery) async throws -> [MessageRecord] {
+        try await storage.messages(query)
+    }
+
+    /// Takes scheduled, ready and leased messages out of the line; a worker that has one loses its lease.
+    ///
+    /// - Returns: how many.
+    /// - Throws: `PenstockError` with code `unknownMessage` or `illegalTransition`; then none was moved.
+    @discardableResult
+    public func cancel(_ sequences: [SequenceNumber]) async throws -> Int {
+        try await cancel(.sequences(sequences))
+    }
+
+    /// Takes scheduled, ready and leased messages out of the line; a worker that has one loses its lease.
+    ///
+    /// - Returns: how many.
+    @discardableResult
+    public func cancel(_ selection: Selection) async throws -> Int {
+        try await storage.apply(.cancel, to: selection)
+    }
+
+    /// Puts dead letters back in line with new attempts, and makes scheduled messages ready at once.
+    ///
+    /// - Returns: how many.
+    /// - Throws: `PenstockError` with code `unknownMessage` or `illegalTransition`; then none was moved.
+    @discardableResult
+    public func redrive(_ sequences: [SequenceNumber]) async throws -> Int {
+        try await redrive(.sequences(sequences))
+    }
+
+    /// Puts dead letters back in line with new attempts, and makes scheduled messages ready at once.
+    ///
+    /// - Returns: how many.
+    @discardableResult
+    public func redrive(_ selection: Selection) async throws -> Int {
+        try await storage.apply(.redrive, to: selection)
+    }
+
+    /// Throws dead letters away.
+    ///
+    /// - Returns: how many.
+    /// - Throws: `PenstockError` with code `unknownMessage` or `illegalTransition`; then none was moved.
+    @discardableResult
+    public func discard(_ sequences: [SequenceNumber]) async throws -> Int {
+        try await discard(.sequences(sequences))
+    }
+
+    /// Throws dead letters away.
+    ///
+    /// - Returns: how many.
+    @discardableResult
+    public func discard(_ selection: Selection) async throws -> Int {
+        try await storage.apply(.discard, to: selection)
+    }
+
+    /// Forgets ended messages beyond their retention, in small steps that hold nobody up for long.
+    ///
+    /// - Parameters:
+    ///   - queue: only this queue's; `nil`: every queue's.
+    ///   - retention: instead of the queues' own.
+    /// - Returns: how many.
+    @discardableResult
+    public func prune(queue: QueueName? = nil, retention: Retention? = nil) async throws -> Int {
+        let request = PruneRequest(queue: queue, retention: retention)
+        var count = 0
+        while true {
+            let pruned = try await storage.prune(request)
+            count += pruned.messages
+            if !pruned.hasMore { return count }
+            try Task.checkCancellation()
+        }
+    }
+}

@@ -1,0 +1,66 @@
+public import Logging
+public import Metrics
+
+/// A store of queues: what a program opens once and shares.
+///
+/// It wraps any `MessageStore`, and adds what a process has only one of: the lines of waiting producers, the pace at
+/// which lost work is looked for, loggers and metrics. Copies are the same store. Everything may be called from
+/// any task.
+///
+/// ```swift
+/// let store = try await PenstockStore.open(path: "shop.db")
+/// let orders = try await store.queue("orders", of: Order.self)
+/// try await orders.enqueue(order)
+/// ```
+public struct PenstockStore: Sendable {
+    /// What a store can be told.
+    public struct Options: Sendable {
+        /// What messages survive, unless the call says otherwise.
+        public var durability: Durability
+        /// Where to say what happens; `nil`: nowhere.
+        public var logger: Logger?
+        /// Where measurements go; `nil`: to the factory that the program bootstrapped.
+        public var metrics: (any MetricsFactory)?
+        /// Where the time comes from.
+        public var time: any TimeSource
+        /// Where chance comes from.
+        public var random: any RandomSource
+        /// Whether `open` makes the file when there is none.
+        public var createIfMissing: Bool
+
+        /// Makes options: messages survive a power cut, the machine's clocks, and a file made at need.
+        public init(
+            durability: Durability = .powerLoss,
+            logger: Logger? = nil,
+            metrics: (any MetricsFactory)? = nil,
+            time: any TimeSource = SystemTime(),
+            random: any RandomSource = SystemRandom(),
+            createIfMissing: Bool = true
+        ) {
+            self.durability = durability
+            self.logger = logger
+            self.metrics = metrics
+            self.time = time
+            self.random = random
+            self.createIfMissing = createIfMissing
+        }
+    }
+
+    let handle: StoreHandle
+
+    /// Takes any store: one in memory in tests, or one of another kind.
+    public init(_ storage: any MessageStore, options: Options = Options()) {
+        handle = StoreHandle(storage, options: options)
+    }
+
+    /// What messages are kept in.
+    public var storage: any MessageStore { handle.storage }
+
+    /// Finishes what was begun and lets go of the file. Leases that are still held go back in line.
+    ///
+    /// Workers and readers are to be stopped before: afterwards everything throws `closed`.
+    public func close() async throws {
+        await handle.returns.finish()
+        try await handle.storage.close()
+    }
+}

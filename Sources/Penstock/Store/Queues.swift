@@ -1,0 +1,64 @@
+public import PenstockCore
+
+extension PenstockStore {
+    /// A queue of `Codable` elements, as JSON.
+    ///
+    /// - Parameters:
+    ///   - policy: what the queue is to be told. A queue that is made gets it, or `QueuePolicy()` when it is `nil`; one
+    ///     that exists is given it, and keeps its own when it is `nil`.
+    ///   - create: whether to make the queue when there is none.
+    /// - Throws: `PenstockError` with code `invalidInput` for a name or policy that cannot be; `unknownQueue` when there
+    ///   is none and `create` is false; what the store throws.
+    public func queue<Element: Codable & Sendable>(
+        _ name: String, of type: Element.Type, policy: QueuePolicy? = nil, create: Bool = true
+    ) async throws -> Queue<Element> {
+        try await queue(name, codec: JSONCodec<Element>(), policy: policy, create: create)
+    }
+
+    /// A queue of raw bytes.
+    ///
+    /// It does as ``queue(_:of:policy:create:)``.
+    public func queue(
+        _ name: String, policy: QueuePolicy? = nil, create: Bool = true
+    ) async throws -> Queue<[UInt8]> {
+        try await queue(name, codec: BytesCodec(), policy: policy, create: create)
+    }
+
+    /// A queue whose payloads a codec makes and reads.
+    ///
+    /// It does as ``queue(_:of:policy:create:)``.
+    public func queue<Codec: PayloadCodec>(
+        _ name: String, codec: Codec, policy: QueuePolicy? = nil, create: Bool = true
+    ) async throws -> Queue<Codec.Element> {
+        let name = try QueueName(name)
+        try policy?.validate()
+        if create {
+            try await storage.configure(name, .create(policy ?? QueuePolicy(), ifAbsent: true))
+        } else {
+            // A query is the cheapest question that throws when the queue does not exist.
+            _ = try await storage.messages(MessageQuery(queue: name, limit: 1))
+        }
+        if let policy { try await storage.configure(name, .set(policy)) }
+        return Queue(name, codec: codec, handle: handle)
+    }
+
+    /// All queues with their policies and numbers, by name.
+    public func queues() async throws -> [QueueStatus] {
+        let queues = try await storage.status(of: nil).queues
+        for queue in queues { handle.metrics(of: queue.name).record(queue.depths) }
+        return queues
+    }
+
+    /// The processes that hold leases or held them lately.
+    public func workers() async throws -> [WorkerRecord] {
+        try await storage.status(of: nil).workers
+    }
+
+    /// Removes a queue with all its messages and history.
+    ///
+    /// - Throws: `PenstockError` with code `unknownQueue`, or `illegalTransition` when messages wait or run, unless
+    ///   `force` is true.
+    public func delete(_ queue: QueueName, force: Bool = false) async throws {
+        try await storage.configure(queue, .delete(force: force))
+    }
+}

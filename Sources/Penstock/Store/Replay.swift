@@ -1,0 +1,63 @@
+public import PenstockCore
+
+extension PenstockStore {
+    /// Puts history back in line: for each message that `query` finds, a new one with the same payload, headers,
+    /// priority and attempts, which names it as its origin. It is due now, and has no unique key.
+    ///
+    /// Only what was in the log at the beginning is replayed, so replaying a queue into itself ends. Goes in batches;
+    /// memory stays flat. A full queue whose policy is `wait` makes this wait.
+    ///
+    /// - Parameters:
+    ///   - query: which messages. Its limit counts only with `end: .last`: then it is how many of the last ones.
+    ///   - queue: where to put them; `nil`: each into its own queue.
+    ///   - dryRun: whether only to count.
+    /// - Returns: how many messages were put in line, or would be.
+    /// - Throws: what the store throws. A `PenstockError` then says how many messages were replayed before.
+    @discardableResult
+    public func replay(
+        _ query: MessageQuery, into queue: QueueName? = nil, dryRun: Bool = false
+    ) async throws -> Int {
+        var query = query
+        query.withPayload = !dryRun
+        query.withAttempts = false
+        var count = 0
+        do {
+            var pages = try await LogPages.of(query, in: storage, endless: false)
+            while case let page = try await pages.next(), !page.isEmpty {
+                try Task.checkCancellation()
+                for batch in Self.batches(of: page, into: queue) {
+                    if !dryRun {
+                        _ = try await handle.offer(batch.messages, to: batch.queue, durability: nil, timeout: nil)
+                    }
+                    count += batch.messages.count
+                }
+            }
+        } catch var error as PenstockError where count > 0 {
+            error.message += " \(count) messages were replayed before."
+            throw error
+        }
+        return count
+    }
+
+    private typealias Batch = (queue: QueueName, messages: [NewMessage])
+
+    /// Runs of messages for the same queue, none larger than a store takes.
+    private static func batches(of page: [MessageRecord], into queue: QueueName?) -> [Batch] {
+        var batches: [Batch] = []
+        var bytes = 0
+        for record in page {
+            let target = queue ?? record.queue
+            let message = NewMessage(
+                payload: record.payload ?? [], headers: record.headers, priority: record.priority,
+                attemptsMax: record.attemptsMax, origin: record.sequence)
+            bytes += message.payload.count
+            if let last = batches.indices.last, batches[last].queue == target, bytes <= Limits.batchBytesMax {
+                batches[last].messages.append(message)
+            } else {
+                batches.append((target, [message]))
+                bytes = message.payload.count
+            }
+        }
+        return batches
+    }
+}

@@ -1,0 +1,48 @@
+internal import Logging
+internal import PenstockCore
+
+/// Extends the leases of all jobs together while they run, and ends those whose lease is lost.
+struct LeaseKeeper: Sendable {
+    let queue: QueueName
+    let handle: StoreHandle
+    let inFlight: InFlight
+    let crew: Crew
+    let lease: Duration
+
+    /// Works until the task is cancelled.
+    ///
+    /// A third of a lease between two calls: each lease is first extended when at least two thirds of it are left, and
+    /// one call may fail before any ends.
+    func run() async {
+        do {
+            while true {
+                try await handle.time.sleep(for: lease / 3)
+                await extendAll()
+            }
+        } catch {
+            // Only cancellation ends a sleep before its time.
+        }
+    }
+
+    private func extendAll() async {
+        let leases = inFlight.extended
+        guard !leases.isEmpty else { return }
+        let ends = handle.time.boot + lease
+        do {
+            let held = try await handle.storage.extend(leases, by: lease)
+            for (lease, isHeld) in zip(leases, held) {
+                if isHeld {
+                    inFlight.moveEnd(of: lease, to: ends)
+                } else {
+                    crew.job(of: lease)?.end(.leaseLost)
+                }
+            }
+        } catch is CancellationError {
+            // The worker stops; nothing is to be extended any more.
+        } catch {
+            handle.logger.warning(
+                "leases not extended; trying again",
+                metadata: ["queue": "\(queue)", "count": "\(leases.count)", "error": "\(error)"])
+        }
+    }
+}

@@ -1,0 +1,68 @@
+internal import PenstockCore
+
+/// Thrown by a handler to say that no attempt can help: the message is a dead letter at once.
+public struct Reject: Error, CustomStringConvertible {
+    /// What is kept with the message.
+    public var reason: String
+
+    /// Makes a rejection.
+    public init(_ reason: String) {
+        self.reason = reason
+    }
+
+    /// The reason.
+    public var description: String { reason }
+}
+
+/// Thrown by a handler to say when the message is to come back, instead of what the queue's policy says.
+public struct RetryAfter: Error, CustomStringConvertible {
+    /// How long until then.
+    public var delay: Duration
+    /// What is kept with the message.
+    public var reason: String
+
+    /// Makes a wish to come back after `delay`.
+    public init(_ delay: Duration, reason: String) {
+        self.delay = delay
+        self.reason = reason
+    }
+
+    /// The reason.
+    public var description: String { reason }
+}
+
+/// How a handler's work on one message ended.
+enum WorkEnd: Sendable {
+    case returned
+    case threw(any Error)
+    /// It ran longer than it may.
+    case timedOut(Duration)
+    /// The worker stops, and does not wait for it.
+    case givenUp
+    /// The message is not this worker's any more.
+    case leaseLost
+
+    /// What that says of the message; `nil` when there is nothing to say.
+    var verdict: Verdict? {
+        switch self {
+        case .returned:
+            return .done
+        case .threw(let error):
+            switch error {
+            case let reject as Reject:
+                return .dead(error: reject.reason)
+            case let retry as RetryAfter:
+                // Held to what a store takes: a wish out of range must not cost the message its verdict.
+                return .retry(error: retry.reason, after: min(max(retry.delay, .zero), Limits.delayMax))
+            default:
+                return .retry(error: "\(error)")
+            }
+        case .timedOut(let timeout):
+            return .retry(error: "The handler ran longer than \(timeout).", outcome: .timedOut)
+        case .givenUp:
+            return .release
+        case .leaseLost:
+            return nil
+        }
+    }
+}

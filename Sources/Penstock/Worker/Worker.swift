@@ -1,0 +1,110 @@
+internal import PenstockCore
+public import ServiceLifecycle
+
+/// Works a queue's messages with a handler, some at a time: a `Service` for a `ServiceGroup`, or a plain `run()`.
+///
+/// What a handler does decides about its message:
+///
+/// | the handler | the message |
+/// |---|---|
+/// | returns | is done |
+/// | throws | comes back as the queue's policy says, with the error on record; a dead letter when attempts are used up |
+/// | throws ``RetryAfter`` | comes back after that delay |
+/// | throws ``Reject`` | is a dead letter at once |
+/// | runs longer than the timeout | its handler is cancelled, and it comes back as after an error |
+/// | settles the delivery itself | is what the handler said |
+///
+/// The leases of all running handlers are extended together, in one call every third of a lease. A handler whose lease
+/// was lost all the same, because somebody cancelled the message or the store could not be reached, is cancelled, and
+/// what it gives is ignored.
+///
+/// - Graceful shutdown claims nothing more, waits up to ``Options/grace`` for the handlers that run, and then cancels
+///   them and gives their messages back at once.
+/// - Cancelling the task that runs `run()` does the latter without the wait.
+/// - A handler that ignores its cancellation is no obstacle for its message, which another worker gets at once. But it
+///   cannot be killed: `run()` returns only when it has.
+///
+/// ```swift
+/// let worker = Worker(orders, options: .init(concurrency: 4)) { delivery in
+///     try await ship(delivery.payload)
+/// }
+/// try await ServiceGroup(services: [worker], gracefulShutdownSignals: [.sigterm], logger: logger).run()
+/// ```
+public struct Worker<Element: Sendable>: Service {
+    /// What a worker can be told.
+    public struct Options: Sendable {
+        /// How many handlers may run at once, 1 to `Limits.batchCountMax`.
+        public var concurrency: Int
+        /// How long a lease lasts, within `Limits.leaseRange`. It is extended while the handler runs, so this is no
+        /// bound on the work, only on how long a message stays away when this process hangs.
+        public var lease: Duration
+        /// How long a handler may run; `nil`: as long as it likes. After that it is cancelled, and its lease no longer
+        /// extended: should it ignore the cancellation, its message is back when the lease ends.
+        public var timeout: Duration?
+        /// How long a graceful shutdown waits for handlers that run.
+        public var grace: Duration
+        /// How many messages to work before `run()` returns; `nil`: any number.
+        public var max: Int?
+        /// Whether `run()` returns when a claim finds nothing and no handler runs. Messages that are due later do not
+        /// hold it up, those included that this worker's handlers failed and that come back; nor do those of a paused
+        /// queue.
+        public var drain: Bool
+
+        /// Makes options: one handler at a time, leases of 30 seconds, 30 seconds of grace, and no end.
+        public init(
+            concurrency: Int = 1,
+            lease: Duration = .seconds(30),
+            timeout: Duration? = nil,
+            grace: Duration = .seconds(30),
+            max: Int? = nil,
+            drain: Bool = false
+        ) {
+            self.concurrency = concurrency
+            self.lease = lease
+            self.timeout = timeout
+            self.grace = grace
+            self.max = max
+            self.drain = drain
+        }
+
+        func validate() throws(PenstockError) {
+            try Demand(inFlightMax: concurrency, lease: lease).validate()
+            if let timeout, timeout <= .zero {
+                throw PenstockError(.invalidInput, "A worker's timeout must be longer than nothing.")
+            }
+            guard grace >= .zero else { throw PenstockError(.invalidInput, "A worker's grace cannot be negative.") }
+            if let max, max < 1 {
+                throw PenstockError(.invalidInput, "A worker works at least one message; leave max out for no end.")
+            }
+        }
+    }
+
+    /// Works on one message.
+    public typealias Handler = @Sendable (Delivery<Element>) async throws -> Void
+
+    private let queue: Queue<Element>
+    private let options: Options
+    private let handler: Handler
+
+    /// Makes a worker. It does nothing before ``run()``.
+    public init(_ queue: Queue<Element>, options: Options = Options(), handler: @escaping Handler) {
+        self.queue = queue
+        self.options = options
+        self.handler = handler
+    }
+
+    /// Works until a graceful shutdown, ``Options/max`` or ``Options/drain`` ends it. No handler runs any more when it
+    /// returns or throws, and no message is held.
+    ///
+    /// - Throws: `PenstockError` with code `invalidInput` when an option is out of its range; what the store threw at a
+    ///   claim, after a graceful shutdown; `CancellationError` when the task is cancelled.
+    public func run() async throws {
+        try options.validate()
+        let shift = Shift(queue: queue, options: options, handler: handler)
+        try await withTaskCancellationOrGracefulShutdownHandler {
+            try await shift.run()
+        } onCancelOrGracefulShutdown: {
+            shift.stop()
+        }
+    }
+}

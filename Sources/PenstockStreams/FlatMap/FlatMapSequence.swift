@@ -1,0 +1,140 @@
+/// A sequence that turns each element of another one into an inner sequence and merges these, a limited number at a
+/// time. Made by `flatMap(maxConcurrent:_:)`, whose description holds for it.
+public struct FlatMapSequence<
+    Base: AsyncSequence & Sendable, Inner: AsyncSequence & SendableMetatype, Failure: Error
+>: AsyncSequence, Sendable where Base.Element: Sendable, Inner.Element: Sendable {
+    /// What the inner sequences give.
+    public typealias Element = Inner.Element
+
+    let base: Base
+    let maxConcurrent: Int
+    let transform: @Sendable (Base.Element) -> Inner
+    private let failureOfBase: @Sendable (Base.Failure) -> Failure
+    private let failureOfInner: @Sendable (Inner.Failure) -> Failure
+
+    init(
+        _ base: Base,
+        maxConcurrent: Int,
+        transform: @escaping @Sendable (Base.Element) -> Inner,
+        failureOfBase: @escaping @Sendable (Base.Failure) -> Failure,
+        failureOfInner: @escaping @Sendable (Inner.Failure) -> Failure
+    ) {
+        precondition(maxConcurrent >= 1, "flatMap needs room for at least one inner sequence.")
+        self.base = base
+        self.maxConcurrent = maxConcurrent
+        self.transform = transform
+        self.failureOfBase = failureOfBase
+        self.failureOfInner = failureOfInner
+    }
+
+    func failure(ofBase failure: Base.Failure) -> Failure { failureOfBase(failure) }
+    func failure(ofInner failure: Inner.Failure) -> Failure { failureOfInner(failure) }
+
+    /// Begins an iteration. Upstream is asked for nothing before the first `next()`.
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(FlatMapStorage(self))
+    }
+
+    /// Gives the elements of the inner sequences. Letting it go cancels upstream and all inner sequences.
+    public struct Iterator: AsyncIteratorProtocol {
+        /// Says when the last copy of the iterator is gone. The storage cannot: its own task holds it.
+        private final class Hold: Sendable {
+            let storage: FlatMapStorage<Base, Inner, Failure>
+
+            init(_ storage: FlatMapStorage<Base, Inner, Failure>) {
+                self.storage = storage
+            }
+
+            deinit {
+                storage.letGo()
+            }
+        }
+
+        private let hold: Hold
+
+        init(_ storage: FlatMapStorage<Base, Inner, Failure>) {
+            hold = Hold(storage)
+        }
+
+        /// The next element, or `nil` after the last one and when the task is cancelled.
+        ///
+        /// It returns `nil` or throws only when no task of the stream runs any more.
+        public mutating func next(
+            isolation: isolated (any Actor)? = #isolation
+        ) async throws(Failure) -> Inner.Element? {
+            try await hold.storage.next(isolation: isolation)
+        }
+    }
+}
+
+@available(*, unavailable)
+extension FlatMapSequence.Iterator: Sendable {}
+
+extension AsyncSequence where Self: Sendable, Element: Sendable {
+    /// Turns each element into a sequence and merges these, at most `maxConcurrent` of them at a time.
+    ///
+    /// - Asks upstream for `maxConcurrent` elements at first, and for one more each time an inner sequence finishes.
+    /// - Gives the values of the inner sequences as they arrive; those of one inner sequence in its order.
+    /// - Reads no inner sequence further than one value beyond what the consumer took.
+    /// - Finishes when upstream and all inner sequences have finished.
+    /// - Fails as soon as upstream or an inner sequence fails: values that nobody took yet are let go, and everything
+    ///   is cancelled.
+    /// - Cancels upstream and all inner sequences when the consumer is cancelled or lets its iterator go.
+    /// - Owns its tasks: the consumer sees the end, a failure or a cancellation only once they have all ended. An inner
+    ///   sequence that ignores cancellation holds that up.
+    ///
+    /// ```swift
+    /// for try await page in links.flatMap(maxConcurrent: 4, { link in crawl(link) }) { … }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - maxConcurrent: how many inner sequences may run at once, 1 or more.
+    ///   - transform: makes the inner sequence of an element. It is called in the task that reads the inner sequence.
+    public func flatMap<Inner: AsyncSequence & SendableMetatype>(
+        maxConcurrent: Int, _ transform: @escaping @Sendable (Element) -> Inner
+    ) -> FlatMapSequence<Self, Inner, Failure> where Inner.Element: Sendable, Inner.Failure == Failure {
+        FlatMapSequence(
+            self, maxConcurrent: maxConcurrent, transform: transform, failureOfBase: { $0 }, failureOfInner: { $0 })
+    }
+
+    /// Turns each element into a sequence that cannot fail and merges these, at most `maxConcurrent` of them at a
+    /// time.
+    ///
+    /// It does as `flatMap(maxConcurrent:_:)` for inner sequences that fail as upstream does.
+    public func flatMap<Inner: AsyncSequence & SendableMetatype>(
+        maxConcurrent: Int, _ transform: @escaping @Sendable (Element) -> Inner
+    ) -> FlatMapSequence<Self, Inner, Failure> where Inner.Element: Sendable, Inner.Failure == Never {
+        FlatMapSequence(
+            self, maxConcurrent: maxConcurrent, transform: transform, failureOfBase: { $0 },
+            failureOfInner: impossible)
+    }
+
+    /// Turns each element into a sequence that can fail, where upstream cannot, and merges these, at most
+    /// `maxConcurrent` of them at a time.
+    ///
+    /// It does as `flatMap(maxConcurrent:_:)` for inner sequences that fail as upstream does.
+    public func flatMap<Inner: AsyncSequence & SendableMetatype>(
+        maxConcurrent: Int, _ transform: @escaping @Sendable (Element) -> Inner
+    ) -> FlatMapSequence<Self, Inner, Inner.Failure> where Inner.Element: Sendable, Failure == Never {
+        FlatMapSequence(
+            self, maxConcurrent: maxConcurrent, transform: transform, failureOfBase: impossible,
+            failureOfInner: { $0 })
+    }
+
+    /// Turns each element into a sequence that cannot fail, where upstream cannot either, and merges these, at most
+    /// `maxConcurrent` of them at a time.
+    ///
+    /// It does as `flatMap(maxConcurrent:_:)` for inner sequences that fail as upstream does.
+    public func flatMap<Inner: AsyncSequence & SendableMetatype>(
+        maxConcurrent: Int, _ transform: @escaping @Sendable (Element) -> Inner
+    ) -> FlatMapSequence<Self, Inner, Never> where Inner.Element: Sendable, Inner.Failure == Never, Failure == Never {
+        FlatMapSequence(
+            self, maxConcurrent: maxConcurrent, transform: transform, failureOfBase: impossible,
+            failureOfInner: impossible)
+    }
+}
+
+/// The failure of what cannot fail.
+private func impossible<Failure: Error>(_ never: Never) -> Failure {
+    // Empty, as there is nothing that it could be called with.
+}

@@ -1,0 +1,110 @@
+internal import Synchronization
+
+/// One iteration of a bounded flatMap: the lock around the state machine, and the tasks that feed it.
+///
+/// One task reads upstream and owns a child task for each inner sequence. It begins with the first `next()`, is
+/// cancelled as soon as nobody wants more, and the end is told to the consumer only when all of it has ended.
+final class FlatMapStorage<
+    Base: AsyncSequence & Sendable, Inner: AsyncSequence & SendableMetatype, Failure: Error
+>: Sendable where Base.Element: Sendable, Inner.Element: Sendable {
+    typealias Flow = FlatMapSequence<Base, Inner, Failure>
+    typealias Consumer = CheckedContinuation<Result<Inner.Element?, Failure>, Never>
+    /// Resumed with whether to go on.
+    typealias Producer = CheckedContinuation<Bool, Never>
+    typealias Machine = FlatMapStateMachine<Inner.Element, Failure, Consumer, Producer>
+
+    private struct State {
+        var machine: Machine
+        var task: Task<Void, Never>?
+    }
+
+    private let flow: Flow
+    private let state: Mutex<State>
+
+    init(_ flow: Flow) {
+        self.flow = flow
+        state = Mutex(State(machine: Machine(maxConcurrent: flow.maxConcurrent)))
+    }
+
+    func next(isolation: isolated (any Actor)?) async throws(Failure) -> Inner.Element? {
+        let result = await withTaskCancellationHandler {
+            await withCheckedContinuation(isolation: isolation) { consumer in
+                perform { $0.next(consumer) }
+            }
+        } onCancel: {
+            letGo()
+        }
+        return try result.get()
+    }
+
+    func letGo() {
+        perform { $0.letGo() }
+    }
+
+    /// Tells the machine of an event, and does what it says.
+    private func perform(_ event: (inout Machine) -> Machine.Action) {
+        let (action, task) = state.withLock { state in
+            let action = event(&state.machine)
+            // Inside the lock, so that whoever cancels next finds the task.
+            if case .start = action { state.task = Task { await self.run() } }
+            return (action, state.task)
+        }
+        switch action {
+        case .none, .start:
+            break
+        case .give(let element, let consumer, let inner):
+            consumer.resume(returning: .success(element))
+            inner.resume(returning: true)
+        case .end(let consumer, let failure):
+            consumer.resume(returning: failure.map { .failure($0) } ?? .success(nil))
+        case .goOn(let producer):
+            producer.resume(returning: true)
+        case .stop(let producer):
+            producer.resume(returning: false)
+        case .cancel(let producers):
+            task?.cancel()
+            for producer in producers { producer.resume(returning: false) }
+        }
+    }
+
+    /// Suspends a producer until the machine lets it go on (true) or stops it.
+    private func goesOn(_ event: (inout Machine, Producer) -> Machine.Action) async -> Bool {
+        await withCheckedContinuation { producer in
+            perform { event(&$0, producer) }
+        }
+    }
+
+    private func run() async {
+        await withDiscardingTaskGroup { group in
+            var upstream = flow.base.makeAsyncIterator()
+            do throws(Base.Failure) {
+                while await goesOn({ $0.upstreamAsks($1) }), let element = try await upstream.next(isolation: nil) {
+                    // An element that arrives after the end is let go, and its inner sequence never begins.
+                    guard !Task.isCancelled else { break }
+                    group.addTask { await self.runInner(of: element) }
+                }
+            } catch {
+                perform { $0.failed(flow.failure(ofBase: error)) }
+            }
+        }
+        perform { $0.tasksEnded() }
+    }
+
+    private func runInner(of element: Base.Element) async {
+        do throws(Inner.Failure) {
+            if try await readInner(of: element) { perform { $0.innerFinished() } }
+        } catch {
+            perform { $0.failed(flow.failure(ofInner: error)) }
+        }
+    }
+
+    /// Reads the inner sequence to its end (true), or until nobody wants more of it. Its iterator is gone on return,
+    /// so that upstream is never asked for another while this one holds something.
+    private func readInner(of element: Base.Element) async throws(Inner.Failure) -> Bool {
+        var inner = flow.transform(element).makeAsyncIterator()
+        while let value = try await inner.next(isolation: nil) {
+            guard await goesOn({ $0.innerProduced(value, $1) }) else { return false }
+        }
+        return true
+    }
+}
