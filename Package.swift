@@ -115,7 +115,7 @@ let package = Package(
         .testTarget(
             name: "PenstockCLITests",
             dependencies: [
-                "PenstockCLI", "PenstockMain",
+                "Penstock", "PenstockCLI", "PenstockMain", "PenstockTestKit",
                 .product(name: "Subprocess", package: "swift-subprocess"),
             ],
             swiftSettings: strict
