@@ -2,10 +2,10 @@ import Penstock
 
 /// An error of the command line: one sentence that says what is wrong and what to do, and the exit status for it.
 struct Failure: Error, CustomStringConvertible {
-    var status: ExitStatus
+    var status: ShellStatus
     var message: String
 
-    init(_ status: ExitStatus, _ message: String) {
+    init(_ status: ShellStatus, _ message: String) {
         self.status = status
         self.message = message
     }
@@ -31,7 +31,7 @@ struct Failure: Error, CustomStringConvertible {
 
     var description: String { message }
 
-    private static func status(of code: PenstockError.Code) -> ExitStatus {
+    private static func status(of code: PenstockError.Code) -> ShellStatus {
         switch code {
         case .invalidInput, .illegalTransition: .usage
         case .notADatabase, .corrupt, .undecodable: .data

@@ -15,7 +15,18 @@ enum Escape {
 
     /// `bytes` as text, made safe.
     static func bytes(_ bytes: ArraySlice<UInt8>) -> String {
-        var safe = ""
+        decode(bytes) { append($0, to: &$1) }
+    }
+
+    /// `bytes` as text that is kept and not shown: only what is not UTF-8, and zero bytes, become `\xNN`.
+    static func kept(_ bytes: ArraySlice<UInt8>) -> String {
+        decode(bytes) { $0.value == 0 ? $1.append("\\x00") : $1.unicodeScalars.append($0) }
+    }
+
+    private static func decode(
+        _ bytes: ArraySlice<UInt8>, _ append: (Unicode.Scalar, inout String) -> Void
+    ) -> String {
+        var text = ""
         var iterator = bytes.makeIterator()
         var parser = Unicode.UTF8.ForwardParser()
         var position = bytes.startIndex
@@ -23,12 +34,12 @@ enum Escape {
             switch parser.parseScalar(from: &iterator) {
             case .valid(let encoded):
                 position += encoded.count
-                append(Unicode.UTF8.decode(encoded), to: &safe)
+                append(Unicode.UTF8.decode(encoded), &text)
             case .error(let length):
-                for byte in bytes[position..<(position + length)] { safe += hex(byte) }
+                for byte in bytes[position..<(position + length)] { text += hex(byte) }
                 position += length
             case .emptyInput:
-                return safe
+                return text
             }
         }
     }
