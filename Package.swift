@@ -28,6 +28,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
         .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.2"),
+        .package(url: "https://github.com/apple/swift-system", from: "1.5.0"),
     ],
     targets: [
         // The levels, top to bottom. An arrow only goes down; ARCHITECTURE.md draws them.
@@ -41,6 +42,8 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "Subprocess", package: "swift-subprocess"),
+                // The paths and descriptors that swift-subprocess speaks in; Apple platforms have them in the system.
+                .product(name: "SystemPackage", package: "swift-system", condition: .when(platforms: [.linux])),
             ],
             swiftSettings: strict
         ),
@@ -118,8 +121,9 @@ let package = Package(
         .testTarget(
             name: "PenstockCLITests",
             dependencies: [
-                "PenstockCLI", "PenstockMain",
+                "Penstock", "PenstockCLI", "PenstockMain", "PenstockTestKit",
                 .product(name: "Subprocess", package: "swift-subprocess"),
+                .product(name: "SystemPackage", package: "swift-system", condition: .when(platforms: [.linux])),
             ],
             swiftSettings: strict
         ),

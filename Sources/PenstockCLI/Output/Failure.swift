@@ -1,0 +1,48 @@
+import Penstock
+
+/// An error of the command line: one sentence that says what is wrong and what to do, and the exit status for it.
+struct Failure: Error, CustomStringConvertible {
+    var status: ShellStatus
+    var message: String
+
+    init(_ status: ShellStatus, _ message: String) {
+        self.status = status
+        self.message = message
+    }
+
+    /// What `error` is to the shell.
+    init(_ error: any Error) {
+        switch error {
+        case let failure as Failure:
+            self = failure
+        case let error as PenstockError:
+            self.init(Self.status(of: error.code), error.message)
+        case is CancellationError:
+            self.init(.temporary, "Stopped before it was finished.")
+        default:
+            self.init(.software, "Something unexpected happened: \(error)")
+        }
+    }
+
+    /// The line that goes to standard error, without its end. Whatever the message quotes cannot break it.
+    var line: String {
+        "penstock: \(Escape.text(message))"
+    }
+
+    var description: String { message }
+
+    private static func status(of code: PenstockError.Code) -> ShellStatus {
+        switch code {
+        case .invalidInput, .illegalTransition: .usage
+        case .notADatabase, .corrupt, .undecodable: .data
+        case .notFound, .unknownQueue, .unknownMessage: .missing
+        case .queueFull: .unavailable
+        case .queueExists: .cannotCreate
+        case .diskFull, .storage: .inputOutput
+        case .timedOut, .busy, .leaseLost: .temporary
+        case .readOnly: .permission
+        case .newerSchema: .configuration
+        default: .software
+        }
+    }
+}

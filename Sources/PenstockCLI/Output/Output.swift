@@ -1,0 +1,56 @@
+/// Standard output, gathered into large writes.
+///
+/// It belongs to the main actor: a write to a slow reader blocks the main thread, and no thread of the pool.
+@MainActor
+final class Output {
+    private let descriptor: Descriptor
+    private var pending: [UInt8] = []
+    private static let pendingBytesMax = 64 * 1024
+
+    init(_ descriptor: Descriptor = .standardOutput) {
+        self.descriptor = descriptor
+    }
+
+    var isTerminal: Bool { descriptor.isTerminal }
+
+    /// Adds a line.
+    func line(_ text: String) throws(Failure) {
+        pending += text.utf8
+        pending.append(UInt8(ascii: "\n"))
+        try flushIfLarge()
+    }
+
+    /// Adds `value` as a line of JSON.
+    func line(_ value: JSONValue) throws(Failure) {
+        value.write(to: &pending)
+        pending.append(UInt8(ascii: "\n"))
+        try flushIfLarge()
+    }
+
+    /// Adds the table's lines.
+    func table(_ table: Table) throws(Failure) {
+        for line in table.lines { try self.line(line) }
+    }
+
+    /// Adds `bytes` as they are.
+    func raw(_ bytes: some Sequence<UInt8>) throws(Failure) {
+        pending += bytes
+        try flushIfLarge()
+    }
+
+    /// Writes what was added. Each command does this at its end, and where it waits.
+    func flush() throws(Failure) {
+        guard !pending.isEmpty else { return }
+        let bytes = pending
+        pending.removeAll(keepingCapacity: true)
+        do throws(SystemFailure) {
+            try descriptor.write(bytes)
+        } catch {
+            throw Failure(.inputOutput, "Standard output cannot be written (\(error)); free some room or redirect it.")
+        }
+    }
+
+    private func flushIfLarge() throws(Failure) {
+        if pending.count >= Self.pendingBytesMax { try flush() }
+    }
+}

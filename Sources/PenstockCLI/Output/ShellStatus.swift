@@ -1,0 +1,49 @@
+/// The exit statuses of `penstock`, after `sysexits.h`. This is the one list of them; `penstock --help` prints it.
+enum ShellStatus: Int32, CaseIterable {
+    case done = 0
+    case finding = 1
+    case usage = 64
+    case data = 65
+    case missing = 66
+    case unavailable = 69
+    case software = 70
+    case cannotCreate = 73
+    case inputOutput = 74
+    case temporary = 75
+    case permission = 77
+    case configuration = 78
+    case cannotRun = 126
+    case commandNotFound = 127
+    case interrupted = 130
+    case terminated = 143
+
+    /// When the status is used.
+    var meaning: String {
+        switch self {
+        case .done: "done; for `work` also: stopped by a signal, with every message settled or given back"
+        case .finding: "`doctor` found something that fails"
+        case .usage: "wrong arguments or input beyond a limit; nothing was done"
+        case .data: "the file is damaged, or is no database of Penstock's"
+        case .missing: "no such file, queue or message"
+        case .unavailable: "the queue is full and its policy is `fail`"
+        case .software: "an error in Penstock itself"
+        case .cannotCreate: "the file or the queue cannot be made"
+        case .inputOutput: "reading or writing failed, for example because the disk is full"
+        case .temporary: "busy, or timed out; the same command may work later"
+        case .permission: "the file, or its folder, cannot be written"
+        case .configuration: "the file's schema is newer than this program"
+        case .cannotRun: "`work`: the command is there but cannot be run"
+        case .commandNotFound: "`work`: the command was not found; nothing was claimed"
+        case .interrupted: "stopped at once by a second SIGINT"
+        case .terminated: "stopped at once by a second SIGTERM"
+        }
+    }
+
+    /// The list for people, one line each.
+    static var table: String {
+        allCases.map { status in
+            let code = String(status.rawValue)
+            return "  \(code)\(String(repeating: " ", count: 5 - code.count))\(status.meaning)"
+        }.joined(separator: "\n")
+    }
+}

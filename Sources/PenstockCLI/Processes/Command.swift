@@ -1,0 +1,163 @@
+#if canImport(System)
+    import System
+#else
+    import SystemPackage
+#endif
+import Penstock
+import Subprocess
+
+/// A program and its arguments, which a worker starts anew for each message.
+struct Command: Sendable {
+    /// How one run of it ended.
+    struct End: Sendable, Hashable {
+        /// The exit status, or the signal that killed it.
+        var status: TerminationStatus
+        /// The end of what it wrote to standard error.
+        var errorTail: String
+        /// Whether it had been told to stop.
+        var wasStopped: Bool
+    }
+
+    /// Bytes of standard error that are kept: with the status in front they fit into an attempt's error.
+    static let errorTailBytesMax = Limits.errorTextBytesMax - 64
+
+    let path: FilePath
+    /// The command as it was typed, which becomes its argument 0.
+    let name: String
+    let arguments: [String]
+    /// How long after SIGTERM it is killed.
+    var stopTime: Duration = .seconds(5)
+    /// The clock that `stopTime` is measured by.
+    var clock: any Clock<Duration> = ContinuousClock()
+    /// Where its standard output goes.
+    var output: FileDescriptor = .standardOutput
+
+    /// Runs the command with `payload` as its standard input, in a group of `guardians`.
+    ///
+    /// When the calling task is cancelled, the command's group gets SIGTERM, and SIGKILL after ``stopTime``; this
+    /// returns when the command has ended either way, and whatever is left of its group is killed then.
+    ///
+    /// - Parameter passError: gets what the command writes to standard error.
+    /// - Throws: `CancellationError` when it was cancelled before the command was started; ``Failure`` when the
+    ///   command cannot be started.
+    func run(
+        payload: [UInt8],
+        variables: [Environment.Key: String?],
+        in guardians: Guardians,
+        passError: @escaping @Sendable ([UInt8]) async -> Void
+    ) async throws -> End {
+        // A guardian that somebody kills is replaced; one that cannot stay alive three times is no accident.
+        for _ in 0..<3 {
+            let end = try await guardians.withGroup { group in
+                try await run(payload, variables, in: group, passError)
+            }
+            if let end { return end }
+        }
+        throw Failure(.software, "The process that guards the command was killed three times over.")
+    }
+
+    /// - Returns: `nil` when the group had no guardian any more, so that the command was not started.
+    private func run(
+        _ payload: [UInt8],
+        _ variables: [Environment.Key: String?],
+        in group: ProcessGroup,
+        _ passError: @escaping @Sendable ([UInt8]) async -> Void
+    ) async throws -> End? {
+        try Task.checkCancellation()
+        let stop = StopRequest()
+        let end = try await withTaskCancellationHandler {
+            // The task that runs the command is never cancelled: the library would close the command's pipes and kill
+            // it then and there, and what it still has to say would be lost. It is told to stop in words of its own.
+            try await Task {
+                try await withThrowingTaskGroup(of: Void.self) { tasks in
+                    tasks.addTask { await carryOut(stop, in: group) }
+                    defer { tasks.cancelAll() }
+                    return try await spawn(payload, variables, in: group, stop, passError)
+                }
+            }.value
+        } onCancel: {
+            stop.make()
+        }
+        if end?.wasStopped == true { group.kill() }
+        return end
+    }
+
+    private func carryOut(_ stop: StopRequest, in group: ProcessGroup) async {
+        guard await stop.wait() else { return }
+        group.terminate()
+        // When the command has ended by itself, this wait is cancelled.
+        guard (try? await clock.sleep(for: stopTime)) != nil else { return }
+        group.kill()
+    }
+
+    private func spawn(
+        _ payload: [UInt8],
+        _ variables: [Environment.Key: String?],
+        in group: ProcessGroup,
+        _ stop: StopRequest,
+        _ passError: @escaping @Sendable ([UInt8]) async -> Void
+    ) async throws -> End? {
+        guard group.isLed else { return nil }
+        var options = PlatformOptions()
+        options.processGroupID = group.id
+        do {
+            let result = try await Subprocess.run(
+                .path(path), arguments: Arguments(executablePathOverride: name, remainingValues: arguments),
+                environment: .inherit.updating(variables), platformOptions: options,
+                input: .inputWriter, output: .fileDescriptor(output, closeAfterSpawningProcess: false),
+                error: .sequence
+            ) { execution -> String in
+                // If the guardian has ended by now, nobody watches over the command.
+                if !group.isLed { group.killLateComers() }
+                // A stop that was asked for while the command was started has found nobody in the group.
+                if stop.isMade { group.terminate() }
+                let writer = execution.standardInputWriter
+                async let writing: Void = Self.write(payload, to: writer)
+                let tail = await Self.read(
+                    execution.standardError, of: execution.processIdentifier.value, passError)
+                await writing
+                return tail.text
+            }
+            return End(
+                status: result.terminationStatus, errorTail: result.closureResult, wasStopped: stop.isMade)
+        } catch let error as SubprocessError {
+            guard group.isLed else { return nil }
+            let status: ShellStatus = error.code == .executableNotFound ? .commandNotFound : .cannotRun
+            throw Failure(status, "The command '\(name)' could not be started: \(error)")
+        }
+    }
+
+    /// Writes the payload. A command that does not want it all may close its standard input, or end.
+    private static func write(_ payload: [UInt8], to writer: StandardInputWriter) async {
+        _ = try? await writer.write(payload)
+        try? await writer.finish()
+    }
+
+    /// Reads until the command `id` has ended, and then what is still in the pipe: something that it has left running
+    /// may hold the pipe open, and write to it for ever.
+    private static func read(
+        _ chunks: SubprocessOutputSequence, of id: Int32, _ pass: @Sendable ([UInt8]) async -> Void
+    ) async -> ErrorTail {
+        var tail = ErrorTail(bytesMax: errorTailBytesMax)
+        var left: Int?
+        do {
+            for try await chunk in chunks {
+                let bytes = chunk.withUnsafeBytes { Array($0) }
+                tail.append(bytes)
+                await pass(bytes)
+                if let known = left {
+                    left = known - bytes.count
+                } else if ChildProcess.hasEnded(id) {
+                    left = pipeBytesMax
+                }
+                if let left, left <= 0 { break }
+            }
+        } catch {
+            // What was read stands; that the rest cannot be had does not change how the command ended.
+        }
+        return tail
+    }
+
+    /// No pipe of ours holds more.
+    private static let pipeBytesMax = 64 * 1024
+}

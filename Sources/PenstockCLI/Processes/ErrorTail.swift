@@ -1,0 +1,30 @@
+/// The end of what a command wrote to its standard error.
+struct ErrorTail: Sendable {
+    private let bytesMax: Int
+    private var bytes: [UInt8] = []
+    private var isCut = false
+
+    /// Keeps the last `bytesMax` bytes.
+    init(bytesMax: Int) {
+        self.bytesMax = bytesMax
+    }
+
+    /// Adds what came next.
+    mutating func append(_ more: [UInt8]) {
+        isCut = isCut || bytes.count + more.count > bytesMax
+        bytes = more.count >= bytesMax ? Array(more.suffix(bytesMax)) : (bytes + more).suffix(bytesMax)
+    }
+
+    /// The end as text, without the line ends that close it. Never longer than the bytes allowed.
+    var text: String {
+        var end = bytes[...]
+        if isCut {
+            // A character that was cut in two would show as garbage: what is left of it goes.
+            while let first = end.first, first & 0b1100_0000 == 0b1000_0000 { end.removeFirst() }
+        }
+        while let last = end.last, last == UInt8(ascii: "\n") || last == UInt8(ascii: "\r") { end.removeLast() }
+        let text = Escape.kept(end)
+        // Bytes that are not UTF-8 take four characters each, so the text may be longer than the bytes were.
+        return text.utf8.count <= bytesMax ? text : String(decoding: text.utf8.suffix(bytesMax), as: UTF8.self)
+    }
+}

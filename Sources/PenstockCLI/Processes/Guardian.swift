@@ -1,0 +1,73 @@
+import Subprocess
+
+#if canImport(System)
+    import System
+#else
+    import SystemPackage
+#endif
+
+/// A small process that sees to it that no command outlives this process.
+///
+/// It leads a process group of its own, into which commands are started, and reads from a pipe that only this process
+/// holds open. When this process ends, by whatever cause, the kernel closes the pipe; the guardian reads its end and
+/// kills the whole group: itself, the commands, and what they have started. (Only a process that leaves the group on
+/// purpose, as a daemon does, escapes.) When the guardian itself ends before its time, its group is killed as well.
+struct Guardian: Sendable {
+    /// The group that commands are started into.
+    let group: ProcessGroup
+    private let retirement: AsyncStream<Never>.Continuation
+    private let process: Task<Void, Never>
+
+    /// A command's group gets SIGTERM when it is to stop, and that must not reach the guardian; nor may what a
+    /// terminal sends.
+    private static let script = "trap '' TERM INT HUP QUIT TSTP; read -r _; kill -s KILL 0"
+
+    /// Starts a guardian. Who starts it must ``end()`` it.
+    static func start() async throws -> Guardian {
+        let (retired, retirement) = AsyncStream.makeStream(of: Never.self)
+        let (started, starting) = AsyncThrowingStream.makeStream(of: ProcessGroup.self)
+        // A task of its own, because a guardian serves many calls and is no one call's; `end` waits for it.
+        let process = Task {
+            do {
+                var options = PlatformOptions()
+                options.processGroupID = 0
+                _ = try await Subprocess.run(
+                    .path("/bin/sh"), arguments: ["-c", script], environment: .custom([Environment.Key: String]()),
+                    platformOptions: options, input: .inputWriter, output: .discarded, error: .sequence
+                ) { execution in
+                    let group = ProcessGroup(id: execution.processIdentifier.value)
+                    defer { group.disband() }
+                    starting.yield(group)
+                    starting.finish()
+                    await withTaskGroup(of: Void.self) { events in
+                        events.addTask { for await _ in retired {} }
+                        // It writes nothing there, so this ends when the guardian does.
+                        events.addTask { _ = try? await execution.standardError.first { _ in false } }
+                        await events.next()
+                        events.cancelAll()
+                    }
+                }
+            } catch {
+                starting.finish(throwing: error)
+            }
+        }
+        do {
+            for try await group in started {
+                return Guardian(group: group, retirement: retirement, process: process)
+            }
+        } catch {
+            await process.value
+            throw Failure(.software, "The process that guards the commands could not be started: \(error)")
+        }
+        // The stream ends without a group when this task is cancelled.
+        retirement.finish()
+        await process.value
+        throw CancellationError()
+    }
+
+    /// Kills the group, and returns when the guardian is gone.
+    func end() async {
+        retirement.finish()
+        await process.value
+    }
+}

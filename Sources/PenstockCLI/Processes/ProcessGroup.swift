@@ -1,0 +1,78 @@
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+import Synchronization
+
+/// A process group whose leader is a child of this process.
+final class ProcessGroup: Sendable {
+    /// The group's number, which is its leader's.
+    let id: Int32
+
+    private enum State {
+        case standing
+        /// Told to die, which takes it a moment.
+        case killed
+        /// Its leader was, or will be, waited for: the number may become another group's.
+        case disbanded
+    }
+
+    private let state = Mutex(State.standing)
+
+    init(id: Int32) {
+        self.id = id
+    }
+
+    /// Whether its leader runs, and will go on to.
+    var isLed: Bool {
+        state.withLock { $0 == .standing && !ChildProcess.hasEnded(id) }
+    }
+
+    /// Asks every process of the group to end.
+    func terminate() {
+        state.withLock { state in
+            if state == .standing { _ = systemKill(-id, SIGTERM) }
+        }
+    }
+
+    /// Kills every process of the group, its leader too.
+    func kill() {
+        state.withLock { state in
+            guard state != .disbanded else { return }
+            _ = systemKill(-id, SIGKILL)
+            state = .killed
+        }
+    }
+
+    /// Kills the group for good. The leader must not have been waited for yet.
+    func disband() {
+        state.withLock { state in
+            if state != .disbanded { _ = systemKill(-id, SIGKILL) }
+            state = .disbanded
+        }
+    }
+
+    /// Kills what joined the group after its end. Only who holds a child in it that was not waited for may do this:
+    /// while there is one, the number is this group's.
+    func killLateComers() {
+        _ = systemKill(-id, SIGKILL)
+    }
+}
+
+/// The system's `kill`, which a method of that name hides.
+private func systemKill(_ id: Int32, _ signal: Int32) -> Int32 {
+    kill(id, signal)
+}
+
+/// What the kernel knows of a child process.
+enum ChildProcess {
+    /// Whether the child `id` has ended. Leaves its status for who waits for it.
+    static func hasEnded(_ id: Int32) -> Bool {
+        var facts = siginfo_t()
+        guard waitid(P_PID, id_t(id), &facts, WEXITED | WNOHANG | WNOWAIT) == 0 else { return true }
+        return facts.si_signo != 0
+    }
+}

@@ -1,0 +1,270 @@
+import PenstockTestKit
+import Subprocess
+import Synchronization
+import Testing
+
+@testable import PenstockCLI
+
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+#if canImport(System)
+    import System
+#else
+    import SystemPackage
+#endif
+
+@Suite(.timeLimit(.minutes(1)))
+struct CommandTests {
+    private func shell(_ script: String, output: FileDescriptor = .standardOutput) -> Command {
+        var command = Command(path: "/bin/sh", name: "sh", arguments: ["-c", script])
+        command.output = output
+        return command
+    }
+
+    private func run(
+        _ command: Command, _ payload: [UInt8] = [], variables: [Environment.Key: String?] = [:],
+        in guardians: Guardians
+    ) async throws -> Command.End {
+        try await command.run(payload: payload, variables: variables, in: guardians) { _ in }
+    }
+
+    private func runAlone(_ script: String, _ payload: [UInt8] = []) async throws -> Command.End {
+        try await Guardians.use { try await run(shell(script), payload, in: $0) }
+    }
+
+    @Test(arguments: [0, 1, 100_000, 3_000_000])
+    func thePayloadIsItsStandardInput(count: Int) async throws {
+        let pipe = try TestPipe()
+        var random = Seeded(6)
+        let payload = random.bytes(count)
+        async let output = pipe.readToEnd()
+        let end = try await Guardians.use { guardians in
+            try await run(
+                Command(path: "/bin/cat", name: "cat", arguments: [], output: pipe.writeEnd), payload, in: guardians)
+        }
+        try pipe.closeWriteEnd()
+        #expect(end == Command.End(status: .exited(0), errorTail: "", wasStopped: false))
+        #expect(try await output == payload)
+    }
+
+    @Test func itsStatusAndTheEndOfItsErrorsAreKept() async throws {
+        #expect(
+            try await runAlone("echo first >&2; echo 'it is broken' >&2; exit 3")
+                == Command.End(status: .exited(3), errorTail: "first\nit is broken", wasStopped: false))
+        #expect(try await runAlone("kill -9 $$").status == .signaled(9))
+    }
+
+    @Test func whatItWritesToStandardErrorIsPassedOn() async throws {
+        let passed = Mutex<[UInt8]>([])
+        let end = try await Guardians.use { guardians in
+            try await shell("yes 0123456789 | head -n 20000 >&2; exit 1")
+                .run(payload: [], variables: [:], in: guardians) { bytes in passed.withLock { $0 += bytes } }
+        }
+        #expect(passed.withLock { $0.count } == 220_000)
+        #expect(end.errorTail.utf8.count <= Command.errorTailBytesMax)
+        #expect(end.errorTail.hasSuffix("\n0123456789\n0123456789"))
+    }
+
+    @Test(arguments: ["true", "exec <&-; exit 0", "head -c 1 >/dev/null"])
+    func aPayloadThatIsNotReadIsNoError(script: String) async throws {
+        let end = try await runAlone(script, [UInt8](repeating: 0x61, count: 1_000_000))
+        #expect(end.status == .exited(0))
+    }
+
+    @Test func variablesAreAddedAndTakenAway() async throws {
+        setenv("PENSTOCK_TEST_INHERITED", "old", 1)
+        let pipe = try TestPipe()
+        let script = "echo \"$PENSTOCK_SEQUENCE ${PENSTOCK_TEST_INHERITED-none}\""
+        _ = try await Guardians.use {
+            try await run(
+                shell(script, output: pipe.writeEnd),
+                variables: ["PENSTOCK_SEQUENCE": "12 \"quoted\"\n", "PENSTOCK_TEST_INHERITED": nil], in: $0)
+        }
+        try pipe.closeWriteEnd()
+        #expect(String(decoding: try await pipe.readToEnd(), as: UTF8.self) == "12 \"quoted\"\n none\n")
+    }
+
+    /// Something in the background that holds the output and the errors open does not hold up the end, and goes when
+    /// the guardians do.
+    @Test(arguments: ["sleep 1000 & exit 4", "yes >&2 & exit 4", "(trap '' TERM HUP; exec sleep 1000) & exit 4"])
+    func whatItLeavesRunningHoldsNothingUp(script: String) async throws {
+        let pipe = try TestPipe()
+        let end = try await Guardians.use { guardians in
+            let end = try await run(shell(script, output: pipe.writeEnd), in: guardians)
+            try pipe.closeWriteEnd()
+            return end
+        }
+        #expect(end.status == .exited(4))
+        #expect(try await pipe.readToEnd() == [])
+    }
+
+    @Test func aCancelledOneIsToldToStopAndMaySayWhy() async throws {
+        let pipe = try TestPipe()
+        let end = try await Guardians.use { guardians in
+            let script = "trap 'echo stopping >&2; exit 7' TERM; echo ready; sleep 1000 & wait"
+            let running = Task { [command = shell(script, output: pipe.writeEnd)] in
+                try await run(command, in: guardians)
+            }
+            #expect(try await pipe.readLine() == "ready")
+            try pipe.closeWriteEnd()
+            running.cancel()
+            let end = try await running.value
+            // Its own child is gone too, though the guardians still stand.
+            #expect(try await pipe.readToEnd() == [])
+            return end
+        }
+        #expect(end == Command.End(status: .exited(7), errorTail: "stopping", wasStopped: true))
+    }
+
+    @Test func oneThatDoesNotStopIsKilledAfterItsTime() async throws {
+        let pipe = try TestPipe()
+        let clock = ManualClock()
+        var command = shell("trap '' TERM; echo ready; while :; do sleep 1000; done", output: pipe.writeEnd)
+        command.clock = clock
+        command.stopTime = .seconds(60)
+        let end = try await Guardians.use { [command] guardians in
+            let running = Task { try await run(command, in: guardians) }
+            #expect(try await pipe.readLine() == "ready")
+            try pipe.closeWriteEnd()
+            running.cancel()
+            try await clock.waitForSleepers()
+            clock.advance(by: .seconds(60))
+            return try await running.value
+        }
+        #expect(end.status == .signaled(SIGKILL))
+        #expect(try await pipe.readToEnd() == [])
+    }
+
+    @Test func oneThatIsCancelledBeforeItBeginsDoesNotBegin() async throws {
+        let pipe = try TestPipe()
+        try await Guardians.use { guardians in
+            let running = Task { [command = shell("echo begun", output: pipe.writeEnd)] in
+                withUnsafeCurrentTask { $0?.cancel() }
+                return try await run(command, in: guardians)
+            }
+            await #expect(throws: CancellationError.self) { try await running.value }
+        }
+        try pipe.closeWriteEnd()
+        #expect(try await pipe.readToEnd() == [])
+    }
+
+    @Test func oneGuardianServesOneCommandAfterAnother() async throws {
+        try await Guardians.use { guardians in
+            let first = try await guardians.withGroup { $0.id }
+            #expect(try await run(shell("exit 0"), in: guardians).status == .exited(0))
+            #expect(try await guardians.withGroup { $0.id } == first)
+            let (one, other) = try await guardians.withGroup { one in
+                try await guardians.withGroup { other in (one.id, other.id) }
+            }
+            #expect(one == first)
+            #expect(one != other)
+        }
+    }
+
+    @Test func aCommandIsInItsGuardiansGroup() async throws {
+        let end = try await Guardians.use { guardians in
+            // The shell asks whether a process group of the guardian's number can be signalled, and then kills it.
+            let id = try await guardians.withGroup { $0.id }
+            return try await run(shell("kill -s KILL -- -\(id); exit 0"), in: guardians)
+        }
+        #expect(end.status == .signaled(SIGKILL))
+    }
+
+    @Test func aGuardianThatIsKilledTakesItsGroupAndIsReplaced() async throws {
+        let pipe = try TestPipe()
+        try await Guardians.use { guardians in
+            let first = try await guardians.withGroup { $0.id }
+            async let end = run(shell("echo ready; exec sleep 1000", output: pipe.writeEnd), in: guardians)
+            #expect(try await pipe.readLine() == "ready")
+            try pipe.closeWriteEnd()
+            kill(first, SIGKILL)
+            #expect(try await end.status == .signaled(SIGKILL))
+            #expect(try await pipe.readToEnd() == [])
+            #expect(try await run(shell("exit 5"), in: guardians).status == .exited(5))
+            #expect(try await guardians.withGroup { $0.id } != first)
+        }
+    }
+
+    @Test func anIdleGuardianThatIsKilledIsReplaced() async throws {
+        try await Guardians.use { guardians in
+            let first = try await guardians.withGroup { $0 }
+            kill(first.id, SIGKILL)
+            // Returns when it is dead, or when the guardian's owner has seen that and waited for it already.
+            var facts = siginfo_t()
+            waitid(P_PID, id_t(first.id), &facts, WEXITED | WNOWAIT)
+            #expect(try await run(shell("exit 5"), in: guardians).status == .exited(5))
+        }
+    }
+
+    @Test func allAreKilledAtOnceWhenTheWorkerIsCancelled() async throws {
+        let pipe = try TestPipe()
+        let command = shell("trap '' TERM; echo ready; while :; do sleep 1000; done", output: pipe.writeEnd)
+        let worker = Task {
+            try await Guardians.use { guardians in
+                try await withThrowingTaskGroup(of: Command.End.self) { tasks in
+                    for _ in 0..<3 { tasks.addTask { try await run(command, in: guardians) } }
+                    return try await tasks.reduce(into: []) { $0.append($1.status) }
+                }
+            }
+        }
+        var lines = 0
+        while lines < 3 { lines += try await pipe.read().count { $0 == 0x0A } }
+        try pipe.closeWriteEnd()
+        worker.cancel()
+        #expect(try await worker.value == [.signaled(SIGKILL), .signaled(SIGKILL), .signaled(SIGKILL)])
+        #expect(try await pipe.readToEnd() == [])
+    }
+}
+
+@Suite struct CommandSearchTests {
+    @Test func findsAProgramOfThePath() async throws {
+        let command = try await Command.find(["sh", "-c", "exit 0"])
+        #expect(command.path.isAbsolute)
+        #expect(command.name == "sh")
+        #expect(command.arguments == ["-c", "exit 0"])
+    }
+
+    @Test func takesAPathAsItIs() async throws {
+        #expect(try await Command.find(["/bin/sh"]).path == "/bin/sh")
+    }
+
+    @Test(arguments: [
+        ([], ShellStatus.usage), ([""], .usage), (["no-such-command-anywhere"], .commandNotFound),
+        (["/no/such/command"], .commandNotFound), (["/"], .cannotRun), (["/etc/passwd"], .cannotRun),
+    ])
+    func saysWhatIsWrong(words: [String], status: ShellStatus) async {
+        let failure = await #expect(throws: Failure.self) { try await Command.find(words) }
+        #expect(failure?.status == status)
+    }
+}
+
+@Suite struct ErrorTailTests {
+    @Test func keepsTheEnd() {
+        var tail = ErrorTail(bytesMax: 8)
+        tail.append(Array("abc".utf8))
+        #expect(tail.text == "abc")
+        tail.append(Array("defghi\n".utf8))
+        #expect(tail.text == "cdefghi")
+        tail.append(Array("0123456789\r\n\n".utf8))
+        #expect(tail.text == "56789")
+    }
+
+    @Test func cutsNoCharacterInTwo() {
+        var tail = ErrorTail(bytesMax: 4)
+        tail.append(Array("漢字".utf8))
+        #expect(tail.text == "字")
+    }
+
+    @Test func bytesThatAreNotTextStayVisibleAndWithinTheLimit() {
+        var tail = ErrorTail(bytesMax: 16)
+        tail.append([0x61, 0xFF, 0x00, 0x0A, 0x62])
+        #expect(tail.text == "a\\xFF\\x00\nb")
+        tail.append([UInt8](repeating: 0xFF, count: 16))
+        #expect(tail.text == "\\xFF\\xFF\\xFF\\xFF")
+    }
+}
