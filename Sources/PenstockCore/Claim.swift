@@ -23,8 +23,11 @@ public struct ClaimedMessage: Sendable {
     public var attempt: Int
     /// When it was accepted.
     public var enqueuedAt: Timestamp
+    /// Its priority.
     public var priority: Int
+    /// Names and values that travel with it.
     public var headers: [String: String]
+    /// The bytes that were enqueued.
     public var payload: [UInt8]
     /// The message that this one is a replay of.
     public var origin: SequenceNumber?

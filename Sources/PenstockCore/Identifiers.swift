@@ -1,5 +1,6 @@
 /// A message's place in the log: 1, 2, 3, … over the whole store, in the order of acceptance, never used twice.
 public struct SequenceNumber: RawRepresentable, Hashable, Comparable, Sendable, Codable, CustomStringConvertible {
+    /// The number, from 1.
     public var rawValue: Int64
 
     /// Makes the sequence number `rawValue`.
@@ -12,16 +13,19 @@ public struct SequenceNumber: RawRepresentable, Hashable, Comparable, Sendable, 
         self.rawValue = rawValue
     }
 
+    /// Whether `left` comes first: it was accepted earlier.
     public static func < (left: SequenceNumber, right: SequenceNumber) -> Bool {
         left.rawValue < right.rawValue
     }
 
+    /// The number in decimal.
     public var description: String { String(rawValue) }
 }
 
 /// Fences one claim. Every claim has a new one, and each settle and extend must carry it: a worker that lost its
 /// lease holds an old token, and changes nothing.
 public struct LeaseToken: RawRepresentable, Hashable, Sendable {
+    /// The token as a number, which has no meaning.
     public var rawValue: Int64
 
     /// Makes the token `rawValue`.
@@ -78,14 +82,18 @@ public struct QueueName: Hashable, Comparable, Sendable, Codable, CustomStringCo
         self.text = text
     }
 
+    /// Whether `left` comes first in the order of text.
     public static func < (left: QueueName, right: QueueName) -> Bool { left.text < right.text }
 
+    /// The name as text.
     public var description: String { text }
 
+    /// Reads a name; throws ``PenstockError`` with code `invalidInput` when the text is none.
     public init(from decoder: any Decoder) throws {
         try self.init(decoder.singleValueContainer().decode(String.self))
     }
 
+    /// Writes the name as a text.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(text)

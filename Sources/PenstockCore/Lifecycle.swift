@@ -5,6 +5,7 @@
 public enum Lifecycle {
     /// What the decision needs to know of a message.
     public struct Situation: Hashable, Sendable {
+        /// Where the message is.
         public var state: MessageState
         /// Attempts begun so far, the running one included.
         public var attempt: Int
@@ -46,11 +47,15 @@ public enum Lifecycle {
 
     /// Where a message goes.
     public struct Outcome: Hashable, Sendable {
+        /// Where it goes.
         public var state: MessageState
+        /// Why, where the state alone does not say.
         public var reason: StateReason?
         /// When it is due, if `state` is scheduled.
         public var due: Timestamp?
+        /// Attempts begun so far.
         public var attempt: Int
+        /// Attempts that no longer count.
         public var forgiven: Int
         /// The failed attempt to keep on record.
         public var failure: Failure?
@@ -75,7 +80,9 @@ public enum Lifecycle {
 
     /// How an attempt failed.
     public struct Failure: Hashable, Sendable {
+        /// In which way it failed.
         public var outcome: AttemptOutcome
+        /// What went wrong; of a long text the end.
         public var error: String
 
         /// Makes a failure; of an error beyond ``Limits/errorTextBytesMax`` the end is kept.

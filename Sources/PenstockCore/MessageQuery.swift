@@ -57,15 +57,21 @@ public struct MessageQuery: Sendable {
 
 /// One message as the log and the line know it.
 public struct MessageRecord: Hashable, Sendable {
+    /// Its place in the log.
     public var sequence: SequenceNumber
+    /// Its queue.
     public var queue: QueueName
+    /// Where it is in its life.
     public var state: MessageState
+    /// Why, where the state alone does not say.
     public var reason: StateReason?
+    /// Higher ones are claimed first.
     public var priority: Int
     /// Attempts begun so far.
     public var attempt: Int
     /// Attempts allowed.
     public var attemptsMax: Int
+    /// When it was accepted.
     public var enqueuedAt: Timestamp
     /// When it is due, while it is scheduled.
     public var due: Timestamp?
@@ -75,7 +81,9 @@ public struct MessageRecord: Hashable, Sendable {
     public var worker: Int64?
     /// When it ended, once it has.
     public var finishedAt: Timestamp?
+    /// The key it was enqueued with, held or not.
     public var uniqueKey: String?
+    /// Names and values that travel with it.
     public var headers: [String: String]
     /// The message that this one is a replay of.
     public var origin: SequenceNumber?
@@ -132,12 +140,15 @@ public struct MessageRecord: Hashable, Sendable {
 public struct AttemptRecord: Hashable, Sendable {
     /// Which attempt: 1 for the first.
     public var attempt: Int
+    /// In which way it failed.
     public var outcome: AttemptOutcome
     /// What went wrong; of a long text the end.
     public var error: String
     /// Who made the attempt: a name for people.
     public var worker: String
+    /// When the worker claimed the message.
     public var startedAt: Timestamp
+    /// When the attempt was given up.
     public var endedAt: Timestamp
 
     /// Makes a record.

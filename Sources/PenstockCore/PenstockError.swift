@@ -2,6 +2,7 @@
 public struct PenstockError: Error, Sendable, CustomStringConvertible {
     /// What went wrong, as a value to switch over. New ones may come: keep a `default`.
     public struct Code: RawRepresentable, Hashable, Sendable {
+        /// The code's name.
         public let rawValue: String
 
         /// Makes the code `rawValue`.
@@ -61,5 +62,6 @@ public struct PenstockError: Error, Sendable, CustomStringConvertible {
         self.cause = cause
     }
 
+    /// The message for people.
     public var description: String { message }
 }

@@ -12,7 +12,9 @@ public enum Verdict: Sendable {
 
 /// A verdict on one lease.
 public struct Settlement: Sendable {
+    /// What the worker holds.
     public var lease: Lease
+    /// What it says of it.
     public var verdict: Verdict
 
     /// Makes a settlement.

@@ -14,7 +14,9 @@ public struct StoreStatus: Sendable {
 
 /// One queue, its policy and its numbers.
 public struct QueueStatus: Hashable, Sendable {
+    /// The queue's name.
     public var name: QueueName
+    /// What it was told.
     public var policy: QueuePolicy
     /// Whether claims are refused for now. Messages are still accepted.
     public var isPaused: Bool
@@ -35,8 +37,11 @@ public struct QueueStatus: Hashable, Sendable {
 
 /// How many messages are in each state now.
 public struct Depths: Hashable, Sendable, Codable {
+    /// Messages that wait for their due time.
     public var scheduled = 0
+    /// Messages that wait for a worker.
     public var ready = 0
+    /// Messages that workers hold.
     public var leased = 0
     /// Dead letters.
     public var dead = 0
@@ -54,9 +59,11 @@ public struct Depths: Hashable, Sendable, Codable {
 public struct Totals: Hashable, Sendable, Codable {
     /// Messages accepted into the log, dropped arrivals included.
     public var enqueued = 0
+    /// Messages that finished well.
     public var done = 0
     /// Times that a message became a dead letter.
     public var dead = 0
+    /// Messages that an overflow policy discarded.
     public var dropped = 0
     /// Times that a message was cancelled, replaced or, as a dead letter, discarded.
     public var cancelled = 0
@@ -71,10 +78,13 @@ public struct Totals: Hashable, Sendable, Codable {
 
 /// A process that claims messages.
 public struct WorkerRecord: Hashable, Sendable {
+    /// Its number in the store.
     public var id: Int64
     /// A name for people: host and process number.
     public var name: String
+    /// The number of its process.
     public var processID: Int32
+    /// When its process opened the store.
     public var startedAt: Timestamp
     /// Whether its process lives.
     public var isAlive: Bool

@@ -11,6 +11,7 @@ public struct Timestamp: Hashable, Comparable, Sendable, Codable {
         self.microseconds = microseconds
     }
 
+    /// Whether `left` is the earlier moment.
     public static func < (left: Timestamp, right: Timestamp) -> Bool {
         left.microseconds < right.microseconds
     }

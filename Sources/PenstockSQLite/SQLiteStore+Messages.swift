@@ -2,6 +2,7 @@ public import GRDB
 public import PenstockCore
 
 extension SQLiteStore {
+    /// Accepts messages, as ``MessageStore/enqueue(_:to:durability:)`` says, in one transaction with what else is asked for.
     public func enqueue(
         _ messages: [NewMessage], to queue: QueueName, durability: Durability
     ) async throws -> [Receipt] {
@@ -45,6 +46,7 @@ extension SQLiteStore {
         }
     }
 
+    /// Leases ready messages, as ``MessageStore/claim(_:)`` says. A look that finds none costs no write lock.
     public func claim(_ request: ClaimRequest) async throws -> Claim {
         try Task.checkCancellation()
         try request.validate()
@@ -55,6 +57,7 @@ extension SQLiteStore {
             { transaction in try Claiming.perform(request, worker: worker, in: transaction) })
     }
 
+    /// Carries out verdicts, as ``MessageStore/settle(_:)`` says, in one transaction with what else is asked for.
     public func settle(_ settlements: [Settlement]) async throws -> [SettleResult] {
         if settlements.isEmpty { return [] }
         for settlement in settlements { try settlement.validate() }
@@ -63,6 +66,7 @@ extension SQLiteStore {
         }
     }
 
+    /// Moves the ends of leases, as ``MessageStore/extend(_:by:)`` says.
     public func extend(_ leases: [Lease], by duration: Duration) async throws -> [Bool] {
         if leases.isEmpty { return [] }
         try Lease.validate(duration)
@@ -71,6 +75,8 @@ extension SQLiteStore {
         }
     }
 
+    /// Puts lost messages back in line, as ``MessageStore/reclaim()`` says: at once when the kernel has let go of their
+    /// worker's lock, and otherwise when their lease has ended on the boot clock.
     public func reclaim() async throws -> Reclaimed {
         let folder = folder
         let time = time

@@ -2,11 +2,13 @@ import GRDB
 public import PenstockCore
 
 extension SQLiteStore {
+    /// Reads messages, as ``MessageStore/messages(_:)`` says, in one snapshot that writers do not wait for.
     public func messages(_ query: MessageQuery) async throws -> [MessageRecord] {
         try query.validate()
         return try await read { database in try MessageReader.messages(query, database) }
     }
 
+    /// Counts what the store holds, as ``MessageStore/status(of:)`` says. Reads counters, and counts no rows.
     public func status(of queue: QueueName?) async throws -> StoreStatus {
         let folder = folder
         let boot = time.boot
@@ -17,6 +19,7 @@ extension SQLiteStore {
         }
     }
 
+    /// Makes, changes or removes a queue, as ``MessageStore/configure(_:_:)`` says.
     public func configure(_ queue: QueueName, _ change: QueueChange) async throws {
         switch change {
         case .create(let policy, _), .set(let policy): try policy.validate()
@@ -43,6 +46,7 @@ extension SQLiteStore {
         try await giveBackPages()
     }
 
+    /// Moves messages by hand, as ``MessageStore/apply(_:to:)`` says.
     public func apply(_ command: LineCommand, to selection: Selection) async throws -> Int {
         try selection.validate()
         switch selection {
@@ -69,6 +73,7 @@ extension SQLiteStore {
         }
     }
 
+    /// Forgets ended messages, as ``MessageStore/prune(_:)`` says, and gives pages back to the file system.
     public func prune(_ request: PruneRequest) async throws -> Pruned {
         try request.validate()
         let pruned = try await writer.perform(weight: request.limit * 4) { transaction in

@@ -27,7 +27,8 @@ struct SchemaMigrator {
         guard found <= Self.newest else {
             throw PenstockError(
                 .newerSchema,
-                "\(path) has schema version \(found), and this program knows up to \(Self.newest); use a newer penstock.")
+                "\(path) has schema version \(found), and this program knows up to \(Self.newest); use a newer penstock."
+            )
         }
         var applied: [String] = []
         for step in Migration.all where step.version > found {

@@ -90,7 +90,8 @@ enum Claiming {
         guard let claimed else {
             throw PenstockError(
                 .corrupt,
-                "\(transaction.path) has message \(message.sequence) in line but not in its log; run `penstock doctor`.")
+                "\(transaction.path) has message \(message.sequence) in line but not in its log; run `penstock doctor`."
+            )
         }
         return claimed
     }

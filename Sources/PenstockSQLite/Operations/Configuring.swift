@@ -10,7 +10,8 @@ enum Configuring {
             guard try !transaction.exists(queue) else {
                 if ifAbsent { return }
                 throw PenstockError(
-                    .queueExists, "There is a queue called '\(queue)' already; `penstock queue set` changes its policy.")
+                    .queueExists, "There is a queue called '\(queue)' already; `penstock queue set` changes its policy."
+                )
             }
             try write(policy, by: insert, to: queue, connection)
         case .set(let policy):
@@ -89,6 +90,7 @@ enum Configuring {
         """)
     private static let setPaused = Query("UPDATE penstock_queue SET paused = ?2 WHERE name = ?1")
     private static let countOpen = Query("SELECT scheduled + ready + leased FROM penstock_depth WHERE queue_id = ?1")
-    private static let selectLog = Query("SELECT sequence FROM penstock_log WHERE queue_id = ?1 ORDER BY sequence LIMIT ?2")
+    private static let selectLog = Query(
+        "SELECT sequence FROM penstock_log WHERE queue_id = ?1 ORDER BY sequence LIMIT ?2")
     private static let deleteQueue = Query("DELETE FROM penstock_queue WHERE id = ?1")
 }

@@ -53,7 +53,8 @@ enum Enqueue {
             case .fail:
                 throw PenstockError(
                     .queueFull,
-                    "The queue '\(account.name)' is full: \(policy.count) messages wait; try again when some are worked.")
+                    "The queue '\(account.name)' is full: \(policy.count) messages wait; try again when some are worked."
+                )
             case .wait:
                 return nil
             case .dropNewest:

@@ -27,10 +27,12 @@ struct LineEntry {
 enum Line {
     /// Puts a new message in line. Counts it.
     static func put(
-        _ sequence: Int64, _ account: QueueAccount, priority: Int64, due: Timestamp?, keyed: Bool, in transaction: Transaction
+        _ sequence: Int64, _ account: QueueAccount, priority: Int64, due: Timestamp?, keyed: Bool,
+        in transaction: Transaction
     ) throws {
         let entry = LineEntry(
-            sequence: sequence, account: account, state: .ready, priority: priority, attempt: 0, forgiven: 0, keyed: keyed)
+            sequence: sequence, account: account, state: .ready, priority: priority, attempt: 0, forgiven: 0,
+            keyed: keyed)
         try insert(
             entry, Lifecycle.Outcome(state: due == nil ? .ready : .scheduled, due: due, attempt: 0, forgiven: 0),
             in: transaction)

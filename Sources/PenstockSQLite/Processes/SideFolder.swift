@@ -13,7 +13,8 @@ struct SideFolder: Sendable {
         path = databasePath + "-penstock"
         guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
             throw PenstockError(
-                .readOnly, "The folder \(path) cannot be made (\(String(cString: strerror(errno)))); check permissions.")
+                .readOnly, "The folder \(path) cannot be made (\(String(cString: strerror(errno)))); check permissions."
+            )
         }
     }
 

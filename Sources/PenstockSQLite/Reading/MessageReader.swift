@@ -59,10 +59,9 @@ enum MessageReader {
         let reason: String? = row["reason"]
         let origin: Int64? = row["origin"]
         let state: MessageState =
-            if let ended { MessageState(rawValue: ended) ?? .cancelled }
-            else if claimed != nil { .leased }
-            else if due != nil { .scheduled }
-            else { .ready }
+            if let ended { MessageState(rawValue: ended) ?? .cancelled } else if claimed != nil {
+                .leased
+            } else if due != nil { .scheduled } else { .ready }
         return MessageRecord(
             sequence: SequenceNumber(row["sequence"] as Int64),
             queue: QueueName(stored: row["name"]),

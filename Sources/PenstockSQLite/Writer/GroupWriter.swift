@@ -80,7 +80,8 @@ private final class Core: Sendable {
     private let committed: GroupWriter.Committed
 
     init(
-        access: DatabaseAccess, time: any TimeSource, random: any RandomSource, committed: @escaping GroupWriter.Committed
+        access: DatabaseAccess, time: any TimeSource, random: any RandomSource,
+        committed: @escaping GroupWriter.Committed
     ) {
         self.access = access
         self.time = time

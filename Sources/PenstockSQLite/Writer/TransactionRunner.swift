@@ -35,7 +35,7 @@ final class TransactionRunner {
             do {
                 committed(try transact(jobs, connection))
                 for job in jobs { job.finish(nil) }
-            } catch where jobs.count > 1 {
+            } catch  where jobs.count > 1 {
                 // One of them did not go through. Alone, each has the answer that is its own.
                 for job in jobs {
                     do {
