@@ -10,6 +10,7 @@ enum MessageReader {
         var sequences: [Int64] = []
         if let wanted = query.sequences {
             sequences = Set(wanted.map(\.rawValue)).sorted()
+            if query.end == .last { sequences.reverse() }
         } else {
             // Each source gives its first or last `limit`; together they hold those of the whole.
             for source in sources(query) {
@@ -35,7 +36,7 @@ enum MessageReader {
             records.append(record)
             if records.count == limit { break }
         }
-        return records
+        return query.sequences != nil && query.end == .last ? records.reversed() : records
     }
 
     private static func matches(_ record: MessageRecord, _ query: MessageQuery) -> Bool {

@@ -57,8 +57,8 @@ final class QueueAccount {
         policy = row.policy
     }
 
-    /// Whether producers may be waiting for room.
-    var hasWaitingProducers: Bool { policy.capacity?.whenFull == .wait }
+    /// Whether producers may be waiting for room: those that the queue keeps out while it is full.
+    var hasWaitingProducers: Bool { policy.capacity?.whenFull == .wait || policy.capacity?.whenFull == .fail }
 
     /// Whether one message more would be beyond the capacity. Reads the depth on the first call only.
     func isFull(_ connection: Connection) throws -> Bool {
