@@ -3,7 +3,7 @@ import Synchronization
 import Testing
 
 /// Where a case is carried out: a harness, and the handles that were opened on it.
-final class Bench: Sendable {
+final class Bench: StoreHarness {
     private let harness: any StoreHarness
     private let opened = Mutex<[any MessageStore]>([])
 

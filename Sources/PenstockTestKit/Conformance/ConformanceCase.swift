@@ -43,6 +43,7 @@ public struct ConformanceCase: Sendable, CustomTestStringConvertible {
         ApplyRules.cases,
         PruneRules.cases,
         ChangesRules.cases,
+        RandomLifeRules.cases,
     ].flatMap(\.self)
 
     /// Puts a store to this test.

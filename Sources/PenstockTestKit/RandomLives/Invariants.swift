@@ -1,0 +1,73 @@
+import PenstockCore
+
+/// What is true of every store at every moment, whatever was done to it. Each rule gives what broke it, in words.
+enum Invariants {
+    /// Arrivals never make a queue stand above its capacity, or further above than it stood.
+    static func capacity(before: QueueStatus, after: QueueStatus) -> [String] {
+        guard let capacity = before.policy.capacity?.count else { return [] }
+        let most = max(capacity, before.depths.waiting)
+        return after.depths.waiting <= most ? [] : ["\(after.depths.waiting) wait in \(after.name), for \(capacity)"]
+    }
+
+    /// Sequence numbers rise, and so are never used twice.
+    static func rising(_ sequences: [SequenceNumber]) -> [String] {
+        zip(sequences, sequences.dropFirst()).allSatisfy { $0 < $1 } ? [] : ["numbers do not rise: \(sequences)"]
+    }
+
+    /// A claim gives the best of what was ready or due, and nothing else.
+    static func claim(_ claim: Claim, limit: Int, from records: [MessageRecord], now: Timestamp) -> [String] {
+        let able = records.filter { record in
+            record.state == .ready || record.due.map { $0 <= now } == true
+        }
+        let best = able.sorted { ($1.priority, $0.sequence) < ($0.priority, $1.sequence) }.prefix(limit)
+        let given = claim.messages.map(\.lease.sequence)
+        return given == best.map(\.sequence) ? [] : ["a claim gave \(given), not \(best.map(\.sequence))"]
+    }
+
+    /// Each message is in one place, and everything about it fits that place.
+    static func records(_ records: [MessageRecord]) -> [String] {
+        var keys: Set<String> = []
+        return rising(records.map(\.sequence))
+            + records.flatMap { record in
+                let attempts = record.attempts.map(\.attempt)
+                let holdsKey = record.uniqueKey != nil && !record.state.isFinished
+                let rules: [(String, Bool)] = [
+                    ("due", (record.due != nil) == (record.state == .scheduled)),
+                    ("claimedAt", (record.claimedAt != nil) == (record.state == .leased)),
+                    ("worker", (record.worker != nil) == (record.state == .leased)),
+                    ("finishedAt", (record.finishedAt != nil) == record.state.isFinished),
+                    ("reason", (record.reason != nil) == (record.state.isFinished && record.state != .done)),
+                    ("payload", record.payload?.count == record.payloadBytes),
+                    ("attempts", zip(attempts, attempts.dropFirst()).allSatisfy { $0 < $1 }),
+                    ("attempt", (attempts.last ?? 0) <= record.attempt),
+                    ("key", !holdsKey || keys.insert("\(record.queue) \(record.uniqueKey ?? "")").inserted),
+                ]
+                return rules.filter { !$0.1 }.map { "\($0.0) does not fit in \(record)" }
+            }
+    }
+
+    /// The numbers say what a count says.
+    static func depths(_ queues: [QueueStatus], _ records: [MessageRecord]) -> [String] {
+        var broken: [String] = []
+        for queue in queues {
+            var counted = Depths()
+            for record in records where record.queue == queue.name {
+                switch record.state {
+                case .scheduled: counted.scheduled += 1
+                case .ready: counted.ready += 1
+                case .leased: counted.leased += 1
+                case .dead: counted.dead += 1
+                case .done, .dropped, .cancelled: counted.kept += 1
+                }
+            }
+            if counted != queue.depths { broken.append("\(queue) does not fit a count, which is \(counted)") }
+        }
+        let strays = records.filter { record in !queues.contains { $0.name == record.queue } }
+        return broken + strays.map { "no queue has \($0)" }
+    }
+
+    /// What was accepted is there until the store was told to forget it.
+    static func noneLost(_ count: Int, accepted: Int, forgotten: Int) -> [String] {
+        count == accepted - forgotten ? [] : ["\(count) messages, of \(accepted) accepted and \(forgotten) forgotten"]
+    }
+}

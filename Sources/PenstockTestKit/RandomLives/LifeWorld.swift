@@ -1,0 +1,146 @@
+import PenstockCore
+import Testing
+
+/// One store in the course of a random life: its harness, the handles that are open, and the leases that were given.
+final class LifeWorld {
+    let harness: any StoreHarness
+    private var handles: [any MessageStore] = []
+    private(set) var leases: [Lease] = []
+    /// The highest sequence number that a receipt has shown.
+    private(set) var last = 0
+    /// Messages that were accepted, and those of them that the store was told to forget.
+    private(set) var accepted = 0
+    private(set) var forgotten = 0
+    /// What was found that no store may do.
+    private(set) var violations: [String] = []
+
+    init(_ harness: any StoreHarness) async throws {
+        self.harness = harness
+        for _ in 0..<StepSource.handleCount { handles.append(try await harness.open()) }
+    }
+
+    func closeAll() async {
+        for handle in handles { try? await handle.close() }
+    }
+
+    /// Carries out a step, and tells in text what came of it: the same text for the same answer.
+    func perform(_ step: Step) async throws -> String {
+        do {
+            return try await outcome(of: step)
+        } catch let error as PenstockError {
+            return "error \(error.code.rawValue)"
+        }
+    }
+
+    private func outcome(of step: Step) async throws -> String {
+        switch step {
+        case .enqueue(let handle, let queue, let messages):
+            return try await enqueue(messages, to: queue, by: handles[handle])
+        case .claim(let handle, let queue, let limit, let lease):
+            return try await claim(ClaimRequest(queue: queue, limit: limit, lease: lease), by: handles[handle])
+        case .settle(let handle, let verdicts):
+            return "\(try await handles[handle].settle(verdicts.map { Settlement(leases[$0.lease], $0.verdict) }))"
+        case .extend(let handle, let numbers, let duration):
+            return "\(try await handles[handle].extend(numbers.map { leases[$0] }, by: duration))"
+        case .reclaim(let handle):
+            return "\(try await handles[handle].reclaim())"
+        case .crash(let handle):
+            try await harness.crash(handles[handle])
+            handles[handle] = try await harness.open()
+            return "crashed"
+        case .close(let handle):
+            try await handles[handle].close()
+            handles[handle] = try await harness.open()
+            return "closed"
+        case .configure(let handle, let queue, let change):
+            return try await configure(queue, change, by: handles[handle])
+        case .apply(let handle, let command, let selection):
+            return "\(try await handles[handle].apply(command, to: selection))"
+        case .prune(let handle, let request):
+            return try await prune(request, by: handles[handle])
+        case .query(let handle, let query):
+            return "\(try await handles[handle].messages(query).map(\.comparable))"
+        case .pass(let duration):
+            harness.time.advance(by: duration)
+            return "passed"
+        case .setWallClock(let jump):
+            harness.time.set(wall: harness.time.now + jump)
+            return "set"
+        }
+    }
+
+    private func enqueue(
+        _ messages: [NewMessage], to queue: QueueName, by handle: any MessageStore
+    ) async throws -> String {
+        let before = try await handle.queueStatus(queue)
+        let receipts = try await handle.put(messages, to: queue)
+        let after = try await handle.queueStatus(queue)
+        violations += Invariants.capacity(before: before, after: after)
+
+        let new = receipts.filter { !$0.skipped }.map(\.sequence)
+        violations += Invariants.rising([SequenceNumber(Int64(last))] + new)
+        accepted += new.count
+        last = new.last.map { Int($0.rawValue) } ?? last
+        return "\(receipts)"
+    }
+
+    private func claim(_ request: ClaimRequest, by handle: any MessageStore) async throws -> String {
+        let before = try await handle.messages(MessageQuery(queue: request.queue, limit: Limits.rowsMax))
+        let isPaused = try await handle.queueStatus(request.queue).isPaused
+        let claim = try await handle.claim(request)
+        violations += Invariants.claim(
+            claim, limit: request.limit, from: isPaused ? [] : before, now: harness.time.now)
+        leases += claim.messages.map(\.lease)
+        let messages = claim.messages.map { message in
+            "\(message.sequence) attempt \(message.attempt) priority \(message.priority) \(message.enqueuedAt) "
+                + "\(message.headers) \(message.payload) \(message.origin?.description ?? "")"
+        }
+        return "\(messages) next \(claim.nextDue.map { "\($0)" } ?? "none")"
+    }
+
+    private func configure(
+        _ queue: QueueName, _ change: QueueChange, by handle: any MessageStore
+    ) async throws -> String {
+        var inQueue = 0
+        if case .delete = change {
+            inQueue = try await handle.messages(MessageQuery(queue: queue, limit: Limits.rowsMax)).count
+        }
+        try await handle.configure(queue, change)
+        forgotten += inQueue
+        return "configured"
+    }
+
+    /// Prunes to the end: stores may cut their steps differently.
+    private func prune(_ request: PruneRequest, by handle: any MessageStore) async throws -> String {
+        var count = 0
+        while true {
+            let pruned = try await handle.prune(request)
+            count += pruned.messages
+            forgotten += pruned.messages
+            if !pruned.hasMore { return "\(count)" }
+        }
+    }
+
+    /// Everything the store holds, after a check that it makes sense.
+    func contents() async throws -> [String] {
+        let records = try await handles[0].messages(
+            MessageQuery(limit: Limits.rowsMax, withPayload: true, withAttempts: true))
+        let queues = try await handles[0].status(of: nil).queues
+        violations += Invariants.records(records)
+        violations += Invariants.depths(queues, records)
+        violations += Invariants.noneLost(records.count, accepted: accepted, forgotten: forgotten)
+        return queues.map { "\($0)" } + records.map { "\($0.comparable)" }
+    }
+}
+
+extension MessageRecord {
+    /// The record without the names of workers, which no two stores have in common.
+    fileprivate var comparable: MessageRecord {
+        var record = self
+        if worker != nil { record.worker = 0 }
+        for index in record.attempts.indices where !record.attempts[index].worker.isEmpty {
+            record.attempts[index].worker = "worker"
+        }
+        return record
+    }
+}

@@ -1,0 +1,43 @@
+import PenstockCore
+
+/// One thing that somebody does in a random life of a store. Handles and leases are named by number, so that one step
+/// can be carried out on two stores, whose handles and tokens differ.
+enum Step: CustomStringConvertible {
+    case enqueue(by: Int, QueueName, [NewMessage])
+    case claim(by: Int, QueueName, limit: Int, lease: Duration)
+    case settle(by: Int, [(lease: Int, verdict: Verdict)])
+    case extend(by: Int, leases: [Int], Duration)
+    case reclaim(by: Int)
+    case crash(Int)
+    case close(Int)
+    case configure(by: Int, QueueName, QueueChange)
+    case apply(by: Int, LineCommand, Selection)
+    case prune(by: Int, PruneRequest)
+    case query(by: Int, MessageQuery)
+    case pass(Duration)
+    case setWallClock(by: Duration)
+
+    var description: String {
+        switch self {
+        case .enqueue(let handle, let queue, let messages):
+            "[\(handle)] enqueue to \(queue): " + messages.map(Self.describe).joined(separator: ", ")
+        case .claim(let handle, let queue, let limit, let lease): "[\(handle)] claim \(limit) of \(queue) for \(lease)"
+        case .settle(let handle, let verdicts): "[\(handle)] settle \(verdicts)"
+        case .extend(let handle, let leases, let duration): "[\(handle)] extend \(leases) by \(duration)"
+        case .reclaim(let handle): "[\(handle)] reclaim"
+        case .crash(let handle): "[\(handle)] crash"
+        case .close(let handle): "[\(handle)] close"
+        case .configure(let handle, let queue, let change): "[\(handle)] configure \(queue): \(change)"
+        case .apply(let handle, let command, let selection): "[\(handle)] \(command) \(selection)"
+        case .prune(let handle, let request): "[\(handle)] prune \(request)"
+        case .query(let handle, let query): "[\(handle)] query \(query)"
+        case .pass(let duration): "\(duration) pass"
+        case .setWallClock(let jump): "the wall clock jumps by \(jump)"
+        }
+    }
+
+    private static func describe(_ message: NewMessage) -> String {
+        let key = message.uniqueKey.map { " key \($0.key) \($0.onConflict)" } ?? ""
+        return "(priority \(message.priority), \(message.due)\(key))"
+    }
+}

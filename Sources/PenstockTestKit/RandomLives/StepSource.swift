@@ -1,0 +1,121 @@
+import PenstockCore
+
+/// Makes the steps of a random life. The same seed and the same answers of the store make the same life.
+struct StepSource {
+    /// How many handles there are.
+    static let handleCount = 3
+    static let queues = [QueueName(stored: "bounded"), QueueName(stored: "free"), QueueName(stored: "fickle")]
+
+    let random: SeededRandom
+
+    /// The next step of a life in which so many leases were given and numbers used.
+    func next(leaseCount: Int, last: Int) -> Step {
+        let handle = random.next(in: 0...(Self.handleCount - 1))
+        let queue = random.pick(Self.queues) ?? Self.queues[0]
+        switch random.next(in: 0...99) {
+        case 0..<26: return .enqueue(by: handle, queue, batch())
+        case 26..<48: return .claim(by: handle, queue, limit: random.next(in: 1...6), lease: .seconds(number(1, 40)))
+        case 48..<66: return .settle(by: handle, leases(leaseCount).map { ($0, verdict()) })
+        case 66..<69: return .extend(by: handle, leases: leases(leaseCount), .seconds(number(1, 40)))
+        case 69..<75: return .reclaim(by: handle)
+        case 75..<77: return .crash(handle)
+        case 77: return .close(handle)
+        case 78..<81: return .configure(by: handle, queue, change())
+        case 81..<86: return .apply(by: handle, random.pick(LineCommand.allCases) ?? .cancel, selection(queue, last))
+        case 86..<88: return .prune(by: handle, prune(queue))
+        case 88..<91: return .query(by: handle, query(queue, last))
+        case 91: return .setWallClock(by: .seconds(number(-3000, 3000)))
+        default: return .pass(.milliseconds(number(1, 8000)))
+        }
+    }
+
+    private func number(_ low: Int, _ high: Int) -> Int { random.next(in: low...high) }
+
+    private func batch() -> [NewMessage] {
+        (0..<number(1, random.chance(0.2) ? 12 : 3)).map { _ in
+            let due: Due =
+                random.chance(0.7) ? .now : .after(.microseconds(number(0, 12_000_000)))
+            let key = random.chance(0.4) ? "key \(number(1, 5))" : nil
+            return NewMessage(
+                payload: (0..<number(0, 4)).map { _ in UInt8(number(0, 255)) },
+                headers: random.chance(0.1) ? ["n": "\(number(0, 9))"] : [:],
+                priority: random.chance(0.3) ? number(-2, 2) : 0,
+                due: due,
+                attemptsMax: random.chance(0.2) ? number(1, 4) : nil,
+                uniqueKey: key.map { UniqueKey($0, onConflict: random.chance(0.5) ? .skip : .replace) },
+                origin: random.chance(0.05) ? SequenceNumber(Int64(number(1, 9))) : nil)
+        }
+    }
+
+    /// Mostly leases given lately, sometimes old ones, and some of them twice.
+    private func leases(_ count: Int) -> [Int] {
+        guard count > 0 else { return [] }
+        return (0..<number(1, 4)).map { _ in
+            random.chance(0.8) ? max(0, count - number(1, 8)) : number(0, count - 1)
+        }
+    }
+
+    private func verdict() -> Verdict {
+        switch number(0, 9) {
+        case 0...3: .done
+        case 4, 5: .retry(error: "error \(number(1, 99))")
+        case 6: .retry(error: "slow", outcome: .timedOut, after: .milliseconds(number(0, 3000)))
+        case 7: .dead(error: "bad", reason: random.chance(0.5) ? .rejected : .undecodable)
+        default: .release
+        }
+    }
+
+    private func change() -> QueueChange {
+        switch number(0, 9) {
+        case 0...2: .set(policy())
+        case 3, 4: .pause
+        case 5, 6: .resume
+        case 7: .create(policy(), ifAbsent: random.chance(0.5))
+        case 8: .delete(force: false)
+        default: .delete(force: random.chance(0.3))
+        }
+    }
+
+    /// Without jitter: two stores draw their chances in different orders.
+    func policy() -> QueuePolicy {
+        var policy = QueuePolicy.steady(
+            random.chance(0.7) ? number(1, 9) : nil, random.pick(OverflowPolicy.allCases) ?? .fail,
+            attemptsMax: number(1, 4))
+        policy.retention = retention()
+        return policy
+    }
+
+    private func retention() -> Retention {
+        Retention(
+            age: random.chance(0.5) ? .seconds(number(0, 200)) : nil, count: random.chance(0.5) ? number(0, 30) : nil,
+            deadAge: random.chance(0.3) ? .seconds(number(0, 200)) : nil)
+    }
+
+    private func selection(_ queue: QueueName, _ last: Int) -> Selection {
+        let states = Set(MessageState.allCases.filter { _ in random.chance(0.5) })
+        if random.chance(0.4) {
+            return .queue(queue, states: states, limit: random.chance(0.5) ? number(0, 4) : nil)
+        }
+        return .sequences((0..<number(1, 3)).map { _ in SequenceNumber(Int64(max(1, last - number(-1, 15)))) })
+    }
+
+    private func prune(_ queue: QueueName) -> PruneRequest {
+        PruneRequest(
+            queue: random.chance(0.5) ? queue : nil, retention: random.chance(0.5) ? retention() : nil,
+            limit: number(1, 20))
+    }
+
+    private func query(_ queue: QueueName, _ last: Int) -> MessageQuery {
+        func sometimes<Value>(_ value: @autoclosure () -> Value) -> Value? { random.chance(0.3) ? value() : nil }
+        func sequence() -> SequenceNumber { SequenceNumber(Int64(number(0, last))) }
+        return MessageQuery(
+            queue: sometimes(queue),
+            sequences: sometimes((0..<5).map { _ in sequence() }),
+            states: sometimes(Set(MessageState.allCases.filter { _ in random.chance(0.4) })),
+            after: sometimes(sequence()),
+            end: random.chance(0.5) ? .first : .last,
+            limit: number(1, 50),
+            withPayload: random.chance(0.5),
+            withAttempts: random.chance(0.5))
+    }
+}

@@ -1,0 +1,99 @@
+import PenstockCore
+import PenstockTestKit
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct FaultyStoreTests {
+    private let jobs = QueueName(stored: "jobs")
+    private let diskFull = PenstockError(.diskFull, "No room is left.")
+
+    private func store() async throws -> FaultyStore {
+        let store = FaultyStore(InMemoryStore(time: ManualTime(), random: SeededRandom(seed: 1)))
+        try await store.configure(jobs, .create(QueuePolicy(), ifAbsent: false))
+        return store
+    }
+
+    private func put(_ store: FaultyStore) async throws {
+        _ = try await store.enqueue([NewMessage(payload: [1])], to: jobs, durability: .processCrash)
+    }
+
+    private func count(_ store: FaultyStore) async throws -> Int? {
+        try await store.status(of: jobs).queues.first?.depths.ready
+    }
+
+    private func code(_ body: () async throws -> Void) async -> PenstockError.Code? {
+        do {
+            try await body()
+            return nil
+        } catch {
+            return (error as? PenstockError)?.code
+        }
+    }
+
+    @Test func aFaultBeforeTheCallLeavesNothing() async throws {
+        let store = try await store()
+        store.fail(.enqueue, at: 2, .before, with: diskFull)
+        try await put(store)
+        #expect(await code { try await put(store) } == .diskFull)
+        #expect(try await count(store) == 1)
+        try await put(store)
+        #expect(try await count(store) == 2, "It strikes once.")
+    }
+
+    @Test func aFaultAfterTheCallLeavesItsEffect() async throws {
+        let store = try await store()
+        store.fail(.enqueue, .after, with: diskFull)
+        #expect(await code { try await put(store) } == .diskFull)
+        #expect(try await count(store) == 1)
+    }
+
+    @Test func faultsCountFromWhenTheyAreAskedFor() async throws {
+        let store = try await store()
+        try await put(store)
+        store.fail(.enqueue)
+        store.fail(.enqueue, at: 3, with: diskFull)
+        #expect(await code { try await put(store) } == .storage)
+        try await put(store)
+        #expect(await code { try await put(store) } == .diskFull)
+        try await put(store)
+    }
+
+    @Test(arguments: FaultyStore.Call.allCases)
+    func everyCallCanFail(_ call: FaultyStore.Call) async throws {
+        let store = try await store()
+        store.fail(call, with: diskFull)
+        let lease = Lease(sequence: SequenceNumber(1), token: LeaseToken(rawValue: 1))
+        func make() async throws {
+            switch call {
+            case .enqueue: try await put(store)
+            case .claim: _ = try await store.claim(ClaimRequest(queue: jobs, limit: 1, lease: .seconds(30)))
+            case .settle: _ = try await store.settle([Settlement(lease, .done)])
+            case .extend: _ = try await store.extend([lease], by: .seconds(30))
+            case .reclaim: _ = try await store.reclaim()
+            case .messages: _ = try await store.messages(MessageQuery())
+            case .status: _ = try await store.status(of: nil)
+            case .configure: try await store.configure(jobs, .pause)
+            case .apply: _ = try await store.apply(.cancel, to: .queue(jobs, states: [.ready]))
+            case .prune: _ = try await store.prune(PruneRequest())
+            case .close: try await store.close()
+            }
+        }
+        #expect(await code(make) == .diskFull)
+        #expect(await code(make) == nil)
+    }
+
+    @Test func aTestCanWaitForACall() async throws {
+        let store = try await store()
+        async let waited: Void = store.calls(of: .claim).wait(for: 3)
+        for _ in 1...3 { _ = try await store.claim(ClaimRequest(queue: jobs, limit: 1, lease: .seconds(30))) }
+        try await waited
+        #expect(store.calls(of: .claim).count == 3)
+        #expect(store.calls(of: .settle).count == 0)
+    }
+
+    @Test func theBellIsThatOfTheStoreUnderneath() async throws {
+        let store = try await store()
+        let token = store.changes.token(for: jobs)
+        try await put(store)
+        try await store.changes.wait(for: jobs, after: token)
+    }
+}

@@ -1,0 +1,165 @@
+import PenstockCore
+import Testing
+
+/// Every state against every event: what is legal goes exactly where it should, and everything else nowhere.
+@Suite struct LifecycleTests {
+    private static let now = Timestamp(microseconds: 1_700_000_000_000_000)
+    /// 10 s, 20 s, 40 s, 60 s, 60 s, …
+    private static let policy = RetryPolicy(
+        attemptsMax: 99, base: .seconds(10), factor: 2, cap: .seconds(60), jitter: 0.5)
+
+    /// Attempt 3 of a message that was redriven after its first one: the second that counts, of five allowed.
+    private static func situation(_ state: MessageState, attemptsMax: Int = 5) -> Lifecycle.Situation {
+        Lifecycle.Situation(state: state, attempt: 3, forgiven: 1, attemptsMax: attemptsMax)
+    }
+
+    private static func outcome(
+        _ state: MessageState, _ reason: StateReason? = nil, due: Timestamp? = nil, attempt: Int = 3,
+        forgiven: Int = 1, failure: Lifecycle.Failure? = nil
+    ) -> Lifecycle.Outcome {
+        Lifecycle.Outcome(
+            state: state, reason: reason, due: due, attempt: attempt, forgiven: forgiven, failure: failure)
+    }
+
+    /// Every event, and where it takes a message from each state that knows it.
+    private typealias Row = (name: String, event: Lifecycle.Event, to: [MessageState: Lifecycle.Outcome])
+
+    private static let table: [Row] = [
+        ("due", .due, [.scheduled: outcome(.ready)]),
+        ("claimed", .claimed, [.ready: outcome(.leased, attempt: 4)]),
+        ("done", .settled(.done), [.leased: outcome(.done)]),
+        ("release", .settled(.release), [.leased: outcome(.ready, attempt: 2)]),
+        (
+            "rejected", .settled(.dead(error: "e", reason: .rejected)),
+            [.leased: outcome(.dead, .rejected, failure: Lifecycle.Failure(.rejected, "e"))]
+        ),
+        (
+            "undecodable", .settled(.dead(error: "e", reason: .undecodable)),
+            [.leased: outcome(.dead, .undecodable, failure: Lifecycle.Failure(.undecodable, "e"))]
+        ),
+        (
+            // The second attempt that counts: 20 s, of which chance takes half of the half that it may.
+            "retry by policy", .settled(.retry(error: "e")),
+            [.leased: outcome(.scheduled, due: now + .seconds(15), failure: Lifecycle.Failure(.failed, "e"))]
+        ),
+        (
+            "retry by worker", .settled(.retry(error: "e", outcome: .timedOut, after: .seconds(7))),
+            [.leased: outcome(.scheduled, due: now + .seconds(7), failure: Lifecycle.Failure(.timedOut, "e"))]
+        ),
+        (
+            "retry at once", .settled(.retry(error: "e", after: .zero)),
+            [.leased: outcome(.ready, failure: Lifecycle.Failure(.failed, "e"))]
+        ),
+        (
+            "worker died", .lost(.workerDied),
+            [
+                .leased: outcome(
+                    .ready,
+                    failure: Lifecycle.Failure(.workerDied, "The worker's process ended before it settled the message.")
+                )
+            ]
+        ),
+        (
+            "lease expired", .lost(.leaseExpired),
+            [
+                .leased: outcome(
+                    .ready,
+                    failure: Lifecycle.Failure(
+                        .leaseExpired, "The lease ended before the worker settled or extended it."))
+            ]
+        ),
+        (
+            "displaced", .displaced,
+            [.scheduled: outcome(.dropped, .dropOldest), .ready: outcome(.dropped, .dropOldest)]
+        ),
+        (
+            "replaced", .replaced,
+            [.scheduled: outcome(.cancelled, .replaced), .ready: outcome(.cancelled, .replaced)]
+        ),
+        (
+            "cancelled", .cancelled,
+            [
+                .scheduled: outcome(.cancelled, .requested), .ready: outcome(.cancelled, .requested),
+                .leased: outcome(.cancelled, .requested),
+            ]
+        ),
+        ("redriven", .redriven, [.scheduled: outcome(.ready), .dead: outcome(.ready, forgiven: 3)]),
+        ("discarded", .discarded, [.dead: outcome(.cancelled, .discarded)]),
+    ]
+
+    private static func result(
+        of event: Lifecycle.Event, on situation: Lifecycle.Situation, policy: RetryPolicy = policy, random: Double = 0.5
+    ) -> Lifecycle.Outcome? {
+        Lifecycle.outcome(of: event, on: situation, now: now, policy: policy, random: random)
+    }
+
+    @Test(arguments: MessageState.allCases)
+    func everyEvent(on state: MessageState) {
+        for (name, event, to) in Self.table {
+            #expect(Self.result(of: event, on: Self.situation(state)) == to[state], "\(state), \(name)")
+        }
+    }
+
+    @Test func endedStatesKnowOnlyWhatADeadLetterKnows() {
+        for state in MessageState.allCases where state.isFinished {
+            let known = Self.table.filter { $0.to[state] != nil }.map(\.name)
+            #expect(known == (state == .dead ? ["redriven", "discarded"] : []))
+        }
+    }
+
+    /// The attempts that count are those since the last redrive, and the allowed ones are the message's.
+    @Test(arguments: [
+        (attempt: 1, forgiven: 0, attemptsMax: 1, isLast: true),
+        (1, 0, 2, false),
+        (2, 0, 2, true),
+        (3, 0, 2, true),
+        (3, 1, 2, true),
+        (3, 2, 2, false),
+        (1000, 0, 1000, true),
+    ])
+    func attemptsUsedUp(attempt: Int, forgiven: Int, attemptsMax: Int, isLast: Bool) {
+        let situation = Lifecycle.Situation(
+            state: .leased, attempt: attempt, forgiven: forgiven, attemptsMax: attemptsMax)
+        let failures: [Lifecycle.Event] = [
+            .settled(.retry(error: "e")), .settled(.retry(error: "e", after: .zero)),
+            .settled(.retry(error: "e", after: .seconds(1))), .lost(.workerDied), .lost(.leaseExpired),
+        ]
+        for event in failures {
+            let outcome = Self.result(of: event, on: situation)
+            #expect((outcome?.state == .dead) == isLast)
+            #expect((outcome?.reason == .attemptsExhausted) == isLast)
+            #expect(outcome?.attempt == attempt)
+            #expect(outcome?.forgiven == forgiven)
+            #expect(outcome?.failure != nil)
+            if isLast { #expect(outcome?.due == nil) }
+        }
+        let release = Self.result(of: .settled(.release), on: situation)
+        #expect(release?.state == .ready, "A release counts no attempt, and so cannot be the last.")
+    }
+
+    @Test func retryIsPutOffByTenYearsAtMost() {
+        let far = Lifecycle.Event.settled(.retry(error: "e", after: .seconds(Int64.max)))
+        let outcome = Self.result(of: far, on: Self.situation(.leased))
+        #expect(outcome?.due == Self.now + Limits.delayMax)
+    }
+
+    @Test func delayCountsFromTheLastRedrive() {
+        let situation = Lifecycle.Situation(state: .leased, attempt: 8, forgiven: 7, attemptsMax: 5)
+        let outcome = Self.result(of: .settled(.retry(error: "e")), on: situation, random: 0)
+        #expect(outcome?.due == Self.now + .seconds(10))
+    }
+
+    @Test func aCommandsStatesAreThoseThatKnowItsEvent() {
+        for command in LineCommand.allCases {
+            let knowing = MessageState.allCases.filter { state in
+                Self.result(of: command.event, on: Self.situation(state)) != nil
+            }
+            #expect(command.states == Set(knowing), "\(command)")
+        }
+    }
+
+    @Test func waitingAndFinishedStates() {
+        #expect(MessageState.allCases.filter(\.isWaiting) == [.scheduled, .ready])
+        #expect(MessageState.allCases.filter(\.isFinished) == [.done, .dead, .dropped, .cancelled])
+    }
+}

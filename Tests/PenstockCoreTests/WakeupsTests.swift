@@ -1,0 +1,128 @@
+import PenstockCore
+import PenstockTestKit
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct WakeupsTests {
+    private let bell = Wakeups()
+    private let jobs = QueueName(stored: "jobs")
+    private let mail = QueueName(stored: "mail")
+
+    /// Lets go until `count` wait. A bell tells no one of its waiters, so this asks again and again.
+    private func waitForWaiters(_ count: Int) async {
+        while bell.waiterCount != count { await Task.yield() }
+    }
+
+    @Test func aRingBetweenTokenAndWaitIsNotLost() async throws {
+        for queue in [jobs, nil] {
+            let token = bell.token(for: jobs)
+            bell.ring(queue)
+            try await bell.wait(for: jobs, after: token)
+            try await bell.wait(for: jobs, after: token)
+        }
+    }
+
+    @Test func aRingBeforeTheTokenDoesNotCount() async throws {
+        bell.ring(jobs)
+        bell.ring(nil)
+        let token = bell.token(for: jobs)
+        async let wait: Void = bell.wait(for: jobs, after: token)
+        await waitForWaiters(1)
+        bell.ring(jobs)
+        try await wait
+    }
+
+    @Test func aRingWakesWhoWaitsForThatQueueOnly() async throws {
+        let jobsToken = bell.token(for: jobs)
+        let mailToken = bell.token(for: mail)
+        async let forJobs: Void = bell.wait(for: jobs, after: jobsToken)
+        async let forJobsToo: Void = bell.wait(for: jobs, after: jobsToken)
+        async let forMail: Void = bell.wait(for: mail, after: mailToken)
+        await waitForWaiters(3)
+        bell.ring(jobs)
+        try await forJobs
+        try await forJobsToo
+        #expect(bell.waiterCount == 1)
+        bell.ring(nil)
+        try await forMail
+        #expect(bell.waiterCount == 0)
+    }
+
+    @Test func aCancelledWaiterThrowsAndIsForgotten() async {
+        let token = bell.token(for: jobs)
+        let waiter = Task { try await bell.wait(for: jobs, after: token) }
+        await waitForWaiters(1)
+        waiter.cancel()
+        await #expect(throws: CancellationError.self) { try await waiter.value }
+        #expect(bell.waiterCount == 0)
+
+        let late = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            try await bell.wait(for: jobs, after: token)
+        }
+        await #expect(throws: CancellationError.self) { try await late.value }
+        #expect(bell.waiterCount == 0)
+    }
+
+    @Test func manyRingsAndWaitersLoseNothing() async throws {
+        let tally = Tally()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 1...8 {
+                group.addTask {
+                    var seen = 0
+                    while seen < 500 {
+                        let token = bell.token(for: jobs)
+                        seen = tally.count
+                        if seen < 500 { try await bell.wait(for: jobs, after: token) }
+                    }
+                }
+            }
+            group.addTask {
+                for _ in 1...500 {
+                    tally.add()
+                    bell.ring(jobs)
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(bell.waiterCount == 0)
+    }
+
+    @Test func aDeadlineEndsTheWait() async throws {
+        let time = ManualTime()
+        let deadline = time.now + .seconds(5)
+        let token = bell.token(for: jobs)
+        async let wait: Void = bell.wait(for: jobs, after: token, until: deadline, by: time)
+        try await time.waitForSleepers()
+        await waitForWaiters(1)
+        time.advance(by: .seconds(5) - .microseconds(1))
+        #expect(bell.waiterCount == 1)
+        time.advance(by: .microseconds(1))
+        try await wait
+        #expect(bell.waiterCount == 0, "Nobody is left behind.")
+        #expect(time.sleeperCount == 0)
+    }
+
+    @Test func aRingEndsTheWaitBeforeTheDeadline() async throws {
+        let time = ManualTime()
+        let token = bell.token(for: jobs)
+        async let wait: Void = bell.wait(for: jobs, after: token, until: time.now + .seconds(5), by: time)
+        try await time.waitForSleepers()
+        await waitForWaiters(1)
+        bell.ring(jobs)
+        try await wait
+        #expect(time.sleeperCount == 0)
+        #expect(bell.waiterCount == 0)
+    }
+
+    @Test func cancellationEndsAWaitWithADeadline() async throws {
+        let time = ManualTime()
+        let token = bell.token(for: jobs)
+        let wait = Task { try await bell.wait(for: jobs, after: token, until: time.now + .seconds(5), by: time) }
+        try await time.waitForSleepers()
+        await waitForWaiters(1)
+        wait.cancel()
+        await #expect(throws: CancellationError.self) { try await wait.value }
+        #expect(time.sleeperCount == 0)
+        #expect(bell.waiterCount == 0)
+    }
+}
