@@ -49,16 +49,16 @@ import Testing
     }
 
     @Test(arguments: [1, 2, 5])
-    func asksForAsManyAsMayRunAndForOneMoreWhenOneFinishes(maxConcurrent: Int) async {
+    func asksForAsManyAsMayRunAndForOneMoreWhenOneFinishes(maxConcurrent: Int) async throws {
         let result = collect(the.flatMap(maxConcurrent: maxConcurrent))
         for number in 0..<8 { the.upstream.send(number) }
         the.upstream.finish()
-        for number in 0..<maxConcurrent { await the.inner[number].asks.reach(1) }
+        for number in 0..<maxConcurrent { try await the.inner[number].asks.wait(for: 1) }
         #expect(the.upstream.asks.count == maxConcurrent)
 
         for number in 0..<(8 - maxConcurrent) {
             the.inner[number].finish()
-            await the.inner[number + maxConcurrent].asks.reach(1)
+            try await the.inner[number + maxConcurrent].asks.wait(for: 1)
             #expect(the.upstream.asks.count == maxConcurrent + number + 1)
             #expect(the.inner[number].iteratorsGone.count == 1)
         }
@@ -73,19 +73,19 @@ import Testing
         for value in 1...5 { the.inner[0].send(value) }
 
         #expect(try await iterator.next() == 1)
-        await the.inner[0].asks.reach(2)
+        try await the.inner[0].asks.wait(for: 2)
         // The second value waits; that the third is not asked for shows when the second is taken.
         for taken in 2...4 {
             #expect(the.inner[0].asks.count <= taken)
             #expect(try await iterator.next() == taken)
-            await the.inner[0].asks.reach(taken + 1)
+            try await the.inner[0].asks.wait(for: taken + 1)
             #expect(the.inner[0].asks.count == taken + 1)
         }
     }
 
     // MARK: Values
 
-    @Test func valuesComeOutAsTheyArrive() async {
+    @Test func valuesComeOutAsTheyArrive() async throws {
         let came = Tally()
         let result = collect(the.flatMap(maxConcurrent: 2), came)
         the.upstream.send(0)
@@ -93,14 +93,14 @@ import Testing
         the.upstream.finish()
         for (count, (source, value)) in [(0, 10), (1, 20), (1, 21), (0, 11), (1, 22)].enumerated() {
             the.inner[source].send(value)
-            await came.reach(count + 1)
+            try await came.wait(for: count + 1)
         }
         the.inner[0].finish()
         the.inner[1].finish()
         #expect(await result.value == ([10, 20, 21, 11, 22], nil))
     }
 
-    @Test func everyValueOnceAndInTheOrderOfItsSequence() async {
+    @Test func everyValueOnceAndInTheOrderOfItsSequence() async throws {
         let numbers = Numbers(0..<200)
         var last: [Int: Int] = [:]
         var count = 0
@@ -141,10 +141,10 @@ import Testing
         let result = collect(the.flatMap(maxConcurrent: 2))
         the.upstream.send(0)
         the.upstream.finish()
-        await the.inner[0].asks.reach(1)
-        await the.upstream.asks.reach(2)
+        try await the.inner[0].asks.wait(for: 1)
+        try await the.upstream.asks.wait(for: 2)
         the.inner[0].send(1)
-        await the.inner[0].asks.reach(2)
+        try await the.inner[0].asks.wait(for: 2)
         the.inner[0].finish()
         #expect(await result.value == ([1], nil))
     }
@@ -156,15 +156,15 @@ import Testing
         #expect(try await iterator.next() == nil)
     }
 
-    @Test func upstreamFailureGoesDownAndCancelsInner() async {
+    @Test func upstreamFailureGoesDownAndCancelsInner() async throws {
         let came = Tally()
         let result = collect(the.flatMap(maxConcurrent: 3), came)
         the.upstream.send(0)
         the.upstream.send(1)
         the.inner[0].send(5)
-        await came.reach(1)
-        await the.inner[0].asks.reach(2)
-        await the.inner[1].asks.reach(1)
+        try await came.wait(for: 1)
+        try await the.inner[0].asks.wait(for: 2)
+        try await the.inner[1].asks.wait(for: 1)
         the.upstream.fail("upstream")
         #expect(await result.value == ([5], .init(name: "upstream")))
         #expect(the.inner[0].cancellations.count == 1)
@@ -173,13 +173,13 @@ import Testing
         #expect(the.inner[1].iteratorsGone.count == 1)
     }
 
-    @Test func innerFailureGoesDownAndCancelsTheOthers() async {
+    @Test func innerFailureGoesDownAndCancelsTheOthers() async throws {
         let result = collect(the.flatMap(maxConcurrent: 3))
         the.upstream.send(0)
         the.upstream.send(1)
-        await the.upstream.asks.reach(3)
-        await the.inner[0].asks.reach(1)
-        await the.inner[1].asks.reach(1)
+        try await the.upstream.asks.wait(for: 3)
+        try await the.inner[0].asks.wait(for: 1)
+        try await the.inner[1].asks.wait(for: 1)
         the.inner[1].fail("inner")
         #expect(await result.value == ([], .init(name: "inner")))
         #expect(the.upstream.cancellations.count == 1)
@@ -193,10 +193,10 @@ import Testing
         the.inner[0].send(1)
         the.inner[0].send(2)
         #expect(try await iterator.next() == 1)
-        await the.inner[0].asks.reach(2)
-        await the.upstream.asks.reach(2)
+        try await the.inner[0].asks.wait(for: 2)
+        try await the.upstream.asks.wait(for: 2)
         the.upstream.fail()
-        await the.upstream.iteratorsGone.reach(1)
+        try await the.upstream.iteratorsGone.wait(for: 1)
         await #expect(throws: Source.Broken()) { try await iterator.next() }
         #expect(try await iterator.next() == nil)
         #expect(the.inner[0].iteratorsGone.count == 1)
@@ -204,13 +204,13 @@ import Testing
 
     // MARK: Cancelling
 
-    @Test func cancellingTheConsumerEndsEverythingBeforeItReturns() async {
+    @Test func cancellingTheConsumerEndsEverythingBeforeItReturns() async throws {
         let result = collect(the.flatMap(maxConcurrent: 3))
         the.upstream.send(0)
         the.upstream.send(1)
-        await the.upstream.asks.reach(3)
-        await the.inner[0].asks.reach(1)
-        await the.inner[1].asks.reach(1)
+        try await the.upstream.asks.wait(for: 3)
+        try await the.inner[0].asks.wait(for: 1)
+        try await the.inner[1].asks.wait(for: 1)
         result.cancel()
         #expect(await result.value == ([], nil))
         for source in [the.upstream, the.inner[0], the.inner[1]] {
@@ -220,15 +220,12 @@ import Testing
     }
 
     @Test func cancelledBeforeTheFirstNextReadsNothing() async throws {
-        let held = Tally()
         let sequence = the.flatMap(maxConcurrent: 1)
         let result = Task {
-            await held.reach(1)
+            withUnsafeCurrentTask { $0?.cancel() }
             var iterator = sequence.makeAsyncIterator()
             return try await iterator.next()
         }
-        result.cancel()
-        held.add()
         #expect(try await result.value == nil)
         #expect(the.upstream.iteratorsMade.count == 0)
     }
@@ -236,7 +233,7 @@ import Testing
     @Test func lettingTheIteratorGoEndsEverything() async throws {
         try await readOneAndLetGo()
         for source in [the.upstream, the.inner[0], the.inner[1]] {
-            await source.iteratorsGone.reach(1)
+            try await source.iteratorsGone.wait(for: 1)
             #expect(source.iteratorsMade.count == 1)
         }
     }
@@ -249,9 +246,9 @@ import Testing
         the.inner[0].send(2)
         #expect(try await iterator.next() == 1)
         // One waits with a value, one waits for a value, and upstream waits for an element.
-        await the.inner[0].asks.reach(2)
-        await the.inner[1].asks.reach(1)
-        await the.upstream.asks.reach(3)
+        try await the.inner[0].asks.wait(for: 2)
+        try await the.inner[1].asks.wait(for: 1)
+        try await the.upstream.asks.wait(for: 3)
     }
 
     @Test func anIteratorThatNeverReadIsLetGo() {
@@ -268,15 +265,15 @@ import Testing
             var iterator = upstream.flatMap(maxConcurrent: 1) { _ in source }.makeAsyncIterator()
             for _ in 1...2 { source.send(Witness(made: made, gone: gone)) }
             _ = try await iterator.next()
-            await source.asks.reach(2)
+            try await source.asks.wait(for: 2)
         }
         try await readOne()
-        await gone.reach(2)
+        try await gone.wait(for: 2)
         #expect(made.count == 2)
     }
 
     @Test(arguments: 0..<40)
-    func aStormOfCancellations(seed: UInt64) async {
+    func aStormOfCancellations(seed: UInt64) async throws {
         let random = SeededRandom(seed: seed)
         let gone = Tally()
         let made = Tally()
@@ -300,10 +297,10 @@ import Testing
         }
         for task in storm { await task.value }
         // Iterators that were let go end after their reader; each must.
-        await gone.reach(made.count)
+        try await gone.wait(for: made.count)
     }
 
-    @Test func roomForNoneIsRefused() async {
+    @Test func roomForNoneIsRefused() async throws {
         await #expect(processExitsWith: .failure) {
             _ = ManualSource<Int>().flatMap(maxConcurrent: 0) { _ in ManualSource<Int>() }
         }

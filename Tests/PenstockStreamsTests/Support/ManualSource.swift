@@ -1,4 +1,5 @@
 import DequeModule
+import PenstockTestKit
 import Synchronization
 
 /// A sequence whose elements a test sends, and which tells how often it was asked for one.

@@ -1,3 +1,5 @@
+import PenstockTestKit
+
 /// The numbers of a range, with a chance for others to run before each.
 struct Numbers: AsyncSequence, Sendable {
     let range: Range<Int>
