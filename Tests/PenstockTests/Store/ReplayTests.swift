@@ -1,0 +1,105 @@
+import Penstock
+import PenstockCore
+import PenstockTestKit
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct ReplayTests {
+    let the = Fixture()
+
+    private func records(_ queue: Queue<Int>, origin: Bool = true) async throws -> [MessageRecord] {
+        try await the.store.list(MessageQuery(queue: queue.name, withPayload: true)).filter {
+            ($0.origin != nil) == origin
+        }
+    }
+
+    @Test func aReplayNamesItsOriginAndKeepsWhatWasSaid() async throws {
+        let queue = try await the.queue()
+        let receipt = try await queue.enqueue(
+            1, headers: ["a": "b"], priority: 4, due: .after(.seconds(60)), attemptsMax: 2, uniqueKey: UniqueKey("k"))
+        #expect(try await the.store.replay(MessageQuery(queue: queue.name)) == 1)
+        let replayed = try #require(try await records(queue).first)
+        #expect(replayed.origin == receipt.sequence)
+        #expect(replayed.payload == Array("1".utf8))
+        #expect(replayed.headers == ["a": "b"])
+        #expect(replayed.priority == 4)
+        #expect(replayed.attemptsMax == 2)
+        #expect(replayed.state == .ready)
+        #expect(replayed.uniqueKey == nil)
+    }
+
+    @Test func aDeliveryNamesItsOrigin() async throws {
+        let queue = try await the.queue()
+        let receipt = try await queue.enqueue(1)
+        try await queue.purge()
+        try await the.store.replay(MessageQuery(queue: queue.name))
+        var deliveries = queue.deliveries().makeAsyncIterator()
+        #expect(try await deliveries.next()?.origin == receipt.sequence)
+    }
+
+    @Test func replayingAQueueIntoItselfEnds() async throws {
+        let queue = try await the.queue()
+        try await queue.enqueue(contentsOf: Array(1...300))
+        #expect(try await the.store.replay(MessageQuery(queue: queue.name)) == 300)
+        #expect(try await records(queue).map(\.origin?.rawValue) == (1...300).map { Int64($0) })
+        #expect(try await the.store.replay(MessageQuery(queue: queue.name)) == 600)
+    }
+
+    @Test func intoAnotherQueueInOrder() async throws {
+        let queue = try await the.queue()
+        let other = try await the.store.queue("other", of: Int.self)
+        try await queue.enqueue(contentsOf: [1, 2, 3])
+        #expect(try await the.store.replay(MessageQuery(queue: queue.name), into: other.name) == 3)
+        #expect(try await records(other).map(\.payload) == ["1", "2", "3"].map { Array($0.utf8) })
+        #expect(try await records(queue).isEmpty)
+    }
+
+    @Test func eachIntoItsOwnQueue() async throws {
+        let queue = try await the.queue()
+        let other = try await the.store.queue("other", of: Int.self)
+        for number in 1...5 {
+            try await queue.enqueue(number)
+            try await other.enqueue(-number)
+        }
+        #expect(try await the.store.replay(MessageQuery()) == 10)
+        #expect(try await records(queue).count == 5)
+        #expect(try await records(other).map { String(decoding: $0.payload ?? [], as: UTF8.self) }.first == "-1")
+    }
+
+    @Test func onlyWhatTheQueryFinds() async throws {
+        let queue = try await the.queue()
+        try await queue.enqueue(contentsOf: Array(1...9))
+        try await Worker(queue, options: .init(max: 4)) { _ in }.run()
+        #expect(try await the.store.replay(MessageQuery(queue: queue.name, states: [.done])) == 4)
+        #expect(try await the.store.replay(MessageQuery(queue: queue.name, after: SequenceNumber(8), limit: 1)) == 5)
+        #expect(try await the.store.replay(MessageQuery(queue: queue.name, end: .last, limit: 2)) == 2)
+        #expect(try await records(queue).suffix(2).map(\.origin?.rawValue) == [17, 18])
+    }
+
+    @Test func aDryRunOnlyCounts() async throws {
+        let queue = try await the.queue()
+        try await queue.enqueue(contentsOf: Array(1...30))
+        #expect(try await the.store.replay(MessageQuery(queue: queue.name), dryRun: true) == 30)
+        #expect(try await records(queue).isEmpty)
+        #expect(the.calls.calls(of: .enqueue).count == 1)
+    }
+
+    @Test func aFullQueueMakesItWait() async throws {
+        let queue = try await the.queue()
+        let narrow = try await the.store.queue("narrow", of: Int.self, policy: .holding(1, .wait))
+        try await queue.enqueue(contentsOf: [1, 2, 3])
+        let replay = Task { try await the.store.replay(MessageQuery(queue: queue.name), into: narrow.name) }
+        try await Worker(narrow, options: .init(max: 3)) { _ in }.run()
+        #expect(try await replay.value == 3)
+    }
+
+    @Test func anErrorSaysHowManyWereReplayedBefore() async throws {
+        let queue = try await the.queue()
+        try await queue.enqueue(contentsOf: Array(1...30))
+        the.calls.fail(.enqueue, at: 2, with: PenstockError(.diskFull, "No room is left."))
+        let error = await #expect(throws: PenstockError.self) {
+            try await the.store.replay(MessageQuery(queue: queue.name))
+        }
+        #expect(error?.code == .diskFull)
+        #expect(error?.message == "No room is left. 8 messages were replayed before.")
+    }
+}

@@ -1,0 +1,54 @@
+import Penstock
+import PenstockCore
+import PenstockTestKit
+
+/// A store in memory with clocks that the test moves, whose calls are counted and can be made to fail.
+struct Fixture {
+    let time = ManualTime()
+    let database: InMemoryDatabase
+    let memory: InMemoryStore
+    let calls: FaultyStore
+    let store: PenstockStore
+
+    init(_ wrap: (any MessageStore) -> any MessageStore = { $0 }, options: PenstockStore.Options = .init()) {
+        let random = SeededRandom(seed: 7)
+        database = InMemoryDatabase(time: time, random: random)
+        memory = database.open()
+        calls = FaultyStore(wrap(memory))
+        var options = options
+        options.time = time
+        options.random = random
+        store = PenstockStore(calls, options: options)
+    }
+
+    /// The queue "q" of numbers.
+    func queue(policy: QueuePolicy? = nil) async throws -> Queue<Int> {
+        try await store.queue("q", of: Int.self, policy: policy)
+    }
+
+    func record(_ receipt: Receipt) async throws -> MessageRecord {
+        try await store.message(receipt.sequence)
+    }
+
+    func state(_ receipt: Receipt) async throws -> MessageState {
+        try await record(receipt).state
+    }
+}
+
+extension QueuePolicy {
+    static func holding(_ count: Int, _ whenFull: OverflowPolicy) -> QueuePolicy {
+        QueuePolicy(capacity: Capacity(count, whenFull: whenFull))
+    }
+
+    /// Retries without jitter, so that their times can be told.
+    static let exact = QueuePolicy(retry: RetryPolicy(jitter: 0))
+}
+
+/// Returns once the condition holds, letting other tasks run meanwhile. For states that ring no bell; a suite's time
+/// limit ends it otherwise.
+func eventually(_ condition: () async throws -> Bool) async throws {
+    while try await !condition() {
+        try Task.checkCancellation()
+        await Task.yield()
+    }
+}
