@@ -37,6 +37,12 @@ public struct ConformanceCase: Sendable, CustomTestStringConvertible {
         ClaimRules.cases,
         SettleRules.cases,
         RecoveryRules.cases,
+        QueryRules.cases,
+        StatusRules.cases,
+        ConfigureRules.cases,
+        ApplyRules.cases,
+        PruneRules.cases,
+        ChangesRules.cases,
     ].flatMap(\.self)
 
     /// Puts a store to this test.
