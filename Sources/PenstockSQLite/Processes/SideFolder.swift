@@ -18,6 +18,11 @@ struct SideFolder: Sendable {
         }
     }
 
+    /// The folder beside `databasePath` as it is, for somebody who only looks.
+    init(existingBesideDatabaseAt databasePath: String) {
+        path = databasePath + "-penstock"
+    }
+
     /// The file that is written to after a commit that somebody may wait for.
     var doorbell: String { path + "/doorbell" }
 

@@ -1,0 +1,106 @@
+import Foundation
+import GRDB
+import PenstockCore
+
+/// One look at a file, part by part. A part that cannot be read becomes a finding, and the next one is looked at.
+struct HealthInspection {
+    let path: String
+    let stuckAfter: Duration
+    let time: any TimeSource
+
+    func report() throws -> HealthReport {
+        var report = HealthReport(path: path, schemaVersionKnown: SchemaMigrator.newest)
+        try refuseMissing()
+        let file = try DatabaseQueue(path: path, configuration: Self.readOnly())
+        try file.read { database in
+            report.schemaVersion = try readSchemaVersion(database, &report)
+            try part("the file's pages", &report) { try FileInspection.inspect(database, path, &$0) }
+            guard report.schemaVersion == report.schemaVersionKnown else { return }
+            let folder = SideFolder(existingBesideDatabaseAt: path)
+            try part("workers and leases", &report) {
+                try WorkerInspection(stuckAfter: stuckAfter, time: time, folder: folder).inspect(database, &$0)
+            }
+            try part("the queues' depths", &report) { try LineInspection.inspectDepths(database, &$0) }
+            try part("the messages' places", &report) { try LineInspection.inspectPlaces(database, &$0) }
+            try part("unique keys", &report) { try LineInspection.inspectKeys(database, &$0) }
+        }
+        if report.schemaVersion ?? .max <= report.schemaVersionKnown {
+            FileInspection.inspectWAL(path, &report)
+        }
+        report.findings.sort { $0.severity.rank < $1.severity.rank }
+        return report
+    }
+
+    private func refuseMissing() throws {
+        var isFolder: ObjCBool = false
+        guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) else {
+            throw PenstockError(.notFound, "There is no file at \(path).")
+        }
+        if isFolder.boolValue {
+            throw PenstockError(.notADatabase, "\(path) is a folder, and not an SQLite database.")
+        }
+    }
+
+    private func readSchemaVersion(_ database: Database, _ report: inout HealthReport) throws -> Int? {
+        do {
+            let version = try SchemaMigrator.version(of: database)
+            if version > report.schemaVersionKnown {
+                report.findings.append(
+                    HealthFinding(
+                        .newerSchema, .warning,
+                        "The file has schema version \(version), and this program knows up to "
+                            + "\(report.schemaVersionKnown); use a newer penstock to look at the rest."))
+            } else if version < report.schemaVersionKnown {
+                report.findings.append(
+                    HealthFinding(
+                        .olderSchema, .warning,
+                        version == 0
+                            ? "The file has none of Penstock's tables; `penstock migrate` makes them."
+                            : "The file has schema version \(version) of \(report.schemaVersionKnown); `penstock "
+                                + "migrate` brings it up to date."))
+            }
+            return version
+        } catch let error as DatabaseError where error.resultCode == .SQLITE_CORRUPT {
+            report.findings.append(.unreadable("the schema", error))
+            return nil
+        }
+    }
+
+    /// Carries out one part. What SQLite reports on the way becomes a finding.
+    private func part(
+        _ name: String, _ report: inout HealthReport, _ body: (inout HealthReport) throws -> Void
+    ) throws {
+        do {
+            try body(&report)
+        } catch let error as DatabaseError where error.resultCode != .SQLITE_NOTADB {
+            report.findings.append(.unreadable(name, error))
+        }
+    }
+
+    /// A connection that can write nothing, and that waits a little for one who recovers the file.
+    static func readOnly() -> Configuration {
+        var configuration = Configuration()
+        configuration.readonly = true
+        configuration.label = "penstock health"
+        configuration.busyMode = .timeout(5)
+        return configuration
+    }
+}
+
+extension HealthFinding {
+    static func unreadable(_ part: String, _ error: DatabaseError) -> HealthFinding {
+        HealthFinding(
+            .unreadable, .error, "What the file says of \(part) cannot be read: \(error.message ?? "no detail").")
+    }
+}
+
+extension HealthFinding.Severity {
+    /// Its place in a report: the worst first.
+    fileprivate var rank: Int {
+        switch self {
+        case .error: 0
+        case .warning: 1
+        case .note: 2
+        }
+    }
+}

@@ -1,0 +1,134 @@
+public import PenstockCore
+
+/// What an inspection of a store's file found. The numbers say how it stands; ``findings`` say what is not as it
+/// should be, and what to do about it.
+///
+/// A part that could not be read, because the file is damaged or its schema is not this program's, is `nil` or zero,
+/// and a finding says so.
+public struct HealthReport: Sendable {
+    /// The file's path.
+    public var path: String
+    /// The version of the schema in the file; 0 when it has none of Penstock's tables, `nil` when it cannot be read.
+    public var schemaVersion: Int?
+    /// The newest schema version that this program knows.
+    public var schemaVersionKnown: Int
+    /// How the file stands.
+    public var file: FileHealth
+    /// Messages whose lease has ended, and that no ``MessageStore/reclaim()`` has put back yet.
+    public var expiredLeases: Int
+    /// Workers whose process is dead and that still have a row: the next reclaim puts their messages back.
+    public var deadWorkers: [WorkerRecord]
+    /// Workers that live, and that hold a message for longer than was asked about.
+    public var stuckWorkers: [WorkerRecord]
+    /// What is not as it should be, worst first. Empty when all is well.
+    public var findings: [HealthFinding]
+
+    /// Whether nothing was found that is worse than a note.
+    public var isHealthy: Bool { findings.allSatisfy { $0.severity == .note } }
+
+    /// Makes a report on `path` in which nothing was found yet.
+    init(path: String, schemaVersionKnown: Int) {
+        self.path = path
+        self.schemaVersionKnown = schemaVersionKnown
+        file = FileHealth()
+        expiredLeases = 0
+        deadWorkers = []
+        stuckWorkers = []
+        findings = []
+    }
+}
+
+/// How a database's file and its write-ahead log stand.
+public struct FileHealth: Hashable, Sendable, Codable {
+    /// `wal`, as it should be, or another of SQLite's journal modes.
+    public var journalMode = ""
+    /// Whether pages of deleted messages can be given back to the file system (`auto_vacuum` is INCREMENTAL).
+    public var givesBackPages = false
+    /// Bytes in a page.
+    public var pageBytes = 0
+    /// Pages in the database, as committed.
+    public var pageCount = 0
+    /// Pages that hold nothing, and wait to be used again or given back.
+    public var freePageCount = 0
+    /// Bytes of the database's file itself.
+    public var bytes: Int64 = 0
+    /// Bytes of the write-ahead log beside it; 0 when there is none.
+    public var walBytes: Int64 = 0
+    /// Pages in the write-ahead log that count, as the last checkpoint saw it; `nil` when none could be tried.
+    public var walPages: Int?
+    /// Those of them that are in the database's file by now. When they are fewer than ``walPages``, a reader that
+    /// has not ended its transaction holds the log, which grows until it does.
+    public var walPagesCheckpointed: Int?
+
+    /// Makes the numbers of a file that was not looked at yet.
+    public init() {}
+}
+
+/// One thing that is not as it should be.
+public struct HealthFinding: Hashable, Sendable, Codable {
+    /// How bad it is.
+    public enum Severity: String, Sendable, Codable, CaseIterable {
+        /// Data is damaged or at risk.
+        case error
+        /// Something does not go on as it should.
+        case warning
+        /// Worth knowing.
+        case note
+    }
+
+    /// What was found, as a value to switch over. New ones may come: keep a `default`.
+    public struct Kind: RawRepresentable, Hashable, Sendable, Codable {
+        public let rawValue: String
+
+        /// Makes the kind `rawValue`.
+        public init(rawValue: String) {
+            self.rawValue = rawValue
+        }
+
+        /// SQLite's own check of the file's structure failed.
+        public static let damaged = Kind(rawValue: "damaged")
+        /// Some of the checks could not be carried out.
+        public static let unreadable = Kind(rawValue: "unreadable")
+        /// The file has no Penstock tables, or not yet all of them.
+        public static let olderSchema = Kind(rawValue: "olderSchema")
+        /// The file's schema is newer than this program knows.
+        public static let newerSchema = Kind(rawValue: "newerSchema")
+        /// The file does not use a write-ahead log.
+        public static let journalMode = Kind(rawValue: "journalMode")
+        /// The file never gives pages back.
+        public static let keepsPages = Kind(rawValue: "keepsPages")
+        /// A reader holds the write-ahead log, or the log is large.
+        public static let walHeld = Kind(rawValue: "walHeld")
+        /// Leases have ended and were not put back.
+        public static let expiredLeases = Kind(rawValue: "expiredLeases")
+        /// Dead workers hold messages.
+        public static let deadWorkers = Kind(rawValue: "deadWorkers")
+        /// A living worker has held a message for long.
+        public static let stuckWorkers = Kind(rawValue: "stuckWorkers")
+        /// A queue's depths are not the number of its rows.
+        public static let wrongDepths = Kind(rawValue: "wrongDepths")
+        /// A message has no place in the line, or several, or the line has a message that the log does not know.
+        public static let misplaced = Kind(rawValue: "misplaced")
+        /// A unique key is held by a message that does not have it, or not held by one that does.
+        public static let wrongKeys = Kind(rawValue: "wrongKeys")
+        /// Sequence numbers that were given would be given again.
+        public static let wrongSequence = Kind(rawValue: "wrongSequence")
+    }
+
+    /// What was found.
+    public var kind: Kind
+    /// How bad it is.
+    public var severity: Severity
+    /// One sentence for people: what is wrong and, where there is something, what to do.
+    public var message: String
+    /// The queue it is about, if it is about one.
+    public var queue: QueueName?
+
+    /// Makes a finding.
+    public init(_ kind: Kind, _ severity: Severity, _ message: String, queue: QueueName? = nil) {
+        self.kind = kind
+        self.severity = severity
+        self.message = message
+        self.queue = queue
+    }
+}

@@ -1,0 +1,120 @@
+import GRDB
+import PenstockCore
+
+/// Whether every message has its one place, and the numbers agree with the rows.
+enum LineInspection {
+    /// Of one kind of fault so many examples are named at most.
+    private static let examplesMax = 5
+
+    static func inspectDepths(_ database: Database, _ report: inout HealthReport) throws {
+        for row in try Row.fetchAll(database, sql: wrongDepthsSQL) {
+            let queue: String = row["queue"]
+            let state: String = row["state"]
+            let recorded: Int = row["recorded"]
+            let counted: Int = row["counted"]
+            report.findings.append(
+                HealthFinding(
+                    .wrongDepths, .error,
+                    "The queue '\(queue)' is said to have \(recorded) messages \(state), and has \(counted).",
+                    queue: QueueName(stored: queue)))
+        }
+        let last = try Row.fetchOne(
+            database,
+            sql: """
+                SELECT coalesce((SELECT last_sequence FROM penstock_state), -1) AS given,
+                    coalesce((SELECT max(sequence) FROM penstock_log), 0) AS used
+                """)
+        if let last, (last["given"] as Int) < (last["used"] as Int) {
+            report.findings.append(
+                HealthFinding(
+                    .wrongSequence, .error,
+                    "The last sequence number given is said to be \(last["given"] as Int), and the log has one of "
+                        + "\(last["used"] as Int); restore the file from a copy."))
+        }
+    }
+
+    static func inspectPlaces(_ database: Database, _ report: inout HealthReport) throws {
+        try find(severalPlacesSQL, .misplaced, "have no place in the line, or several", database, &report)
+        try find(unknownSQL, .misplaced, "are in line and not in the log", database, &report)
+        try find(noQueueSQL, .misplaced, "belong to a queue that does not exist", database, &report)
+    }
+
+    static func inspectKeys(_ database: Database, _ report: inout HealthReport) throws {
+        try find(keyNotHeldSQL, .wrongKeys, "wait or run and do not hold their unique key", database, &report)
+        try find(
+            keyHeldSQL, .wrongKeys, "hold a unique key that is not theirs or that they should have let go", database,
+            &report)
+    }
+
+    private static func find(
+        _ sql: String, _ kind: HealthFinding.Kind, _ what: String, _ database: Database, _ report: inout HealthReport
+    ) throws {
+        let count = try Int.fetchOne(database, sql: "SELECT count(*) FROM (\(sql))") ?? 0
+        if count == 0 { return }
+        let examples = try Int64.fetchAll(database, sql: "\(sql) ORDER BY 1 LIMIT \(examplesMax)")
+        report.findings.append(
+            HealthFinding(
+                kind, .error,
+                "\(count) messages \(what): \(examples.map(String.init).joined(separator: ", "))"
+                    + (count > examples.count ? ", …" : "") + "."))
+    }
+
+    private static let wrongDepthsSQL = """
+        SELECT queue.name AS queue, recorded.state, recorded.depth AS recorded, coalesce(counted.depth, 0) AS counted
+        FROM (
+            SELECT queue_id, 'scheduled' AS state, scheduled AS depth FROM penstock_depth
+            UNION ALL SELECT queue_id, 'ready', ready FROM penstock_depth
+            UNION ALL SELECT queue_id, 'leased', leased FROM penstock_depth
+            UNION ALL SELECT queue_id, 'dead', dead FROM penstock_depth
+            UNION ALL SELECT queue_id, 'kept', kept FROM penstock_depth
+        ) AS recorded
+        LEFT JOIN (
+            SELECT queue_id, 'scheduled' AS state, count(*) AS depth FROM penstock_scheduled GROUP BY queue_id
+            UNION ALL SELECT queue_id, 'ready', count(*) FROM penstock_ready GROUP BY queue_id
+            UNION ALL SELECT queue_id, 'leased', count(*) FROM penstock_lease GROUP BY queue_id
+            UNION ALL SELECT queue_id, 'dead', count(*) FROM penstock_outcome WHERE state = 'dead' GROUP BY queue_id
+            UNION ALL SELECT queue_id, 'kept', count(*) FROM penstock_outcome WHERE state <> 'dead' GROUP BY queue_id
+        ) AS counted ON counted.queue_id = recorded.queue_id AND counted.state = recorded.state
+        JOIN penstock_queue AS queue ON queue.id = recorded.queue_id
+        WHERE recorded.depth <> coalesce(counted.depth, 0)
+        ORDER BY queue.name
+        """
+    private static let severalPlacesSQL = """
+        SELECT log.sequence FROM penstock_log AS log WHERE
+            EXISTS (SELECT 1 FROM penstock_scheduled AS s WHERE s.sequence = log.sequence)
+            + EXISTS (SELECT 1 FROM penstock_ready AS r WHERE r.queue_id = log.queue_id
+                AND r.priority = log.priority AND r.sequence = log.sequence)
+            + EXISTS (SELECT 1 FROM penstock_lease AS l WHERE l.sequence = log.sequence)
+            + EXISTS (SELECT 1 FROM penstock_outcome AS o WHERE o.queue_id = log.queue_id
+                AND o.sequence = log.sequence) <> 1
+        """
+    private static let unknownSQL = """
+        SELECT sequence FROM (
+            SELECT sequence, queue_id, priority FROM penstock_scheduled
+            UNION ALL SELECT sequence, queue_id, priority FROM penstock_ready
+            UNION ALL SELECT sequence, queue_id, priority FROM penstock_lease
+            UNION ALL SELECT sequence, queue_id, NULL FROM penstock_outcome
+        ) AS line
+        WHERE NOT EXISTS (SELECT 1 FROM penstock_log AS log WHERE log.sequence = line.sequence
+            AND log.queue_id = line.queue_id AND log.priority = coalesce(line.priority, log.priority))
+        """
+    private static let noQueueSQL = """
+        SELECT sequence FROM penstock_log WHERE queue_id NOT IN (SELECT id FROM penstock_queue)
+        """
+    private static let keyNotHeldSQL = """
+        SELECT log.sequence FROM penstock_log AS log
+        LEFT JOIN penstock_outcome AS outcome
+            ON outcome.queue_id = log.queue_id AND outcome.sequence = log.sequence
+        LEFT JOIN penstock_unique AS held
+            ON held.queue_id = log.queue_id AND held.unique_key = log.unique_key AND held.sequence = log.sequence
+        WHERE log.unique_key IS NOT NULL AND outcome.sequence IS NULL AND held.sequence IS NULL
+        """
+    private static let keyHeldSQL = """
+        SELECT held.sequence FROM penstock_unique AS held
+        LEFT JOIN penstock_log AS log
+            ON log.sequence = held.sequence AND log.queue_id = held.queue_id AND log.unique_key = held.unique_key
+        LEFT JOIN penstock_outcome AS outcome
+            ON outcome.queue_id = held.queue_id AND outcome.sequence = held.sequence
+        WHERE log.sequence IS NULL OR outcome.sequence IS NOT NULL
+        """
+}

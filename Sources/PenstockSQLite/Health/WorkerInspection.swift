@@ -1,0 +1,54 @@
+import GRDB
+import PenstockCore
+
+/// Whether those who hold messages get on with them.
+struct WorkerInspection {
+    let stuckAfter: Duration
+    let time: any TimeSource
+    let folder: SideFolder
+
+    func inspect(_ database: Database, _ report: inout HealthReport) throws {
+        let boot = time.boot
+        let now = time.now
+        let workers = try QueueReader.workers(database, boot: boot, folder)
+        report.deadWorkers = workers.filter { !$0.isAlive }
+        report.stuckWorkers = workers.filter { worker in
+            guard worker.isAlive, let claimed = worker.oldestClaim else { return false }
+            return now - claimed > stuckAfter
+        }
+        report.expiredLeases =
+            try Int.fetchOne(
+                database,
+                sql: """
+                    SELECT count(*) FROM penstock_lease AS lease JOIN penstock_worker AS worker
+                        ON worker.id = lease.worker_id
+                    WHERE lease.deadline <= ? AND worker.boot_id = ?
+                    """,
+                arguments: [boot.microseconds, boot.bootID]) ?? 0
+        describe(&report)
+    }
+
+    private func describe(_ report: inout HealthReport) {
+        for worker in report.deadWorkers where worker.leased > 0 {
+            report.findings.append(
+                HealthFinding(
+                    .deadWorkers, .warning,
+                    "The worker \(worker.name) is dead and holds \(worker.leased) messages; any running worker puts "
+                        + "them back."))
+        }
+        for worker in report.stuckWorkers {
+            report.findings.append(
+                HealthFinding(
+                    .stuckWorkers, .warning,
+                    "The worker \(worker.name) lives and has held a message for longer than \(stuckAfter); look at "
+                        + "process \(worker.processID)."))
+        }
+        if report.expiredLeases > 0 {
+            report.findings.append(
+                HealthFinding(
+                    .expiredLeases, .warning,
+                    "\(report.expiredLeases) leases have ended and were not extended; any running worker puts their "
+                        + "messages back."))
+        }
+    }
+}
