@@ -11,7 +11,10 @@ struct SchemaMigrator {
 
     /// The version of the schema in `database`: 0 when there is none of Penstock's tables.
     static func version(of database: Database) throws -> Int {
-        guard try database.tableExists("penstock_migration") else { return 0 }
+        // Asked of the schema itself: GRDB remembers an answer that another process may have made untrue since.
+        let exists = try Bool.fetchOne(
+            database, sql: "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'penstock_migration')")
+        guard exists == true else { return 0 }
         return try Int.fetchOne(database, sql: "SELECT max(version) FROM penstock_migration") ?? 0
     }
 
