@@ -126,7 +126,7 @@ final class Shift<Element: Sendable>: Sendable {
                 if case .timedOut = end {
                     // The handler may need a moment to leave things in order; its message comes back after that, or when
                     // the lease ends, whichever is first.
-                    inFlight.stopExtending(delivery.lease)
+                    inFlight.setExtended(false, delivery.lease)
                     await group.waitForAll()
                 }
                 await settle(delivery, end)

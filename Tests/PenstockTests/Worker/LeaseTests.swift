@@ -68,6 +68,38 @@ import Testing
         #expect(try await the.state(receipts[1]) == .done)
     }
 
+    @Test func aHandlerThatSettlesItselfJustBeforeAnExtensionIsNotCancelled() async throws {
+        let (begun, settling, settled, gate) = (Tally(), Tally(), Tally(), Tally())
+        let the = Fixture {
+            interrupted($0) {
+                settling.add()
+                try await settled.wait(for: 1)
+            }
+        }
+        let queue = try await the.queue()
+        let receipt = try await queue.enqueue(1)
+        let cancelled = Tally()
+        let worker = Task {
+            try await Worker(queue, options: .init(lease: .seconds(9), max: 1)) { delivery in
+                begun.add()
+                try await settling.wait(for: 1)
+                try await delivery.done()
+                settled.add()
+                do { try await gate.wait(for: 1) } catch { cancelled.add() }
+            }.run()
+        }
+        try await begun.wait(for: 1)
+        try await the.time.waitForSleepers()
+        the.time.advance(by: .seconds(3))
+        // The keeper sleeps again, so it has heard of the extension.
+        try await settled.wait(for: 1)
+        try await the.time.waitForSleepers()
+        gate.add()
+        try await worker.value
+        #expect(cancelled.count == 0)
+        #expect(try await the.state(receipt) == .done)
+    }
+
     @Test func anExtensionThatFailedIsTriedAgain() async throws {
         let queue = try await the.queue()
         let receipt = try await queue.enqueue(1)
