@@ -24,6 +24,11 @@ struct StoreFile: Sendable {
         access(path, F_OK) == 0
     }
 
+    /// What is said when there is none.
+    var missing: Failure {
+        Failure(.missing, "There is no Penstock file at \(path); `penstock queue create NAME` makes one.")
+    }
+
     /// Calls `body` with the open store, and closes it.
     ///
     /// - Parameters:
@@ -49,9 +54,7 @@ struct StoreFile: Sendable {
 
     private func open(mayCreate: Bool, logger: Logger?) async throws -> PenstockStore {
         let isNew = !exists
-        guard mayCreate || !isNew else {
-            throw Failure(.missing, "There is no Penstock file at \(path); `penstock queue create NAME` makes one.")
-        }
+        guard mayCreate || !isNew else { throw missing }
         do {
             return try await PenstockStore.open(path: path, options: .init(logger: logger, createIfMissing: mayCreate))
         } catch let error as PenstockError where isNew && [.readOnly, .notFound].contains(error.code) {
