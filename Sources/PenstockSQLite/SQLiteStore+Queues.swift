@@ -55,20 +55,18 @@ extension SQLiteStore {
                 try Commanding.perform(command, on: sequences, in: transaction)
             }
         case .queue(let queue, let states, let limit):
+            let able = states.intersection(command.states)
             var moved = 0
-            for state in MessageState.allCases where states.contains(state) && command.states.contains(state) {
-                var cursor: Int64 = 0
-                while cursor != .max, moved < limit ?? .max {
-                    let left = (limit ?? .max) - moved
-                    let from = cursor
-                    let step = try await writer.perform(durability: .powerLoss, weight: Commanding.stepMax) {
-                        transaction in
-                        try Commanding.step(command, on: queue, in: state, after: from, limit: left, transaction)
-                    }
-                    moved += step.moved
-                    cursor = step.cursor
+            var cursor: Int64 = 0
+            repeat {
+                let left = (limit ?? .max) - moved
+                let from = cursor
+                let step = try await writer.perform(durability: .powerLoss, weight: Commanding.stepMax) { transaction in
+                    try Commanding.step(command, on: queue, in: able, after: from, limit: left, transaction)
                 }
-            }
+                moved += step.moved
+                cursor = step.cursor
+            } while cursor != .max && moved < limit ?? .max
             return moved
         }
     }
