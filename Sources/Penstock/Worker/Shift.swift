@@ -41,6 +41,7 @@ final class Shift<Element: Sendable>: Sendable {
                 queue: queue.name, handle: handle, inFlight: inFlight, crew: crew, lease: options.lease)
             group.addTask { await keeper.run() }
             group.addTask { await self.dismissAfterGrace() }
+            group.addTask { await Housekeeper(handle: self.handle).run() }
             // Each job is an inner sequence without elements, so there is nothing to do here but wait for the end.
             for await _ in Claims(shift: self).flatMap(
                 maxConcurrent: options.concurrency,
