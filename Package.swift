@@ -118,6 +118,18 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
+        // What README.md shows, compiled and run as its readers would.
+        .testTarget(
+            name: "PenstockDocsTests",
+            dependencies: [
+                "Penstock",
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+            ],
+            swiftSettings: strict
+        ),
         .testTarget(
             name: "PenstockCLITests",
             dependencies: [
