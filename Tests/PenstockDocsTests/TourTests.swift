@@ -54,7 +54,8 @@ import Testing
             let result = try await run(
                 .path("/bin/sh"), arguments: ["-c", step.command],
                 environment: .inherit.updating(["PATH": "\(products):\(path)", "PENSTOCK_DB": "penstock.db"]),
-                workingDirectory: FilePath(folder.path), output: .string(limit: 1 << 20), error: .string(limit: 1 << 20))
+                workingDirectory: FilePath(folder.path), output: .string(limit: 1 << 20), error: .string(limit: 1 << 20)
+            )
             #expect(
                 lasting(result.standardOutput) == lasting(step.output),
                 "\(step.command): \(result.standardError)")
