@@ -34,20 +34,23 @@ enum Commanding {
         return moves.count
     }
 
-    /// Carries out `command` on a queue's messages in `state` after `cursor`, up to `limit` of them.
+    /// Carries out `command` on a queue's messages in `states` after `cursor`, oldest first, up to `limit` of them.
     ///
-    /// - Returns: how many were moved, and the last one, from which the next step goes on.
+    /// - Returns: how many were moved, and the last one looked at, from which the next step goes on.
     static func step(
-        _ command: LineCommand, on queue: QueueName, in state: MessageState, after cursor: Int64, limit: Int,
+        _ command: LineCommand, on queue: QueueName, in states: Set<MessageState>, after cursor: Int64, limit: Int,
         _ transaction: Transaction
     ) throws -> (moved: Int, cursor: Int64) {
         let account = try transaction.account(of: queue)
-        let sequences = try StateSource(state).sequences(
-            account.id, after: cursor, limit: min(limit, stepMax), transaction.connection)
+        let states = states.intersection(command.states)
+        let limit = min(limit, stepMax)
+        let sequences = try states.flatMap { state in
+            try StateSource(state).sequences(account.id, after: cursor, limit: limit, transaction.connection)
+        }.sorted().prefix(limit)
         var moved = 0
         var keys: Set<String> = []
         for sequence in sequences {
-            guard let entry = try Line.locate(sequence, in: transaction), entry.state == state,
+            guard let entry = try Line.locate(sequence, in: transaction), states.contains(entry.state),
                 let outcome = try Line.outcome(of: command.event, on: entry, in: transaction),
                 try canHaveKey(entry, outcome, &keys, in: transaction)
             else { continue }
