@@ -1,2 +1,6 @@
 // Who imports Penstock sees the words of the core as well: QueueName, QueuePolicy, Receipt, …
 @_exported public import PenstockCore
+// And what `PenstockStore.inspectHealth` reports.
+@_exported public import struct PenstockSQLite.FileHealth
+@_exported public import struct PenstockSQLite.HealthFinding
+@_exported public import struct PenstockSQLite.HealthReport

@@ -16,14 +16,28 @@ public final class Wakeups: Sendable {
         var continuation: CheckedContinuation<Void, any Error>
     }
 
+    /// Who waits until so many wait for a ring.
+    private struct Watcher {
+        var count: Int
+        var continuation: CheckedContinuation<Void, any Error>
+    }
+
     private struct State {
         var ringsOfAll: UInt64 = 0
         var rings: [QueueName: UInt64] = [:]
         var waiters: [UInt64: Waiter] = [:]
+        var watchers: [UInt64: Watcher] = [:]
         var nextID: UInt64 = 0
 
         func count(of queue: QueueName) -> UInt64 {
             ringsOfAll + (rings[queue] ?? 0)
+        }
+
+        mutating func takeWatchers() -> [CheckedContinuation<Void, any Error>] {
+            guard !watchers.isEmpty else { return [] }
+            let content = watchers.filter { $0.value.count <= waiters.count }
+            for id in content.keys { watchers[id] = nil }
+            return content.values.map(\.continuation)
         }
     }
 
@@ -62,13 +76,15 @@ public final class Wakeups: Sendable {
         }
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                let result: Result<Void, any Error>? = state.withLock { state in
-                    if Task.isCancelled { return .failure(CancellationError()) }
-                    if state.count(of: queue) > token.rings { return .success(()) }
-                    state.waiters[id] = Waiter(queue: queue, after: token.rings, continuation: continuation)
-                    return nil
-                }
+                let (result, content): (Result<Void, any Error>?, [CheckedContinuation<Void, any Error>]) =
+                    state.withLock { state in
+                        if Task.isCancelled { return (.failure(CancellationError()), []) }
+                        if state.count(of: queue) > token.rings { return (.success(()), []) }
+                        state.waiters[id] = Waiter(queue: queue, after: token.rings, continuation: continuation)
+                        return (nil, state.takeWatchers())
+                    }
                 if let result { continuation.resume(with: result) }
+                for watcher in content { watcher.resume() }
             }
         } onCancel: {
             let waiter = state.withLock { $0.waiters.removeValue(forKey: id) }
@@ -90,8 +106,30 @@ public final class Wakeups: Sendable {
         }
     }
 
-    /// How many wait now. For tests, which wait for this signal before they go on.
+    /// How many wait now.
     package var waiterCount: Int {
         state.withLock { $0.waiters.count }
+    }
+
+    /// Returns once at least `count` wait for a ring. For tests, which go on at this signal.
+    package func waitForWaiters(count: Int = 1) async throws {
+        let id = state.withLock { state in
+            state.nextID += 1
+            return state.nextID
+        }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let result: Result<Void, any Error>? = state.withLock { state in
+                    if Task.isCancelled { return .failure(CancellationError()) }
+                    if state.waiters.count >= count { return .success(()) }
+                    state.watchers[id] = Watcher(count: count, continuation: continuation)
+                    return nil
+                }
+                if let result { continuation.resume(with: result) }
+            }
+        } onCancel: {
+            let watcher = state.withLock { $0.watchers.removeValue(forKey: id) }
+            watcher?.continuation.resume(throwing: CancellationError())
+        }
     }
 }

@@ -1,1 +1,7 @@
-@main struct Main { static func main() {} }
+import PenstockCLI
+
+@main struct Main {
+    static func main() async {
+        await Program.main()
+    }
+}

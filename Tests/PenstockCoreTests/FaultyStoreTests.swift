@@ -2,7 +2,7 @@ import PenstockCore
 import PenstockTestKit
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct FaultyStoreTests {
+@Suite(.timeLimit(.minutes(5))) struct FaultyStoreTests {
     private let jobs = QueueName(stored: "jobs")
     private let diskFull = PenstockError(.diskFull, "No room is left.")
 

@@ -2,14 +2,14 @@ import PenstockTestKit
 import Testing
 
 /// The store in memory keeps every rule that any store must keep.
-@Suite(.timeLimit(.minutes(1))) struct InMemoryConformanceTests {
+@Suite(.timeLimit(.minutes(5))) struct InMemoryConformanceTests {
     @Test(arguments: ConformanceCase.all)
     func conforms(_ rule: ConformanceCase) async throws {
         try await rule.run(on: InMemoryHarness())
     }
 
-    @Test(arguments: 1...40)
+    @Test(arguments: 1...20)
     func livesAreSound(seed: Int) async throws {
-        try await RandomLives.check(seed: UInt64(seed), steps: 600, InMemoryHarness())
+        try await RandomLives.check(seed: UInt64(seed), steps: 400, InMemoryHarness())
     }
 }

@@ -2,15 +2,10 @@ import PenstockCore
 import PenstockTestKit
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct WakeupsTests {
+@Suite(.timeLimit(.minutes(5))) struct WakeupsTests {
     private let bell = Wakeups()
     private let jobs = QueueName(stored: "jobs")
     private let mail = QueueName(stored: "mail")
-
-    /// Lets go until `count` wait. A bell tells no one of its waiters, so this asks again and again.
-    private func waitForWaiters(_ count: Int) async {
-        while bell.waiterCount != count { await Task.yield() }
-    }
 
     @Test func aRingBetweenTokenAndWaitIsNotLost() async throws {
         for queue in [jobs, nil] {
@@ -26,7 +21,7 @@ import Testing
         bell.ring(nil)
         let token = bell.token(for: jobs)
         async let wait: Void = bell.wait(for: jobs, after: token)
-        await waitForWaiters(1)
+        try await bell.waitForWaiters(count: 1)
         bell.ring(jobs)
         try await wait
     }
@@ -37,7 +32,7 @@ import Testing
         async let forJobs: Void = bell.wait(for: jobs, after: jobsToken)
         async let forJobsToo: Void = bell.wait(for: jobs, after: jobsToken)
         async let forMail: Void = bell.wait(for: mail, after: mailToken)
-        await waitForWaiters(3)
+        try await bell.waitForWaiters(count: 3)
         bell.ring(jobs)
         try await forJobs
         try await forJobsToo
@@ -47,10 +42,10 @@ import Testing
         #expect(bell.waiterCount == 0)
     }
 
-    @Test func aCancelledWaiterThrowsAndIsForgotten() async {
+    @Test func aCancelledWaiterThrowsAndIsForgotten() async throws {
         let token = bell.token(for: jobs)
         let waiter = Task { try await bell.wait(for: jobs, after: token) }
-        await waitForWaiters(1)
+        try await bell.waitForWaiters(count: 1)
         waiter.cancel()
         await #expect(throws: CancellationError.self) { try await waiter.value }
         #expect(bell.waiterCount == 0)
@@ -61,6 +56,21 @@ import Testing
         }
         await #expect(throws: CancellationError.self) { try await late.value }
         #expect(bell.waiterCount == 0)
+    }
+
+    @Test func aWaiterIsItselfASignal() async throws {
+        let token = bell.token(for: jobs)
+        async let watched: Void = bell.waitForWaiters(count: 2)
+        async let first: Void = bell.wait(for: jobs, after: token)
+        async let second: Void = bell.wait(for: jobs, after: token)
+        try await watched
+        #expect(bell.waiterCount == 2)
+        bell.ring(nil)
+        _ = try await (first, second)
+
+        let watcher = Task { try await bell.waitForWaiters() }
+        watcher.cancel()
+        await #expect(throws: CancellationError.self) { try await watcher.value }
     }
 
     @Test func manyRingsAndWaitersLoseNothing() async throws {
@@ -93,7 +103,7 @@ import Testing
         let token = bell.token(for: jobs)
         async let wait: Void = bell.wait(for: jobs, after: token, until: deadline, by: time)
         try await time.waitForSleepers()
-        await waitForWaiters(1)
+        try await bell.waitForWaiters(count: 1)
         time.advance(by: .seconds(5) - .microseconds(1))
         #expect(bell.waiterCount == 1)
         time.advance(by: .microseconds(1))
@@ -107,7 +117,7 @@ import Testing
         let token = bell.token(for: jobs)
         async let wait: Void = bell.wait(for: jobs, after: token, until: time.now + .seconds(5), by: time)
         try await time.waitForSleepers()
-        await waitForWaiters(1)
+        try await bell.waitForWaiters(count: 1)
         bell.ring(jobs)
         try await wait
         #expect(time.sleeperCount == 0)
@@ -119,7 +129,7 @@ import Testing
         let token = bell.token(for: jobs)
         let wait = Task { try await bell.wait(for: jobs, after: token, until: time.now + .seconds(5), by: time) }
         try await time.waitForSleepers()
-        await waitForWaiters(1)
+        try await bell.waitForWaiters(count: 1)
         wait.cancel()
         await #expect(throws: CancellationError.self) { try await wait.value }
         #expect(time.sleeperCount == 0)

@@ -83,7 +83,15 @@ struct LeaseHolder: Sendable {
 
     @discardableResult
     func settle(_ lease: Lease, _ verdict: Verdict) async throws -> MessageState {
-        let result = try await storage.settle([Settlement(lease, verdict)]).first ?? .leaseLost
+        // Otherwise an extension that comes just after the settle would find the lease gone, and take it for lost.
+        inFlight.setExtended(false, lease)
+        let result: SettleResult
+        do {
+            result = try await storage.settle([Settlement(lease, verdict)]).first ?? .leaseLost
+        } catch {
+            inFlight.setExtended(true, lease)
+            throw error
+        }
         inFlight.remove(lease)
         metrics.record(verdict, result)
         switch result {

@@ -60,9 +60,13 @@ final class InFlight: Sendable {
         state.withLock { $0.entries[lease.token]?.ends = ends }
     }
 
-    /// Leaves the lease to its end.
-    func stopExtending(_ lease: Lease) {
-        state.withLock { $0.entries[lease.token]?.isExtended = false }
+    /// Says whether whoever extends all leases is to extend this one.
+    func setExtended(_ isExtended: Bool, _ lease: Lease) {
+        state.withLock { $0.entries[lease.token]?.isExtended = isExtended }
+    }
+
+    func isExtended(_ lease: Lease) -> Bool {
+        state.withLock { $0.entries[lease.token]?.isExtended == true }
     }
 
     /// The leases that are to be extended.

@@ -33,7 +33,7 @@ struct LeaseKeeper: Sendable {
             for (lease, isHeld) in zip(leases, held) {
                 if isHeld {
                     inFlight.moveEnd(of: lease, to: ends)
-                } else {
+                } else if inFlight.isExtended(lease) {
                     crew.job(of: lease)?.end(.leaseLost)
                 }
             }

@@ -122,13 +122,11 @@ final class Shift<Element: Sendable>: Sendable {
                     }
                 }
                 let end = await job.ended()
+                // A handler that ran out of time may need a moment to leave things in order. Its message comes back
+                // after that, or when the lease ends, whichever is first. All others' messages wait for nobody.
+                if end.isTimeout { inFlight.setExtended(false, delivery.lease) }
                 group.cancelAll()
-                if case .timedOut = end {
-                    // The handler may need a moment to leave things in order; its message comes back after that, or when
-                    // the lease ends, whichever is first.
-                    inFlight.stopExtending(delivery.lease)
-                    await group.waitForAll()
-                }
+                if end.isTimeout { await group.waitForAll() }
                 await settle(delivery, end)
             }
         } onCancel: {

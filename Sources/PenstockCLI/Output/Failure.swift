@@ -10,17 +10,17 @@ struct Failure: Error, CustomStringConvertible {
         self.message = message
     }
 
-    /// What `error` is to the shell.
-    init(_ error: any Error) {
+    /// What `error` is to the shell; `nil` when it is none of Penstock's.
+    init?(known error: any Error) {
         switch error {
         case let failure as Failure:
             self = failure
         case let error as PenstockError:
             self.init(Self.status(of: error.code), error.message)
         case is CancellationError:
-            self.init(.temporary, "Stopped before it was finished.")
+            self.init(.temporary, "Stopped before it was finished; run it again.")
         default:
-            self.init(.software, "Something unexpected happened: \(error)")
+            return nil
         }
     }
 

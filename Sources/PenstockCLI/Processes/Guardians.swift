@@ -17,28 +17,34 @@ final class Guardians: Sendable {
 
     private let state = Mutex(State())
 
-    private init() {}
+    /// Makes no guardians yet: they start when they are needed.
+    init() {}
 
-    /// Calls `body` with guardians that start when they are needed, and ends them all before it returns.
+    /// Calls `body`, and ends all guardians before it returns.
     ///
     /// When the calling task is cancelled, every group is killed at once.
-    static func use<Result: Sendable>(_ body: (Guardians) async throws -> Result) async throws -> Result {
+    func use<Result: Sendable>(_ body: () async throws -> Result) async throws -> Result {
         // A command that ends without reading its payload must not end this process.
         _ = signal(SIGPIPE, SIG_IGN)
-        let guardians = Guardians()
         let result: Swift.Result<Result, any Error>
         do {
             result = .success(
                 try await withTaskCancellationHandler {
-                    try await body(guardians)
+                    try await body()
                 } onCancel: {
-                    guardians.killAll()
+                    killAll()
                 })
         } catch {
             result = .failure(error)
         }
-        for guardian in guardians.state.withLock({ $0.idle }) { await guardian.end() }
+        for guardian in state.withLock({ $0.idle }) { await guardian.end() }
         return try result.get()
+    }
+
+    /// Calls `body` with guardians, and ends them all before it returns.
+    static func use<Result: Sendable>(_ body: (Guardians) async throws -> Result) async throws -> Result {
+        let guardians = Guardians()
+        return try await guardians.use { try await body(guardians) }
     }
 
     /// Calls `body` with the process group of a guardian that nobody else uses meanwhile. A group that lost its

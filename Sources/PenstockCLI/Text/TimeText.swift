@@ -36,6 +36,11 @@ enum TimeText {
         return "\(year)-\(padded(date.month, 2))-\(padded(date.day, 2))T\(clock).\(padded(micros, 6))Z"
     }
 
+    /// `moment` for a column: as ``format(_:)``, without the parts of a second.
+    static func short(_ moment: Timestamp) -> String {
+        format(moment).prefix { $0 != "." } + "Z"
+    }
+
     private static func padded(_ number: Int64, _ width: Int) -> String {
         let digits = String(number)
         return String(repeating: "0", count: max(0, width - digits.count)) + digits

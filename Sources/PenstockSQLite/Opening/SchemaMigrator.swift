@@ -40,7 +40,7 @@ struct SchemaMigrator {
     /// - Returns: the names of the steps that were applied.
     /// - Throws: `newerSchema`, before anything is touched, when the file is ahead of this program.
     @discardableResult
-    func migrate(_ database: Database, busyMax: Duration) throws -> [String] {
+    func migrate(_ database: Database, busyMax: Duration = .seconds(30)) throws -> [String] {
         let found = try refuseNewer(database)
         var applied: [String] = []
         for step in Migration.all where step.version > found {

@@ -12,6 +12,7 @@ enum ApplyRules {
         ConformanceCase("apply", "discard throws a dead letter away", discard),
         ConformanceCase("apply", "moves all of a list or none", allOrNone),
         ConformanceCase("apply", "moves a queue's messages, oldest first, up to the limit", byQueue),
+        ConformanceCase("apply", "goes by age, whatever the states", oldestOfAnyState),
     ]
 
     /// One message in each state, in a queue of its own.
@@ -157,6 +158,21 @@ enum ApplyRules {
         #expect(try await store.apply(.cancel, to: .sequences([ready, scheduled, ready])) == 2, "Each once.")
     }
 
+    static func oldestOfAnyState(_ bench: Bench) async throws {
+        let store = try await bench.open(.steady())
+        let sequences = try await store.put(
+            (1...8).map { .text("\($0)", priority: $0 % 3, due: $0 % 2 == 0 ? .now : .after(.seconds(60 - $0))) }
+        )
+        .map(\.sequence)
+        _ = try await store.take(2)
+        let all = Set(MessageState.allCases)
+        for first in [0, 3, 6] {
+            #expect(try await store.apply(.cancel, to: .queue(.jobs, states: all, limit: 3)) == min(3, 8 - first))
+            let left = try await store.messages(MessageQuery(states: [.scheduled, .ready, .leased])).map(\.sequence)
+            #expect(left == Array(sequences.dropFirst(first + 3)))
+        }
+    }
+
     static func byQueue(_ bench: Bench) async throws {
         let store = try await bench.open(.steady())
         try await store.configure(.mail, .create(.steady(), ifAbsent: false))
@@ -172,8 +188,10 @@ enum ApplyRules {
             "States that do not know the command are passed over.")
         #expect(try await store.apply(.cancel, to: .queue(.jobs, states: Set(MessageState.allCases))) == 4)
         #expect(try await store.state(of: letter) == .ready)
-        await expect(.unknownQueue) {
-            try await store.apply(.cancel, to: .queue(QueueName(stored: "nowhere"), states: [.ready]))
+        for states in [Set<MessageState>(), [.done], [.ready]] {
+            await expect(.unknownQueue) {
+                try await store.apply(.cancel, to: .queue(QueueName(stored: "nowhere"), states: states, limit: 0))
+            }
         }
         await expect(.invalidInput) { try await store.apply(.cancel, to: .queue(.jobs, states: [.ready], limit: -1)) }
 

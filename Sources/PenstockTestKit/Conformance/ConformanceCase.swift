@@ -36,6 +36,7 @@ public struct ConformanceCase: Sendable, CustomTestStringConvertible {
         OverflowRules.cases,
         ClaimRules.cases,
         SettleRules.cases,
+        LeaseRules.cases,
         RecoveryRules.cases,
         QueryRules.cases,
         StatusRules.cases,
@@ -43,6 +44,7 @@ public struct ConformanceCase: Sendable, CustomTestStringConvertible {
         ApplyRules.cases,
         PruneRules.cases,
         ChangesRules.cases,
+        ConcurrencyRules.cases,
         RandomLifeRules.cases,
     ].flatMap(\.self)
 

@@ -3,7 +3,8 @@ public import PenstockCore
 /// What the conformance suite needs to put a kind of store to the test.
 ///
 /// One harness is one store's data, empty at first, and any number of processes on it. The suite makes no use of real
-/// time: every handle must take its time from ``time``.
+/// time: every handle must take its time from ``time``. Handles that take seeded random numbers must share one source,
+/// or they would give the same lease tokens.
 public protocol StoreHarness: Sendable {
     /// The clocks that every handle goes by.
     var time: ManualTime { get }

@@ -12,10 +12,18 @@ func interrupted(_ base: any MessageStore, afterClaim: @escaping @Sendable (Clai
     AlteredStore(base: base, changes: base.changes, afterClaim: afterClaim)
 }
 
+/// A store that does something before each extension.
+func interrupted(
+    _ base: any MessageStore, beforeExtend: @escaping @Sendable () async throws -> Void
+) -> any MessageStore {
+    AlteredStore(base: base, changes: base.changes, beforeExtend: beforeExtend)
+}
+
 private struct AlteredStore: MessageStore {
     let base: any MessageStore
     let changes: Wakeups
     var afterClaim: @Sendable (Claim) async throws -> Void = { _ in }
+    var beforeExtend: @Sendable () async throws -> Void = {}
 
     func claim(_ request: ClaimRequest) async throws -> Claim {
         let claim = try await base.claim(request)
@@ -30,7 +38,8 @@ private struct AlteredStore: MessageStore {
     }
     func settle(_ settlements: [Settlement]) async throws -> [SettleResult] { try await base.settle(settlements) }
     func extend(_ leases: [Lease], by duration: Duration) async throws -> [Bool] {
-        try await base.extend(leases, by: duration)
+        try await beforeExtend()
+        return try await base.extend(leases, by: duration)
     }
     func reclaim() async throws -> Reclaimed { try await base.reclaim() }
     func messages(_ query: MessageQuery) async throws -> [MessageRecord] { try await base.messages(query) }

@@ -1,3 +1,4 @@
+import MetricsTestKit
 import Penstock
 import PenstockCore
 import PenstockTestKit
@@ -68,6 +69,39 @@ import Testing
         #expect(try await the.state(receipts[1]) == .done)
     }
 
+    @Test func aHandlerThatSettlesItselfJustBeforeAnExtensionHasNotLostItsLease() async throws {
+        let (begun, settling, settled, gate) = (Tally(), Tally(), Tally(), Tally())
+        let metrics = TestMetrics()
+        let the = Fixture(
+            {
+                interrupted($0) {
+                    settling.add()
+                    try await settled.wait(for: 1)
+                }
+            }, options: .init(metrics: metrics))
+        let queue = try await the.queue()
+        let receipt = try await queue.enqueue(1)
+        let worker = Task {
+            try await Worker(queue, options: .init(lease: .seconds(9), max: 1)) { delivery in
+                begun.add()
+                try await settling.wait(for: 1)
+                try await delivery.done()
+                settled.add()
+                try await gate.wait(for: 1)
+            }.run()
+        }
+        try await begun.wait(for: 1)
+        try await the.time.waitForSleepers()
+        the.time.advance(by: .seconds(3))
+        // When the keeper sleeps again it has judged the extension.
+        try await settled.wait(for: 1)
+        try await the.time.waitForSleepers()
+        gate.add()
+        try await worker.value
+        #expect(metrics.counterTotal(label: "penstock.lease_lost") == 0)
+        #expect(try await the.state(receipt) == .done)
+    }
+
     @Test func anExtensionThatFailedIsTriedAgain() async throws {
         let queue = try await the.queue()
         let receipt = try await queue.enqueue(1)
@@ -116,23 +150,32 @@ import Testing
     @Test func aHandlerThatIgnoresItsTimeoutLosesItsLease() async throws {
         let queue = try await the.queue()
         let receipt = try await queue.enqueue(1)
-        let begun = Tally()
+        let (begun, cancelled) = (Tally(), Tally())
         let gate = Stubborn()
+        let start = the.time.now
         let worker = Task {
             try await Worker(queue, options: .init(lease: .seconds(9), timeout: .seconds(2), max: 1)) { _ in
                 begun.add()
-                await gate.wait()
+                await withTaskCancellationHandler {
+                    await gate.wait()
+                } onCancel: {
+                    cancelled.add()
+                }
             }.run()
         }
         try await begun.wait(for: 1)
         try await the.time.waitForSleepers(count: 2)
         the.time.advance(by: .seconds(2))
-        // The lease is not extended any more, so it ends though the worker lives.
-        try await eventually { the.time.sleeperCount == 1 }
-        the.time.advance(by: .seconds(7))
+        try await cancelled.wait(for: 1)
+        // The keeper has its turns and leaves the lease alone, so it ends though the worker lives.
+        for second in [3, 6] {
+            the.time.advance(to: start + .seconds(second))
+            try await eventually { the.time.nextDeadline == start + .seconds(second + 3) }
+        }
+        #expect(extensions.count == 0)
+        the.time.advance(to: start + .seconds(9))
         _ = try await the.memory.reclaim()
         #expect(try await the.record(receipt).attempts.map(\.outcome) == [.leaseExpired])
-        #expect(extensions.count == 0)
         gate.open()
         try await worker.value
         #expect(try await the.state(receipt) == .ready)

@@ -165,6 +165,35 @@ import Testing
         #expect(the.memory.changes.waiterCount == 0)
     }
 
+    @Test func whatWasHandedOutAndHadNotBegunIsGivenBack() async throws {
+        /// Cancels the worker while it opens a message for its handler.
+        struct Cancelling: PayloadCodec {
+            let worker: Latched<Task<Void, any Error>>
+
+            func encode(_ element: Int) -> [UInt8] { [UInt8(element)] }
+            func decode(_ bytes: [UInt8]) -> Int {
+                worker.value?.cancel()
+                return Int(bytes[0])
+            }
+        }
+        let codec = Cancelling(worker: Latched())
+        let queue = try await the.store.queue("q", codec: codec)
+        try await queue.pause()
+        let receipt = try await queue.enqueue(1)
+        let worker = Task { [scene] in
+            try await Worker(queue) { _ in try await scene.handle() }.run()
+        }
+        codec.worker.set(worker)
+        try await queue.resume()
+        try await eventually {
+            the.time.advanceToNextDeadline()
+            return worker.isCancelled
+        }
+        await #expect(throws: CancellationError.self) { try await worker.value }
+        #expect(scene.begun.count == 0)
+        #expect(try await the.state(receipt) == .ready)
+    }
+
     @Test func cancellingGivesAStubbornHandlersMessageBackAtOnce() async throws {
         let queue = try await the.queue()
         let receipt = try await queue.enqueue(1)
@@ -247,5 +276,16 @@ import Testing
         the.time.advance(by: .seconds(30))
         try await Worker(queue, options: .init(drain: true)) { _ in }.run()
         #expect(try await the.state(receipts[0]) == .done)
+    }
+}
+
+/// A value that is set later.
+final class Latched<Value: Sendable>: Sendable {
+    private let state = Mutex<Value?>(nil)
+
+    var value: Value? { state.withLock { $0 } }
+
+    func set(_ value: Value) {
+        state.withLock { $0 = value }
     }
 }

@@ -1,0 +1,19 @@
+public import PenstockCore
+public import PenstockSQLite
+
+extension PenstockStore {
+    /// Inspects the file at `path` without opening it as a store, and without changing it: whether it is sound, and
+    /// whether its workers get on. Reads every page, so it takes a while on a large file.
+    ///
+    /// - Parameters:
+    ///   - path: the file.
+    ///   - stuckAfter: for how long a living worker may hold one message before the report names it.
+    ///   - time: the clocks by which leases are judged.
+    /// - Throws: `PenstockError` with code `notFound`, `notADatabase`, `readOnly` or `busy`. A damaged file, or one
+    ///   with another schema, is reported on as far as it can be read.
+    public static func inspectHealth(
+        path: String, stuckAfter: Duration = .seconds(3600), time: any TimeSource = SystemTime()
+    ) async throws -> HealthReport {
+        try await SQLiteStore.inspectHealth(path: path, stuckAfter: stuckAfter, time: time)
+    }
+}

@@ -1,0 +1,33 @@
+import ArgumentParser
+import Penstock
+
+/// `penstock cancel`
+struct CancelCommand: Subcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "cancel",
+        abstract: "Take messages out of the line.",
+        discussion: """
+            EXAMPLES
+              penstock cancel 12 13
+              penstock cancel --queue mail
+              penstock cancel --queue mail --running
+
+            A worker that has a cancelled message loses its lease, and its command is stopped. By numbers, all are \
+            cancelled or none.
+            """)
+
+    @OptionGroup var fileOptions: FileOptions
+    @OptionGroup var outputOptions: OutputOptions
+    @OptionGroup var selection: SelectionOptions
+
+    @Flag(help: "With --queue: also those that workers have.")
+    var running = false
+
+    func execute() async throws {
+        try await fileOptions.file.use(queue: selection.queue) { store in
+            let count = try await store.cancel(
+                selection.selection(states: running ? [.scheduled, .ready, .leased] : [.scheduled, .ready]))
+            try Output().count(count, "cancelled", isJSON: outputOptions.isJSON)
+        }
+    }
+}

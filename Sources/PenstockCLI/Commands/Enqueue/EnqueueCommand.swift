@@ -1,0 +1,142 @@
+import ArgumentParser
+import Penstock
+
+/// `penstock enqueue`
+struct EnqueueCommand: Subcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "enqueue",
+        abstract: "Put a message in line, or one for every line of the input.",
+        usage: "penstock enqueue <queue> [<payload>|-] [<options>]",
+        discussion: """
+            EXAMPLES
+              penstock enqueue mail 'hello'
+              penstock enqueue mail --file letter.txt --priority 5 --header lang=de
+              date | penstock enqueue mail --delay 10m --key daily --if-exists replace
+              penstock enqueue mail --lines < addresses.txt
+
+            The payload is the argument, a --file, or standard input. It writes the message's sequence number; when \
+            that was written, the message survives what --durability says.
+
+            With --lines every line is a message, the last one also without its line end. Empty lines are messages \
+            too, unless --skip-empty is given. Bytes that are not UTF-8, and a carriage return at a line's end, pass \
+            unharmed. Lines go in by batches, in their order; on an error those before it stay, and the error says how \
+            many.
+            """)
+
+    @OptionGroup var fileOptions: FileOptions
+    @OptionGroup var outputOptions: OutputOptions
+
+    @Argument(help: "The queue.", completion: QueueCompletion.names, transform: Values.queue)
+    var queue: QueueName
+
+    @Argument(help: "The payload, or - for standard input.")
+    var payload: String?
+
+    @Option(
+        help: .init("Read the payload, or with --lines the lines, from this file.", valueName: "path"),
+        completion: .file())
+    var file: String?
+
+    @Flag(help: "Make a message of every line of the input.")
+    var lines = false
+
+    @Flag(help: "With --lines: leave out empty lines.")
+    var skipEmpty = false
+
+    @OptionGroup(title: "Message") var messageOptions: MessageOptions
+
+    @Option(help: .init("A key that no other message has that waits or runs.", valueName: "text"))
+    var key: String?
+
+    @Option(
+        help: .init(
+            "With --key: skip this message, or replace the waiting one that has the key.", valueName: "skip|replace"),
+        completion: .list(["skip", "replace"]), transform: Values.conflict)
+    var ifExists: KeyConflict?
+
+    @Option(
+        help: .init("What a message survives: power-loss or process-crash.", valueName: "what"),
+        completion: .list(["power-loss", "process-crash"]), transform: Values.durability)
+    var durability: Durability = .powerLoss
+
+    @Option(
+        help: .init("How long to wait for room when the queue's policy is wait; else for ever.", valueName: "duration"),
+        transform: Values.duration)
+    var timeout: Duration?
+
+    @Flag(help: "Make the queue, and the file, when there is none.")
+    var create = false
+
+    func validate() throws {
+        if file != nil && payload != nil { throw ValidationError("A payload and --file exclude each other.") }
+        if lines, let payload, payload != "-" {
+            throw ValidationError("--lines reads standard input or --file; leave the payload out.")
+        }
+        if lines && key != nil { throw ValidationError("--key is for one message, so it excludes --lines.") }
+        if skipEmpty && !lines { throw ValidationError("--skip-empty goes with --lines.") }
+        if ifExists != nil && key == nil { throw ValidationError("--if-exists goes with --key.") }
+    }
+
+    func execute() async throws {
+        // The input is opened, and one payload read, before the file is touched: what is wrong with it undoes nothing.
+        if lines {
+            try messageOptions.message([]).validate(now: SystemTime().now)
+            let input = try InputFile.open(file ?? payload)
+            defer { input.close() }
+            try await use { try await enqueueLines(of: input, into: $0) }
+        } else {
+            let message = messageOptions.message(try readPayload(), key: uniqueKey)
+            try message.validate(now: SystemTime().now)
+            try await use { try await enqueue(message, into: $0) }
+        }
+    }
+
+    private var uniqueKey: UniqueKey? {
+        key.map { UniqueKey($0, onConflict: ifExists ?? .skip) }
+    }
+
+    private func readPayload() throws -> [UInt8] {
+        if let payload, payload != "-" { return Array(payload.utf8) }
+        let input = try InputFile.open(file ?? payload)
+        defer { input.close() }
+        return try input.readAll(bytesMax: Limits.payloadBytesMax)
+    }
+
+    @MainActor
+    private func use(_ body: @MainActor (Queue<[UInt8]>) async throws -> Void) async throws {
+        try await fileOptions.file.use(mayCreate: create, queue: queue) { store in
+            try await body(try await store.queue(queue.text, create: create))
+        }
+    }
+
+    @MainActor
+    private func enqueue(_ message: NewMessage, into queue: Queue<[UInt8]>) async throws {
+        let output = Output()
+        for receipt in try await queue.enqueue([message], durability: durability, timeout: timeout) {
+            if outputOptions.isJSON {
+                try output.line(receipt.json(queue: queue.name))
+            } else {
+                try output.line("\(receipt.sequence)")
+                if let notice = Self.notice(of: receipt) { ErrorOutput.line("penstock: \(notice)") }
+            }
+        }
+        try output.flush()
+    }
+
+    @MainActor
+    private func enqueueLines(of input: InputFile, into queue: Queue<[UInt8]>) async throws {
+        let batches = LineBatches(
+            queue: queue, template: messageOptions.message([]), durability: durability, timeout: timeout)
+        let tally = try await EnqueueLines(input: input, skipsEmpty: skipEmpty, batches: batches).run()
+        let output = Output()
+        try output.line(outputOptions.isJSON ? tally.json(queue: queue.name).text : tally.sentence)
+        try output.flush()
+    }
+
+    /// What there is to say about a receipt beside its number.
+    private static func notice(of receipt: Receipt) -> String? {
+        if receipt.skipped { return "Nothing was enqueued: message \(receipt.sequence) has that key." }
+        if receipt.state == .dropped { return "The queue is full: message \(receipt.sequence) was dropped, on record." }
+        return receipt.displaced.map { "Message \($0) made place for this one." }
+    }
+}

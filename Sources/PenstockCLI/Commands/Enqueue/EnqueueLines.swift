@@ -1,0 +1,76 @@
+import Penstock
+
+/// Makes a message of every line of the input.
+///
+/// While one batch is written the next one is read, and no more than these two are in memory, however long the input
+/// is. Batches go in one after the other, so the lines keep their order.
+@MainActor
+struct EnqueueLines {
+    private static let batchCountMax = 1000
+    private static let batchBytesMax = 1024 * 1024
+
+    let input: InputFile
+    let skipsEmpty: Bool
+    let batches: LineBatches
+
+    /// Enqueues all lines.
+    ///
+    /// - Throws: ``Failure`` that names the line at which it ended, and says what is in line.
+    func run() async throws -> EnqueueTally {
+        var reader = LineReader(input.descriptor, lineBytesMax: Limits.payloadBytesMax, skipsEmpty: skipsEmpty)
+        var progress = Progress(
+            bytesTotal: input.descriptor.bytesAhead, isShown: ErrorOutput.isTerminal, time: SystemTime())
+        defer { progress.clear() }
+        var tally = EnqueueTally()
+        do {
+            return try await withThrowingTaskGroup(of: EnqueueTally.self) { writing in
+                var readingError: (any Error)?
+                while readingError == nil {
+                    do {
+                        let next = try reader.next(countMax: Self.batchCountMax, bytesMax: Self.batchBytesMax)
+                        guard let lines = next else { break }
+                        if let written = try await writing.next() { tally = written }
+                        progress.update(lines: tally.lines, bytes: reader.bytesRead)
+                        writing.addTask { [batches, tally] in try await batches.enqueue(lines, after: tally) }
+                    } catch let stopped as LineBatches.Stopped {
+                        throw stopped
+                    } catch {
+                        readingError = error
+                    }
+                }
+                // What was read well is in line before what was not is told of.
+                if let written = try await writing.next() { tally = written }
+                if let readingError { throw readingError }
+                return tally
+            }
+        } catch {
+            throw explained(error, tally)
+        }
+    }
+
+    private func explained(_ error: any Error, _ tally: EnqueueTally) -> any Error {
+        switch error {
+        case let tooLong as LineReader<Descriptor>.TooLong:
+            return Failure(
+                .usage,
+                "Line \(tooLong.number) has more than \(Limits.payloadBytesMax) bytes (payloadBytesMax), so it and "
+                    + "what follows were not enqueued. \(Self.said(of: tally))")
+        case let failure as SystemFailure:
+            return Failure(.inputOutput, "\(input.name) cannot be read: \(failure). \(Self.said(of: tally))")
+        case let stopped as LineBatches.Stopped:
+            guard let cause = Failure(known: stopped.cause) else { return stopped.cause }
+            return Failure(
+                cause.status, "At line \(stopped.line): \(cause.message) \(Self.said(of: stopped.tally))")
+        default:
+            return error
+        }
+    }
+
+    private static func said(of tally: EnqueueTally) -> String {
+        switch tally.lines {
+        case 0: "No line before it was enqueued."
+        case 1: "The 1 line before it is enqueued and stays."
+        default: "The \(tally.lines) lines before it are enqueued and stay."
+        }
+    }
+}

@@ -1,0 +1,45 @@
+import Penstock
+
+/// Enqueues lines, a batch at a time.
+struct LineBatches: Sendable {
+    /// A line that was not enqueued, with what was before it.
+    struct Stopped: Error {
+        /// The number of the first line that was not enqueued for certain.
+        var line: Int
+        var tally: EnqueueTally
+        var cause: any Error
+    }
+
+    let queue: Queue<[UInt8]>
+    /// What each message is like, but for its payload.
+    let template: NewMessage
+    let durability: Durability
+    let timeout: Duration?
+
+    /// Enqueues `lines`, and counts them on from `tally`.
+    ///
+    /// - Throws: ``Stopped``.
+    func enqueue(_ lines: [Line], after tally: EnqueueTally) async throws -> EnqueueTally {
+        var tally = tally
+        do {
+            tally.add(try await queue.enqueue(lines.map(message), durability: durability, timeout: timeout))
+            return tally
+        } catch let error as PenstockError where error.code == .queueFull && lines.count > 1 {
+            // The queue takes a batch whole or not at all. One line after the other, some would have found room: these
+            // are found by halves, down to the first that does not.
+            let half = lines.count / 2
+            tally = try await enqueue(Array(lines[..<half]), after: tally)
+            return try await enqueue(Array(lines[half...]), after: tally)
+        } catch let stopped as Stopped {
+            throw stopped
+        } catch {
+            throw Stopped(line: lines.first?.number ?? 0, tally: tally, cause: error)
+        }
+    }
+
+    private func message(_ line: Line) -> NewMessage {
+        var message = template
+        message.payload = line.bytes
+        return message
+    }
+}

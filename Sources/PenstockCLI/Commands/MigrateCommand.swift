@@ -1,0 +1,33 @@
+import ArgumentParser
+import Penstock
+
+/// `penstock migrate`
+struct MigrateCommand: Subcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "migrate",
+        abstract: "Bring the file to this program's schema, or make a new one.",
+        discussion: """
+            EXAMPLES
+              penstock migrate
+              penstock --db /var/lib/shop/queue.db migrate
+
+            Every command does this when it opens an older file; this one does nothing else, so that it can be done \
+            at a chosen time. A file with a newer schema is refused and left as it is.
+            """)
+
+    @OptionGroup var fileOptions: FileOptions
+    @OptionGroup var outputOptions: OutputOptions
+
+    func execute() async throws {
+        let file = fileOptions.file
+        let isNew = !file.exists
+        try await file.use(mayCreate: true) { _ in }
+        let output = Output()
+        if outputOptions.isJSON {
+            try output.line(.object(["path": .string(file.path), "created": .bool(isNew)]))
+        } else {
+            try output.line("\(Escape.text(file.path)) \(isNew ? "was made" : "is up to date").")
+        }
+        try output.flush()
+    }
+}

@@ -1,0 +1,34 @@
+import ArgumentParser
+import Penstock
+
+/// `penstock queue create`
+struct QueueCreateCommand: Subcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "create",
+        abstract: "Make a queue, and the file when there is none.",
+        discussion: """
+            EXAMPLES
+              penstock queue create mail
+              penstock queue create mail --capacity 1000 --when-full drop-oldest
+              penstock queue create slow --attempts 3 --retry-base 1m --retain-age none
+            """)
+
+    @OptionGroup var fileOptions: FileOptions
+    @OptionGroup var outputOptions: OutputOptions
+
+    @Argument(help: "The queue's name.", transform: Values.queue)
+    var queue: QueueName
+
+    @OptionGroup(title: "Policy") var policyOptions: PolicyOptions
+
+    @Flag(help: "Leave a queue of that name as it is, and say nothing.")
+    var ifAbsent = false
+
+    func execute() async throws {
+        let policy = try policyOptions.applied(to: QueuePolicy())
+        try await fileOptions.file.use(mayCreate: true) { store in
+            try await store.storage.configure(queue, .create(policy, ifAbsent: ifAbsent))
+            try Output().done("created", queue, isJSON: outputOptions.isJSON)
+        }
+    }
+}

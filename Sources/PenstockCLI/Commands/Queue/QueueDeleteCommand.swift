@@ -1,0 +1,32 @@
+import ArgumentParser
+import Penstock
+
+/// `penstock queue delete`
+struct QueueDeleteCommand: Subcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "delete",
+        abstract: "Remove a queue with all its messages and history.",
+        discussion: """
+            EXAMPLES
+              penstock queue delete mail
+              penstock queue delete mail --force
+
+            Refused while messages wait or run, unless --force is given.
+            """)
+
+    @OptionGroup var fileOptions: FileOptions
+    @OptionGroup var outputOptions: OutputOptions
+
+    @Argument(help: "The queue.", completion: QueueCompletion.names, transform: Values.queue)
+    var queue: QueueName
+
+    @Flag(help: "Remove it although messages wait or run.")
+    var force = false
+
+    func execute() async throws {
+        try await fileOptions.file.use(queue: queue) { store in
+            try await store.delete(queue, force: force)
+            try Output().done("deleted", queue, isJSON: outputOptions.isJSON)
+        }
+    }
+}

@@ -1,0 +1,33 @@
+import ArgumentParser
+import Penstock
+
+/// `penstock queue show`
+struct QueueShowCommand: Subcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "show",
+        abstract: "Show a queue's policy and numbers.",
+        discussion: """
+            EXAMPLES
+              penstock queue show mail
+              penstock queue show mail --json | jq .policy
+            """)
+
+    @OptionGroup var fileOptions: FileOptions
+    @OptionGroup var outputOptions: OutputOptions
+
+    @Argument(help: "The queue.", completion: QueueCompletion.names, transform: Values.queue)
+    var queue: QueueName
+
+    func execute() async throws {
+        let output = Output()
+        try await fileOptions.file.use(queue: queue) { store in
+            let status = try await store.queue(queue.text, create: false).status()
+            if outputOptions.isJSON {
+                try output.line(status.json)
+            } else {
+                for line in QueueTables.details(status) { try output.line(line) }
+            }
+            try output.flush()
+        }
+    }
+}

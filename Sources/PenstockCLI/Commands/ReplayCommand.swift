@@ -1,0 +1,55 @@
+import ArgumentParser
+import Penstock
+
+/// `penstock replay`
+struct ReplayCommand: Subcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "replay",
+        abstract: "Put history back in line, as new messages that name their origin.",
+        discussion: """
+            EXAMPLES
+              penstock replay mail --since -1d --dry-run
+              penstock replay mail --from 1000 --into mail-again
+              penstock replay mail --state dead,dropped
+
+            Only messages that have ended are replayed, unless --state says otherwise. They keep payload, headers, \
+            priority and attempts; they are due now and have no unique key. At least one of --from, --since, --last \
+            and --state is needed; --from 1 is everything that retention has left.
+            """)
+
+    @OptionGroup var fileOptions: FileOptions
+    @OptionGroup var outputOptions: OutputOptions
+
+    @Argument(help: "The queue whose history it is.", completion: QueueCompletion.names, transform: Values.queue)
+    var queue: QueueName
+
+    @OptionGroup var stretch: StretchOptions
+
+    @Option(
+        help: .init("Put the messages into this queue instead.", valueName: "queue"),
+        completion: QueueCompletion.names, transform: Values.queue)
+    var into: QueueName?
+
+    @Flag(help: "Only say how many messages that would be.")
+    var dryRun = false
+
+    func validate() throws {
+        if stretch.isEmpty {
+            throw ValidationError(
+                "Say which messages: with --from, --since, --last or --state. For all that are left: --from 1.")
+        }
+    }
+
+    func execute() async throws {
+        let query = MessageQuery(
+            queue: queue, states: stretch.state ?? Set(MessageState.allCases.filter(\.isFinished)),
+            after: stretch.from.map { SequenceNumber($0.rawValue - 1) }, since: stretch.since,
+            end: stretch.last == nil ? .first : .last, limit: stretch.last ?? 1)
+        try await fileOptions.file.use(queue: queue) { store in
+            // Said now, and not when the first message is found to have nowhere to go.
+            if let into { try await fileOptions.file.require(into, in: store) }
+            let count = try await store.replay(query, into: into, dryRun: dryRun)
+            try Output().count(count, dryRun ? "to replay" : "replayed", isJSON: outputOptions.isJSON)
+        }
+    }
+}

@@ -1,0 +1,28 @@
+import ArgumentParser
+import Penstock
+
+/// `penstock retry`
+struct RetryCommand: Subcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "retry",
+        abstract: "Put messages back in line now: dead letters with new attempts, and scheduled ones.",
+        discussion: """
+            EXAMPLES
+              penstock retry 12 13
+
+            All are put back or none. For all dead letters of a queue: penstock dead redrive --queue QUEUE.
+            """)
+
+    @OptionGroup var fileOptions: FileOptions
+    @OptionGroup var outputOptions: OutputOptions
+
+    @Argument(help: .init("The messages' sequence numbers.", valueName: "sequence"), transform: Values.sequence)
+    var sequences: [SequenceNumber]
+
+    func execute() async throws {
+        try await fileOptions.file.use { store in
+            try Output().count(
+                try await store.redrive(sequences), "redriven", isJSON: outputOptions.isJSON)
+        }
+    }
+}

@@ -1,0 +1,68 @@
+import ArgumentParser
+import Penstock
+
+/// `penstock status`
+struct StatusCommand: Subcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "status",
+        abstract: "Show how much waits, runs and has died, and who works.",
+        discussion: """
+            EXAMPLES
+              penstock status
+              penstock status mail --watch --interval 500ms
+              penstock status --json | jq '.queues[] | {queue, ready: .depths.ready}'
+
+            With --json each look is one line: an object with "queues" and "workers".
+            """)
+
+    @OptionGroup var fileOptions: FileOptions
+    @OptionGroup var outputOptions: OutputOptions
+
+    @Argument(help: "Only this queue.", completion: QueueCompletion.names, transform: Values.queue)
+    var queue: QueueName?
+
+    @Flag(help: "Look again and again, until it is interrupted.")
+    var watch = false
+
+    @Option(help: .init("How long between two looks.", valueName: "duration"), transform: Values.duration)
+    var interval: Duration = .seconds(1)
+
+    func validate() throws {
+        guard interval >= .milliseconds(10) else { throw ValidationError("The shortest --interval is 10ms.") }
+    }
+
+    func execute() async throws {
+        let output = Output()
+        let time = SystemTime()
+        try await fileOptions.file.use(queue: queue) { store in
+            while true {
+                let status = try await store.storage.status(of: queue)
+                try show(status, at: time.now, on: output)
+                try output.flush()
+                guard watch else { return }
+                try await time.sleep(until: time.now + interval)
+            }
+        }
+    }
+
+    @MainActor
+    private func show(_ status: StoreStatus, at now: Timestamp, on output: Output) throws {
+        if outputOptions.isJSON {
+            return try output.line(
+                .object([
+                    "queues": .array(status.queues.map(\.json)), "workers": .array(status.workers.map(\.json)),
+                ]))
+        }
+        if watch {
+            // Back to the top and clear below, so that the screen does not flicker; elsewhere a line between two looks.
+            if output.isTerminal { try output.raw("\u{1B}[H\u{1B}[2J".utf8) }
+            try output.line(TimeText.short(now))
+        }
+        try output.table(QueueTables.status(status.queues))
+        if !status.workers.isEmpty {
+            try output.line("")
+            try output.table(QueueTables.workers(status.workers, now: now))
+        }
+        if watch && !output.isTerminal { try output.line("") }
+    }
+}

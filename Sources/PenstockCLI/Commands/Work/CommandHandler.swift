@@ -1,0 +1,70 @@
+import Penstock
+import Subprocess
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// Works on one message by running a command, and says in the worker's words how that ended.
+struct CommandHandler: Sendable {
+    /// The command's exit status that says that no attempt can help: `EX_DATAERR`.
+    private static let rejected: Int32 = 65
+
+    let command: Command
+    /// What is set, and taken out of the environment, for every message.
+    let inherited: [Environment.Key: String?]
+
+    /// An attempt that failed and may be made again.
+    struct Failed: Error, CustomStringConvertible {
+        var description: String
+    }
+
+    /// Runs the command on the delivery's message.
+    ///
+    /// - Throws: `Reject` or ``Failed``, by the command's exit status; ``Failure`` when it could not be started.
+    func handle(_ delivery: Delivery<[UInt8]>, in guardians: Guardians) async throws {
+        let end = try await command.run(
+            payload: delivery.payload, variables: variables(of: delivery), in: guardians,
+            passError: { await ErrorOutput.raw($0) })
+        switch end.status {
+        case .exited(0): return
+        case .exited(Self.rejected): throw Reject(Self.text(of: end))
+        default: throw Failed(description: Self.text(of: end))
+        }
+    }
+
+    /// How a run ended, with the end of its standard error.
+    static func text(of end: Command.End) -> String {
+        let status =
+            switch end.status {
+            case .exited(let code): "exit status \(code)"
+            case .signaled(let number): "killed by signal \(number)"
+            }
+        return end.errorTail.isEmpty ? status : "\(status): \(end.errorTail)"
+    }
+
+    private func variables(of delivery: Delivery<[UInt8]>) -> [Environment.Key: String?] {
+        var variables = inherited
+        variables["PENSTOCK_SEQUENCE"] = "\(delivery.sequence)"
+        variables["PENSTOCK_QUEUE"] = delivery.queue.text
+        variables["PENSTOCK_ATTEMPT"] = "\(delivery.attempt)"
+        for (name, value) in delivery.headers {
+            variables[Environment.Key(stringLiteral: HeaderRules.variable(of: name))] = value
+        }
+        return variables
+    }
+
+    /// The variables that hold for every message: commands see the worker's file, and no header that the worker's own
+    /// environment has, should it run under another worker.
+    static func cleared(file: StoreFile) -> [Environment.Key: String?] {
+        let prefix = HeaderRules.variable(of: "")
+        var variables: [Environment.Key: String?] = [:]
+        for name in ProcessInfo.processInfo.environment.keys where name.hasPrefix(prefix) {
+            variables.updateValue(nil, forKey: Environment.Key(stringLiteral: name))
+        }
+        variables["PENSTOCK_DB"] = file.absolutePath
+        return variables
+    }
+}

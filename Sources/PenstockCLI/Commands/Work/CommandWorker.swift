@@ -1,0 +1,85 @@
+import Logging
+import Penstock
+import ServiceLifecycle
+
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// Works a queue until that ends or somebody wants it to.
+struct CommandWorker: Sendable {
+    let queue: Queue<[UInt8]>
+    let options: Worker<[UInt8]>.Options
+    let handler: CommandHandler
+    let logger: Logger
+
+    /// Works. No command runs any more when this returns or throws.
+    ///
+    /// - Throws: ``Failure`` when the command cannot be started, or with status `interrupted` or `terminated` after a
+    ///   second signal; what the worker throws.
+    func run() async throws {
+        let reasons = StopReasons()
+        let guardians = Guardians()
+        let worker = Worker(queue, options: options) { [handler] delivery in
+            do {
+                try await handler.handle(delivery, in: guardians)
+            } catch let failure as Failure {
+                // That a command cannot be started is no fault of the message: the next worker gets it, unharmed.
+                reasons.add(.broken(failure))
+                try await delivery.release()
+            }
+        }
+        let service = ServiceGroupConfiguration.ServiceConfiguration(
+            service: worker, successTerminationBehavior: .gracefullyShutdownGroup)
+        let group = ServiceGroup(configuration: .init(services: [service], logger: logger))
+
+        let failure = try await withThrowingTaskGroup(of: Failure?.self) { tasks in
+            tasks.addTask { try await listen(to: reasons, stopping: group) }
+            tasks.addTask {
+                try await guardians.use { try await group.run() }
+                return nil
+            }
+            return try await end(of: &tasks)
+        }
+        if let failure { throw failure }
+    }
+
+    /// Waits for the worker. A listener that returns first wants it to end at once.
+    private func end(of tasks: inout ThrowingTaskGroup<Failure?, any Error>) async throws -> Failure? {
+        let first = try await tasks.next() ?? nil
+        tasks.cancelAll()
+        // Cancelled by us, the other one has nothing to add.
+        let second = (try? await tasks.next()) ?? nil
+        return first ?? second ?? nil
+    }
+
+    /// Stops the group for the first reason.
+    ///
+    /// - Returns: the failure, after a signal that came when it was stopping already; or, once this task is cancelled
+    ///   because the worker has ended, the failure that it was stopped for, if any.
+    private func listen(to reasons: StopReasons, stopping group: ServiceGroup) async throws -> Failure? {
+        var isStopping = false
+        var failure: Failure?
+        for await reason in reasons.all {
+            switch reason {
+            case .signal(let number) where isStopping:
+                return Failure(
+                    number == SIGINT ? .interrupted : .terminated,
+                    "Stopped at once by a second signal: the commands were killed, and their messages given back.")
+            case .signal:
+                ErrorOutput.line(
+                    "penstock: Stopping; commands that run have \(DurationText.format(options.grace)) to end. A second "
+                        + "signal stops at once.")
+            case .broken(let reason):
+                failure = failure ?? reason
+            }
+            if !isStopping { await group.triggerGracefulShutdown() }
+            isStopping = true
+        }
+        return failure
+    }
+}

@@ -1,0 +1,96 @@
+import ArgumentParser
+import Logging
+import Penstock
+
+/// `penstock work`
+struct WorkCommand: Subcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "work",
+        abstract: "Run a command for each message of a queue.",
+        usage: "penstock work <queue> [<options>] -- <command> [<arguments> ...]",
+        discussion: """
+            EXAMPLES
+              penstock work mail -- ./send-mail
+              penstock work mail --concurrency 4 --timeout 1m -- ./send-mail --verbose
+              penstock work mail --drain -- sh -c 'cat; echo " $PENSTOCK_SEQUENCE"'
+
+            Each message has a process of its own. It gets the payload as its standard input, and in its environment \
+            PENSTOCK_SEQUENCE, PENSTOCK_QUEUE, PENSTOCK_ATTEMPT, PENSTOCK_DB, and PENSTOCK_HEADER_NAME for each header. \
+            Its output is passed through, and the end of its standard error is kept when it fails. No shell is \
+            involved unless you name one.
+
+            Exit status 0 means done; 65 that no attempt can help, which makes a dead letter; 75 and all others that \
+            it is to be tried again, as the queue's policy says.
+
+            SIGTERM or SIGINT stops the worker: it claims nothing more, and waits up to --grace for what runs; then \
+            it stops the commands and gives their messages back. A second signal kills the commands and gives back \
+            at once. However the worker ends, its commands and what they started end with it, but for processes that \
+            leave their process group.
+            """)
+
+    @OptionGroup var fileOptions: FileOptions
+
+    @Argument(help: "The queue.", completion: QueueCompletion.names, transform: Values.queue)
+    var queue: QueueName
+
+    @Option(help: .init("How many commands may run at once.", valueName: "count"))
+    var concurrency = 1
+
+    @Option(
+        help: .init(
+            "How long a message stays away should the worker hang. It is extended while the command runs.",
+            valueName: "duration"), transform: Values.duration)
+    var lease: Duration = .seconds(30)
+
+    @Option(help: .init("How long a command may run.", valueName: "duration"), transform: Values.duration)
+    var timeout: Duration?
+
+    @Option(
+        help: .init("How long to wait for commands that run when the worker is stopped.", valueName: "duration"),
+        transform: Values.duration)
+    var grace: Duration = .seconds(30)
+
+    @Option(
+        help: .init("How long a command has to end after SIGTERM before it is killed.", valueName: "duration"),
+        transform: Values.duration)
+    var stopTime: Duration = .seconds(5)
+
+    @Option(help: .init("End after this many messages.", valueName: "count"))
+    var max: Int?
+
+    @Flag(help: "End when nothing waits.")
+    var drain = false
+
+    @Flag(name: .shortAndLong, help: "Say on standard error what is done.")
+    var verbose = false
+
+    @Argument(parsing: .postTerminator, help: "The command and its arguments, after two dashes.")
+    var command: [String] = []
+
+    func validate() throws {
+        try Bounds.check(concurrency, 1...Self.concurrencyMax, "--concurrency")
+        try Bounds.check(max, 1...Int.max, "--max")
+        if command.isEmpty {
+            throw ValidationError("The command is missing; write it after two dashes: penstock work QUEUE -- COMMAND.")
+        }
+        guard Limits.leaseRange.contains(lease) else { throw ValidationError("A --lease is 100ms to 7d.") }
+        if let timeout, timeout <= .zero { throw ValidationError("A --timeout is longer than nothing.") }
+    }
+
+    /// Each command takes two processes and some descriptors; more of them than this are no use to one machine.
+    private static let concurrencyMax = 1000
+
+    func execute() async throws {
+        var command = try await Command.find(command)
+        command.stopTime = stopTime
+        let file = fileOptions.file
+        let logger = ErrorLog.logger(verbose ? .debug : .warning)
+        let handler = CommandHandler(command: command, inherited: CommandHandler.cleared(file: file))
+        let options = Worker<[UInt8]>.Options(
+            concurrency: concurrency, lease: lease, timeout: timeout, grace: grace, max: max, drain: drain)
+        try await file.use(queue: queue, logger: logger) { store in
+            let queue = try await store.queue(queue.text, create: false)
+            try await CommandWorker(queue: queue, options: options, handler: handler, logger: logger).run()
+        }
+    }
+}

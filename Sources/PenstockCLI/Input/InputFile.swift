@@ -1,0 +1,68 @@
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// A file to read, or standard input.
+struct InputFile {
+    let descriptor: Descriptor
+    /// What errors call it.
+    let name: String
+
+    /// Opens the file at `path`; standard input when that is `nil` or `-`.
+    ///
+    /// - Throws: ``Failure`` when the file cannot be read, or when standard input is a terminal and nobody said `-`.
+    static func open(_ path: String?) throws(Failure) -> InputFile {
+        guard let path, path != "-" else {
+            if path == nil && Descriptor.standardInput.isTerminal {
+                throw Failure(
+                    .usage, "There is no payload; write it after the queue, or - to type it here, or use --file.")
+            }
+            return InputFile(descriptor: .standardInput, name: "Standard input")
+        }
+        let number = systemOpen(path, O_RDONLY | O_CLOEXEC)
+        guard number >= 0 else {
+            let failure = SystemFailure(code: errno)
+            let status: ShellStatus = failure.code == ENOENT ? .missing : .inputOutput
+            throw Failure(status, "\(path) cannot be read (\(failure)); check the path and its permissions.")
+        }
+        return InputFile(descriptor: Descriptor(number), name: path)
+    }
+
+    /// Everything that is in it.
+    ///
+    /// - Throws: ``Failure`` when it is more than `bytesMax`, or cannot be read.
+    func readAll(bytesMax: Int) throws(Failure) -> [UInt8] {
+        var bytes: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 256 * 1024)
+        while true {
+            let count: Int
+            do {
+                count = try chunk.withUnsafeMutableBytes { buffer throws(SystemFailure) in
+                    try descriptor.read(into: buffer)
+                }
+            } catch {
+                throw Failure(.inputOutput, "\(name) cannot be read: \(error).")
+            }
+            guard count > 0 else { return bytes }
+            bytes += chunk[..<count]
+            guard bytes.count <= bytesMax else {
+                throw Failure(
+                    .usage,
+                    "\(name) has more than \(bytesMax) bytes (payloadBytesMax); put it into a file that the payload "
+                        + "names.")
+            }
+        }
+    }
+
+    func close() {
+        if descriptor != .standardInput { _ = systemClose(descriptor.number) }
+    }
+}
+
+// The methods above hide the system's calls of the same names.
+private func systemOpen(_ path: String, _ flags: Int32) -> Int32 { open(path, flags) }
+private func systemClose(_ number: Int32) -> Int32 { close(number) }

@@ -1,0 +1,40 @@
+import ArgumentParser
+
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// Which file a command works on.
+struct FileOptions: ParsableArguments {
+    @Option(
+        name: .customLong("db"),
+        help: .init(
+            "The file with the queues; else what PENSTOCK_DB says, else ./penstock.db.", valueName: "path"),
+        completion: .file())
+    var path: String?
+
+    mutating func validate() throws {
+        if path == "" { throw ValidationError("The path after --db cannot be empty.") }
+    }
+
+    /// The file.
+    var file: StoreFile {
+        StoreFile(path: path ?? Self.pathOfEnvironment ?? "penstock.db")
+    }
+
+    private static var pathOfEnvironment: String? {
+        guard let value = getenv("PENSTOCK_DB") else { return nil }
+        let path = String(cString: value)
+        return path.isEmpty ? nil : path
+    }
+}
+
+/// How a command's answer is written.
+struct OutputOptions: ParsableArguments {
+    @Flag(name: .customLong("json"), help: "Write JSON, one object on a line, instead of text for people.")
+    var isJSON = false
+}

@@ -1,0 +1,41 @@
+import ArgumentParser
+import Penstock
+
+/// What travels with a message.
+struct MessageOptions: ParsableArguments {
+    @Option(help: .init("Higher ones are claimed first: -100 to 100.", valueName: "number"))
+    var priority = 0
+
+    @Option(
+        help: .init("How long from now it is due.", valueName: "duration"), transform: Values.duration)
+    var delay: Duration?
+
+    @Option(
+        parsing: .unconditional, help: .init("When it is due.", valueName: "time"), transform: Values.time)
+    var at: Timestamp?
+
+    @Option(help: .init("Attempts it is allowed; else what the queue's policy says.", valueName: "count"))
+    var attempts: Int?
+
+    @Option(
+        name: .customLong("header"),
+        help: .init("A name and a value that travel with it. May be repeated.", valueName: "name=value"),
+        transform: Values.header)
+    var headers: [Values.Header] = []
+
+    func validate() throws {
+        if delay != nil && at != nil { throw ValidationError("--delay and --at exclude each other.") }
+        var names: Set<String> = []
+        for header in headers where !names.insert(header.name).inserted {
+            throw ValidationError("The header '\(header.name)' is given twice.")
+        }
+    }
+
+    /// A message with that payload and these options.
+    func message(_ payload: [UInt8], key: UniqueKey? = nil) -> NewMessage {
+        let due: Due = if let delay { .after(delay) } else if let at { .at(at) } else { .now }
+        return NewMessage(
+            payload: payload, headers: Dictionary(uniqueKeysWithValues: headers.map { ($0.name, $0.value) }),
+            priority: priority, due: due, attemptsMax: attempts, uniqueKey: key)
+    }
+}

@@ -1,0 +1,25 @@
+import ArgumentParser
+import Penstock
+
+/// Completes the names of queues from the file that the command is about.
+enum QueueCompletion {
+    static let names = CompletionKind.custom { words, _, prefix in
+        let names = (try? await names(in: file(of: words))) ?? []
+        return names.filter { $0.hasPrefix(prefix) }
+    }
+
+    private static func file(of words: [String]) -> StoreFile {
+        var options = FileOptions()
+        options.path = nil
+        for (index, word) in words.enumerated() {
+            if word == "--db", index + 1 < words.count { options.path = words[index + 1] }
+            if word.hasPrefix("--db=") { options.path = String(word.dropFirst("--db=".count)) }
+        }
+        return options.file
+    }
+
+    @MainActor
+    private static func names(in file: StoreFile) async throws -> [String] {
+        try await file.use { store in try await store.queues().map(\.name.text) }
+    }
+}

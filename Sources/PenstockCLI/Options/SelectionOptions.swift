@@ -1,0 +1,41 @@
+import ArgumentParser
+import Penstock
+
+/// Messages for a command by hand: some by number, or a queue's.
+struct SelectionOptions: ParsableArguments {
+    @Argument(help: .init("The messages' sequence numbers.", valueName: "sequence"), transform: Values.sequence)
+    var sequences: [SequenceNumber] = []
+
+    @Option(
+        help: .init("Instead of numbers: this queue's messages, oldest first.", valueName: "queue"),
+        completion: QueueCompletion.names, transform: Values.queue)
+    var queue: QueueName?
+
+    @Option(help: .init("With --queue: how many at most.", valueName: "count"))
+    var limit: Int?
+
+    func validate() throws {
+        if sequences.isEmpty == (queue == nil) {
+            throw ValidationError("Say which messages: by their sequence numbers, or by --queue QUEUE.")
+        }
+        if limit != nil && queue == nil { throw ValidationError("--limit goes with --queue.") }
+        try Bounds.check(limit, 1...Int(Int32.max), "--limit")
+    }
+
+    /// The messages; of a queue, those in one of `states`.
+    func selection(states: Set<MessageState>) -> Selection {
+        if let queue { .queue(queue, states: states, limit: limit) } else { .sequences(sequences) }
+    }
+}
+
+extension Output {
+    /// How many messages something happened to, as a sentence or as JSON.
+    func count(_ count: Int, _ verb: String, isJSON: Bool) throws(Failure) {
+        if isJSON {
+            try line(.object([verb: .integer(count)]))
+        } else {
+            try line(count == 1 ? "1 message \(verb)." : "\(count) messages \(verb).")
+        }
+        try flush()
+    }
+}

@@ -1,0 +1,101 @@
+import ArgumentParser
+import Penstock
+
+/// A bound that may be `none`.
+struct OrNone<Value: Sendable>: Sendable {
+    /// `nil` when it is `none`.
+    var value: Value?
+}
+
+/// Reads options' values. What is wrong is said in the words of the option's subject.
+enum Values {
+    @Sendable static func duration(_ text: String) throws -> Duration {
+        try DurationText.parse(text)
+    }
+
+    @Sendable static func durationOrNone(_ text: String) throws -> OrNone<Duration> {
+        text == "none" ? OrNone() : OrNone(value: try DurationText.parse(text))
+    }
+
+    @Sendable static func countOrNone(_ text: String) throws -> OrNone<Int> {
+        if text == "none" { return OrNone() }
+        guard let count = Int(text) else { throw Failure(.usage, "write a whole number, or none.") }
+        return OrNone(value: count)
+    }
+
+    @Sendable static func time(_ text: String) throws -> Timestamp {
+        try TimeText.parse(text, now: SystemTime().now)
+    }
+
+    @Sendable static func sequence(_ text: String) throws -> SequenceNumber {
+        guard let number = Int64(text), number > 0 else {
+            throw Failure(.usage, "a sequence number is a whole number from 1.")
+        }
+        return SequenceNumber(number)
+    }
+
+    @Sendable static func queue(_ text: String) throws -> QueueName {
+        try QueueName(text)
+    }
+
+    /// States with commas between them.
+    @Sendable static func states(_ text: String) throws -> Set<MessageState> {
+        var states: Set<MessageState> = []
+        for word in text.split(separator: ",", omittingEmptySubsequences: false) {
+            guard let state = MessageState(rawValue: String(word)) else {
+                let all = MessageState.allCases.map(\.rawValue).joined(separator: ", ")
+                throw Failure(.usage, "'\(word)' is no state; the states are \(all).")
+            }
+            states.insert(state)
+        }
+        return states
+    }
+
+    @Sendable static func durability(_ text: String) throws -> Durability {
+        switch text {
+        case "power-loss", "powerLoss": .powerLoss
+        case "process-crash", "processCrash": .processCrash
+        default: throw Failure(.usage, "write power-loss or process-crash.")
+        }
+    }
+
+    @Sendable static func whenFull(_ text: String) throws -> OverflowPolicy {
+        switch text {
+        case "drop-newest", "dropNewest": .dropNewest
+        case "drop-oldest", "dropOldest": .dropOldest
+        case "fail": .fail
+        case "wait": .wait
+        default: throw Failure(.usage, "write drop-newest, drop-oldest, fail or wait.")
+        }
+    }
+
+    @Sendable static func conflict(_ text: String) throws -> KeyConflict {
+        guard let conflict = KeyConflict(rawValue: text) else { throw Failure(.usage, "write skip or replace.") }
+        return conflict
+    }
+
+    @Sendable static func header(_ text: String) throws -> Header {
+        guard let equals = text.firstIndex(of: "="), equals > text.startIndex else {
+            throw Failure(.usage, "write a header as NAME=VALUE.")
+        }
+        return Header(name: String(text[..<equals]), value: String(text[text.index(after: equals)...]))
+    }
+
+    /// A name and a value that travel with a message.
+    struct Header: Sendable {
+        var name: String
+        var value: String
+    }
+}
+
+extension OverflowPolicy {
+    /// The policy as people type it.
+    var word: String {
+        switch self {
+        case .dropNewest: "drop-newest"
+        case .dropOldest: "drop-oldest"
+        case .fail: "fail"
+        case .wait: "wait"
+        }
+    }
+}

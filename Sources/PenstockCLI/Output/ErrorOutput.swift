@@ -1,0 +1,40 @@
+import Dispatch
+
+/// Standard error, which several tasks write to at once.
+///
+/// A queue of its own writes, so a slow reader blocks no thread of the pool, and lines come out whole and in order.
+enum ErrorOutput {
+    private static let queue = DispatchQueue(label: "penstock.standard-error")
+
+    static var isTerminal: Bool { Descriptor.standardError.isTerminal }
+
+    /// Adds a line, without waiting until it is written.
+    static func line(_ text: String) {
+        queue.async { write(Array((text + "\n").utf8)) }
+    }
+
+    /// Shows `text` in place of what was shown so before. For terminals.
+    static func transient(_ text: String) {
+        queue.async { write(Array("\r\u{1B}[K\(text)".utf8)) }
+    }
+
+    /// Writes `bytes` as they are, and returns when that is done: who writes a lot is held to the reader's pace.
+    static func raw(_ bytes: [UInt8]) async {
+        await withCheckedContinuation { continuation in
+            queue.async {
+                write(bytes)
+                continuation.resume()
+            }
+        }
+    }
+
+    /// Returns when everything is written. Blocks.
+    static func flush() {
+        queue.sync {}
+    }
+
+    private static func write(_ bytes: [UInt8]) {
+        // Where nothing can be said any more, nothing can be done about it either.
+        try? Descriptor.standardError.write(bytes)
+    }
+}

@@ -1,0 +1,50 @@
+import Penstock
+
+/// A line on standard error that says how far a long input is. Short ones never show it.
+struct Progress {
+    private static let quiet = Duration.milliseconds(500)
+    private static let interval = Duration.milliseconds(100)
+    private static let barColumns = 24
+
+    private let bytesTotal: Int?
+    private let isShown: Bool
+    private let time: any TimeSource
+    private let began: BootTime
+    private var drawn: BootTime?
+
+    /// - Parameter bytesTotal: how many bytes the input has, if that is known.
+    init(bytesTotal: Int?, isShown: Bool, time: any TimeSource) {
+        self.bytesTotal = bytesTotal
+        self.isShown = isShown
+        self.time = time
+        began = time.boot
+    }
+
+    /// Draws the line again, when it is time to.
+    mutating func update(lines: Int, bytes: Int) {
+        guard isShown else { return }
+        let now = time.boot
+        let wait = drawn == nil ? Self.quiet : Self.interval
+        guard now.microseconds - (drawn ?? began).microseconds >= wait.wholeMicroseconds else { return }
+        drawn = now
+        let elapsed = Duration.microseconds(now.microseconds - began.microseconds)
+        ErrorOutput.transient(Self.text(lines: lines, bytes: bytes, of: bytesTotal, after: elapsed))
+    }
+
+    /// Takes the line away.
+    mutating func clear() {
+        if drawn != nil { ErrorOutput.transient("") }
+        drawn = nil
+    }
+
+    /// The line after `elapsed`.
+    static func text(lines: Int, bytes: Int, of total: Int?, after elapsed: Duration) -> String {
+        let seconds = max(Double(elapsed.wholeMicroseconds) / 1_000_000, 0.001)
+        let rate = "\(lines) lines, \(Int(Double(lines) / seconds)) a second"
+        guard let total, total > 0 else { return "\(rate), \(bytes / 1_048_576) MiB" }
+        let part = min(1, Double(bytes) / Double(total))
+        let full = Int(part * Double(barColumns))
+        let bar = String(repeating: "#", count: full) + String(repeating: ".", count: barColumns - full)
+        return "[\(bar)] \(Int(part * 100)) %  \(rate)"
+    }
+}

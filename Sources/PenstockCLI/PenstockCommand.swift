@@ -1,0 +1,42 @@
+import ArgumentParser
+
+/// The root of the commands.
+struct PenstockCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "penstock",
+        abstract: "A durable message queue in one SQLite file.",
+        discussion: """
+            EXAMPLES
+              penstock queue create mail --capacity 10000 --when-full wait
+              penstock enqueue mail 'hello'
+              seq 1000 | penstock enqueue mail --lines
+              penstock work mail --concurrency 4 -- ./send-mail
+              penstock status --watch
+              penstock log mail --last 20 --follow
+              penstock dead redrive --queue mail
+
+            Every command takes --db PATH; else the file is what PENSTOCK_DB says, else ./penstock.db. Durations are \
+            written 250ms, 10s, 5m, 1h30m or 7d; times are ISO 8601 (UTC unless they have a zone), or +10m and -2h \
+            from now.
+
+            EXIT STATUS
+            \(ShellStatus.table)
+
+            For bash, zsh and fish, penstock --generate-completion-script SHELL writes completions.
+            """,
+        version: "0.1.0",
+        groupedSubcommands: [
+            CommandGroup(name: "Messages in and out", subcommands: [EnqueueCommand.self, WorkCommand.self]),
+            CommandGroup(
+                name: "Looking", subcommands: [StatusCommand.self, ListCommand.self, ShowCommand.self, LogCommand.self]
+            ),
+            CommandGroup(
+                name: "By hand",
+                subcommands: [
+                    CancelCommand.self, RetryCommand.self, DeadCommand.self, ReplayCommand.self, PruneCommand.self,
+                ]),
+            CommandGroup(
+                name: "Queues and files", subcommands: [QueueCommand.self, DoctorCommand.self, MigrateCommand.self]),
+        ]
+    )
+}

@@ -1,0 +1,78 @@
+import ArgumentParser
+
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// The program `penstock`.
+public enum Program {
+    /// Runs the command that the process's arguments name, and ends the process with its exit status.
+    @MainActor
+    public static func main() async -> Never {
+        let status = await run()
+        ErrorOutput.flush()
+        exit(status)
+    }
+
+    @MainActor
+    private static func run() async -> Int32 {
+        do {
+            try refuseArgumentsThatAreNotText()
+            var command = try await PenstockCommand.asyncParseAsRoot()
+            if var command = command as? any AsyncParsableCommand {
+                try await command.run()
+            } else {
+                try command.run()
+            }
+            return ShellStatus.done.rawValue
+        } catch {
+            return report(error)
+        }
+    }
+
+    /// Says what went wrong.
+    ///
+    /// - Returns: the exit status.
+    @MainActor
+    private static func report(_ error: any Error) -> Int32 {
+        if let failure = Failure(known: error) {
+            if !failure.message.isEmpty { ErrorOutput.line(failure.line) }
+            return failure.status.rawValue
+        }
+        let status = PenstockCommand.exitCode(for: error)
+        if status.isSuccess {
+            // Help, the version and completions come as errors, too.
+            let output = Output()
+            do {
+                try output.line(PenstockCommand.fullMessage(for: error))
+                try output.flush()
+                return ShellStatus.done.rawValue
+            } catch {
+                return report(error)
+            }
+        }
+        guard status == .validationFailure else {
+            return report(Failure(.software, "Something unexpected happened: \(error)"))
+        }
+        // What the parser says, and its usage after it; the error begins like all others.
+        var message = PenstockCommand.fullMessage(for: error)[...]
+        if message.hasPrefix("Error: ") { message = "penstock: " + message.dropFirst("Error: ".count) }
+        for line in message.split(separator: "\n") { ErrorOutput.line(Escape.text(String(line))) }
+        return ShellStatus.usage.rawValue
+    }
+
+    /// Swift repairs arguments that are not UTF-8, and a payload that was repaired is not what was given.
+    private static func refuseArgumentsThatAreNotText() throws {
+        for index in 1..<max(1, Int(CommandLine.argc)) {
+            guard let argument = CommandLine.unsafeArgv[index], String(validatingCString: argument) == nil else {
+                continue
+            }
+            throw Failure(
+                .usage, "Argument \(index) is not UTF-8; payloads of any bytes go through standard input or --file.")
+        }
+    }
+}

@@ -1,0 +1,79 @@
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+import Logging
+import Penstock
+
+/// The file that a command works on. Commands get their store here and nowhere else.
+struct StoreFile: Sendable {
+    var path: String
+
+    /// The path from the root.
+    var absolutePath: String {
+        guard !path.hasPrefix("/"), let folder = getcwd(nil, 0) else { return path }
+        defer { free(folder) }
+        return "\(String(cString: folder))/\(path)"
+    }
+
+    /// Whether there is a file.
+    var exists: Bool {
+        access(path, F_OK) == 0
+    }
+
+    /// What is said when there is none.
+    var missing: Failure {
+        Failure(.missing, "There is no Penstock file at \(path); `penstock queue create NAME` makes one.")
+    }
+
+    /// Calls `body` with the open store, and closes it.
+    ///
+    /// - Parameters:
+    ///   - mayCreate: whether the file is made when there is none.
+    ///   - queue: the queue that the command is about: an error that says there is none says how to make it.
+    @MainActor
+    func use<Result>(
+        mayCreate: Bool = false, queue: QueueName? = nil, logger: Logger? = nil,
+        _ body: @MainActor (PenstockStore) async throws -> Result
+    ) async throws -> Result {
+        let store = try await open(mayCreate: mayCreate, logger: logger)
+        let result: Result
+        do {
+            result = try await body(store)
+        } catch {
+            // What went wrong first is what the user must hear; what closing says after it is of no use to anybody.
+            try? await store.close()
+            throw explained(error, queue)
+        }
+        try await store.close()
+        return result
+    }
+
+    private func open(mayCreate: Bool, logger: Logger?) async throws -> PenstockStore {
+        let isNew = !exists
+        guard mayCreate || !isNew else { throw missing }
+        do {
+            return try await PenstockStore.open(path: path, options: .init(logger: logger, createIfMissing: mayCreate))
+        } catch let error as PenstockError where isNew && [.readOnly, .notFound].contains(error.code) {
+            throw Failure(.cannotCreate, error.message)
+        }
+    }
+
+    /// Throws when `store` has no such queue.
+    func require(_ queue: QueueName, in store: PenstockStore) async throws {
+        do {
+            _ = try await store.queue(queue.text, create: false)
+        } catch {
+            throw explained(error, queue)
+        }
+    }
+
+    private func explained(_ error: any Error, _ queue: QueueName?) -> any Error {
+        guard let queue, (error as? PenstockError)?.code == .unknownQueue else { return error }
+        return Failure(
+            .missing, "There is no queue '\(queue)' in \(path); `penstock queue create \(queue)` makes it.")
+    }
+}

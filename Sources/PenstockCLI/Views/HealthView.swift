@@ -1,0 +1,96 @@
+import Penstock
+
+extension HealthReport {
+    /// A line for each subject that is as it should be, and one for each finding.
+    var lines: [String] {
+        var lines: [String] = []
+        var rest = findings
+        for subject in subjects {
+            let found = findings.filter { subject.kinds.contains($0.kind) }
+            rest.removeAll { subject.kinds.contains($0.kind) }
+            lines += found.isEmpty ? ["ok    \(subject.whenWell)"] : found.map(\.line)
+        }
+        // Kinds that a newer library finds and this list does not know.
+        return lines + rest.map(\.line)
+    }
+
+    private typealias Subject = (kinds: Set<HealthFinding.Kind>, whenWell: String)
+
+    private var subjects: [Subject] {
+        let version = schemaVersion.map { "\($0)" } ?? "?"
+        let used = file.pageCount - file.freePageCount
+        let anywhere: [Subject] = [
+            ([.damaged, .unreadable], "the file's structure is sound"),
+            ([.olderSchema, .newerSchema], "schema version \(version) is this program's"),
+            (
+                [.journalMode, .keepsPages],
+                "\(used) pages of \(file.pageBytes) bytes are used, \(file.freePageCount) are free and can be given back"
+            ),
+            ([.walHeld], "the write-ahead log has \(file.walBytes) bytes, and no reader holds it"),
+        ]
+        // Of another schema the inspection knows no more than this, and so nothing else is well.
+        guard schemaVersion == schemaVersionKnown else { return anywhere }
+        return anywhere + [
+            ([.expiredLeases], "no lease has ended unseen"),
+            ([.deadWorkers], "no dead worker holds messages"),
+            ([.stuckWorkers], "no worker is stuck"),
+            ([.wrongDepths], "the queues count what is there"),
+            ([.misplaced], "every message is in its place"),
+            ([.wrongKeys], "every unique key is held by its message"),
+            ([.wrongSequence], "no sequence number is given twice"),
+        ]
+    }
+
+    /// The report as JSON.
+    var json: JSONValue {
+        .object([
+            "path": .string(path),
+            "isHealthy": .bool(isHealthy),
+            "schemaVersion": .optional(schemaVersion) { .integer($0) },
+            "schemaVersionKnown": .integer(schemaVersionKnown),
+            "file": file.json,
+            "expiredLeases": .integer(expiredLeases),
+            "deadWorkers": .array(deadWorkers.map(\.json)),
+            "stuckWorkers": .array(stuckWorkers.map(\.json)),
+            "findings": .array(findings.map(\.json)),
+        ])
+    }
+}
+
+extension FileHealth {
+    fileprivate var json: JSONValue {
+        .object([
+            "journalMode": .string(journalMode),
+            "givesBackPages": .bool(givesBackPages),
+            "pageBytes": .integer(pageBytes),
+            "pageCount": .integer(pageCount),
+            "freePageCount": .integer(freePageCount),
+            "bytes": .integer(bytes),
+            "walBytes": .integer(walBytes),
+            "walPages": .optional(walPages) { .integer($0) },
+            "walPagesCheckpointed": .optional(walPagesCheckpointed) { .integer($0) },
+        ])
+    }
+}
+
+extension HealthFinding {
+    fileprivate var line: String {
+        let word =
+            switch severity {
+            case .error: "fail"
+            case .warning: "warn"
+            case .note: "note"
+            }
+        let place = queue.map { "queue \(Escape.text($0.text)): " } ?? ""
+        return "\(word)  \(place)\(Escape.text(message))"
+    }
+
+    fileprivate var json: JSONValue {
+        .object([
+            "kind": .string(kind.rawValue),
+            "severity": .string(severity.rawValue),
+            "message": .string(message),
+            "queue": .optional(queue) { .string($0.text) },
+        ])
+    }
+}

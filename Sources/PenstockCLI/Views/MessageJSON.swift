@@ -1,0 +1,78 @@
+import Penstock
+
+extension MessageRecord {
+    /// The message as JSON. The payload is there as `payload` when it is UTF-8, and as `payloadBase64` otherwise.
+    ///
+    /// - Parameter withAttempts: whether the failed attempts are part of it.
+    func json(withAttempts: Bool) -> JSONValue {
+        var members: [JSONValue.Member] = [
+            .init(key: "sequence", value: .integer(sequence.rawValue)),
+            .init(key: "queue", value: .string(queue.text)),
+            .init(key: "state", value: .string(state.rawValue)),
+            .init(key: "reason", value: .optional(reason) { .string($0.rawValue) }),
+            .init(key: "priority", value: .integer(priority)),
+            .init(key: "attempt", value: .integer(attempt)),
+            .init(key: "attemptsMax", value: .integer(attemptsMax)),
+            .init(key: "enqueuedAt", value: .time(enqueuedAt)),
+            .init(key: "due", value: .optional(due, JSONValue.time)),
+            .init(key: "claimedAt", value: .optional(claimedAt, JSONValue.time)),
+            .init(key: "worker", value: .optional(worker) { .integer($0) }),
+            .init(key: "finishedAt", value: .optional(finishedAt, JSONValue.time)),
+            .init(key: "uniqueKey", value: .optional(uniqueKey) { .string($0) }),
+            .init(key: "headers", value: .headers(headers)),
+            .init(key: "origin", value: .optional(origin) { .integer($0.rawValue) }),
+            .init(key: "payloadBytes", value: .integer(payloadBytes)),
+        ]
+        if let payload { members.append(.payload(payload)) }
+        if withAttempts { members.append(.init(key: "attempts", value: .array(attempts.map(\.json)))) }
+        return .object(members)
+    }
+}
+
+extension AttemptRecord {
+    /// The attempt as JSON.
+    var json: JSONValue {
+        .object([
+            "attempt": .integer(attempt),
+            "outcome": .string(outcome.rawValue),
+            "error": .string(error),
+            "worker": .string(worker),
+            "startedAt": .time(startedAt),
+            "endedAt": .time(endedAt),
+        ])
+    }
+}
+
+extension Receipt {
+    /// The receipt as JSON.
+    func json(queue: QueueName) -> JSONValue {
+        .object([
+            "sequence": .integer(sequence.rawValue),
+            "queue": .string(queue.text),
+            "state": .string(state.rawValue),
+            "durability": .string(durability.rawValue),
+            "skipped": .bool(skipped),
+            "displaced": .optional(displaced) { .integer($0.rawValue) },
+        ])
+    }
+}
+
+extension JSONValue {
+    /// A moment: ISO 8601 in UTC with microseconds.
+    static func time(_ moment: Timestamp) -> JSONValue { .string(TimeText.format(moment)) }
+
+    /// Headers, by name.
+    static func headers(_ headers: [String: String]) -> JSONValue {
+        .object(headers.sorted { $0.key < $1.key }.map { Member(key: $0.key, value: .string($0.value)) })
+    }
+}
+
+extension JSONValue.Member {
+    /// A payload, under the key that says how it is written.
+    static func payload(_ bytes: [UInt8]) -> JSONValue.Member {
+        if let text = String(validating: bytes, as: UTF8.self) {
+            return JSONValue.Member(key: "payload", value: .string(text))
+        }
+        return JSONValue.Member(key: "payloadBase64", value: .string(Base64.encode(bytes)))
+    }
+}

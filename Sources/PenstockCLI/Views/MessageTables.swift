@@ -1,0 +1,91 @@
+import Penstock
+
+/// Tables of messages, for people.
+enum MessageTables {
+    /// The columns that a preview of a payload takes.
+    static let previewColumns = 60
+
+    /// Messages wherever they are.
+    static func list() -> Table {
+        Table([
+            .number("SEQUENCE"), .text("QUEUE", widthMax: 30), .text("STATE"), .text("ATTEMPT"), .number("PRIORITY"),
+            .text("ENQUEUED"), .text("DUE"), .number("BYTES"), .text("PAYLOAD", widthMax: previewColumns),
+        ])
+    }
+
+    /// A row of ``list()``.
+    static func listRow(_ record: MessageRecord) -> [String] {
+        [
+            "\(record.sequence)", Escape.text(record.queue.text), stateText(record),
+            "\(record.attempt)/\(record.attemptsMax)", "\(record.priority)", TimeText.short(record.enqueuedAt),
+            record.due.map(TimeText.short) ?? "", "\(record.payloadBytes)", preview(record.payload ?? []),
+        ]
+    }
+
+    /// Dead letters, with what went wrong last.
+    static func dead() -> Table {
+        Table([
+            .number("SEQUENCE"), .text("QUEUE", widthMax: 30), .number("ATTEMPTS"), .text("DIED"), .text("REASON"),
+            .text("LAST ERROR", widthMax: previewColumns), .text("PAYLOAD", widthMax: 40),
+        ])
+    }
+
+    /// A row of ``dead()``.
+    static func deadRow(_ record: MessageRecord) -> [String] {
+        [
+            "\(record.sequence)", Escape.text(record.queue.text), "\(record.attempt)",
+            record.finishedAt.map(TimeText.short) ?? "", record.reason?.rawValue ?? "",
+            preview(Array((record.attempts.last?.error ?? "").utf8)), preview(record.payload ?? []),
+        ]
+    }
+
+    /// One message of a log, on a line of its own: what follows is not known yet, so nothing can be put in line.
+    static func logLine(_ record: MessageRecord) -> String {
+        let payload = preview(record.payload ?? [], columns: 200)
+        return "\(TimeText.format(record.enqueuedAt))  \(record.sequence)  \(stateText(record))  \(payload)"
+    }
+
+    /// Everything about one message.
+    static func details(_ record: MessageRecord) -> [String] {
+        var facts: [(String, String)] = [
+            ("sequence", "\(record.sequence)"), ("queue", Escape.text(record.queue.text)),
+            ("state", stateText(record)), ("priority", "\(record.priority)"),
+            ("attempt", "\(record.attempt) of \(record.attemptsMax)"),
+            ("enqueued", TimeText.format(record.enqueuedAt)),
+        ]
+        if let due = record.due { facts.append(("due", TimeText.format(due))) }
+        if let claimedAt = record.claimedAt { facts.append(("claimed", TimeText.format(claimedAt))) }
+        if let worker = record.worker { facts.append(("worker", "\(worker)")) }
+        if let finishedAt = record.finishedAt { facts.append(("finished", TimeText.format(finishedAt))) }
+        if let key = record.uniqueKey { facts.append(("key", Escape.text(key))) }
+        if let origin = record.origin { facts.append(("origin", "\(origin)")) }
+        for (name, value) in record.headers.sorted(by: { $0.key < $1.key }) {
+            facts.append(("header", "\(Escape.text(name))=\(Escape.text(value))"))
+        }
+        for attempt in record.attempts {
+            let ended = TimeText.format(attempt.endedAt)
+            let took = DurationText.short(attempt.endedAt - attempt.startedAt)
+            facts.append(
+                (
+                    "attempt \(attempt.attempt)",
+                    "\(attempt.outcome.rawValue) \(ended) after \(took) by \(Escape.text(attempt.worker)): "
+                        + Escape.text(attempt.error)
+                ))
+        }
+        facts.append(("payload", "\(record.payloadBytes) bytes: \(Escape.bytes((record.payload ?? [])[...]))"))
+        let width = facts.map(\.0.count).max() ?? 0
+        return facts.map { $0 + String(repeating: " ", count: width + 2 - $0.count) + $1 }
+    }
+
+    private static func stateText(_ record: MessageRecord) -> String {
+        record.reason.map { "\(record.state.rawValue) (\($0.rawValue))" } ?? record.state.rawValue
+    }
+
+    /// The beginning of `bytes`, made safe. Looks at no more of them than can be seen.
+    static func preview(_ bytes: [UInt8], columns: Int = previewColumns) -> String {
+        // A character has at most four bytes in UTF-8, and marks on top of others are cut with the column they are on.
+        let most = columns * 4 + 4
+        let beginning = Escape.bytes(bytes.prefix(most))
+        return Columns.cut(bytes.count > most ? beginning + "…" : beginning, to: columns)
+    }
+}

@@ -1,0 +1,66 @@
+import Penstock
+
+extension QueueStatus {
+    /// The queue as JSON. Durations are seconds.
+    var json: JSONValue {
+        .object([
+            "queue": .string(name.text),
+            "isPaused": .bool(isPaused),
+            "depths": .object([
+                "scheduled": .integer(depths.scheduled),
+                "ready": .integer(depths.ready),
+                "leased": .integer(depths.leased),
+                "dead": .integer(depths.dead),
+                "kept": .integer(depths.kept),
+            ]),
+            "totals": .object([
+                "enqueued": .integer(totals.enqueued),
+                "done": .integer(totals.done),
+                "dead": .integer(totals.dead),
+                "dropped": .integer(totals.dropped),
+                "cancelled": .integer(totals.cancelled),
+                "retried": .integer(totals.retried),
+                "reclaimed": .integer(totals.reclaimed),
+            ]),
+            "policy": policy.json,
+        ])
+    }
+}
+
+extension QueuePolicy {
+    /// The policy as JSON. Durations are seconds; what has no bound is `null`.
+    var json: JSONValue {
+        .object([
+            "capacity": .optional(capacity) { capacity in
+                .object(["count": .integer(capacity.count), "whenFull": .string(capacity.whenFull.rawValue)])
+            },
+            "retry": .object([
+                "attemptsMax": .integer(retry.attemptsMax),
+                "baseSeconds": .seconds(retry.base),
+                "factor": .decimal(retry.factor),
+                "capSeconds": .seconds(retry.cap),
+                "jitter": .decimal(retry.jitter),
+            ]),
+            "retention": .object([
+                "ageSeconds": .optional(retention.age) { .seconds($0) },
+                "count": .optional(retention.count) { .integer($0) },
+                "deadAgeSeconds": .optional(retention.deadAge) { .seconds($0) },
+            ]),
+        ])
+    }
+}
+
+extension WorkerRecord {
+    /// The worker as JSON.
+    var json: JSONValue {
+        .object([
+            "worker": .integer(id),
+            "name": .string(name),
+            "processID": .integer(Int64(processID)),
+            "startedAt": .time(startedAt),
+            "isAlive": .bool(isAlive),
+            "leased": .integer(leased),
+            "oldestClaim": .optional(oldestClaim, JSONValue.time),
+        ])
+    }
+}

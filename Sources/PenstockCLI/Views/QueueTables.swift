@@ -1,0 +1,94 @@
+import Penstock
+
+/// Tables of queues and workers, for people.
+enum QueueTables {
+    /// Queues with their depths and totals.
+    static func status(_ queues: [QueueStatus]) -> Table {
+        var table = Table([
+            .text("QUEUE", widthMax: 40), .text("STATE"), .number("CAPACITY"), .number("SCHEDULED"), .number("READY"),
+            .number("LEASED"), .number("DEAD"), .number("ENQUEUED"), .number("DONE"), .number("DROPPED"),
+            .number("RETRIED"), .number("RECLAIMED"),
+        ])
+        for queue in queues {
+            table.add([
+                Escape.text(queue.name.text), queue.isPaused ? "paused" : "open",
+                queue.policy.capacity.map { "\($0.count)" } ?? "none", "\(queue.depths.scheduled)",
+                "\(queue.depths.ready)", "\(queue.depths.leased)", "\(queue.depths.dead)", "\(queue.totals.enqueued)",
+                "\(queue.totals.done)", "\(queue.totals.dropped)", "\(queue.totals.retried)",
+                "\(queue.totals.reclaimed)",
+            ])
+        }
+        return table
+    }
+
+    /// Workers and what they hold.
+    static func workers(_ workers: [WorkerRecord], now: Timestamp) -> Table {
+        var table = Table([
+            .number("WORKER"), .text("NAME", widthMax: 40), .text("STATE"), .number("LEASED"), .text("STARTED"),
+            .text("OLDEST CLAIM"),
+        ])
+        for worker in workers {
+            table.add([
+                "\(worker.id)", Escape.text(worker.name), worker.isAlive ? "alive" : "dead", "\(worker.leased)",
+                TimeText.short(worker.startedAt),
+                worker.oldestClaim.map { DurationText.short(max(now - $0, .zero)) + " ago" } ?? "",
+            ])
+        }
+        return table
+    }
+
+    /// Queues with their policies.
+    static func policies(_ queues: [QueueStatus]) -> Table {
+        var table = Table([
+            .text("QUEUE", widthMax: 40), .text("STATE"), .number("CAPACITY"), .text("WHEN FULL"), .number("ATTEMPTS"),
+            .text("RETRY"), .text("RETAIN"),
+        ])
+        for queue in queues {
+            let policy = queue.policy
+            table.add([
+                Escape.text(queue.name.text), queue.isPaused ? "paused" : "open",
+                policy.capacity.map { "\($0.count)" } ?? "none", policy.capacity?.whenFull.word ?? "",
+                "\(policy.retry.attemptsMax)",
+                "\(DurationText.format(policy.retry.base)) to \(DurationText.format(policy.retry.cap))",
+                retention(policy.retention),
+            ])
+        }
+        return table
+    }
+
+    /// Everything about one queue.
+    static func details(_ queue: QueueStatus) -> [String] {
+        let policy = queue.policy
+        let facts: [(String, String)] = [
+            ("queue", Escape.text(queue.name.text)),
+            ("state", queue.isPaused ? "paused" : "open"),
+            ("capacity", policy.capacity.map { "\($0.count), when full \($0.whenFull.word)" } ?? "none"),
+            ("attempts", "\(policy.retry.attemptsMax)"),
+            (
+                "retry",
+                "after \(DurationText.format(policy.retry.base)), times \(policy.retry.factor), at most "
+                    + "\(DurationText.format(policy.retry.cap)), jitter \(policy.retry.jitter)"
+            ),
+            ("retain", retention(policy.retention)),
+            (
+                "depths",
+                "\(queue.depths.scheduled) scheduled, \(queue.depths.ready) ready, \(queue.depths.leased) leased, "
+                    + "\(queue.depths.dead) dead, \(queue.depths.kept) kept"
+            ),
+            (
+                "totals",
+                "\(queue.totals.enqueued) enqueued, \(queue.totals.done) done, \(queue.totals.dead) dead, "
+                    + "\(queue.totals.dropped) dropped, \(queue.totals.cancelled) cancelled, "
+                    + "\(queue.totals.retried) retried, \(queue.totals.reclaimed) reclaimed"
+            ),
+        ]
+        return facts.map { $0 + String(repeating: " ", count: 10 - $0.count) + $1 }
+    }
+
+    private static func retention(_ retention: Retention) -> String {
+        let age = retention.age.map(DurationText.format) ?? "for ever"
+        let count = retention.count.map { ", \($0) messages" } ?? ""
+        let dead = retention.deadAge.map { ", dead letters \(DurationText.format($0))" } ?? ""
+        return age + count + dead
+    }
+}

@@ -1,0 +1,41 @@
+import GRDB
+import PenstockCore
+import Testing
+
+@testable import PenstockSQLite
+
+@Suite struct OpenTogetherTests {
+    @Test func aConnectionThatLookedBeforeAnotherMigratedFindsTheSchema() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.file("queue.db")
+        let migrator = SchemaMigrator(path: path)
+        let slow = try DatabaseQueue(path: path)
+        let fast = try DatabaseQueue(path: path)
+        let before = try slow.inDatabase { try SchemaMigrator.version(of: $0) }
+        #expect(before == 0)
+        let applied = try fast.inDatabase { try migrator.migrate($0) }
+        #expect(applied.count == SchemaMigrator.newest)
+        let appliedAgain = try slow.inDatabase { try migrator.migrate($0) }
+        #expect(appliedAgain == [])
+        let after = try slow.inDatabase { try SchemaMigrator.version(of: $0) }
+        #expect(after == SchemaMigrator.newest)
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func manyOpenersOfANewFileAtOnceAllFindTheSchema() async throws {
+        for _ in 0..<10 {
+            let folder = try TemporaryFolder()
+            let path = folder.file("queue.db")
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<8 {
+                    group.addTask {
+                        let store = try await SQLiteStore.open(path: path)
+                        try await store.configure(QueueName("jobs"), .create(QueuePolicy(), ifAbsent: true))
+                        try await store.close()
+                    }
+                }
+                try await group.waitForAll()
+            }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+import Foundation
+import GRDB
+import Penstock
+import PenstockCore
+import PenstockTestKit
+import Synchronization
+import Testing
+
+/// The public face on a file: that it is wired to the store on SQLite. What that store does is tested with it.
+@Suite(.timeLimit(.minutes(1))) struct FileTests {
+    /// A folder that is gone with the test.
+    final class Folder: Sendable {
+        let url = FileManager.default.temporaryDirectory.appending(path: "penstock-\(UUID().uuidString)")
+
+        init() throws {
+            try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+        }
+
+        deinit {
+            try? FileManager.default.removeItem(at: url)
+        }
+
+        var path: String { url.appending(path: "test.db").path }
+    }
+
+    let folder: Folder
+
+    init() throws {
+        folder = try Folder()
+    }
+
+    @Test func aFileIsMadeAndOpenedAgain() async throws {
+        let store = try await PenstockStore.open(path: folder.path)
+        let receipt = try await store.queue("q", of: Int.self).enqueue(42)
+        try await store.close()
+
+        let again = try await PenstockStore.open(path: folder.path, options: .init(createIfMissing: false))
+        #expect(try await again.message(receipt.sequence).payload == Array("42".utf8))
+        try await again.close()
+    }
+
+    @Test func aMissingFileIsNotMadeUnlessItMayBe() async throws {
+        let error = await #expect(throws: PenstockError.self) {
+            try await PenstockStore.open(path: folder.path, options: .init(createIfMissing: false))
+        }
+        #expect(error?.code == .notFound)
+        #expect(!FileManager.default.fileExists(atPath: folder.path))
+    }
+
+    @Test func twoStoresWorkOneFile() async throws {
+        let producer = try await PenstockStore.open(path: folder.path)
+        let consumer = try await PenstockStore.open(path: folder.path)
+        let queue = try await producer.queue("q", of: Int.self)
+        let sameQueue = try await consumer.queue("q", of: Int.self)
+        let counts = Mutex([Int](repeating: 0, count: 300))
+        let worker = Task {
+            try await Worker(sameQueue, options: .init(concurrency: 4, max: 300)) { delivery in
+                counts.withLock { $0[delivery.payload] += 1 }
+            }.run()
+        }
+        for start in stride(from: 0, to: 300, by: 50) {
+            try await queue.enqueue(contentsOf: Array(start..<start + 50), durability: .processCrash)
+        }
+        try await worker.value
+        #expect(counts.withLock { $0 } == [Int](repeating: 1, count: 300))
+        #expect(try await queue.status().totals.done == 300)
+        try await producer.close()
+        try await consumer.close()
+    }
+
+    // MARK: The application's own transaction
+
+    @Test func whatIsEnqueuedInATransactionComesWithItsCommit() async throws {
+        let pool = try DatabasePool(path: folder.path)
+        let store = try await PenstockStore.open(pool)
+        let queue = try await store.queue("q", of: Int.self)
+        try await pool.write { db in
+            try db.execute(sql: "CREATE TABLE sale (item INTEGER)")
+            try db.execute(sql: "INSERT INTO sale VALUES (7)")
+            try queue.enqueue(7, headers: ["a": "b"], in: db)
+        }
+        var deliveries = queue.deliveries().makeAsyncIterator()
+        let delivery = try #require(try await deliveries.next())
+        #expect(delivery.payload == 7)
+        #expect(delivery.headers == ["a": "b"])
+        try await delivery.done()
+        try await store.close()
+    }
+
+    @Test func whatIsEnqueuedInATransactionGoesWithItsRollback() async throws {
+        struct Changed: Error {}
+        let pool = try DatabasePool(path: folder.path)
+        let store = try await PenstockStore.open(pool)
+        let raw = try await store.queue("q")
+        await #expect(throws: Changed.self) {
+            try await pool.write { db in
+                try raw.enqueue([NewMessage(payload: [1]), NewMessage(payload: [2])], in: db)
+                throw Changed()
+            }
+        }
+        #expect(try await raw.status().depths.ready == 0)
+        try await store.close()
+    }
+
+    @Test func aStoreOfAnotherKindCannotJoinATransaction() async throws {
+        let queue = try await Fixture().queue()
+        let pool = try DatabasePool(path: folder.path)
+        let error = await #expect(throws: PenstockError.self) {
+            try await pool.write { db in _ = try queue.enqueue(1, in: db) }
+        }
+        #expect(error?.code == .invalidInput)
+    }
+}

@@ -1,0 +1,117 @@
+import PenstockCore
+import PenstockTestKit
+import Testing
+
+@testable import Penstock
+
+/// The small parts that wait.
+@Suite(.timeLimit(.minutes(1))) struct WaitingTests {
+    // MARK: Latch
+
+    @Test func aLatchOpensForAllAndStaysOpen() async throws {
+        let latch = Latch()
+        async let one: Void = latch.wait()
+        async let two: Void = latch.wait()
+        #expect(!latch.isOpen)
+        latch.open()
+        latch.open()
+        _ = try await (one, two)
+        try await latch.wait()
+        #expect(latch.isOpen)
+    }
+
+    @Test func aWaitForALatchIsCancelled() async throws {
+        let latch = Latch()
+        let waiter = Task { try await latch.wait() }
+        waiter.cancel()
+        await #expect(throws: CancellationError.self) { try await waiter.value }
+        latch.open()
+    }
+
+    // MARK: The first of several
+
+    @Test func theFirstOneEndsTheOthers() async throws {
+        let never = Latch()
+        let cancelled = Tally()
+        try await firstOf([
+            {},
+            {
+                do { try await never.wait() } catch { cancelled.add() }
+            },
+        ])
+        #expect(cancelled.count == 1)
+    }
+
+    @Test func anErrorOfTheFirstIsThrown() async throws {
+        let never = Latch()
+        await #expect(throws: Reject.self) {
+            try await firstOf([{ try await never.wait() }, { throw Reject("no") }])
+        }
+    }
+
+    // MARK: Sleeping by the boot clock
+
+    @Test func aSleepIsNotShortenedBySettingTheClock() async throws {
+        let time = ManualTime()
+        let slept = Tally()
+        let sleeper = Task {
+            try await time.sleep(for: .seconds(10))
+            slept.add()
+        }
+        try await time.waitForSleepers()
+        time.set(wall: time.now + .seconds(3600))
+        try await time.waitForSleepers()
+        #expect(slept.count == 0)
+        time.advance(by: .seconds(9))
+        #expect(slept.count == 0)
+        time.advance(by: .seconds(1))
+        try await sleeper.value
+    }
+
+    // MARK: Jobs
+
+    @Test func theFirstEndOfAJobCounts() async {
+        let job = Job(Lease(sequence: SequenceNumber(1), token: LeaseToken(rawValue: 1)))
+        job.end(.givenUp)
+        job.end(.returned)
+        guard case .givenUp = await job.ended() else {
+            Issue.record("The job ended otherwise.")
+            return
+        }
+    }
+
+    @Test func aDismissedCrewGivesUpWhatComesLater() async {
+        let crew = Crew()
+        let early = Job(Lease(sequence: SequenceNumber(1), token: LeaseToken(rawValue: 1)))
+        let late = Job(Lease(sequence: SequenceNumber(2), token: LeaseToken(rawValue: 2)))
+        crew.add(early)
+        #expect(crew.job(of: early.lease) === early)
+        crew.dismiss()
+        crew.add(late)
+        for job in [early, late] {
+            guard case .givenUp = await job.ended() else {
+                Issue.record("The job ended otherwise.")
+                continue
+            }
+            crew.remove(job)
+            #expect(crew.job(of: job.lease) == nil)
+        }
+    }
+
+    // MARK: The pace of looks for lost work
+
+    @Test func oneTurnInHalfASecond() {
+        let time = ManualTime()
+        let pace = ReclaimPace(time: time)
+        #expect(pace.takesTurn())
+        #expect(!pace.takesTurn())
+        time.advance(by: .milliseconds(499))
+        #expect(!pace.takesTurn())
+        time.advance(by: .milliseconds(1))
+        #expect(pace.takesTurn())
+        time.set(wall: time.now + .seconds(100))
+        #expect(!pace.takesTurn())
+        time.reboot()
+        #expect(pace.takesTurn())
+    }
+}
