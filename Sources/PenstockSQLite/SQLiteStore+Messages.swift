@@ -21,14 +21,19 @@ extension SQLiteStore {
     /// `synchronous = FULL`. A full queue with policy `wait` cannot wait here, and fails like `fail`. Workers are woken
     /// when the transaction has been committed, or see the messages within a quarter of a second.
     ///
-    /// - Throws: ``PenstockError`` as ``MessageStore/enqueue(_:to:durability:)``; then nothing of the call was written.
+    /// - Throws: ``PenstockError`` as ``MessageStore/enqueue(_:to:durability:)``, and `invalidInput` when `database` is
+    ///   not in a transaction; then nothing of the call was written.
     public func enqueue(_ messages: [NewMessage], to queue: QueueName, in database: Database) throws -> [Receipt] {
+        try writer.refuseClosed()
         try NewMessage.validate(batch: messages, now: time.now)
-        let transaction = try Transaction(
-            Connection(database), path: access.path, time: time, random: random, policies: PolicyCache())
-        let level = try Int.fetchOne(database, sql: "PRAGMA synchronous") ?? 0
-        let durability: Durability = level >= 2 ? .powerLoss : .processCrash
+        guard database.isInsideTransaction else {
+            throw PenstockError(
+                .invalidInput, "Messages are enqueued here within a transaction; begin one, as with `pool.write`.")
+        }
         do {
+            let durability = try DatabaseAccess.durability(of: database)
+            let transaction = try Transaction(
+                Connection(database), path: access.path, time: time, random: random, policies: PolicyCache())
             let receipts = try transaction.nested {
                 let receipts = try Enqueue.perform(messages, to: queue, durability: durability, in: transaction)
                 guard receipts.count == messages.count else {
@@ -46,7 +51,8 @@ extension SQLiteStore {
         }
     }
 
-    /// Leases ready messages, as ``MessageStore/claim(_:)`` says. A look that finds none costs no write lock.
+    /// Leases up to `limit` ready messages to the caller, by priority and then by sequence; fewer when their payloads
+    /// have more than ``Limits/batchBytesMax`` bytes.
     public func claim(_ request: ClaimRequest) async throws -> Claim {
         try Task.checkCancellation()
         try request.validate()
