@@ -38,11 +38,7 @@ extension Queue {
     }
 
     private func accept(_ messages: [NewMessage], in database: Database) throws -> [Receipt] {
-        guard let store = storage as? SQLiteStore else {
-            throw PenstockError(
-                .invalidInput,
-                "This store is not one on SQLite, so it cannot join a transaction; open it on the database pool.")
-        }
+        guard let store = storage as? SQLiteStore else { throw PenstockError.notInATransaction }
         let receipts = try store.enqueue(messages, to: name, in: database)
         // Counted now, though the transaction may still be rolled back: it is the caller's.
         metrics.record(receipts, of: messages)
