@@ -30,11 +30,7 @@ extension Queue {
         let message = NewMessage(
             payload: try codec.encode(element), headers: headers, priority: priority, due: due,
             attemptsMax: attemptsMax, uniqueKey: uniqueKey)
-        let receipts = try accept([message], in: database)
-        guard let receipt = receipts.first else {
-            throw PenstockError(.storage, "The store gave no receipt for a message that it accepted.")
-        }
-        return receipt
+        return try only(accept([message], in: database))
     }
 
     private func accept(_ messages: [NewMessage], in database: Database) throws -> [Receipt] {
