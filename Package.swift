@@ -69,10 +69,7 @@ let package = Package(
         ),
         .target(
             name: "PenstockTestKit",
-            dependencies: [
-                "PenstockCore", "PenstockStreams",
-                .product(name: "HeapModule", package: "swift-collections"),
-            ],
+            dependencies: ["PenstockCore", "PenstockStreams"],
             swiftSettings: strict
         ),
         .target(name: "PenstockCore", swiftSettings: strict),
