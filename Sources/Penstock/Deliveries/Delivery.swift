@@ -2,7 +2,7 @@ public import PenstockCore
 
 /// One message that this process holds under a lease, with its payload.
 ///
-/// Whoever gets it settles it, once: ``done()``, ``retry(_:after:)``, ``reject(_:)`` or ``release()``. A delivery that
+/// Whoever gets it settles it, once: ``done()``, ``retry(_:outcome:after:)``, ``reject(_:)`` or ``release()``. A delivery that
 /// is let go unsettled is not lost: its message goes back in line when its lease or this process ends.
 ///
 /// All of these throw `PenstockError` with code `leaseLost` when the message was taken back, cancelled or settled
@@ -50,9 +50,12 @@ public struct Delivery<Element: Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - error: what went wrong, kept with the message; of a long text the end.
+    ///   - outcome: how the attempt ended, kept with it.
     ///   - delay: when it comes back; `nil`: as the queue's policy says.
-    public func retry(_ error: String, after delay: Duration? = nil) async throws {
-        try await holder.settle(lease, .retry(error: error, after: delay))
+    public func retry(
+        _ error: String, outcome: AttemptOutcome = .failed, after delay: Duration? = nil
+    ) async throws {
+        try await holder.settle(lease, .retry(error: error, outcome: outcome, after: delay))
     }
 
     /// Says that no attempt can help: the message is a dead letter at once, and `reason` is kept with it.
