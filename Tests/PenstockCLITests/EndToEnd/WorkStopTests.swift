@@ -51,6 +51,21 @@ struct WorkStopTests {
         #expect(try await messages(tool) == ["ready 0", "ready 0"])
     }
 
+    /// Nobody else gets a message while the command that works on it still takes its leave.
+    @Test func aMessageIsGivenBackOnceItsCommandHasEnded() async throws {
+        let tool = try await Tool.withQueue()
+        let gate = try Gate(in: tool)
+        let worker = try await start(
+            tool, ["--grace", "10ms"],
+            "trap 'echo leaving; read -r _ < \(gate.path); exit 1' TERM; echo started; sleep 1000 & wait")
+        worker.signal(SIGTERM)
+        #expect(try await worker.output.readLine() == "leaving")
+        #expect(try await messages(tool) == ["leased 1", "ready 0"])
+        try gate.open()
+        #expect(try await worker.status == .exited(0))
+        #expect(try await messages(tool) == ["ready 0", "ready 0"])
+    }
+
     @Test(arguments: [(SIGTERM, 143), (SIGINT, 130)] as [(Int32, Int32)])
     func aSecondSignalKillsAndGivesBackAtOnce(signal: Int32, status: Int32) async throws {
         let tool = try await Tool.withQueue()

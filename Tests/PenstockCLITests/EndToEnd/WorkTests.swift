@@ -119,12 +119,14 @@ struct WorkTests {
         let tool = try await Tool.withQueue("--retry-base", "1h")
         try await tool.succeed(["enqueue", "q", "x"])
         let worker = try await Running.start(
-            tool, ["work", "q", "--max", "1", "--timeout", "30ms", "--", "sh", "-c", "sleep 1000 & wait"])
+            tool,
+            ["work", "q", "--max", "1", "--timeout", "50ms", "--", "sh", "-c", "sleep 1000 & wait"])
         #expect(try await worker.output.readToEnd() == [])
         #expect(try await worker.status == .exited(0))
         let message = try await tool.succeed(["show", "1", "--json"]).object()
         #expect(message["state"].text == "scheduled")
         #expect(message["attempts"][0]["outcome"].text == "timedOut")
+        #expect(message["attempts"][0]["error"].text.hasPrefix("stopped after 50ms; killed by signal 15"))
     }
 
     @Test func aCancelledMessagesCommandIsStopped() async throws {
