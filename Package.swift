@@ -103,6 +103,7 @@ let package = Package(
             dependencies: [
                 "PenstockCore", "PenstockSQLite", "PenstockMigrations", "PenstockTestKit",
                 .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],
             swiftSettings: strict
         ),
