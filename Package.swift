@@ -69,10 +69,7 @@ let package = Package(
         ),
         .target(
             name: "PenstockTestKit",
-            dependencies: [
-                "PenstockCore", "PenstockStreams",
-                .product(name: "HeapModule", package: "swift-collections"),
-            ],
+            dependencies: ["PenstockCore", "PenstockStreams"],
             swiftSettings: strict
         ),
         .target(name: "PenstockCore", swiftSettings: strict),
@@ -115,6 +112,20 @@ let package = Package(
                 .product(name: "MetricsTestKit", package: "swift-metrics"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle"),
+            ],
+            swiftSettings: strict
+        ),
+        // What README.md shows, compiled and run as its readers would.
+        .testTarget(
+            name: "PenstockDocsTests",
+            dependencies: [
+                "Penstock", "PenstockMain",
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+                .product(name: "Subprocess", package: "swift-subprocess"),
+                .product(name: "SystemPackage", package: "swift-system"),
             ],
             swiftSettings: strict
         ),

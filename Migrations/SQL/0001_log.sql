@@ -19,14 +19,16 @@ CREATE TABLE penstock_queue (
     capacity        INTEGER CHECK (capacity BETWEEN 1 AND 1000000000),
     when_full       TEXT    CHECK (when_full IN ('dropNewest', 'dropOldest', 'fail', 'wait')),
     attempts_max    INTEGER NOT NULL DEFAULT 10      CHECK (attempts_max BETWEEN 1 AND 1000),
+    -- Durations are microseconds, of ten years at most.
     retry_base      INTEGER NOT NULL DEFAULT 1000000 CHECK (retry_base >= 0),
     retry_factor    REAL    NOT NULL DEFAULT 2.0     CHECK (retry_factor BETWEEN 1 AND 100),
-    retry_cap       INTEGER NOT NULL DEFAULT 3600000000 CHECK (retry_cap >= retry_base),
+    retry_cap       INTEGER NOT NULL DEFAULT 3600000000
+                            CHECK (retry_cap BETWEEN retry_base AND 315360000000000),
     retry_jitter    REAL    NOT NULL DEFAULT 0.5     CHECK (retry_jitter BETWEEN 0 AND 1),
     -- Retention in microseconds and messages; NULL: no limit.
-    retain_age      INTEGER DEFAULT 604800000000 CHECK (retain_age >= 0),
+    retain_age      INTEGER DEFAULT 604800000000 CHECK (retain_age BETWEEN 0 AND 315360000000000),
     retain_count    INTEGER CHECK (retain_count >= 0),
-    retain_dead_age INTEGER CHECK (retain_dead_age >= 0),
+    retain_dead_age INTEGER CHECK (retain_dead_age BETWEEN 0 AND 315360000000000),
     CHECK ((capacity IS NULL) = (when_full IS NULL))
 ) STRICT;
 
@@ -48,12 +50,17 @@ CREATE TABLE penstock_depth (
     reclaimed_total INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
--- One row. The last sequence number given, so that none is used twice however much is deleted; and a
--- version that moves whenever a queue's policy does, so that processes may keep policies in memory.
+-- One row.
 CREATE TABLE penstock_state (
     id             INTEGER PRIMARY KEY CHECK (id = 1),
+    -- The last sequence number given, so that none is used twice however much is deleted.
     last_sequence  INTEGER NOT NULL,
-    policy_version INTEGER NOT NULL
+    -- Moves whenever a queue's policy does, so that processes may keep policies in memory.
+    policy_version INTEGER NOT NULL,
+    -- Moves when something has to reach the disk that an earlier transaction wrote without waiting for it.
+    flush_count    INTEGER NOT NULL DEFAULT 0,
+    -- Within a plain INSERT the message that it drops; otherwise NULL.
+    dropping       INTEGER
 ) STRICT;
 INSERT INTO penstock_state (id, last_sequence, policy_version) VALUES (1, 0, 0);
 

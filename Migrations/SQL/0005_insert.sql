@@ -2,41 +2,32 @@
 --
 --   INSERT INTO penstock_messages (queue, payload) VALUES ('mail', 'hello');
 --
--- Columns: queue, payload; and if wanted headers (a JSON object of strings), priority, due_at (ISO 8601, or
--- microseconds as an integer), attempts_max, unique_key. The queue's capacity and overflow policy hold, with
--- the same rows as an enqueue by program; plain SQL cannot wait, so 'wait' fails like 'fail'.
+-- Columns: queue, payload; and if wanted headers (a JSON object of strings), priority, due_at (ISO 8601 text, or
+-- microseconds as an integer), attempts_max, unique_key. Others are ignored. The limits are those of an enqueue by
+-- program, and the queue's capacity and overflow policy hold, with the same rows. Plain SQL can neither wait nor
+-- skip: a full queue whose policy is 'wait' refuses the message, and so does a unique key that is taken.
 
+-- The views of this file serve the trigger, and are not public.
 CREATE VIEW penstock_now AS
 SELECT CAST(strftime('%s', 'now') AS INTEGER) * 1000000
     + CAST(substr(strftime('%f', 'now'), 4) AS INTEGER) * 1000 AS now;
 
--- For each queue the waiting message that dropOldest would drop: the ready one with the lowest sequence number
--- or, when none is ready, the scheduled one that is due first. Most queues know one priority only, and then the
--- first row is the oldest; only a mixture needs the search.
+-- For each queue the message that dropOldest drops: the ready one with the lowest sequence number or, when none is
+-- ready, the scheduled one that is due first. Ready messages lie by priority and then by sequence, so the first of
+-- each priority is looked at.
 CREATE VIEW penstock_oldest_waiting AS
-SELECT queue.name AS queue, queue.id AS queue_id, queue.when_full, queue.capacity,
-    depth.ready + depth.scheduled AS waiting, 1 AS is_ready,
-    ready.sequence, ready.priority, ready.attempt, ready.keyed
-FROM penstock_queue AS queue
-JOIN penstock_depth AS depth ON depth.queue_id = queue.id
-JOIN penstock_log AS log ON log.sequence = CASE
-    WHEN (SELECT priority FROM penstock_ready AS r WHERE r.queue_id = queue.id ORDER BY priority DESC LIMIT 1)
-        = (SELECT priority FROM penstock_ready AS r WHERE r.queue_id = queue.id ORDER BY priority LIMIT 1)
-    THEN (SELECT sequence FROM penstock_ready AS r WHERE r.queue_id = queue.id
-        ORDER BY priority DESC, sequence LIMIT 1)
-    ELSE (SELECT min(sequence) FROM penstock_ready AS r WHERE r.queue_id = queue.id) END
-JOIN penstock_ready AS ready ON ready.queue_id = queue.id AND ready.priority = log.priority
-    AND ready.sequence = log.sequence
-WHERE depth.ready > 0
-UNION ALL
-SELECT queue.name, queue.id, queue.when_full, queue.capacity,
-    depth.ready + depth.scheduled, 0,
-    scheduled.sequence, scheduled.priority, scheduled.attempt, scheduled.keyed
-FROM penstock_queue AS queue
-JOIN penstock_depth AS depth ON depth.queue_id = queue.id
-JOIN penstock_scheduled AS scheduled ON scheduled.sequence = (SELECT sequence FROM penstock_scheduled AS s
-    WHERE s.queue_id = queue.id ORDER BY due_at, sequence LIMIT 1)
-WHERE depth.ready = 0;
+SELECT queue.id AS queue_id, coalesce(
+    (WITH RECURSIVE known (priority) AS (
+        SELECT max(priority) FROM penstock_ready WHERE queue_id = queue.id
+        UNION ALL
+        SELECT (SELECT max(priority) FROM penstock_ready AS below
+            WHERE below.queue_id = queue.id AND below.priority < known.priority)
+        FROM known WHERE known.priority IS NOT NULL
+    ) SELECT min((SELECT min(sequence) FROM penstock_ready AS first
+        WHERE first.queue_id = queue.id AND first.priority = known.priority)) FROM known),
+    (SELECT sequence FROM penstock_scheduled WHERE queue_id = queue.id ORDER BY due_at, sequence LIMIT 1)
+) AS sequence
+FROM penstock_queue AS queue;
 
 CREATE TRIGGER penstock_messages_insert INSTEAD OF INSERT ON penstock_messages BEGIN
     SELECT RAISE(ABORT, 'penstock: there is no queue of that name')
@@ -51,60 +42,76 @@ CREATE TRIGGER penstock_messages_insert INSTEAD OF INSERT ON penstock_messages B
     SELECT RAISE(ABORT, 'penstock: attempts_max must be an integer from 1 to 1000')
         WHERE NEW.attempts_max IS NOT NULL
         AND (typeof(NEW.attempts_max) <> 'integer' OR NEW.attempts_max NOT BETWEEN 1 AND 1000);
-    SELECT RAISE(ABORT, 'penstock: headers must be a JSON object of strings')
-        WHERE NEW.headers IS NOT NULL AND (NOT json_valid(NEW.headers) OR json_type(NEW.headers) <> 'object'
-        OR EXISTS (SELECT 1 FROM json_each(NEW.headers) WHERE type <> 'text'));
+    SELECT RAISE(ABORT, 'penstock: headers must be a JSON object of strings, as text')
+        WHERE NEW.headers IS NOT NULL AND CASE
+            WHEN typeof(NEW.headers) <> 'text' OR NOT json_valid(NEW.headers) THEN 1
+            ELSE json_type(NEW.headers) <> 'object'
+                OR EXISTS (SELECT 1 FROM json_each(NEW.headers) WHERE type <> 'text') END;
+    SELECT RAISE(ABORT, 'penstock: headers are 64 and 16384 bytes at most, each named by 1 to 100 letters, digits, -, _ or .')
+        WHERE NEW.headers IS NOT NULL AND (
+            EXISTS (SELECT 1 FROM json_each(NEW.headers)
+                WHERE length(key) NOT BETWEEN 1 AND 100 OR key GLOB '*[^-A-Za-z0-9_.]*')
+            OR (SELECT count(*) > 64 OR total(length(CAST(key AS BLOB)) + length(CAST(value AS BLOB))) > 16384
+                FROM json_each(NEW.headers)));
+    SELECT RAISE(ABORT, 'penstock: two headers have the same name but for case and punctuation')
+        WHERE NEW.headers IS NOT NULL
+        AND (SELECT count(*) > count(DISTINCT upper(replace(replace(key, '-', '_'), '.', '_')))
+            FROM json_each(NEW.headers));
+    -- Not asked of the values: SQLite ends a JSON string at its first zero byte.
+    SELECT RAISE(ABORT, 'penstock: headers cannot hold zero bytes')
+        WHERE instr(replace(NEW.headers, '\\', ''), '\u0000') > 0;
     SELECT RAISE(ABORT, 'penstock: due_at must be ISO 8601 text or integer microseconds')
-        WHERE NEW.due_at IS NOT NULL AND typeof(NEW.due_at) <> 'integer'
-        AND (typeof(NEW.due_at) <> 'text' OR julianday(NEW.due_at) IS NULL);
-    SELECT RAISE(ABORT, 'penstock: unique_key must have 1 to 500 bytes')
-        WHERE NEW.unique_key IS NOT NULL AND length(CAST(NEW.unique_key AS BLOB)) NOT BETWEEN 1 AND 500;
+        WHERE NEW.due_at IS NOT NULL AND typeof(NEW.due_at) <> 'integer' AND (typeof(NEW.due_at) <> 'text'
+            OR NEW.due_at NOT GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*' OR julianday(NEW.due_at) IS NULL);
+    SELECT RAISE(ABORT, 'penstock: due_at cannot be more than ten years ahead')
+        WHERE CASE typeof(NEW.due_at)
+            WHEN 'integer' THEN NEW.due_at > (SELECT now + 315360000000000 FROM penstock_now)
+            WHEN 'text' THEN julianday(NEW.due_at) > julianday('now') + 3650 END;
+    SELECT RAISE(ABORT, 'penstock: unique_key must be text of 1 to 500 bytes, none of them zero')
+        WHERE NEW.unique_key IS NOT NULL AND (typeof(NEW.unique_key) <> 'text'
+            OR length(CAST(NEW.unique_key AS BLOB)) NOT BETWEEN 1 AND 500
+            OR instr(CAST(NEW.unique_key AS BLOB), x'00') > 0);
     SELECT RAISE(ABORT, 'penstock: a message with that unique_key waits or runs already')
-        WHERE EXISTS (SELECT 1 FROM penstock_unique JOIN penstock_queue ON id = queue_id
-            WHERE name = NEW.queue AND unique_key = NEW.unique_key);
+        WHERE EXISTS (SELECT 1 FROM penstock_queue AS queue JOIN penstock_unique AS held
+            ON held.queue_id = queue.id AND held.unique_key = NEW.unique_key WHERE queue.name = NEW.queue);
     SELECT RAISE(ABORT, 'penstock: the queue is full')
         WHERE EXISTS (SELECT 1 FROM penstock_queue JOIN penstock_depth ON queue_id = id
             WHERE name = NEW.queue AND when_full IN ('fail', 'wait') AND ready + scheduled >= capacity);
 
-    UPDATE penstock_state SET last_sequence = last_sequence + 1;
-
-    -- dropOldest, and no room: the oldest ready message goes, else the scheduled one that is due first.
+    -- dropOldest, and no room: the oldest waiting message goes. Which one that is, is settled here, once: the
+    -- statements that carry it out change the answer.
+    UPDATE penstock_state SET last_sequence = last_sequence + 1, dropping = (
+        SELECT oldest.sequence FROM penstock_queue AS queue
+        JOIN penstock_depth AS depth ON depth.queue_id = queue.id
+        JOIN penstock_oldest_waiting AS oldest ON oldest.queue_id = queue.id
+        WHERE queue.name = NEW.queue AND queue.when_full = 'dropOldest'
+        AND depth.ready + depth.scheduled >= queue.capacity);
     INSERT INTO penstock_outcome (queue_id, sequence, state, reason, attempt, finished_at)
-        SELECT queue_id, sequence, 'dropped', 'dropOldest', attempt, now
-        FROM penstock_oldest_waiting, penstock_now
-        WHERE queue = NEW.queue AND when_full = 'dropOldest' AND waiting >= capacity;
-    DELETE FROM penstock_unique WHERE queue_id = (SELECT id FROM penstock_queue WHERE name = NEW.queue)
-        AND unique_key = (SELECT log.unique_key FROM penstock_oldest_waiting AS oldest
-            JOIN penstock_log AS log ON log.sequence = oldest.sequence
-            JOIN penstock_outcome AS outcome
-                ON outcome.queue_id = oldest.queue_id AND outcome.sequence = oldest.sequence
-            WHERE oldest.queue = NEW.queue AND oldest.keyed = 1);
+        SELECT log.queue_id, log.sequence, 'dropped', 'dropOldest', coalesce(ready.attempt, scheduled.attempt), now
+        FROM penstock_state JOIN penstock_now JOIN penstock_log AS log ON log.sequence = dropping
+        LEFT JOIN penstock_ready AS ready ON ready.queue_id = log.queue_id AND ready.priority = log.priority
+            AND ready.sequence = log.sequence
+        LEFT JOIN penstock_scheduled AS scheduled ON scheduled.sequence = log.sequence;
+    DELETE FROM penstock_unique WHERE (queue_id, unique_key) = (SELECT log.queue_id, log.unique_key
+            FROM penstock_state JOIN penstock_log AS log ON log.sequence = dropping)
+        AND sequence = (SELECT dropping FROM penstock_state);
     UPDATE penstock_depth SET
-        ready = ready - (SELECT is_ready FROM penstock_oldest_waiting AS oldest
-            WHERE oldest.queue = NEW.queue),
-        scheduled = scheduled - (SELECT 1 - is_ready FROM penstock_oldest_waiting AS oldest
-            WHERE oldest.queue = NEW.queue),
+        scheduled = scheduled - EXISTS (SELECT 1 FROM penstock_state JOIN penstock_scheduled ON sequence = dropping),
+        ready = ready - NOT EXISTS (SELECT 1 FROM penstock_state JOIN penstock_scheduled ON sequence = dropping),
         kept = kept + 1, dropped_total = dropped_total + 1
-        WHERE queue_id = (SELECT id FROM penstock_queue WHERE name = NEW.queue)
-        AND EXISTS (SELECT 1 FROM penstock_oldest_waiting AS oldest
-            JOIN penstock_outcome AS outcome
-                ON outcome.queue_id = oldest.queue_id AND outcome.sequence = oldest.sequence
-            WHERE oldest.queue = NEW.queue);
-    -- What has an outcome leaves the line; only a message just dropped can be in both.
-    DELETE FROM penstock_scheduled WHERE sequence = (SELECT oldest.sequence FROM penstock_oldest_waiting AS oldest
-        JOIN penstock_outcome AS outcome
-            ON outcome.queue_id = oldest.queue_id AND outcome.sequence = oldest.sequence
-        WHERE oldest.queue = NEW.queue AND oldest.is_ready = 0);
+        WHERE queue_id = (SELECT log.queue_id FROM penstock_state JOIN penstock_log AS log ON log.sequence = dropping);
     DELETE FROM penstock_ready WHERE (queue_id, priority, sequence) = (
-        SELECT oldest.queue_id, oldest.priority, oldest.sequence FROM penstock_oldest_waiting AS oldest
-        JOIN penstock_outcome AS outcome
-            ON outcome.queue_id = oldest.queue_id AND outcome.sequence = oldest.sequence
-        WHERE oldest.queue = NEW.queue AND oldest.is_ready = 1);
+        SELECT log.queue_id, log.priority, log.sequence
+        FROM penstock_state JOIN penstock_log AS log ON log.sequence = dropping);
+    DELETE FROM penstock_scheduled WHERE sequence = (SELECT dropping FROM penstock_state);
+    UPDATE penstock_state SET dropping = NULL WHERE dropping IS NOT NULL;
 
     INSERT INTO penstock_log
         (sequence, queue_id, enqueued_at, priority, attempts_max, unique_key, headers, payload)
         SELECT last_sequence, queue.id, now, coalesce(NEW.priority, 0), NEW.attempts_max, NEW.unique_key,
-            NEW.headers, CAST(NEW.payload AS BLOB)
+            nullif((SELECT json_group_object(key, value)
+                FROM (SELECT key, value FROM json_each(NEW.headers) ORDER BY key)), '{}'),
+            CAST(NEW.payload AS BLOB)
         FROM penstock_state, penstock_now, penstock_queue AS queue WHERE queue.name = NEW.queue;
 
     -- dropNewest, and no room: the arriving message goes on record, and no further.
@@ -119,11 +126,17 @@ CREATE TRIGGER penstock_messages_insert INSTEAD OF INSERT ON penstock_messages B
         WHERE log.unique_key IS NOT NULL
         AND NOT EXISTS (SELECT 1 FROM penstock_outcome AS outcome
             WHERE outcome.queue_id = log.queue_id AND outcome.sequence = log.sequence);
+    -- Text has its fraction of a second read to the microsecond, which SQLite's own functions do not.
     INSERT INTO penstock_scheduled (sequence, queue_id, due_at, priority, attempt, forgiven, keyed)
         SELECT log.sequence, log.queue_id, due, log.priority, 0, 0, log.unique_key IS NOT NULL
-        FROM (SELECT CASE typeof(NEW.due_at) WHEN 'integer' THEN NEW.due_at ELSE
-            CAST(strftime('%s', NEW.due_at) AS INTEGER) * 1000000
-            + CAST(substr(strftime('%f', NEW.due_at), 4) AS INTEGER) * 1000 END AS due)
+        FROM (SELECT CASE
+            WHEN typeof(NEW.due_at) = 'integer' THEN NEW.due_at
+            WHEN instr(NEW.due_at, '.') = 0 THEN CAST(strftime('%s', NEW.due_at) AS INTEGER) * 1000000
+            ELSE CAST(strftime('%s', substr(NEW.due_at, 1, instr(NEW.due_at, '.') - 1)
+                    || ltrim(substr(NEW.due_at, instr(NEW.due_at, '.') + 1), '0123456789')) AS INTEGER) * 1000000
+                + CAST(round(CAST('0.' || substr(NEW.due_at, instr(NEW.due_at, '.') + 1, 6) AS REAL) * 1000000)
+                    AS INTEGER)
+            END AS due)
         JOIN penstock_state JOIN penstock_log AS log ON log.sequence = last_sequence
         WHERE due > log.enqueued_at
         AND NOT EXISTS (SELECT 1 FROM penstock_outcome AS outcome

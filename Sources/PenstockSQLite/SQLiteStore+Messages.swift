@@ -1,4 +1,3 @@
-public import GRDB
 public import PenstockCore
 
 extension SQLiteStore {
@@ -14,39 +13,8 @@ extension SQLiteStore {
         }
     }
 
-    /// Accepts messages within an application's own transaction on `database`: they are there when it commits, and
-    /// only then.
-    ///
-    /// The durability is that of the application's transaction; receipts say `powerLoss` when its connection is
-    /// `synchronous = FULL`. A full queue with policy `wait` cannot wait here, and fails like `fail`. Workers are woken
-    /// when the transaction has been committed, or see the messages within a quarter of a second.
-    ///
-    /// - Throws: ``PenstockError`` as ``MessageStore/enqueue(_:to:durability:)``; then nothing of the call was written.
-    public func enqueue(_ messages: [NewMessage], to queue: QueueName, in database: Database) throws -> [Receipt] {
-        try NewMessage.validate(batch: messages, now: time.now)
-        let transaction = try Transaction(
-            Connection(database), path: access.path, time: time, random: random, policies: PolicyCache())
-        let level = try Int.fetchOne(database, sql: "PRAGMA synchronous") ?? 0
-        let durability: Durability = level >= 2 ? .powerLoss : .processCrash
-        do {
-            let receipts = try transaction.nested {
-                let receipts = try Enqueue.perform(messages, to: queue, durability: durability, in: transaction)
-                guard receipts.count == messages.count else {
-                    throw PenstockError(
-                        .queueFull, "The queue '\(queue)' is full, and a transaction cannot wait for room.")
-                }
-                try transaction.writeDown()
-                return receipts
-            }
-            let rung = transaction.rung
-            database.afterNextTransaction { [weak self] _ in self?.ring(rung) }
-            return receipts
-        } catch {
-            throw StorageErrors.translated(error, path: access.path)
-        }
-    }
-
-    /// Leases ready messages, as ``MessageStore/claim(_:)`` says. A look that finds none costs no write lock.
+    /// Leases up to `limit` ready messages to the caller, by priority and then by sequence; fewer when their payloads
+    /// have more than ``Limits/batchBytesMax`` bytes.
     public func claim(_ request: ClaimRequest) async throws -> Claim {
         try Task.checkCancellation()
         try request.validate()

@@ -43,7 +43,7 @@ extension SQLiteStore {
                 try Configuring.deleteStep(of: queue, limit: Commanding.stepMax, in: transaction)
             }
         }
-        try await giveBackPages()
+        try await giveBackPages(all: true)
     }
 
     /// Moves messages by hand, as ``MessageStore/apply(_:to:)`` says.
@@ -55,14 +55,13 @@ extension SQLiteStore {
                 try Commanding.perform(command, on: sequences, in: transaction)
             }
         case .queue(let queue, let states, let limit):
-            let able = states.intersection(command.states)
             var moved = 0
             var cursor: Int64 = 0
             repeat {
                 let left = (limit ?? .max) - moved
                 let from = cursor
                 let step = try await writer.perform(durability: .powerLoss, weight: Commanding.stepMax) { transaction in
-                    try Commanding.step(command, on: queue, in: able, after: from, limit: left, transaction)
+                    try Commanding.step(command, on: queue, in: states, after: from, limit: left, transaction)
                 }
                 moved += step.moved
                 cursor = step.cursor
@@ -71,33 +70,34 @@ extension SQLiteStore {
         }
     }
 
-    /// Forgets ended messages, as ``MessageStore/prune(_:)`` says, and gives pages back to the file system.
+    /// Forgets ended messages beyond their queue's retention: one small step. When it is the last one, the pages that
+    /// have come free are given back to the file system, also in small steps.
     public func prune(_ request: PruneRequest) async throws -> Pruned {
         try request.validate()
-        let pruned = try await writer.perform(weight: request.limit * 4) { transaction in
+        let weight = min(request.limit, Pruning.stepMax) * 4
+        let pruned = try await writer.perform(weight: weight) { transaction in
             try Pruning.perform(request, in: transaction)
         }
-        if pruned.messages > 0 { try await giveBackPages() }
+        if pruned.messages > 0 { try await giveBackPages(all: !pruned.hasMore) }
         return pruned
     }
 
-    /// Gives free pages back to the file system, a few at a time so that writers get their turn.
-    private func giveBackPages() async throws {
-        try await writer.perform { transaction in
-            let statement = try transaction.connection.statement(Self.vacuum)
-            defer { statement.reset() }
-            while try statement.step() {}
-        }
+    /// Gives free pages back to the file system, a few at a time so that writers get their turn: one step, or all.
+    private func giveBackPages(all: Bool) async throws {
+        repeat {
+            let hasMore = try await writer.perform(weight: FreePages.stepMax) { transaction in
+                try FreePages.giveBack(transaction.connection)
+            }
+            if !hasMore { return }
+        } while all
     }
 
     private func read<T: Sendable>(_ body: @escaping @Sendable (Database) throws -> T) async throws -> T {
+        try writer.refuseClosed()
         do {
             return try await access.pool.read(body)
         } catch {
             throw StorageErrors.translated(error, path: access.path)
         }
     }
-
-    // Each row of the answer is one page: 1000 pages are 4 MiB.
-    private static let vacuum = Query("PRAGMA incremental_vacuum(1000)")
 }

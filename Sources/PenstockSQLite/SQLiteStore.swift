@@ -22,6 +22,8 @@ public final class SQLiteStore: MessageStore {
         public var createIfMissing: Bool
         /// What people see in the list of workers; `nil`: host and process number.
         public var workerName: String?
+        /// How long another program may hold the file for writing before calls throw `busy`. For tests.
+        package var busyMax = Duration.seconds(30)
 
         /// Makes options: the machine's clocks and generator, a missing file is made.
         public init(
@@ -49,12 +51,16 @@ public final class SQLiteStore: MessageStore {
 
     /// Opens the file at `path`, and brings it to the newest schema.
     ///
+    /// A file that is not a database, whose schema is newer, or that holds another program's tables is left as it is.
+    ///
     /// - Throws: ``PenstockError`` with code `notFound`, `notADatabase`, `newerSchema`, `readOnly`, `diskFull`,
-    ///   `corrupt` or `busy`.
+    ///   `corrupt` or `busy`; `invalidInput` when `path` is none.
     public static func open(path: String, options: Options = Options()) async throws -> SQLiteStore {
         try await Blocking.run {
+            let path = try DatabasePath.resolved(path)
             do {
-                let pool = try OpenFile.pool(at: path, createIfMissing: options.createIfMissing)
+                let pool = try OpenFile.pool(
+                    at: path, createIfMissing: options.createIfMissing, busyMax: options.busyMax)
                 return try SQLiteStore(pool, path: path, ownsPool: true, options)
             } catch {
                 throw StorageErrors.translated(error, path: path)
@@ -64,13 +70,15 @@ public final class SQLiteStore: MessageStore {
 
     /// Uses an application's own pool, whose database gets Penstock's tables beside the application's.
     ///
-    /// The pool stays the application's: ``close()`` leaves it open, and it must stay open until then.
+    /// The pool stays the application's: it keeps its settings, ``close()`` leaves it open, and it must stay open until
+    /// then. The store's writes take their turn among the application's. They do not go through GRDB's statements, so
+    /// observations of the application's own tables see nothing of them, and observations of Penstock's tables neither.
     ///
     /// - Throws: as ``open(path:options:)``.
     public static func open(pool: DatabasePool, options: Options = Options()) async throws -> SQLiteStore {
         try await Blocking.run {
             do {
-                return try SQLiteStore(pool, path: pool.path, ownsPool: false, options)
+                return try SQLiteStore(pool, path: DatabasePath.resolved(pool.path), ownsPool: false, options)
             } catch {
                 throw StorageErrors.translated(error, path: pool.path)
             }
@@ -78,11 +86,14 @@ public final class SQLiteStore: MessageStore {
     }
 
     private init(_ pool: DatabasePool, path: String, ownsPool: Bool, _ options: Options) throws {
-        _ = try pool.writeWithoutTransaction { try SchemaMigrator(path: path).migrate($0) }
+        _ = try pool.writeWithoutTransaction { database in
+            try SchemaMigrator(path: path).migrate(database, busyMax: options.busyMax)
+        }
         folder = try SideFolder(besideDatabaseAt: path)
         time = options.time
         random = options.random
-        access = DatabaseAccess(path: path, pool: pool, turnstile: try Turnstile(folder), ownsPool: ownsPool)
+        access = DatabaseAccess(
+            path: path, pool: pool, turnstile: try Turnstile(folder), ownsPool: ownsPool, busyMax: options.busyMax)
         worker = WorkerIdentity(folder, name: options.workerName, startedAt: options.time.now)
         listener = Listener(folder)
         let doorbell = try Doorbell(folder)
@@ -110,16 +121,23 @@ public final class SQLiteStore: MessageStore {
     }
 
     /// Finishes what was begun, gives back what this process has leased, and lets go of the file.
+    ///
+    /// - Throws: what the storage reported when the leases could not be given back. The store is closed all the same,
+    ///   and what it had leased goes back in line as after its death.
     public func close() async throws {
-        if worker.id != nil {
-            try await writer.perform { [worker] transaction in
+        defer {
+            listener.stop()
+            worker.die()
+        }
+        do {
+            try await writer.close { [worker] transaction in
                 guard let id = worker.id else { return }
                 try Reclaiming.releaseAll(of: id, in: transaction)
                 try worker.unregister(in: transaction)
             }
+        } catch {
+            throw StorageErrors.translated(error, path: access.path)
         }
-        await writer.close()
-        listener.stop()
     }
 
     /// Stops as a killed process does: nothing is given back, nothing is closed in good order, and the lock goes. For

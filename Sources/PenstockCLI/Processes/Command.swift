@@ -14,8 +14,6 @@ struct Command: Sendable {
         var status: TerminationStatus
         /// The end of what it wrote to standard error.
         var errorTail: String
-        /// Whether it had been told to stop.
-        var wasStopped: Bool
     }
 
     /// Bytes of standard error that are kept: with the status in front they fit into an attempt's error.
@@ -34,22 +32,26 @@ struct Command: Sendable {
 
     /// Runs the command with `payload` as its standard input, in a group of `guardians`.
     ///
-    /// When the calling task is cancelled, the command's group gets SIGTERM, and SIGKILL after ``stopTime``; this
-    /// returns when the command has ended either way, and whatever is left of its group is killed then.
+    /// When `stop` is made or the calling task is cancelled, the command's group gets SIGTERM, and SIGKILL after
+    /// ``stopTime``; this returns when the command has ended either way, and whatever is left of its group is killed
+    /// then.
     ///
-    /// - Parameter passError: gets what the command writes to standard error.
-    /// - Throws: `CancellationError` when it was cancelled before the command was started; ``Failure`` when the
-    ///   command cannot be started.
+    /// - Parameters:
+    ///   - variables: what is set in the command's environment or, when it is `nil`, taken out.
+    ///   - passError: gets what the command writes to standard error.
+    /// - Throws: `CancellationError` when it was stopped before the command was started; ``Failure`` when the command
+    ///   cannot be started.
     func run(
         payload: [UInt8],
         variables: [Environment.Key: String?],
         in guardians: Guardians,
+        stop: StopRequest = StopRequest(),
         passError: @escaping @Sendable ([UInt8]) async -> Void
     ) async throws -> End {
         // A guardian that somebody kills is replaced; one that cannot stay alive three times is no accident.
         for _ in 0..<3 {
             let end = try await guardians.withGroup { group in
-                try await run(payload, variables, in: group, passError)
+                try await run(payload, variables, in: group, stop, passError)
             }
             if let end { return end }
         }
@@ -61,14 +63,15 @@ struct Command: Sendable {
         _ payload: [UInt8],
         _ variables: [Environment.Key: String?],
         in group: ProcessGroup,
+        _ stop: StopRequest,
         _ passError: @escaping @Sendable ([UInt8]) async -> Void
     ) async throws -> End? {
-        try Task.checkCancellation()
-        let stop = StopRequest()
-        let end = try await withTaskCancellationHandler {
+        let end: End? = try await withTaskCancellationHandler {
+            // A task that is cancelled already has made the request by now.
+            if stop.cause != nil { throw CancellationError() }
             // The task that runs the command is never cancelled: the library would close the command's pipes and kill
             // it then and there, and what it still has to say would be lost. It is told to stop in words of its own.
-            try await Task {
+            return try await Task {
                 try await withThrowingTaskGroup(of: Void.self) { tasks in
                     tasks.addTask { await carryOut(stop, in: group) }
                     defer { tasks.cancelAll() }
@@ -76,9 +79,9 @@ struct Command: Sendable {
                 }
             }.value
         } onCancel: {
-            stop.make()
+            stop.make(.cancelled)
         }
-        if end?.wasStopped == true { group.kill() }
+        if stop.cause != nil { group.kill() }
         return end
     }
 
@@ -110,7 +113,7 @@ struct Command: Sendable {
                 // If the guardian has ended by now, nobody watches over the command.
                 if !group.isLed { group.killLateComers() }
                 // A stop that was asked for while the command was started has found nobody in the group.
-                if stop.isMade { group.terminate() }
+                if stop.cause != nil { group.terminate() }
                 let writer = execution.standardInputWriter
                 async let writing: Void = Self.write(payload, to: writer)
                 let tail = await Self.read(
@@ -118,8 +121,7 @@ struct Command: Sendable {
                 await writing
                 return tail.text
             }
-            return End(
-                status: result.terminationStatus, errorTail: result.closureResult, wasStopped: stop.isMade)
+            return End(status: result.terminationStatus, errorTail: result.closureResult)
         } catch let error as SubprocessError {
             guard group.isLed else { return nil }
             let status: ShellStatus = error.code == .executableNotFound ? .commandNotFound : .cannotRun

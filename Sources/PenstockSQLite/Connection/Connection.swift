@@ -27,7 +27,10 @@ final class Connection {
     /// Runs a statement that begins or ends a transaction, through GRDB, so that an application's observers on the
     /// same pool hear of it.
     func execute(_ query: Query) throws {
-        try statement(query).execute()
+        let statement = try statement(query)
+        // GRDB resets a statement before it runs it, and takes what failed the last time for a failure of this time.
+        defer { statement.reset() }
+        try statement.execute()
     }
 
     /// Runs a statement that gives no rows.

@@ -53,11 +53,11 @@ final class PreparedStatement {
         switch sqlite3_step(pointer) {
         case SQLITE_ROW: return true
         case SQLITE_DONE: return false
-        case let code:
-            let message = String(cString: sqlite3_errmsg(sqlite3_db_handle(pointer)))
+        default:
+            let connection = sqlite3_db_handle(pointer)
             throw DatabaseError(
-                resultCode: ResultCode(rawValue: sqlite3_extended_errcode(sqlite3_db_handle(pointer))),
-                message: message.isEmpty ? "SQLite error \(code)" : message, sql: statement.sql)
+                resultCode: ResultCode(rawValue: sqlite3_extended_errcode(connection)),
+                message: String(cString: sqlite3_errmsg(connection)), sql: statement.sql)
         }
     }
 

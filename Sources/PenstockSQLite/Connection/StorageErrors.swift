@@ -14,9 +14,10 @@ enum StorageErrors {
                 .corrupt, "\(path) is damaged; stop its writers, keep a copy, and run `penstock doctor` on it.",
                 cause: error)
         case .SQLITE_FULL:
-            return PenstockError(
-                .diskFull, "No room is left on the disk of \(path); what was not acknowledged was not stored.",
-                cause: error)
+            return diskFull(path, error)
+        case .SQLITE_IOERR where error.extendedResultCode == .SQLITE_IOERR_SHMSIZE:
+            // The memory that the processes share beside the file is a file, too, and could not grow.
+            return diskFull(path, error)
         case .SQLITE_READONLY, .SQLITE_PERM, .SQLITE_AUTH:
             return PenstockError(
                 .readOnly, "\(path) or its folder cannot be written; check the permissions of both.", cause: error)
@@ -37,5 +38,10 @@ enum StorageErrors {
             return PenstockError(
                 .storage, "SQLite reported an error on \(path): \(error.message ?? "no detail").", cause: error)
         }
+    }
+    private static func diskFull(_ path: String, _ cause: any Error) -> PenstockError {
+        PenstockError(
+            .diskFull, "No room is left on the disk of \(path); what was not acknowledged was not stored.", cause: cause
+        )
     }
 }

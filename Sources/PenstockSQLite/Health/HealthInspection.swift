@@ -11,6 +11,17 @@ struct HealthInspection {
     func report() throws -> HealthReport {
         var report = HealthReport(path: path, schemaVersionKnown: SchemaMigrator.newest)
         try refuseMissing()
+        do {
+            try inspect(&report)
+        } catch let error as DatabaseError where error.resultCode == .SQLITE_CORRUPT {
+            // Damage so near the root that nothing can be read at all.
+            report.findings.append(.unreadable("anything", error))
+        }
+        report.findings.sort { $0.severity.rank < $1.severity.rank }
+        return report
+    }
+
+    private func inspect(_ report: inout HealthReport) throws {
         let file = try DatabaseQueue(path: path, configuration: Self.readOnly())
         try file.read { database in
             report.schemaVersion = try readSchemaVersion(database, &report)
@@ -27,8 +38,6 @@ struct HealthInspection {
         if report.schemaVersion ?? .max <= report.schemaVersionKnown {
             FileInspection.inspectWAL(path, &report)
         }
-        report.findings.sort { $0.severity.rank < $1.severity.rank }
-        return report
     }
 
     private func refuseMissing() throws {

@@ -78,6 +78,7 @@ public struct HealthFinding: Hashable, Sendable, Codable {
 
     /// What was found, as a value to switch over. New ones may come: keep a `default`.
     public struct Kind: RawRepresentable, Hashable, Sendable, Codable {
+        /// The kind as text.
         public let rawValue: String
 
         /// Makes the kind `rawValue`.

@@ -1,43 +1,92 @@
 import Foundation
 import GRDB
 import PenstockCore
+import Synchronization
 
 /// Opens a file as a pool set up for a queue.
 enum OpenFile {
-    /// A pool on the file at `path`.
+    // Closing any descriptor of a file drops all POSIX locks that this process has on it, those of SQLite included. The
+    // one that makes a new file is closed before anybody else of this process looks whether the file exists.
+    private static let creating = Mutex(())
+
+    /// A pool on the file at `path`, which is resolved.
     ///
-    /// - Throws: `notFound` when there is no file and `createIfMissing` is false; `notADatabase`, `readOnly` and so on
-    ///   when it cannot be used. A file that is not Penstock's is left as it is.
-    static func pool(at path: String, createIfMissing: Bool) throws -> DatabasePool {
-        if !FileManager.default.fileExists(atPath: path) {
+    /// A file that the store cannot use is left as it is, byte for byte: it is looked at through a connection that
+    /// cannot write before it is opened. So is one that holds another program's tables: Penstock's come beside them
+    /// only through that program's own pool, or by hand, and never because a path was mistyped.
+    ///
+    /// - Throws: `notFound` when there is no file and `createIfMissing` is false; `notADatabase`, `newerSchema`,
+    ///   `readOnly` and so on when it cannot be used.
+    static func pool(at path: String, createIfMissing: Bool, busyMax: Duration) throws -> DatabasePool {
+        try creating.withLock { _ in try prepareFile(path, createIfMissing: createIfMissing) }
+        return try Patience.whileLocked(upTo: busyMax) {
+            try refuseUnusable(path, busyMax: busyMax)
+            return try DatabasePool(path: path, configuration: configuration(busyMax: busyMax))
+        }
+    }
+
+    private static func prepareFile(_ path: String, createIfMissing: Bool) throws {
+        var status = stat()
+        if stat(path, &status) != 0 {
+            guard errno == ENOENT else { throw SystemErrors.failure("\(path) cannot be looked at", errno) }
             guard createIfMissing else {
                 throw PenstockError(.notFound, "There is no file at \(path); `penstock queue create` makes one.")
             }
             try createPrivately(path)
+        } else if status.st_mode & S_IFMT != S_IFREG {
+            throw PenstockError(
+                .notADatabase,
+                "\(path) is \(status.st_mode & S_IFMT == S_IFDIR ? "a folder" : "no regular file"), and not an SQLite "
+                    + "database.")
         } else if access(path, W_OK) != 0 {
-            throw PenstockError(.readOnly, "\(path) cannot be written; check its permissions.")
+            throw SystemErrors.failure("\(path) cannot be written", errno)
         }
-        return try DatabasePool(path: path, configuration: configuration())
     }
 
     /// Makes the empty file with mode 0600. SQLite gives its companions the mode of the database.
     private static func createPrivately(_ path: String) throws {
         let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 || errno == EEXIST else {
-            throw PenstockError(
-                .readOnly,
-                "\(path) cannot be made (\(String(cString: strerror(errno)))); check its folder and permissions.")
+            throw SystemErrors.failure("\(path) cannot be made", errno)
         }
         if descriptor >= 0 { close(descriptor) }
     }
 
-    private static func configuration() -> Configuration {
+    /// Throws when the file at `path` is none of Penstock's, or newer than this program. Changes nothing in it.
+    private static func refuseUnusable(_ path: String, busyMax: Duration) throws {
+        var status = stat()
+        var walStatus = stat()
+        let isEmpty = stat(path, &status) == 0 && status.st_size == 0
+        // The first transaction of a file lies in the write-ahead log alone until the first checkpoint.
+        if isEmpty, stat(path + "-wal", &walStatus) != 0 || walStatus.st_size == 0 { return }
+        var configuration = Configuration()
+        configuration.readonly = true
+        configuration.label = "penstock glance"
+        configuration.busyMode = .callback { pauses in
+            Patience.pause()
+            return pauses < Patience.pauses(in: busyMax)
+        }
+        try DatabaseQueue(path: path, configuration: configuration).read { database in
+            if try SchemaMigrator(path: path).refuseNewer(database) > 0 { return }
+            let others = try String.fetchOne(
+                database,
+                sql: "SELECT name FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%' AND type = 'table' LIMIT 1")
+            if let others {
+                throw PenstockError(
+                    .notADatabase,
+                    "\(path) belongs to another program (it has a table '\(others)'); open it through that program's "
+                        + "own pool, or give Penstock a file of its own.")
+            }
+        }
+    }
+
+    private static func configuration(busyMax: Duration) -> Configuration {
         var configuration = Configuration()
         configuration.label = "penstock"
         // A reader or a recovery can meet a lock for moments. Nobody is shown it; the wait has an end all the same.
-        configuration.busyMode = .callback { tries in
-            usleep(500 + UInt32.random(in: 0..<4000))
-            return tries < 10_000
+        configuration.busyMode = .callback { pauses in
+            Patience.pause()
+            return pauses < Patience.pauses(in: busyMax)
         }
         configuration.maximumReaderCount = 4
         configuration.prepareDatabase { database in

@@ -11,21 +11,20 @@ struct SchemaMigrator {
 
     /// The version of the schema in `database`: 0 when there is none of Penstock's tables.
     static func version(of database: Database) throws -> Int {
-        // Asked of the schema itself: GRDB remembers an answer that another process may have made untrue since.
-        let exists = try Bool.fetchOne(
-            database, sql: "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'penstock_migration')")
-        guard exists == true else { return 0 }
+        // Asked of SQLite: what GRDB remembers of the schema may be from before another process's steps.
+        let isThere = try Bool.fetchOne(
+            database, sql: "SELECT 1 FROM main.sqlite_schema WHERE type = 'table' AND name = 'penstock_migration'")
+        guard isThere == true else { return 0 }
         return try Int.fetchOne(database, sql: "SELECT max(version) FROM penstock_migration") ?? 0
     }
 
     /// The newest version this program knows.
     static var newest: Int { Migration.all.count }
 
-    /// Applies the steps that are missing.
+    /// Gives the version of the schema in `database`.
     ///
-    /// - Returns: the names of the steps that were applied.
-    /// - Throws: `newerSchema`, before anything is touched, when the file is ahead of this program.
-    func migrate(_ database: Database) throws -> [String] {
+    /// - Throws: `newerSchema` when it is ahead of this program.
+    func refuseNewer(_ database: Database) throws -> Int {
         let found = try Self.version(of: database)
         guard found <= Self.newest else {
             throw PenstockError(
@@ -33,17 +32,32 @@ struct SchemaMigrator {
                 "\(path) has schema version \(found), and this program knows up to \(Self.newest); use a newer penstock."
             )
         }
+        return found
+    }
+
+    /// Applies the steps that are missing, and waits up to `busyMax` for each while another program writes.
+    ///
+    /// - Returns: the names of the steps that were applied.
+    /// - Throws: `newerSchema`, before anything is touched, when the file is ahead of this program.
+    @discardableResult
+    func migrate(_ database: Database, busyMax: Duration = .seconds(30)) throws -> [String] {
+        let found = try refuseNewer(database)
         var applied: [String] = []
         for step in Migration.all where step.version > found {
-            try database.inTransaction(.immediate) {
-                // Another process may have been first; the write lock has put it before this one.
-                if try Self.version(of: database) < step.version {
-                    try database.execute(sql: step.sql)
-                    applied.append(step.name)
-                }
-                return .commit
-            }
+            let isNew = try Patience.whileLocked(upTo: busyMax) { try apply(step, to: database) }
+            if isNew { applied.append(step.name) }
         }
         return applied
+    }
+
+    /// Applies one step, unless another process was first: the write lock has put it before this one.
+    private func apply(_ step: Migration, to database: Database) throws -> Bool {
+        var isMissing = false
+        try database.inTransaction(.immediate) {
+            isMissing = try Self.version(of: database) < step.version
+            if isMissing { try database.execute(sql: step.sql) }
+            return .commit
+        }
+        return isMissing
     }
 }

@@ -33,18 +33,23 @@ enum Claiming {
             messages.reserveCapacity(ready.count)
             let workerID = try worker.register(in: transaction)
             let deadline = transaction.time.boot.microseconds + request.lease.wholeMicroseconds
+            var bytes = 0
             for message in ready {
+                // Payloads of a claim are in memory together, so there is a bound on them as on a batch's.
+                if bytes > Limits.batchBytesMax { break }
                 let token = LeaseToken(random: transaction.random)
                 try connection.run(
                     insertLease, .integer(message.sequence), .integer(account.id), .integer(token.rawValue),
                     .integer(workerID), .integer(transaction.now.microseconds), .integer(deadline),
                     .integer(message.priority), .integer(message.attempt + 1), .integer(message.forgiven),
                     .integer(message.keyed))
-                messages.append(try read(message, token, in: transaction))
+                let claimed = try read(message, token, in: transaction)
+                bytes += claimed.payload.count
+                messages.append(claimed)
             }
-            try removeFromReady(ready, account, connection)
-            account.change.ready -= Int64(ready.count)
-            account.change.leased += Int64(ready.count)
+            try removeFromReady(ready.prefix(messages.count), account, connection)
+            account.change.ready -= Int64(messages.count)
+            account.change.leased += Int64(messages.count)
             if account.hasWaitingProducers { transaction.ring(account.name) }
         }
         let due = try connection.first(firstDue, .integer(account.id)) { Timestamp(microseconds: $0.integer(0)) }
@@ -99,7 +104,7 @@ enum Claiming {
     /// Takes the claimed messages out of `penstock_ready`. They are the first of each priority they have, so one
     /// range for each priority removes them all.
     private static func removeFromReady(
-        _ ready: [Ready], _ account: QueueAccount, _ connection: Connection
+        _ ready: ArraySlice<Ready>, _ account: QueueAccount, _ connection: Connection
     ) throws {
         for (index, message) in ready.enumerated()
         where index + 1 == ready.count || ready[index + 1].priority != message.priority {

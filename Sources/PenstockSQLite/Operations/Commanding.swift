@@ -34,20 +34,19 @@ enum Commanding {
         return moves.count
     }
 
-    /// Carries out `command` on a queue's messages in one of `states` after `cursor`, oldest first, up to `limit`
-    /// of them.
+    /// Carries out `command` on a queue's messages in `states` after `cursor`, oldest first, up to `limit` of them.
     ///
-    /// - Returns: how many were moved, and the last one, from which the next step goes on.
+    /// - Returns: how many were moved, and the last one looked at, from which the next step goes on.
     static func step(
         _ command: LineCommand, on queue: QueueName, in states: Set<MessageState>, after cursor: Int64, limit: Int,
         _ transaction: Transaction
     ) throws -> (moved: Int, cursor: Int64) {
         let account = try transaction.account(of: queue)
-        let most = min(limit, stepMax)
-        let found = try states.flatMap { state in
-            try StateSource(state).sequences(account.id, after: cursor, limit: most, transaction.connection)
-        }
-        let sequences = found.sorted().prefix(most)
+        let states = states.intersection(command.states)
+        let limit = min(limit, stepMax)
+        let sequences = try states.flatMap { state in
+            try StateSource(state).sequences(account.id, after: cursor, limit: limit, transaction.connection)
+        }.sorted().prefix(limit)
         var moved = 0
         var keys: Set<String> = []
         for sequence in sequences {

@@ -52,7 +52,12 @@ enum Configuring {
         let sequences = try connection.all(
             selectLog, .integer(account.id), .integer(Int64(limit)), read: { $0.integer(0) })
         for sequence in sequences {
-            if let entry = try Line.locate(sequence, in: transaction) { try Pruning.forget(entry, in: transaction) }
+            if let entry = try Line.locate(sequence, in: transaction) {
+                try Pruning.forget(entry, in: transaction)
+            } else {
+                // It has no place in the line, which `penstock doctor` reports. It goes all the same.
+                try Pruning.forgetTraces(of: sequence, in: transaction)
+            }
         }
         guard sequences.count < limit else { return false }
         try transaction.writeDown()

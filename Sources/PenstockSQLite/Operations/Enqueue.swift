@@ -39,6 +39,8 @@ enum Enqueue {
             let existing = try Line.locate(holder, in: transaction)
         {
             guard key.onConflict == .replace, existing.state.isWaiting else {
+                // The other one may have been enqueued without waiting for the disk; this receipt says that it did.
+                if durability == .powerLoss { transaction.flush() }
                 return Receipt(
                     sequence: SequenceNumber(holder), state: existing.state, durability: durability, skipped: true)
             }

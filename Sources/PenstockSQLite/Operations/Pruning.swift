@@ -2,13 +2,10 @@ import PenstockCore
 
 /// Forgetting ended messages.
 enum Pruning {
-    /// Messages looked at in one step at most. A step's cost is bounded even when it finds nothing to forget.
-    private static let lookMax: Int64 = 2000
+    /// Messages forgotten in one step at most, so that it never holds the writer long.
+    static let stepMax = 10_000
 
-    /// One step: forgets up to `request.limit` messages, in the order of sequence.
-    ///
-    /// By age, a step looks at the head of the log's ended messages; the log is nearly in the order in which messages
-    /// end, so when a whole look finds none old enough, there are none but stragglers, which a later step finds.
+    /// One step: forgets up to `request.limit` messages.
     static func perform(_ request: PruneRequest, in transaction: Transaction) throws -> Pruned {
         let names: [QueueName]
         if let queue = request.queue {
@@ -16,7 +13,8 @@ enum Pruning {
         } else {
             names = try transaction.connection.all(selectNames) { QueueName(stored: $0.text(0) ?? "") }
         }
-        var left = request.limit
+        let limit = min(request.limit, stepMax)
+        var left = limit
         var hasMore = false
         for name in names where !hasMore {
             let account = try transaction.account(of: name)
@@ -26,72 +24,73 @@ enum Pruning {
             hasMore = outlived.count > left
             left -= min(left, outlived.count)
         }
-        return Pruned(messages: request.limit - left, hasMore: hasMore)
+        return Pruned(messages: limit - left, hasMore: hasMore)
     }
 
     /// Removes every trace of a message. Counts it out of its queue's depths.
     static func forget(_ entry: LineEntry, in transaction: Transaction) throws {
-        let connection = transaction.connection
         if entry.keyed { try UniqueKeys.release(entry.sequence, entry.account, in: transaction) }
         try Line.remove(entry, in: transaction)
         entry.account.change.count(entry.state, -1)
-        try connection.run(deleteAttempts, .integer(entry.sequence))
-        try connection.run(deleteLog, .integer(entry.sequence))
+        try forgetTraces(of: entry.sequence, in: transaction)
     }
 
-    /// The first `limit` messages of a queue that are beyond its retention.
+    /// Removes a message from the log, and the record of its attempts.
+    static func forgetTraces(of sequence: Int64, in transaction: Transaction) throws {
+        try transaction.connection.run(deleteAttempts, .integer(sequence))
+        try transaction.connection.run(deleteLog, .integer(sequence))
+    }
+
+    /// Up to `limit` messages of a queue that are beyond its retention; fewer only when there are no more.
     private static func outlived(
         _ account: QueueAccount, _ retention: Retention, limit: Int, in transaction: Transaction
     ) throws -> [LineEntry] {
-        let now = transaction.now
+        let connection = transaction.connection
+        let id = Value.integer(account.id)
+        let most = Value.integer(Int64(limit))
         var found: [Int64: LineEntry] = [:]
-        func add(_ entries: some Sequence<LineEntry>) {
+        func add(_ entries: [LineEntry]) {
             for entry in entries { found[entry.sequence] = entry }
         }
-        if let age = retention.age {
-            add(try ended(account, before: now - age, dead: false, limit, in: transaction))
-        }
-        if let age = retention.deadAge {
-            add(try ended(account, before: now - age, dead: true, limit, in: transaction))
-        }
-        if let count = retention.count {
-            let kept = try transaction.connection.first(readKept, .integer(account.id)) { $0.integer(0) } ?? 0
-            let excess = kept + account.change.kept - Int64(count)
-            if excess > 0 {
-                let limit = min(Int(excess), limit)
-                add(try ended(account, before: Timestamp(microseconds: .max), dead: false, limit, in: transaction))
-            }
-        }
-        return Array(found.values.sorted { $0.sequence < $1.sequence }.prefix(limit))
-    }
-
-    /// The first ended messages of a queue that ended before `moment`.
-    private static func ended(
-        _ account: QueueAccount, before moment: Timestamp, dead: Bool, _ limit: Int, in transaction: Transaction
-    ) throws -> [LineEntry] {
-        try transaction.connection.all(
-            dead ? selectDead : selectEnded, .integer(account.id), .integer(moment.microseconds),
-            .integer(max(lookMax, Int64(limit))), .integer(Int64(limit))
-        ) { row in
+        func entry(_ row: PreparedStatement) -> LineEntry {
             LineEntry(
                 sequence: row.integer(0), account: account, state: row.text(1).flatMap(MessageState.init) ?? .done,
                 priority: 0, attempt: 0, forgiven: 0, keyed: false)
         }
+        if let count = retention.count {
+            let kept = try connection.first(readKept, id) { $0.integer(0) } ?? 0
+            let excess = kept + account.change.kept - Int64(count)
+            if excess > 0 {
+                add(try connection.all(selectFirst, id, .integer(min(excess, Int64(limit))), read: entry))
+            }
+        }
+        if let age = retention.age {
+            let moment = (transaction.now - age).microseconds
+            add(try connection.all(selectEnded, id, .integer(moment), most, read: entry))
+        }
+        if let age = retention.deadAge {
+            let moment = (transaction.now - age).microseconds
+            add(try connection.all(selectDied, id, .integer(moment), most, read: entry))
+        }
+        return Array(found.values.sorted { $0.sequence < $1.sequence }.prefix(limit))
     }
 
     private static let selectNames = Query("SELECT name FROM penstock_queue ORDER BY name")
     private static let readKept = Query("SELECT kept FROM penstock_depth WHERE queue_id = ?1")
+    private static let selectFirst = Query(
+        """
+        SELECT sequence, state FROM penstock_outcome
+        WHERE queue_id = ?1 AND state <> 'dead' ORDER BY sequence LIMIT ?2
+        """)
     private static let selectEnded = Query(
         """
-        SELECT sequence, state FROM (SELECT sequence, state, finished_at FROM penstock_outcome
-            WHERE queue_id = ?1 AND state <> 'dead' ORDER BY sequence LIMIT ?3)
-        WHERE finished_at <= ?2 ORDER BY sequence LIMIT ?4
+        SELECT sequence, state FROM penstock_outcome
+        WHERE queue_id = ?1 AND state <> 'dead' AND finished_at <= ?2 ORDER BY finished_at LIMIT ?3
         """)
-    private static let selectDead = Query(
+    private static let selectDied = Query(
         """
-        SELECT sequence, state FROM (SELECT sequence, state, finished_at FROM penstock_outcome
-            WHERE queue_id = ?1 AND state = 'dead' ORDER BY sequence LIMIT ?3)
-        WHERE finished_at <= ?2 ORDER BY sequence LIMIT ?4
+        SELECT sequence, state FROM penstock_outcome
+        WHERE queue_id = ?1 AND state = 'dead' AND finished_at <= ?2 ORDER BY finished_at LIMIT ?3
         """)
     private static let deleteAttempts = Query("DELETE FROM penstock_attempt WHERE sequence = ?1")
     private static let deleteLog = Query("DELETE FROM penstock_log WHERE sequence = ?1")

@@ -16,7 +16,7 @@ enum Reclaiming {
         _ connection: Connection, boot: BootTime, _ folder: SideFolder
     ) throws -> Reclaimed? {
         if try workers(connection, boot: boot, folder).contains(where: { !$0.isAlive }) { return nil }
-        let first = try connection.first(firstDeadline) { $0.optionalInteger(0) }
+        let first = try connection.first(firstEnd) { $0.optionalInteger(0) }
         if let deadline = first ?? nil, deadline <= boot.microseconds { return nil }
         return Reclaimed()
     }
@@ -33,6 +33,9 @@ enum Reclaiming {
             try connection.run(deleteWorker, .integer(worker.id))
             transaction.onCommit { folder.removeLockFile(worker.lockName) }
         }
+        let orphans = try connection.all(orphanedLeases) { $0.integer(0) }
+        for sequence in orphans { try putBack(sequence, .workerDied, in: transaction) }
+        reclaimed.fromDeadWorkers += orphans.count
         let expired = try connection.all(expiredLeases, .integer(boot.microseconds)) { $0.integer(0) }
         for sequence in expired { try putBack(sequence, .leaseExpired, in: transaction) }
         reclaimed.fromExpiredLeases = expired.count
@@ -71,7 +74,17 @@ enum Reclaiming {
     private static let deleteWorker = Query("DELETE FROM penstock_worker WHERE id = ?1")
     private static let leasesOf = Query("SELECT sequence FROM penstock_lease WHERE worker_id = ?1 ORDER BY sequence")
     // Leases of workers of another boot are dead by that alone, so every deadline left is on this boot's clock.
-    private static let firstDeadline = Query("SELECT min(deadline) FROM penstock_lease")
+    // A lease whose worker has no row has nobody to settle it, and counts as ended.
+    private static let firstEnd = Query(
+        """
+        SELECT min(CASE WHEN EXISTS (SELECT 1 FROM penstock_worker AS worker WHERE worker.id = lease.worker_id)
+            THEN lease.deadline ELSE 0 END) FROM penstock_lease AS lease
+        """)
+    private static let orphanedLeases = Query(
+        """
+        SELECT sequence FROM penstock_lease AS lease
+        WHERE NOT EXISTS (SELECT 1 FROM penstock_worker AS worker WHERE worker.id = lease.worker_id) ORDER BY sequence
+        """)
     private static let expiredLeases = Query(
         "SELECT sequence FROM penstock_lease WHERE deadline <= ?1 ORDER BY sequence")
 }

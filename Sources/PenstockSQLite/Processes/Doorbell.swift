@@ -10,7 +10,10 @@ final class Doorbell: Sendable {
     private let descriptor: Int32
 
     init(_ folder: SideFolder) throws {
-        descriptor = try SideFolder.open(folder.doorbell)
+        descriptor = try folder.open(folder.doorbell)
+        // The one byte is written now: on a full disk there may be no room for it later, and a ring needs none then.
+        var status = stat()
+        if fstat(descriptor, &status) == 0, status.st_size == 0 { ring() }
     }
 
     deinit {
@@ -34,14 +37,14 @@ final class Doorbell: Sendable {
             let notifications = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
             var ends: [Int32] = [-1, -1]
             guard notifications >= 0, inotify_add_watch(notifications, folder.doorbell, UInt32(IN_MODIFY)) >= 0,
-                pipe(&ends) == 0
+                // Closed in child processes from the start: a worker's command with an end would keep the thread.
+                socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0
             else {
                 let reason = String(cString: strerror(errno))
                 if notifications >= 0 { close(notifications) }
                 throw PenstockError(
                     .storage, "The doorbell cannot be watched (\(reason)); raise the system's limit on inotify.")
             }
-            for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
             stopper = Stopper(ends[1])
             let stopped = ends[0]
             let thread = Thread { Self.listen(notifications, stopped, wakeups) }
@@ -75,7 +78,7 @@ final class Doorbell: Sendable {
         }
     }
 
-    /// The write end of a pipe. Closing it is the sign to stop, and comes once, at the latest with the object's end.
+    /// One end of a pair of sockets. Closing it is the sign to stop, and comes once, at the latest with the object's end.
     private final class Stopper: Sendable {
         private let descriptor: Mutex<Int32?>
 
@@ -101,7 +104,7 @@ final class Doorbell: Sendable {
         private let source: any DispatchSourceFileSystemObject
 
         init(_ folder: SideFolder, wakeups: Wakeups) throws {
-            let descriptor = try SideFolder.open(folder.doorbell)
+            let descriptor = try folder.open(folder.doorbell)
             source = DispatchSource.makeFileSystemObjectSource(
                 fileDescriptor: descriptor, eventMask: [.write, .attrib], queue: .global())
             source.setEventHandler { wakeups.ring(nil) }

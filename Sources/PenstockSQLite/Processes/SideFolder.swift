@@ -5,21 +5,28 @@ import PenstockCore
 ///
 /// None of these locks lies on the database or its `-shm`: a process that closes any descriptor of those drops all of
 /// SQLite's own locks on them. The folder holds no data. It can be deleted when no process has the database open.
+///
+/// Who may use the database may use the folder: its files have the database's mode, and are given to its owner when
+/// root makes them, as SQLite does with its companions.
 struct SideFolder: Sendable {
     let path: String
+    private let database: String
 
-    /// The folder beside `databasePath`, made with mode 0700 when it is missing.
+    /// The folder beside `databasePath`, which is resolved; made when it is missing.
     init(besideDatabaseAt databasePath: String) throws {
-        path = databasePath + "-penstock"
-        guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
-            throw PenstockError(
-                .readOnly, "The folder \(path) cannot be made (\(String(cString: strerror(errno)))); check permissions."
-            )
+        self.init(existingBesideDatabaseAt: databasePath)
+        if mkdir(path, 0o700) == 0 {
+            let mode = rights.mode
+            chmod(path, mode | (mode & 0o444) >> 2)
+            if let owner = rights.owner { _ = chown(path, owner.user, owner.group) }
+        } else if errno != EEXIST {
+            throw SystemErrors.failure("The folder \(path) cannot be made", errno)
         }
     }
 
     /// The folder beside `databasePath` as it is, for somebody who only looks.
     init(existingBesideDatabaseAt databasePath: String) {
+        database = databasePath
         path = databasePath + "-penstock"
     }
 
@@ -37,14 +44,33 @@ struct SideFolder: Sendable {
         unlink(lockFile(lockName))
     }
 
-    /// Opens `file` for reading and writing, made with mode 0600 when it is missing, closed in child processes.
-    static func open(_ file: String, exclusively: Bool = false) throws -> Int32 {
-        let flags = O_RDWR | O_CREAT | O_CLOEXEC | (exclusively ? O_EXCL : 0)
-        let descriptor = Foundation.open(file, flags, 0o600)
-        guard descriptor >= 0 else {
-            throw PenstockError(
-                .readOnly, "\(file) cannot be opened (\(String(cString: strerror(errno)))); check permissions.")
+    /// Opens `file` for reading and writing, made when it is missing, closed in child processes.
+    func open(_ file: String) throws -> Int32 {
+        while true {
+            let existing = Foundation.open(file, O_RDWR | O_CLOEXEC)
+            if existing >= 0 { return existing }
+            guard errno == ENOENT else { throw SystemErrors.failure("\(file) cannot be opened", errno) }
+            if let new = try make(file) { return new }
         }
+    }
+
+    /// Makes `file` and opens it for reading and writing, closed in child processes; `nil` when it is there already.
+    func make(_ file: String) throws -> Int32? {
+        let descriptor = Foundation.open(file, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else {
+            if errno == EEXIST { return nil }
+            throw SystemErrors.failure("\(file) cannot be made", errno)
+        }
+        let rights = rights
+        fchmod(descriptor, rights.mode)
+        if let owner = rights.owner { _ = fchown(descriptor, owner.user, owner.group) }
         return descriptor
+    }
+
+    /// The database's bits for reading and writing and, for root, its owner.
+    private var rights: (mode: mode_t, owner: (user: uid_t, group: gid_t)?) {
+        var status = stat()
+        guard stat(database, &status) == 0 else { return (0o600, nil) }
+        return (status.st_mode & 0o666 | 0o600, geteuid() == 0 ? (status.st_uid, status.st_gid) : nil)
     }
 }

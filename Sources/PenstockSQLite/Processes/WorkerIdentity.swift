@@ -14,13 +14,13 @@ final class WorkerIdentity: Sendable {
 
     private let registration = Mutex<Registration?>(nil)
     private let folder: SideFolder
-    private let name: String
+    private let name: String?
     private let startedAt: Timestamp
 
     init(_ folder: SideFolder, name: String?, startedAt: Timestamp) {
         self.folder = folder
         self.startedAt = startedAt
-        self.name = name ?? "\(ProcessInfo.processInfo.hostName):\(getpid())"
+        self.name = name
     }
 
     /// The row's number, if a row was written.
@@ -38,10 +38,12 @@ final class WorkerIdentity: Sendable {
             return id
         }
         letGo()
-        let lock = try WorkerLock(in: folder, random: transaction.random)
+        // Once in a worker's life, and so the cheapest moment to tidy up after others.
+        WorkerLock.removeAbandoned(in: folder)
+        let lock = try WorkerLock(in: folder)
         try connection.run(
-            Self.insert, .text(lock.name), .text(name), .integer(Int64(getpid())), .text(transaction.time.boot.bootID),
-            .integer(startedAt.microseconds))
+            Self.insert, .text(lock.name), .text(name ?? Self.hostAndProcess), .integer(Int64(getpid())),
+            .text(transaction.time.boot.bootID), .integer(startedAt.microseconds))
         guard let id = try connection.first(Self.readID, .text(lock.name), read: { $0.integer(0) }) else {
             throw PenstockError(.storage, "The worker's row was not written; run `penstock doctor`.")
         }
@@ -66,6 +68,16 @@ final class WorkerIdentity: Sendable {
             registration?.lock.removeFile()
             registration = nil
         }
+    }
+
+    /// Read from the kernel: what Foundation calls the host's name can be a question to a name server.
+    private static var hostAndProcess: String {
+        var bytes = [CChar](repeating: 0, count: 256)
+        let isKnown = gethostname(&bytes, bytes.count - 1) == 0
+        let host =
+            isKnown
+            ? String(decoding: bytes.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self) : "localhost"
+        return "\(host):\(getpid())"
     }
 
     private static let read = Query("SELECT 1 FROM penstock_worker WHERE id = ?1 AND lock_name = ?2")

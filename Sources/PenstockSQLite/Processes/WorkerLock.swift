@@ -12,18 +12,12 @@ final class WorkerLock: Sendable {
     private let descriptor: Int32
 
     /// Makes a lock file that no other process has, and locks it.
-    init(in folder: SideFolder, random: any RandomSource) throws {
+    init(in folder: SideFolder) throws {
         self.folder = folder
         while true {
-            let name = "worker-" + String(random.next(), radix: 16)
-            let file = folder.lockFile(name)
-            let descriptor = Foundation.open(file, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-            if descriptor < 0, errno == EEXIST { continue }
-            guard descriptor >= 0 else {
-                throw PenstockError(
-                    .readOnly, "\(file) cannot be made (\(String(cString: strerror(errno)))); check permissions.")
-            }
-            // Somebody who tidies up may have found the file before it was locked, and removed it.
+            let name = Self.prefix + UUID().uuidString.lowercased()
+            guard let descriptor = try folder.make(folder.lockFile(name)) else { continue }
+            // Somebody who tidies up may have found the file before it was locked, and locked or removed it.
             var status = stat()
             if flock(descriptor, LOCK_EX | LOCK_NB) == 0, fstat(descriptor, &status) == 0, status.st_nlink > 0 {
                 self.name = name
@@ -45,18 +39,30 @@ final class WorkerLock: Sendable {
     }
 
     /// Whether the process that made the lock file `name` lives.
+    ///
+    /// Without a file there is no such process. A file that cannot be looked at, for want of permission or of
+    /// descriptors, says nothing: then it counts as alive, and the ends of its leases decide.
     static func isHeld(_ name: String, in folder: SideFolder) -> Bool {
-        let descriptor = Foundation.open(folder.lockFile(name), O_RDWR | O_CLOEXEC)
-        guard descriptor >= 0 else { return false }
+        let descriptor = Foundation.open(folder.lockFile(name), O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return errno != ENOENT }
         defer { close(descriptor) }
         return flock(descriptor, LOCK_SH | LOCK_NB) != 0
     }
 
-    /// Removes the lock files of dead processes that no row names: those that died before their first claim.
-    static func removeAbandoned(in folder: SideFolder, except named: Set<String>) {
+    /// Removes the lock files that no process holds: of processes that were killed before their row was written or
+    /// after it was deleted.
+    ///
+    /// A file is removed under its own lock. So one that was just made, and is not locked yet, is not taken from its
+    /// maker unseen: its maker finds it locked or gone, and makes another.
+    static func removeAbandoned(in folder: SideFolder) {
         let files = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
-        for file in files where file.hasPrefix("worker-") && !named.contains(file) {
-            if !isHeld(file, in: folder) { folder.removeLockFile(file) }
+        for file in files where file.hasPrefix(prefix) {
+            let descriptor = Foundation.open(folder.lockFile(file), O_RDWR | O_CLOEXEC)
+            if descriptor < 0 { continue }
+            if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { folder.removeLockFile(file) }
+            close(descriptor)
         }
     }
+
+    private static let prefix = "worker-"
 }

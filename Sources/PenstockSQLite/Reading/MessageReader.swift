@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import PenstockCore
 
@@ -90,14 +91,15 @@ enum MessageReader {
     private static func attempts(of sequence: Int64, _ database: Database) throws -> [AttemptRecord] {
         let statement = try database.cachedStatement(
             sql: """
-                SELECT attempt, outcome, error, worker, started_at, ended_at
+                SELECT attempt, outcome, CAST(error AS BLOB) AS error, worker, started_at, ended_at
                 FROM penstock_attempt WHERE sequence = ? ORDER BY attempt
                 """)
         return try Row.fetchAll(statement, arguments: [sequence]).map { row in
             AttemptRecord(
                 attempt: row["attempt"],
                 outcome: AttemptOutcome(rawValue: row["outcome"]) ?? .failed,
-                error: row["error"],
+                // What a command wrote may hold zero bytes, at which GRDB would end the text.
+                error: String(decoding: row["error"] as Data, as: UTF8.self),
                 worker: row["worker"],
                 startedAt: Timestamp(microseconds: row["started_at"]),
                 endedAt: Timestamp(microseconds: row["ended_at"]))

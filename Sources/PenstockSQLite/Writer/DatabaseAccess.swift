@@ -3,28 +3,56 @@ import PenstockCore
 
 /// A database as the store uses it: its own file, or an application's pool.
 struct DatabaseAccess: Sendable {
-    /// The file's path, for messages to people.
+    /// The file's path, resolved.
     let path: String
     let pool: DatabasePool
     let turnstile: Turnstile
     /// Whether the pool was opened by the store, which then also closes it and sets it up as it likes.
     let ownsPool: Bool
+    /// How long another program may hold the file before callers are told.
+    let busyMax: Duration
 
-    var writer: DatabasePool { pool }
-
-    /// Makes the next transaction wait for the disk, or not.
+    /// Runs `body`, one transaction, such that its commit waits for the disk, or does not.
     ///
     /// `PRAGMA synchronous`: FULL flushes the WAL at each COMMIT, NORMAL before a checkpoint only. It cannot be set
-    /// inside a transaction, and is set only when it changes. An application's pool is always set, since the
-    /// application may set it as well.
-    func setDurability(_ wanted: Durability, was current: inout Durability?, _ database: Database) throws {
-        if ownsPool, current == wanted { return }
-        try database.execute(sql: wanted == .powerLoss ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL")
-        current = wanted
+    /// inside a transaction. In the store's own pool it is set only when it changes. In an application's pool it is
+    /// the application's: it is only ever made stricter, and put back.
+    func withDurability<T>(
+        _ wanted: Durability, was current: inout Durability?, _ database: Database, _ body: () throws -> T
+    ) throws -> T {
+        if ownsPool {
+            if current != wanted {
+                try Self.setLevel(wanted == .powerLoss ? Self.full : Self.normal, database)
+                current = wanted
+            }
+            return try body()
+        }
+        guard wanted == .powerLoss, let level = try Self.level(of: database), level < Self.full else {
+            return try body()
+        }
+        try Self.setLevel(Self.full, database)
+        defer { try? Self.setLevel(level, database) }
+        return try body()
+    }
+
+    /// What a commit on `database` survives as it is set up.
+    static func durability(of database: Database) throws -> Durability {
+        try level(of: database) ?? 0 >= full ? .powerLoss : .processCrash
     }
 
     /// Closes the pool, if it is the store's. What cannot be closed now is closed when the process ends.
     func close() {
         if ownsPool { try? pool.close() }
+    }
+
+    private static let normal = 1
+    private static let full = 2
+
+    private static func level(of database: Database) throws -> Int? {
+        try Int.fetchOne(database, sql: "PRAGMA synchronous")
+    }
+
+    private static func setLevel(_ level: Int, _ database: Database) throws {
+        try database.execute(sql: "PRAGMA synchronous = \(level)")
     }
 }

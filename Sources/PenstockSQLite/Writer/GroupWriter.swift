@@ -28,7 +28,7 @@ final class GroupWriter: Sendable {
 
     /// A store that is let go without a close finishes what was asked of it and lets go of the file.
     deinit {
-        core.stop()
+        _ = core.stop()
     }
 
     /// Runs `body` in a transaction, with other callers' work before and after it.
@@ -47,16 +47,42 @@ final class GroupWriter: Sendable {
         try await withCheckedThrowingContinuation { continuation in
             let job = PendingJob(
                 durability: durability, weight: weight, glance: glance, body: body, continuation: continuation)
-            if !core.submit(job) {
-                continuation.resume(throwing: PenstockError(.closed, "The store is closed; open it again."))
-            }
+            if !core.submit(job) { continuation.resume(throwing: Self.closed) }
         }
+    }
+
+    /// Finishes what was asked for, then `last`, ends the thread, and returns when it is through. No call comes after
+    /// `last`, which is not done when the writer was closed before.
+    ///
+    /// - Throws: what `last` threw. The writer is closed all the same.
+    func close(_ last: @escaping @Sendable (Transaction) throws -> Void) async throws {
+        let result: Result<Void, any Error>
+        do {
+            result = .success(
+                try await withCheckedThrowingContinuation { continuation in
+                    let job = PendingJob(
+                        durability: nil, weight: 1, glance: nil, body: last, continuation: continuation)
+                    if !core.stop(after: job) { continuation.resume() }
+                })
+        } catch {
+            result = .failure(error)
+        }
+        await core.waitForEnd()
+        try result.get()
     }
 
     /// Finishes what was asked for, ends the thread, and returns when it is through.
     func close() async {
-        await core.close()
+        _ = core.stop()
+        await core.waitForEnd()
     }
+
+    /// Throws `closed` once the writer was told to end.
+    func refuseClosed() throws {
+        if core.isStopping { throw Self.closed }
+    }
+
+    private static var closed: PenstockError { PenstockError(.closed, "The store is closed; open it again.") }
 }
 
 /// What the thread and the callers share.
@@ -100,17 +126,26 @@ private final class Core: Sendable {
         return accepted
     }
 
-    func stop() {
-        let mustWake = state.withLock { state in
-            state.isStopping = true
-            defer { state.isAsleep = false }
-            return state.isAsleep
-        }
-        if mustWake { bell.signal() }
+    var isStopping: Bool {
+        state.withLock { $0.isStopping }
     }
 
-    func close() async {
-        stop()
+    /// Takes no more jobs but `last`.
+    ///
+    /// - Returns: whether nobody has stopped it before; `last` was not taken otherwise.
+    func stop(after last: (any Job)? = nil) -> Bool {
+        let (isFirst, mustWake) = state.withLock { state -> (Bool, Bool) in
+            if state.isStopping { return (false, false) }
+            state.isStopping = true
+            if let last { state.jobs.append(last) }
+            defer { state.isAsleep = false }
+            return (true, state.isAsleep)
+        }
+        if mustWake { bell.signal() }
+        return isFirst
+    }
+
+    func waitForEnd() async {
         await withCheckedContinuation { continuation in
             let hasEnded = state.withLock { state in
                 if !state.hasEnded { state.awaitingEnd.append(continuation) }

@@ -10,7 +10,7 @@ protocol Job: AnyObject, Sendable {
 
     /// Looks whether there is anything to do; answers the caller and returns true if not.
     func glance(_ connection: Connection, now: Timestamp) throws -> Bool
-    /// Does the work and keeps the answer. Throws only what must undo the whole transaction.
+    /// Does the work and keeps the answer, a refusal included. Throws only what must undo the whole transaction.
     func perform(in transaction: Transaction) throws
     /// Gives the caller its answer: that of ``perform(in:)`` or, when the transaction came to nothing, `error`.
     func finish(_ error: (any Error)?)
@@ -57,7 +57,7 @@ final class PendingJob<Answer: Sendable>: Job {
         do {
             let value = try body(transaction)
             answer.withLock { $0 = .success(value) }
-        } catch let error as PenstockError {
+        } catch let error as PenstockError where error.isRefusal {
             answer.withLock { $0 = .failure(error) }
         }
     }
@@ -70,6 +70,19 @@ final class PendingJob<Answer: Sendable>: Job {
             continuation.resume(with: answer.mapError { $0 as any Error })
         } else {
             continuation.resume(throwing: PenstockError(.storage, "The transaction ended without an answer."))
+        }
+    }
+}
+
+extension PenstockError {
+    /// Whether the call was refused before its first write, because of what was asked. Anything else may have come in
+    /// the middle of it, and what it has written must not be committed.
+    var isRefusal: Bool {
+        switch code {
+        case .invalidInput, .unknownQueue, .queueExists, .unknownMessage, .queueFull, .illegalTransition, .leaseLost:
+            true
+        default:
+            false
         }
     }
 }

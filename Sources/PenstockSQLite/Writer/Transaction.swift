@@ -18,6 +18,7 @@ final class Transaction {
     private var accounts: [Int64: QueueAccount] = [:]
     private var accountIDs: [QueueName: Int64] = [:]
     private var afterCommit: [() -> Void] = []
+    private var mustFlush = false
 
     /// Begins the bookkeeping of a transaction that SQLite has begun already.
     init(
@@ -70,6 +71,12 @@ final class Transaction {
         rung.insert(queue)
     }
 
+    /// Sees to it that the commit, if it waits for the disk, does so even when nothing else is written. Then everything
+    /// that was committed before, by whoever, is on the disk as well.
+    func flush() {
+        mustFlush = true
+    }
+
     /// Runs `action` once this is committed, and not otherwise.
     func onCommit(_ action: @escaping () -> Void) {
         afterCommit.append(action)
@@ -107,6 +114,9 @@ final class Transaction {
     func writeDown() throws {
         if lastSequence != lastSequenceBefore {
             try connection.run(Self.writeSequence, .integer(lastSequence))
+        } else if mustFlush {
+            // A transaction that changes nothing writes nothing, and so waits for nothing.
+            try connection.run(Self.countFlush)
         }
         for account in accounts.values { try account.writeDown(connection) }
     }
@@ -130,6 +140,7 @@ final class Transaction {
 
     private static let readState = Query("SELECT last_sequence, policy_version FROM penstock_state WHERE id = 1")
     private static let writeSequence = Query("UPDATE penstock_state SET last_sequence = ?1 WHERE id = 1")
+    private static let countFlush = Query("UPDATE penstock_state SET flush_count = flush_count + 1 WHERE id = 1")
     private static let savepoint = Query("SAVEPOINT penstock_nested")
     private static let release = Query("RELEASE penstock_nested")
     private static let undo = Query("ROLLBACK TO penstock_nested")

@@ -7,9 +7,6 @@ import PenstockCore
 /// At each point a crash leaves the file as after the last COMMIT: before it, no caller has been answered; after it,
 /// each answer is true, and a ring that was not given is made good by the looks that waiters take by themselves.
 final class TransactionRunner {
-    /// How long a foreign writer may hold the file before callers are told.
-    private static let busyMax = Duration.seconds(30)
-
     private let access: DatabaseAccess
     private let time: any TimeSource
     private let random: any RandomSource
@@ -25,7 +22,7 @@ final class TransactionRunner {
 
     /// Answers every job, and calls `committed` after each transaction that came through.
     func run(_ jobs: [any Job], committed: GroupWriter.Committed) {
-        access.writer.unsafeReentrantWrite { database in
+        access.pool.unsafeReentrantWrite { database in
             let connection = connection(to: database)
             var jobs = jobs
             if jobs.allSatisfy(\.canGlance) {
@@ -35,25 +32,35 @@ final class TransactionRunner {
             do {
                 committed(try transact(jobs, connection))
                 for job in jobs { job.finish(nil) }
+            } catch let error as NotBegun {
+                for job in jobs { job.finish(translated(error.cause)) }
             } catch  where jobs.count > 1 {
                 // One of them did not go through. Alone, each has the answer that is its own.
-                for job in jobs {
-                    do {
-                        committed(try transact([job], connection))
-                        job.finish(nil)
-                    } catch {
-                        job.finish(translated(error))
-                    }
-                }
+                runOneByOne(jobs, connection, committed)
             } catch {
                 jobs[0].finish(translated(error))
             }
         }
     }
 
+    private func runOneByOne(_ jobs: [any Job], _ connection: Connection, _ committed: GroupWriter.Committed) {
+        for (index, job) in jobs.enumerated() {
+            do {
+                committed(try transact([job], connection))
+                job.finish(nil)
+            } catch let error as NotBegun {
+                // What keeps this one out keeps out the others: they need not wait as long again, each in its turn.
+                for job in jobs[index...] { job.finish(translated(error.cause)) }
+                return
+            } catch {
+                job.finish(translated(error))
+            }
+        }
+    }
+
     /// Lets go of the prepared statements, which must not outlive the connection.
     func end() {
-        access.writer.unsafeReentrantWrite { _ in connection = nil }
+        access.pool.unsafeReentrantWrite { _ in connection = nil }
         access.close()
     }
 
@@ -80,44 +87,65 @@ final class TransactionRunner {
     /// Runs `jobs` in one transaction.
     ///
     /// - Returns: the queues to ring for.
+    /// - Throws: ``NotBegun`` when it did not come to the first job.
     private func transact(_ jobs: [any Job], _ connection: Connection) throws -> Set<QueueName> {
         let wanted: Durability = jobs.contains { $0.durability == .powerLoss } ? .powerLoss : .processCrash
-        return try access.turnstile.pass {
-            try access.setDurability(wanted, was: &durability, connection.database)
-            try begin(connection)
-            let transaction: Transaction
-            do {
-                transaction = try Transaction(
-                    connection, path: access.path, time: time, random: random, policies: policies)
-                for job in jobs { try job.perform(in: transaction) }
-                try transaction.writeDown()
-                try connection.execute(Self.commit)
-            } catch {
-                policies.forget()
-                if connection.database.isInsideTransaction { try connection.execute(Self.rollback) }
-                throw error
+        do {
+            return try access.turnstile.pass(within: access.busyMax) {
+                try access.withDurability(wanted, was: &durability, connection.database) {
+                    let transaction = try begin(connection)
+                    do {
+                        for job in jobs { try job.perform(in: transaction) }
+                        try transaction.writeDown()
+                        try connection.execute(Self.commit)
+                    } catch {
+                        throw Failed(cause: undone(error, connection))
+                    }
+                    transaction.committed()
+                    return transaction.rung
+                }
             }
-            transaction.committed()
-            return transaction.rung
+        } catch let error as Failed {
+            throw error.cause
+        } catch {
+            throw NotBegun(cause: error)
         }
     }
 
-    private func begin(_ connection: Connection) throws {
-        let started = ContinuousClock.now
-        while true {
+    private func begin(_ connection: Connection) throws -> Transaction {
+        try Patience.whileLocked(upTo: access.busyMax) { try connection.execute(Self.begin) }
+        do {
+            return try Transaction(
+                connection, path: access.path, time: time, random: random, policies: policies)
+        } catch {
+            throw undone(error, connection)
+        }
+    }
+
+    /// Rolls back, and gives `error` on. SQLite has rolled back by itself after some errors.
+    private func undone(_ error: any Error, _ connection: Connection) -> any Error {
+        policies.forget()
+        if connection.database.isInsideTransaction {
             do {
-                return try connection.execute(Self.begin)
-            } catch let error as DatabaseError
-                where error.resultCode == .SQLITE_BUSY && ContinuousClock.now - started < Self.busyMax
-            {
-                // A writer that does not know the turnstile. It cannot wake anybody, so this looks again, at uneven
-                // times lest two that wait keep step.
-                usleep(500 + UInt32(random.next() % 4000))
+                try connection.execute(Self.rollback)
+            } catch {
+                return error
             }
         }
+        return error
     }
 
     private static let begin = Query("BEGIN IMMEDIATE")
     private static let commit = Query("COMMIT")
     private static let rollback = Query("ROLLBACK")
+}
+
+/// Why a transaction did not come to its first job.
+private struct NotBegun: Error {
+    let cause: any Error
+}
+
+/// Why a transaction was undone after its first job had begun.
+private struct Failed: Error {
+    let cause: any Error
 }

@@ -48,14 +48,14 @@ struct CommandTests {
                 Command(path: "/bin/cat", name: "cat", arguments: [], output: pipe.writeEnd), payload, in: guardians)
         }
         try pipe.closeWriteEnd()
-        #expect(end == Command.End(status: .exited(0), errorTail: "", wasStopped: false))
+        #expect(end == Command.End(status: .exited(0), errorTail: ""))
         #expect(try await output == payload)
     }
 
     @Test func itsStatusAndTheEndOfItsErrorsAreKept() async throws {
         #expect(
             try await runAlone("echo first >&2; echo 'it is broken' >&2; exit 3")
-                == Command.End(status: .exited(3), errorTail: "first\nit is broken", wasStopped: false))
+                == Command.End(status: .exited(3), errorTail: "first\nit is broken"))
         #expect(try await runAlone("kill -9 $$").status == .signaled(9))
     }
 
@@ -118,7 +118,7 @@ struct CommandTests {
             #expect(try await pipe.readToEnd() == [])
             return end
         }
-        #expect(end == Command.End(status: .exited(7), errorTail: "stopping", wasStopped: true))
+        #expect(end == Command.End(status: .exited(7), errorTail: "stopping"))
     }
 
     @Test func oneThatDoesNotStopIsKilledAfterItsTime() async throws {

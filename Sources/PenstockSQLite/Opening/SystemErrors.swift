@@ -1,0 +1,20 @@
+import Foundation
+import PenstockCore
+
+/// What the operating system reports, as what it means to people.
+enum SystemErrors {
+    /// An error that says `what` could not be done, and why by `number`, an `errno`.
+    static func failure(_ what: String, _ number: Int32) -> PenstockError {
+        let reason = String(cString: strerror(number))
+        switch number {
+        case ENOENT, ENOTDIR:
+            return PenstockError(.notFound, "\(what) (\(reason)); make its folder first.")
+        case ENOSPC, EDQUOT:
+            return PenstockError(.diskFull, "\(what) (\(reason)); make room on its disk.")
+        case EACCES, EPERM, EROFS:
+            return PenstockError(.readOnly, "\(what) (\(reason)); check the permissions of file and folder.")
+        default:
+            return PenstockError(.storage, "\(what) (\(reason)).")
+        }
+    }
+}

@@ -1,0 +1,145 @@
+import Foundation
+import GRDB
+import PenstockCore
+import Testing
+
+@testable import PenstockSQLite
+
+/// What may stand at a path, and what becomes of it.
+@Suite(.timeLimit(.minutes(1))) struct OpeningTests {
+    private let folder: TemporaryFolder
+    private var path: String { folder.file("queue.db") }
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    private func exists(_ path: String) -> Bool { FileManager.default.fileExists(atPath: path) }
+
+    @Test func aNewFileIsPrivate() async throws {
+        let store = try await SQLiteStore.openWithJobs(path)
+        try await store.put(.text("it"))
+        _ = try await store.take()
+        #expect(try mode(of: path) == 0o600)
+        #expect(try mode(of: path + "-wal") == 0o600)
+        #expect(try mode(of: path + "-penstock") == 0o700)
+        let files = try FileManager.default.contentsOfDirectory(atPath: path + "-penstock")
+        #expect(files.count == 3, "A doorbell, a turnstile and one worker: \(files)")
+        for file in files {
+            #expect(try mode(of: path + "-penstock/" + file) == 0o600, "\(file)")
+        }
+        try await store.close()
+    }
+
+    @Test func companionsOfASharedFileAreShared() async throws {
+        try Data().write(to: URL(fileURLWithPath: path))
+        try FileManager.default.setAttributes([.posixPermissions: 0o660], ofItemAtPath: path)
+        let store = try await SQLiteStore.openWithJobs(path)
+        #expect(try mode(of: path + "-penstock") == 0o770)
+        #expect(try mode(of: path + "-penstock/doorbell") == 0o660)
+        #expect(try mode(of: path + "-penstock/turnstile") == 0o660)
+        try await store.close()
+    }
+
+    @Test func anEmptyFileBecomesAStore() async throws {
+        try Data().write(to: URL(fileURLWithPath: path))
+        let store = try await SQLiteStore.openWithJobs(path, options: .init(createIfMissing: false))
+        try await store.put(.text("it"))
+        #expect(try await store.texts() == ["it"])
+        try await store.close()
+    }
+
+    @Test func aMissingFileIsNotMadeUnlessItMayBe() async throws {
+        await expect(.notFound) { try await SQLiteStore.open(path: path, options: .init(createIfMissing: false)) }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
+    }
+
+    @Test func aMissingFolderIsNamed() async throws {
+        let error = await expect(.notFound) { try await SQLiteStore.open(path: folder.file("no/such/queue.db")) }
+        #expect(error?.message.contains("folder") == true)
+        await expect(.notFound) { try await SQLiteStore.open(path: folder.file("no-such/")) }
+    }
+
+    @Test(arguments: ["", "a\0b"]) func aPathThatIsNoneIsRefused(_ path: String) async {
+        await expect(.invalidInput) { try await SQLiteStore.open(path: path) }
+    }
+
+    @Test(arguments: ["This is no database, however long it may be.", String(repeating: "x", count: 100_000)])
+    func aFileThatIsNoDatabaseIsRefusedAndUntouched(_ text: String) async throws {
+        try Data(text.utf8).write(to: URL(fileURLWithPath: path))
+        await expect(.notADatabase) { try await SQLiteStore.open(path: path) }
+        #expect(try bytes(of: path) == Data(text.utf8))
+        #expect(!exists(path + "-penstock"))
+    }
+
+    @Test func aFolderOrAPipeIsRefused() async throws {
+        await expect(.notADatabase) { try await SQLiteStore.open(path: folder.path) }
+        #expect(mkfifo(path, 0o600) == 0)
+        await expect(.notADatabase) { try await SQLiteStore.open(path: path) }
+    }
+
+    @Test(arguments: ["wal", "delete"])
+    func anotherProgramsFileIsRefusedAndUntouched(_ journal: String) async throws {
+        let other = try ForeignProgram(path)
+        _ = try await other.rows("PRAGMA journal_mode = \(journal)")
+        try await other.run("CREATE TABLE address (name TEXT); INSERT INTO address VALUES ('Ann')")
+        try other.close()
+        let before = try bytes(of: path)
+        let error = await expect(.notADatabase) { try await SQLiteStore.open(path: path) }
+        #expect(error?.message.contains("address") == true)
+        #expect(try bytes(of: path) == before)
+        #expect(!exists(path + "-penstock"))
+    }
+
+    @Test func anotherProgramsFileIsTakenThroughItsOwnPool() async throws {
+        let pool = try DatabasePool(path: path)
+        try await pool.write { try $0.execute(sql: "CREATE TABLE address (name TEXT)") }
+        let store = try await SQLiteStore.open(pool: pool)
+        try await store.close()
+        // From then on it is one of Penstock's as well, and every penstock can open it.
+        let again = try await SQLiteStore.openWithJobs(path)
+        try await again.close()
+    }
+
+    @Test func aLinkAndItsFileAreOneStore() async throws {
+        try FileManager.default.createDirectory(atPath: folder.file("real"), withIntermediateDirectories: false)
+        let real = folder.file("real/queue.db")
+        try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: "real/queue.db")
+        // The link leads to no file yet: the file is made, and not the link replaced.
+        let byLink = try await SQLiteStore.openWithJobs(path)
+        #expect(exists(real))
+        #expect(try mode(of: real) == 0o600)
+        try await byLink.put(.text("it"))
+        #expect(try await byLink.take().count == 1)
+
+        let byName = try await SQLiteStore.open(path: real)
+        #expect(try await byName.status(of: nil).workers.map(\.isAlive) == [true])
+        #expect(try await byName.reclaim() == Reclaimed(), "Each sees the other's lock, whatever name it came by.")
+        #expect(!exists(path + "-penstock"))
+        try await byLink.close()
+        try await byName.close()
+    }
+
+    @Test func aLinkToItselfIsRefused() async throws {
+        try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: path)
+        await expect(.notFound) { try await SQLiteStore.open(path: path) }
+    }
+
+    @Test(arguments: [":memory:", "file:queue.db?mode=memory", "ümläut and space.db", "q'uote.db"])
+    func everyNameIsAFilesName(_ name: String) async throws {
+        let store = try await SQLiteStore.openWithJobs(folder.file(name))
+        try await store.put(.text("it"))
+        try await store.close()
+        #expect(
+            try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() == [name, name + "-penstock"])
+        let again = try await SQLiteStore.open(path: folder.file(name))
+        #expect(try await again.texts() == ["it"])
+        try await again.close()
+    }
+
+    @Test func aNamesMeaningIsSettledAtOpening() throws {
+        let here = FileManager.default.currentDirectoryPath
+        #expect(try DatabasePath.resolved("no-such-file.db") == DatabasePath.resolved(here + "/no-such-file.db"))
+        #expect(try DatabasePath.resolved(folder.path + "//./queue.db") == DatabasePath.resolved(path))
+    }
+}

@@ -1,0 +1,113 @@
+import Foundation
+import PenstockCore
+import PenstockSQLite
+import Testing
+
+/// What a store says when it may not write. Root may write anything, so these run as nobody, in a process of their own.
+@Suite(.enabled(if: getuid() == 0, "Becoming another user needs root."), .timeLimit(.minutes(2)))
+struct PermissionTests {
+    private let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+        chmod(folder.path, 0o755)
+    }
+
+    private var path: String { folder.file("queue.db") }
+
+    /// What opening `path` comes to, as an exit status: 0 when it opens and takes a message.
+    private static func statusOfUsing(_ path: String) async -> Int32 {
+        do {
+            let store = try await SQLiteStore.openWithJobs(path)
+            try await store.put(.text("it"))
+            _ = try await store.take()
+            try await store.close()
+            return 0
+        } catch let error as PenstockError {
+            return error.code == .readOnly && error.message.contains(path) ? 10 : 11
+        } catch {
+            return 12
+        }
+    }
+
+    private static func becomeNobody() {
+        precondition(setgid(65534) == 0 && setuid(65534) == 0)
+    }
+
+    private func makeFile() async throws {
+        let store = try await SQLiteStore.openWithJobs(path)
+        try await store.put(.text("it"))
+        try await store.close()
+    }
+
+    @Test func aReadOnlyFileIsRefused() async throws {
+        try await makeFile()
+        chmod(path, 0o444)
+        await #expect(processExitsWith: .exitCode(10)) { [path = path as String] in
+            Self.becomeNobody()
+            exit(await Self.statusOfUsing(path))
+        }
+    }
+
+    @Test func aReadOnlyFolderIsRefused() async throws {
+        try await makeFile()
+        chmod(path, 0o666)
+        await #expect(processExitsWith: .exitCode(10)) { [path = path as String] in
+            Self.becomeNobody()
+            exit(await Self.statusOfUsing(path))
+        }
+    }
+
+    @Test func aNewFileInAReadOnlyFolderIsRefused() async throws {
+        await #expect(processExitsWith: .exitCode(10)) { [path = path as String] in
+            Self.becomeNobody()
+            exit(await Self.statusOfUsing(path))
+        }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
+    }
+
+    @Test func aReadOnlyFileSystemIsRefused() async throws {
+        try await makeFile()
+        try SmallDisk.run("/usr/bin/mount", ["--bind", folder.path, folder.path])
+        defer { try? SmallDisk.run("/usr/bin/umount", ["--lazy", folder.path]) }
+        try SmallDisk.run("/usr/bin/mount", ["-o", "remount,ro,bind", folder.path])
+        await expect(.readOnly) { try await SQLiteStore.open(path: path) }
+        await expect(.readOnly) { try await SQLiteStore.open(path: folder.file("new.db")) }
+    }
+
+    /// A look by root, as of an administrator's `sudo penstock status`, does not lock the owner out.
+    @Test func whatRootMakesIsTheOwners() async throws {
+        chmod(folder.path, 0o777)
+        await #expect(processExitsWith: .success) { [path = path as String] in
+            Self.becomeNobody()
+            exit(await Self.statusOfUsing(path))
+        }
+        try FileManager.default.removeItem(atPath: path + "-penstock")
+        let byRoot = try await SQLiteStore.open(path: path)
+        _ = try await byRoot.take()
+        await #expect(processExitsWith: .success) { [path = path as String] in
+            Self.becomeNobody()
+            exit(await Self.statusOfUsing(path))
+        }
+        try await byRoot.close()
+    }
+
+    /// Somebody who may not look at a worker's lock takes nothing from it.
+    @Test func aLockThatCannotBeLookedAtIsNotADeadWorker() async throws {
+        chmod(folder.path, 0o777)
+        let store = try await SQLiteStore.openWithJobs(path)
+        try await store.put(.text("it"))
+        let message = try #require(try await store.take().first)
+        for file in [path, path + "-wal", path + "-shm"] { chmod(file, 0o666) }
+        chmod(path + "-penstock", 0o777)
+        for file in ["doorbell", "turnstile"] { chmod(path + "-penstock/" + file, 0o666) }
+        await #expect(processExitsWith: .exitCode(0)) { [path = path as String] in
+            Self.becomeNobody()
+            guard let store = try? await SQLiteStore.open(path: path) else { exit(20) }
+            let reclaimed = try? await store.reclaim()
+            exit(reclaimed == Reclaimed() ? 0 : 21)
+        }
+        #expect(try await store.settle([Settlement(message.lease, .done)]) == [.settled(.done)])
+        try await store.close()
+    }
+}

@@ -1,0 +1,257 @@
+import Foundation
+import GRDB
+import PenstockCore
+import PenstockSQLite
+import Testing
+
+/// What may stand in an INSERT, and what is refused, with which words.
+@Suite(.timeLimit(.minutes(1))) struct PlainInsertValueTests {
+    private let folder: TemporaryFolder
+    private let path: String
+
+    init() throws {
+        folder = try TemporaryFolder()
+        path = folder.file("queue.db")
+    }
+
+    private static let contents = [
+        "SELECT * FROM penstock_log", "SELECT * FROM penstock_ready", "SELECT * FROM penstock_scheduled",
+        "SELECT * FROM penstock_outcome", "SELECT * FROM penstock_unique", "SELECT * FROM penstock_depth",
+        "SELECT * FROM penstock_state",
+    ]
+
+    private func contents(_ program: ForeignProgram) async throws -> [[String]] {
+        var all: [[String]] = []
+        for sql in Self.contents { all.append(try await program.rows(sql)) }
+        return all
+    }
+
+    private static let headers =
+        "penstock: headers are 64 and 16384 bytes at most, each named by 1 to 100 letters, "
+        + "digits, -, _ or ."
+
+    /// Columns and values, and how they are refused.
+    private static let refused: [(columns: String, values: String, message: String)] = [
+        ("queue, payload", "'nowhere', 'x'", "penstock: there is no queue of that name"),
+        ("queue, payload", "NULL, 'x'", "penstock: there is no queue of that name"),
+        ("payload", "'x'", "penstock: there is no queue of that name"),
+        ("queue", "'jobs'", "penstock: payload must be given"),
+        ("queue, payload", "'jobs', NULL", "penstock: payload must be given"),
+        (
+            "queue, payload", "'jobs', zeroblob(16777217)",
+            "penstock: payload has more than 16777216 bytes (payloadBytesMax)"
+        ),
+        ("queue, payload, priority", "'jobs', 'x', 101", "penstock: priority must be an integer from -100 to 100"),
+        ("queue, payload, priority", "'jobs', 'x', -101", "penstock: priority must be an integer from -100 to 100"),
+        ("queue, payload, priority", "'jobs', 'x', 'high'", "penstock: priority must be an integer from -100 to 100"),
+        ("queue, payload, priority", "'jobs', 'x', 1.5", "penstock: priority must be an integer from -100 to 100"),
+        ("queue, payload, attempts_max", "'jobs', 'x', 0", "penstock: attempts_max must be an integer from 1 to 1000"),
+        (
+            "queue, payload, attempts_max", "'jobs', 'x', 1001",
+            "penstock: attempts_max must be an integer from 1 to 1000"
+        ),
+        (
+            "queue, payload, headers", "'jobs', 'x', 'a=1'",
+            "penstock: headers must be a JSON object of strings, as text"
+        ),
+        ("queue, payload, headers", "'jobs', 'x', '[]'", "penstock: headers must be a JSON object of strings, as text"),
+        (
+            "queue, payload, headers", "'jobs', 'x', '{\"a\": 1}'",
+            "penstock: headers must be a JSON object of strings, as text"
+        ),
+        (
+            "queue, payload, headers", "'jobs', 'x', x'7b7d'",
+            "penstock: headers must be a JSON object of strings, as text"
+        ),
+        ("queue, payload, headers", "'jobs', 'x', '{\"\": \"x\"}'", headers),
+        ("queue, payload, headers", "'jobs', 'x', '{\"a b\": \"x\"}'", headers),
+        ("queue, payload, headers", "'jobs', 'x', '{\"a=\": \"x\"}'", headers),
+        ("queue, payload, headers", "'jobs', 'x', '{\"é\": \"x\"}'", headers),
+        ("queue, payload, headers", "'jobs', 'x', json_object(printf('%.101c', 'n'), 'x')", headers),
+        ("queue, payload, headers", "'jobs', 'x', json_object('n', printf('%.16384c', 'v'))", headers),
+        (
+            "queue, payload, headers",
+            "'jobs', 'x', (WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 65) "
+                + "SELECT json_group_object('n' || i, '') FROM n)", headers
+        ),
+        (
+            "queue, payload, headers", "'jobs', 'x', '{\"a-b\": \"1\", \"A_B\": \"2\"}'",
+            "penstock: two headers have the same name but for case and punctuation"
+        ),
+        (
+            "queue, payload, headers", "'jobs', 'x', '{\"a\": \"1\", \"a\": \"2\"}'",
+            "penstock: two headers have the same name but for case and punctuation"
+        ),
+        ("queue, payload, headers", "'jobs', 'x', '{\"a\": \"\\u0000\"}'", "penstock: headers cannot hold zero bytes"),
+        (
+            "queue, payload, due_at", "'jobs', 'x', 'tomorrow'",
+            "penstock: due_at must be ISO 8601 text or integer microseconds"
+        ),
+        (
+            "queue, payload, due_at", "'jobs', 'x', 'now'",
+            "penstock: due_at must be ISO 8601 text or integer microseconds"
+        ),
+        (
+            "queue, payload, due_at", "'jobs', 'x', '12:00'",
+            "penstock: due_at must be ISO 8601 text or integer microseconds"
+        ),
+        (
+            "queue, payload, due_at", "'jobs', 'x', '2030-13-01'",
+            "penstock: due_at must be ISO 8601 text or integer microseconds"
+        ),
+        (
+            "queue, payload, due_at", "'jobs', 'x', 1.5",
+            "penstock: due_at must be ISO 8601 text or integer microseconds"
+        ),
+        ("queue, payload, due_at", "'jobs', 'x', '9999-12-31'", "penstock: due_at cannot be more than ten years ahead"),
+        (
+            "queue, payload, due_at", "'jobs', 'x', 9223372036854775807",
+            "penstock: due_at cannot be more than ten years ahead"
+        ),
+        (
+            "queue, payload, unique_key", "'jobs', 'x', ''",
+            "penstock: unique_key must be text of 1 to 500 bytes, none of them zero"
+        ),
+        (
+            "queue, payload, unique_key", "'jobs', 'x', printf('%.501c', 'k')",
+            "penstock: unique_key must be text of 1 to 500 bytes, none of them zero"
+        ),
+        (
+            "queue, payload, unique_key", "'jobs', 'x', 'a' || char(0)",
+            "penstock: unique_key must be text of 1 to 500 bytes, none of them zero"
+        ),
+        (
+            "queue, payload, unique_key", "'jobs', 'x', 7",
+            "penstock: unique_key must be text of 1 to 500 bytes, none of them zero"
+        ),
+        (
+            "queue, payload, unique_key", "'jobs', 'x', 'taken'",
+            "penstock: a message with that unique_key waits or runs already"
+        ),
+        ("queue, payload", "'full', 'x'", "penstock: the queue is full"),
+        ("queue, payload", "'waits', 'x'", "penstock: the queue is full"),
+    ]
+
+    @Test func whatIsRefusedSaysWhyAndChangesNothing() async throws {
+        let store = try await SQLiteStore.openWithJobs(path)
+        try await store.put(.text("holder", key: "taken"))
+        for (name, whenFull) in [("full", OverflowPolicy.fail), ("waits", .wait)] {
+            try await store.configure(QueueName(name), .create(.bounded(1, whenFull), ifAbsent: false))
+            try await store.put(.text("there"), to: QueueName(name))
+        }
+        let program = try ForeignProgram(path)
+        let before = try await contents(program)
+        for (columns, values, message) in Self.refused {
+            // None of SQLite's ways round a conflict is a way round a rule.
+            for verb in ["INSERT", "INSERT OR IGNORE", "INSERT OR REPLACE", "INSERT OR FAIL"] {
+                let error = await #expect(throws: DatabaseError.self, "\(values)") {
+                    try await program.run("\(verb) INTO penstock_messages (\(columns)) VALUES (\(values))")
+                }
+                #expect(error?.message == message, "\(values)")
+            }
+            #expect(try await contents(program) == before, "\(values)")
+        }
+        try await store.close()
+    }
+
+    @Test func theLimitsThemselvesAreAllowed() async throws {
+        let store = try await SQLiteStore.openWithJobs(path)
+        let program = try ForeignProgram(path)
+        for values in [
+            "zeroblob(16777216), 100, 1000, printf('%.500c', 'k'), NULL, NULL",
+            "'x', -100, 1, 'k', '2020-01-01', json_object(printf('%.100c', 'n'), printf('%.16284c', 'v'))",
+            "'x', NULL, NULL, NULL, (SELECT now + 315359999000000 FROM penstock_now), '{}'",
+            "'x', NULL, NULL, NULL, -5, '{\"a\": \"\\\\u0000\"}'",
+        ] {
+            try await program.run(
+                """
+                INSERT INTO penstock_messages (queue, payload, priority, attempts_max, unique_key, due_at, headers)
+                VALUES ('jobs', \(values))
+                """)
+        }
+        let records = try await store.messages(MessageQuery())
+        #expect(records.map(\.state) == [.ready, .ready, .scheduled, .ready])
+        #expect(records[0].payloadBytes == Limits.payloadBytesMax)
+        #expect(records[1].headers.first?.value.utf8.count == 16284)
+        #expect(records[2].headers == [:])
+        #expect(records[3].headers == ["a": "\\u0000"])
+        try await store.close()
+    }
+
+    @Test func payloadsAreBytes() async throws {
+        let store = try await SQLiteStore.openWithJobs(path)
+        let shell = SQLiteShell(path: path)
+        for value in ["'text'", "x'fffe00ff'", "''", "x''", "'a' || char(0) || 'b'", "42", "1.5", "'grüß'"] {
+            let answer = try await shell.run(
+                "INSERT INTO penstock_messages (queue, payload) VALUES ('jobs', \(value));")
+            #expect(answer.status == 0, "\(answer.errors)")
+        }
+        let payloads = try await store.take(10).map(\.payload)
+        #expect(
+            payloads == [
+                Array("text".utf8), [0xff, 0xfe, 0, 0xff], [], [], [97, 0, 98], Array("42".utf8), Array("1.5".utf8),
+                Array("grüß".utf8),
+            ])
+        try await store.close()
+    }
+
+    /// SQLite's own functions read milliseconds; a due time that was copied from a view must not become earlier.
+    @Test(arguments: [
+        ("2030-06-01T12:00:00.123456Z", 1_906_545_600_123_456), ("2030-06-01T12:00:00.9999999Z", 1_906_545_600_999_999),
+        ("2030-06-01T12:00:00.5+02:00", 1_906_538_400_500_000), ("2030-06-01 12:00:00", 1_906_545_600_000_000),
+        ("2030-06-01", 1_906_502_400_000_000), ("2030-06-01T12:00", 1_906_545_600_000_000),
+        ("2030-06-01T12:00:00.000001", 1_906_545_600_000_001),
+    ])
+    func dueTimesAreReadToTheMicrosecond(_ text: String, _ microseconds: Int64) async throws {
+        let store = try await SQLiteStore.openWithJobs(path)
+        try await ForeignProgram(path).run(
+            "INSERT INTO penstock_messages (queue, payload, due_at) VALUES ('jobs', 'x', ?)", [text])
+        #expect(try await store.messages(MessageQuery()).map(\.due) == [Timestamp(microseconds: microseconds)])
+        try await store.close()
+    }
+
+    @Test func manyAtOnceAreAllOrNothing() async throws {
+        let store = try await SQLiteStore.openWithJobs(path, .bounded(5, .fail))
+        let program = try ForeignProgram(path)
+        try await program.run("INSERT INTO penstock_messages (queue, payload) VALUES ('jobs', '1'), ('jobs', '2')")
+        try await program.run(
+            "INSERT INTO penstock_messages (queue, payload, priority) SELECT queue, payload || 'b', 1 FROM penstock_messages"
+        )
+        #expect(try await store.texts() == ["1", "2", "1b", "2b"])
+        await #expect(throws: DatabaseError.self) {
+            try await program.run("INSERT INTO penstock_messages (queue, payload) VALUES ('jobs', '5'), ('jobs', '6')")
+        }
+        #expect(try await store.texts() == ["1", "2", "1b", "2b"])
+        #expect(try await store.take(9).map(\.lease.sequence.rawValue) == [3, 4, 1, 2])
+        try await store.close()
+    }
+
+    @Test func aTransactionThatIsRolledBackLeavesNothing() async throws {
+        let store = try await SQLiteStore.openWithJobs(path, .bounded(1, .dropOldest))
+        try await store.put(.text("stays", key: "k"))
+        let program = try ForeignProgram(path)
+        let before = try await contents(program)
+        try await program.run(
+            """
+            BEGIN; INSERT INTO penstock_messages (queue, payload) VALUES ('jobs', 'a'), ('jobs', 'b'); ROLLBACK
+            """)
+        #expect(try await contents(program) == before)
+        try await program.run("INSERT INTO penstock_messages (queue, payload) VALUES ('jobs', 'next')")
+        #expect(try await store.messages(MessageQuery()).map(\.sequence.rawValue) == [1, 2])
+        try await store.close()
+    }
+
+    @Test func viewsCanBeChangedInNoOtherWay() async throws {
+        let store = try await SQLiteStore.openWithJobs(path)
+        try await store.put(.text("it"))
+        let program = try ForeignProgram(path)
+        for sql in [
+            "DELETE FROM penstock_messages", "UPDATE penstock_messages SET payload = 'other'",
+            "INSERT INTO penstock_queues (queue) VALUES ('x')", "DELETE FROM penstock_dead_letters",
+        ] {
+            await #expect(throws: DatabaseError.self, "\(sql)") { try await program.run(sql) }
+        }
+        #expect(try await store.texts() == ["it"])
+        try await store.close()
+    }
+}
