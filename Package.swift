@@ -139,5 +139,17 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
+        // Real processes on real files: what the program must show as a whole.
+        .testTarget(
+            name: "PenstockProcessTests",
+            dependencies: [
+                "Penstock", "PenstockMain", "PenstockTestKit",
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "GRDBSQLite", package: "GRDB.swift"),
+                .product(name: "Subprocess", package: "swift-subprocess"),
+                .product(name: "SystemPackage", package: "swift-system", condition: .when(platforms: [.linux])),
+            ],
+            swiftSettings: strict
+        ),
     ]
 )
