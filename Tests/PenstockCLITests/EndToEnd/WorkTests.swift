@@ -108,7 +108,7 @@ struct WorkTests {
             tool, ["work", "q", "--concurrency", "3", "--drain", "--", "sh", "-c", script])
         // None ends before three have begun.
         var begun = 0
-        while begun < 3 { begun += try await worker.output.read().count { $0 == 0x0A } }
+        while begun < 3 { begun += try await worker.output.read(upTo: 65_536).count { $0 == 0x0A } }
         #expect(try await tool.payloads("leased") == ["1", "2", "3"])
         try gate.open(for: 4)
         #expect(try await worker.status == .exited(0))

@@ -246,7 +246,7 @@ struct CommandTests {
             }
         }
         var lines = 0
-        while lines < 3 { lines += try await pipe.read().count { $0 == 0x0A } }
+        while lines < 3 { lines += try await pipe.read(upTo: 65_536).count { $0 == 0x0A } }
         try pipe.closeWriteEnd()
         worker.cancel()
         #expect(try await worker.value == [.signaled(SIGKILL), .signaled(SIGKILL), .signaled(SIGKILL)])

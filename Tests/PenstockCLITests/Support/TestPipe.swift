@@ -23,13 +23,13 @@ struct TestPipe: Sendable {
         try writeEnd.close()
     }
 
-    /// The next bytes, once there are some; none at the end.
-    func read() async throws -> [UInt8] {
+    /// The next bytes, up to `count`, once there are some; none at the end.
+    func read(upTo count: Int) async throws -> [UInt8] {
         try await withCheckedThrowingContinuation { continuation in
             queue.async { [readEnd] in
                 continuation.resume(
                     with: Result {
-                        try [UInt8](unsafeUninitializedCapacity: 65_536) { buffer, count in
+                        try [UInt8](unsafeUninitializedCapacity: count) { buffer, count in
                             count = try readEnd.read(into: UnsafeMutableRawBufferPointer(buffer))
                         }
                     })
@@ -37,15 +37,14 @@ struct TestPipe: Sendable {
         }
     }
 
-    /// The next line, without its end.
+    /// The next line, without its end. Byte by byte, so that what follows it stays in the pipe.
     func readLine() async throws -> String {
         var bytes: [UInt8] = []
-        while bytes.last != 0x0A {
-            let more = try await read()
-            if more.isEmpty { break }
-            bytes += more
+        while true {
+            let next = try await read(upTo: 1)
+            guard let byte = next.first, byte != 0x0A else { break }
+            bytes.append(byte)
         }
-        if bytes.last == 0x0A { bytes.removeLast() }
         return String(decoding: bytes, as: UTF8.self)
     }
 
@@ -53,7 +52,7 @@ struct TestPipe: Sendable {
     func readToEnd() async throws -> [UInt8] {
         var bytes: [UInt8] = []
         while true {
-            let more = try await read()
+            let more = try await read(upTo: 65_536)
             if more.isEmpty { break }
             bytes += more
         }
