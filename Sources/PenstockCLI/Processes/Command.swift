@@ -103,23 +103,22 @@ struct Command: Sendable {
         guard group.isLed else { return nil }
         var options = PlatformOptions()
         options.processGroupID = group.id
+        let input = try PayloadInput.open(payload)
+        defer { try? input.close() }
         do {
             let result = try await Subprocess.run(
                 .path(path), arguments: Arguments(executablePathOverride: name, remainingValues: arguments),
                 environment: .inherit.updating(variables), platformOptions: options,
-                input: .inputWriter, output: .fileDescriptor(output, closeAfterSpawningProcess: false),
-                error: .sequence
+                input: .fileDescriptor(input, closeAfterSpawningProcess: false),
+                output: .fileDescriptor(output, closeAfterSpawningProcess: false), error: .sequence
             ) { execution -> String in
                 // If the guardian has ended by now, nobody watches over the command.
                 if !group.isLed { group.killLateComers() }
                 // A stop that was asked for while the command was started has found nobody in the group.
                 if stop.cause != nil { group.terminate() }
-                let writer = execution.standardInputWriter
-                async let writing: Void = Self.write(payload, to: writer)
-                let tail = await Self.read(
-                    execution.standardError, of: execution.processIdentifier.value, passError)
-                await writing
-                return tail.text
+                return await Self.read(
+                    execution.standardError, of: execution.processIdentifier.value, passError
+                ).text
             }
             return End(status: result.terminationStatus, errorTail: result.closureResult)
         } catch let error as SubprocessError {
@@ -127,12 +126,6 @@ struct Command: Sendable {
             let status: ShellStatus = error.code == .executableNotFound ? .commandNotFound : .cannotRun
             throw Failure(status, "The command '\(name)' could not be started: \(error)")
         }
-    }
-
-    /// Writes the payload. A command that does not want it all may close its standard input, or end.
-    private static func write(_ payload: [UInt8], to writer: StandardInputWriter) async {
-        _ = try? await writer.write(payload)
-        try? await writer.finish()
     }
 
     /// Reads until the command `id` has ended, and then what is still in the pipe: something that it has left running
