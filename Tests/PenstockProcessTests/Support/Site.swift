@@ -119,7 +119,8 @@ final class Site: Sendable {
     func shell(_ statements: String, file: String? = nil) async throws -> Child.End {
         let shell = try await Executable.name("sqlite3").resolveExecutablePath(in: .inherit)
         return try await start(
-            shell, ["-bail", file ?? self.file], input: descriptor(of: statements.utf8), output: nil).end
+            shell, ["-bail", file ?? self.file], input: descriptor(of: statements.utf8), output: nil
+        ).end
     }
 
     func start(
