@@ -8,9 +8,9 @@ import Testing
 extension Proofs {
     /// What is far in the future costs the present nothing.
     @Suite struct CostTests {
-        private static let laterCount = 200_000 * Proofs.scale
+        private static let laterCount = 1_000_000 * Proofs.scale
 
-        /// Puts a few hundred thousand messages in line for tomorrow, of higher priority than all others.
+        /// Puts a million messages in line for tomorrow, of higher priority than all others.
         private static func fill(_ site: Site) throws {
             let queue = try DatabaseQueue(path: site.file)
             defer { try? queue.close() }
