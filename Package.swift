@@ -100,6 +100,7 @@ let package = Package(
             dependencies: [
                 "PenstockCore", "PenstockSQLite", "PenstockMigrations", "PenstockTestKit",
                 .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],
             swiftSettings: strict
         ),

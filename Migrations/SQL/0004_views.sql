@@ -86,8 +86,9 @@ SELECT
         ORDER BY attempt.attempt DESC LIMIT 1) AS last_error,
     CAST(log.payload AS TEXT) AS payload
 FROM penstock_queue AS queue
-JOIN penstock_outcome AS outcome ON outcome.queue_id = queue.id AND outcome.state = 'dead'
-JOIN penstock_log AS log ON log.sequence = outcome.sequence;
+JOIN penstock_outcome AS outcome INDEXED BY penstock_outcome_dead
+    ON outcome.queue_id = queue.id AND outcome.state = 'dead'
+JOIN penstock_log AS log ON log.sequence = outcome.sequence AND log.queue_id = outcome.queue_id;
 
 CREATE VIEW penstock_drops AS
 SELECT
@@ -98,8 +99,9 @@ SELECT
         || printf('.%06dZ', outcome.finished_at % 1000000) AS dropped_at,
     CAST(log.payload AS TEXT) AS payload
 FROM penstock_queue AS queue
-JOIN penstock_outcome AS outcome ON outcome.queue_id = queue.id AND outcome.state = 'dropped'
-JOIN penstock_log AS log ON log.sequence = outcome.sequence;
+JOIN penstock_outcome AS outcome INDEXED BY penstock_outcome_dropped
+    ON outcome.queue_id = queue.id AND outcome.state = 'dropped'
+JOIN penstock_log AS log ON log.sequence = outcome.sequence AND log.queue_id = outcome.queue_id;
 
 CREATE VIEW penstock_workers AS
 SELECT

@@ -23,16 +23,18 @@ struct Command: Sendable {
     /// The command as it was typed, which becomes its argument 0.
     let name: String
     let arguments: [String]
+    /// How long it may run before it is told to stop; `nil`: as long as it likes.
+    var timeout: Duration?
     /// How long after SIGTERM it is killed.
     var stopTime: Duration = .seconds(5)
-    /// The clock that `stopTime` is measured by.
+    /// The clock that these are measured by.
     var clock: any Clock<Duration> = ContinuousClock()
     /// Where its standard output goes.
     var output: FileDescriptor = .standardOutput
 
     /// Runs the command with `payload` as its standard input, in a group of `guardians`.
     ///
-    /// When `stop` is made or the calling task is cancelled, the command's group gets SIGTERM, and SIGKILL after
+    /// When `stop` is made, its time is over or the calling task is cancelled, the command's group gets SIGTERM, and SIGKILL after
     /// ``stopTime``; this returns when the command has ended either way, and whatever is left of its group is killed
     /// then.
     ///
@@ -73,9 +75,11 @@ struct Command: Sendable {
             // it then and there, and what it still has to say would be lost. It is told to stop in words of its own.
             return try await Task {
                 try await withThrowingTaskGroup(of: Void.self) { tasks in
+                    let (begun, begin) = AsyncStream.makeStream(of: Never.self)
                     tasks.addTask { await carryOut(stop, in: group) }
+                    tasks.addTask { await makeAfterTimeout(stop, from: begun) }
                     defer { tasks.cancelAll() }
-                    return try await spawn(payload, variables, in: group, stop, passError)
+                    return try await spawn(payload, variables, in: group, begin, stop, passError)
                 }
             }.value
         } onCancel: {
@@ -97,6 +101,7 @@ struct Command: Sendable {
         _ payload: [UInt8],
         _ variables: [Environment.Key: String?],
         in group: ProcessGroup,
+        _ begin: AsyncStream<Never>.Continuation,
         _ stop: StopRequest,
         _ passError: @escaping @Sendable ([UInt8]) async -> Void
     ) async throws -> End? {
@@ -116,6 +121,7 @@ struct Command: Sendable {
                 if !group.isLed { group.killLateComers() }
                 // A stop that was asked for while the command was started has found nobody in the group.
                 if stop.cause != nil { group.terminate() }
+                begin.finish()
                 return await Self.read(
                     execution.standardError, of: execution.processIdentifier.value, passError
                 ).text
@@ -126,6 +132,13 @@ struct Command: Sendable {
             let status: ShellStatus = error.code == .executableNotFound ? .commandNotFound : .cannotRun
             throw Failure(status, "The command '\(name)' could not be started: \(error)")
         }
+    }
+
+    /// Its time begins when it has been started, and ends with the task.
+    private func makeAfterTimeout(_ stop: StopRequest, from begun: AsyncStream<Never>) async {
+        for await _ in begun {}
+        guard let timeout, (try? await clock.sleep(for: timeout)) != nil else { return }
+        stop.make(.timeout)
     }
 
     /// Reads until the command `id` has ended, and then what is still in the pipe: something that it has left running

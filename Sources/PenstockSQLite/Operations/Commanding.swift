@@ -129,14 +129,18 @@ struct StateSource {
         SELECT sequence FROM penstock_ready WHERE queue_id = ?1 AND priority = ?2 AND sequence > ?3
         ORDER BY sequence LIMIT ?4
         """)
+    // By the index on due times every step would put all of the queue's scheduled messages in order first.
     private static let scheduled = Query(
-        "SELECT sequence FROM penstock_scheduled WHERE queue_id = ?1 AND sequence > ?2 ORDER BY sequence LIMIT ?3")
+        """
+        SELECT sequence FROM penstock_scheduled NOT INDEXED WHERE queue_id = ?1 AND sequence > ?2
+        ORDER BY sequence LIMIT ?3
+        """)
     private static let leased = Query(
         "SELECT sequence FROM penstock_lease WHERE queue_id = ?1 AND sequence > ?2 ORDER BY sequence LIMIT ?3")
     private static let dead = Query(
         """
-        SELECT sequence FROM penstock_outcome WHERE queue_id = ?1 AND sequence > ?2 AND state = 'dead'
-        ORDER BY sequence LIMIT ?3
+        SELECT sequence FROM penstock_outcome INDEXED BY penstock_outcome_dead
+        WHERE queue_id = ?1 AND sequence > ?2 AND state = 'dead' ORDER BY sequence LIMIT ?3
         """)
     private static let ended = Query(
         """

@@ -26,15 +26,18 @@ enum LogSource {
         return try fetch(table, condition, queueID, query, after, limit, database)
     }
 
+    // Which index is said where SQLite, without statistics, would take the wrong one: all of a queue's scheduled
+    // messages put in order for one page, or all its finished ones looked through for a few dead letters.
     private var table: (name: String, condition: String) {
         switch self {
         case .log: ("penstock_log AS line", "1")
         case .state(.ready): ("penstock_ready AS line", "1")
-        case .state(.scheduled): ("penstock_scheduled AS line", "1")
+        case .state(.scheduled): ("penstock_scheduled AS line NOT INDEXED", "1")
         case .state(.leased): ("penstock_lease AS line", "1")
         case .state(.done): ("penstock_outcome AS line", "line.state = 'done'")
-        case .state(.dead): ("penstock_outcome AS line", "line.state = 'dead'")
-        case .state(.dropped): ("penstock_outcome AS line", "line.state = 'dropped'")
+        case .state(.dead): ("penstock_outcome AS line INDEXED BY penstock_outcome_dead", "line.state = 'dead'")
+        case .state(.dropped):
+            ("penstock_outcome AS line INDEXED BY penstock_outcome_dropped", "line.state = 'dropped'")
         case .state(.cancelled): ("penstock_outcome AS line", "line.state = 'cancelled'")
         }
     }

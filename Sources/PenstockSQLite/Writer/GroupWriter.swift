@@ -82,6 +82,9 @@ final class GroupWriter: Sendable {
         if core.isStopping { throw Self.closed }
     }
 
+    /// How many calls wait for the next transaction. For tests, which go on when they are all there.
+    var waitingCount: Int { core.waitingCount }
+
     private static var closed: PenstockError { PenstockError(.closed, "The store is closed; open it again.") }
 }
 
@@ -128,6 +131,10 @@ private final class Core: Sendable {
 
     var isStopping: Bool {
         state.withLock { $0.isStopping }
+    }
+
+    var waitingCount: Int {
+        state.withLock { $0.jobs.count }
     }
 
     /// Takes no more jobs but `last`.

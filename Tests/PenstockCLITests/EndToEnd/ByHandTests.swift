@@ -64,10 +64,14 @@ struct ByHandTests {
         let tool = try await withDeadLetters()
         try await tool.succeed(["queue", "create", "again"])
         #expect(
-            try await tool.succeed(["replay", "q", "--from", "1", "--dry-run"]).output == "2 messages to replay.\n")
+            try await tool.succeed(["replay", "q", "--from", "1", "--dry-run"]).output
+                == "2 messages would be replayed.\n")
         #expect(
             try await tool.succeed(["replay", "q", "--last", "1", "--into", "again"]).output
                 == "1 message replayed.\n")
+        #expect(
+            try await tool.succeed(["replay", "q", "--from", "1", "--dry-run", "--json"]).output
+                == "{\"wouldReplay\":2}\n")
         let replayed = try await tool.succeed(["list", "again", "--json"]).object()
         #expect(replayed["payload"].text == "b")
         #expect(replayed["origin"].number == 2)

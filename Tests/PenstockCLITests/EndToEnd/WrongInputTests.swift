@@ -94,6 +94,13 @@ struct WrongInputTests {
         #expect(try await tool.succeed(["queue", "list", "--json"]).objects().count == 1)
     }
 
+    @Test func whatAnErrorTellsToTypeCanBeTyped() async throws {
+        let tool = try await Tool.withQueue()
+        try await tool.fail(
+            ["enqueue", "it's; two", "x"], with: 66, saying: #"`penstock queue create 'it'\\''s; two'` makes it."#)
+        try await tool.fail(["enqueue", "-x", "y", "--"], with: 64, saying: "-x")
+    }
+
     @Test func aFileThatIsNoDatabaseIsLeftAsItIs() async throws {
         let tool = try Tool.empty()
         let bytes = Array("This is a letter, and no database.\n".utf8) + [UInt8](repeating: 0x20, count: 8192)

@@ -140,6 +140,39 @@ struct CommandTests {
         #expect(try await pipe.readToEnd() == [])
     }
 
+    @Test func oneThatClosesItsErrorsStillGetsItsPayload() async throws {
+        let pipe = try TestPipe()
+        let end = try await Guardians.use { guardians in
+            try await run(
+                shell("exec 2>&-; wc -c", output: pipe.writeEnd), [UInt8](repeating: 0, count: 500_000), in: guardians)
+        }
+        try pipe.closeWriteEnd()
+        #expect(end == Command.End(status: .exited(0), errorTail: ""))
+        #expect(try await pipe.readLine() == "500000")
+    }
+
+    @Test(arguments: ["", "exec 2>&-; "])
+    func oneThatTakesTooLongIsToldToStop(first: String) async throws {
+        let pipe = try TestPipe()
+        let clock = ManualClock()
+        let script = "\(first)trap 'exit 3' TERM; echo ready; sleep 1000 & wait"
+        var command = shell(script, output: pipe.writeEnd)
+        command.clock = clock
+        command.timeout = .seconds(10)
+        let stop = StopRequest()
+        let end = try await Guardians.use { [command] guardians in
+            async let end = command.run(payload: [], variables: [:], in: guardians, stop: stop) { _ in }
+            #expect(try await pipe.readLine() == "ready")
+            try pipe.closeWriteEnd()
+            try await clock.waitForSleepers()
+            clock.advance(by: .seconds(10))
+            return try await end
+        }
+        #expect(end == Command.End(status: .exited(3), errorTail: ""))
+        #expect(stop.cause == .timeout)
+        #expect(try await pipe.readToEnd() == [])
+    }
+
     @Test func oneThatIsCancelledBeforeItBeginsDoesNotBegin() async throws {
         let pipe = try TestPipe()
         try await Guardians.use { guardians in
@@ -266,5 +299,7 @@ struct CommandTests {
         #expect(tail.text == "a\\xFF\\x00\nb")
         tail.append([UInt8](repeating: 0xFF, count: 16))
         #expect(tail.text == "\\xFF\\xFF\\xFF\\xFF")
+        tail.append(Array("漢漢漢漢".utf8) + [0xFF, 0xFF])
+        #expect(tail.text == "漢漢\\xFF\\xFF")
     }
 }

@@ -15,8 +15,6 @@ struct CommandHandler: Sendable {
     let command: Command
     /// What is set, and taken out of the environment, for every message.
     let inherited: [Environment.Key: String?]
-    /// How long a command may run; `nil`: as long as it likes.
-    let timeout: Duration?
 
     /// An attempt that failed and may be made again.
     struct Failed: Error, CustomStringConvertible {
@@ -34,7 +32,7 @@ struct CommandHandler: Sendable {
             let end = try await run(delivery, in: guardians, stop)
             switch stop.cause {
             case .timeout:
-                let time = timeout.map(DurationText.format) ?? ""
+                let time = command.timeout.map(DurationText.format) ?? ""
                 let said = end.map { "; \(Self.text(of: $0))" } ?? ""
                 try await delivery.retry("stopped after \(time)\(said)", outcome: .timedOut)
             case .grace:
@@ -53,20 +51,12 @@ struct CommandHandler: Sendable {
     private func run(
         _ delivery: Delivery<[UInt8]>, in guardians: Guardians, _ stop: StopRequest
     ) async throws -> Command.End? {
-        try await withThrowingTaskGroup(of: Void.self) { timer in
-            if let timeout {
-                timer.addTask { [clock = command.clock] in
-                    if (try? await clock.sleep(for: timeout)) != nil { stop.make(.timeout) }
-                }
-            }
-            defer { timer.cancelAll() }
-            do {
-                return try await command.run(
-                    payload: delivery.payload, variables: variables(of: delivery), in: guardians, stop: stop,
-                    passError: { await ErrorOutput.raw($0) })
-            } catch is CancellationError {
-                return nil
-            }
+        do {
+            return try await command.run(
+                payload: delivery.payload, variables: variables(of: delivery), in: guardians, stop: stop,
+                passError: { await ErrorOutput.raw($0) })
+        } catch is CancellationError {
+            return nil
         }
     }
 

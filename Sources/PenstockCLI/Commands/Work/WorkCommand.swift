@@ -85,11 +85,11 @@ struct WorkCommand: Subcommand {
 
     func execute() async throws {
         var command = try await Command.find(command)
+        command.timeout = timeout
         command.stopTime = stopTime
         let file = fileOptions.file
         let logger = ErrorLog.logger(verbose ? .debug : .warning)
-        let handler = CommandHandler(
-            command: command, inherited: CommandHandler.cleared(file: file), timeout: timeout)
+        let handler = CommandHandler(command: command, inherited: CommandHandler.cleared(file: file))
         try await file.use(queue: queue, logger: logger) { store in
             let queue = try await store.queue(queue.text, create: false)
             let worker = CommandWorker(

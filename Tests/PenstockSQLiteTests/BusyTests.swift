@@ -1,0 +1,139 @@
+import Foundation
+import GRDB
+import PenstockCore
+import Testing
+
+@testable import PenstockSQLite
+
+/// Other programs that hold the file: nobody sees a lock, and no wait is without end.
+@Suite(.timeLimit(.minutes(1))) struct BusyTests {
+    private let folder: TemporaryFolder
+    private var path: String { folder.file("queue.db") }
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    private func patience(_ busyMax: Duration) -> SQLiteStore.Options {
+        var options = SQLiteStore.Options()
+        options.busyMax = busyMax
+        return options
+    }
+
+    /// Returns once a store's writer has passed the turnstile, and so is at SQLite's lock.
+    private func waitUntilAtTheLock() async {
+        let turnstile = open(path + "-penstock/turnstile", O_RDWR)
+        defer { close(turnstile) }
+        while flock(turnstile, LOCK_EX | LOCK_NB) == 0 {
+            flock(turnstile, LOCK_UN)
+            await Task.yield()
+        }
+    }
+
+    @Test func callsWaitForAnotherProgramAndSucceed() async throws {
+        let store = try await SQLiteStore.openWithJobs(path)
+        try await store.put(.text("first"))
+        let program = try ForeignProgram(path)
+        try await program.run("BEGIN IMMEDIATE; INSERT INTO penstock_messages (queue, payload) VALUES ('jobs', 'sql')")
+        async let receipt: Receipt = store.put(.text("second"))
+        await waitUntilAtTheLock()
+        async let taken = store.take(1)
+        // Who only looks waits for nobody.
+        #expect(try await store.texts() == ["first"])
+        try await program.run("COMMIT")
+        #expect(try await receipt.sequence.rawValue == 3)
+        #expect(try await taken.count == 1)
+        #expect(try await store.texts() == ["first", "sql", "second"])
+        try await store.close()
+    }
+
+    @Test func theWaitHasAnEndAndIsSharedByAllWhoWait() async throws {
+        let store = try await SQLiteStore.openWithJobs(path, options: patience(.milliseconds(100)))
+        let program = try ForeignProgram(path)
+        try await program.run("BEGIN IMMEDIATE")
+        let started = ContinuousClock.now
+        await withTaskGroup(of: Void.self) { group in
+            for number in 1...200 {
+                group.addTask {
+                    await expect(.busy) { try await store.put(.text("\(number)")) }
+                }
+            }
+        }
+        // One after the other they would wait for twenty seconds.
+        #expect(ContinuousClock.now - started < .seconds(10))
+        try await program.run("COMMIT")
+        try await store.put(.text("now"))
+        #expect(try await store.texts() == ["now"])
+        try await store.close()
+    }
+
+    @Test func aWriterThatWasStoppedAtTheTurnstileIsNotWaitedForForEver() async throws {
+        let store = try await SQLiteStore.openWithJobs(path, options: patience(.milliseconds(50)))
+        let turnstile = open(path + "-penstock/turnstile", O_RDWR)
+        defer { close(turnstile) }
+        for round in 1...3 {
+            #expect(flock(turnstile, LOCK_EX) == 0)
+            for _ in 1...2 {
+                let error = await expect(.busy) { try await store.put(.text("\(round)")) }
+                #expect(error?.message.contains("stopped") == true)
+            }
+            #expect(flock(turnstile, LOCK_UN) == 0)
+            try await store.put(.text("\(round)"))
+        }
+        #expect(try await store.texts() == ["1", "2", "3"])
+        try await store.close()
+    }
+
+    @Test func whoWaitsAtTheTurnstileIsLetThrough() async throws {
+        let store = try await SQLiteStore.openWithJobs(path)
+        let turnstile = open(path + "-penstock/turnstile", O_RDWR)
+        defer { close(turnstile) }
+        for _ in 1...20 {
+            #expect(flock(turnstile, LOCK_EX) == 0)
+            async let receipt: Receipt = store.put(.text("it"))
+            await Task.yield()
+            #expect(flock(turnstile, LOCK_UN) == 0)
+            _ = try await receipt
+        }
+        #expect(try await store.depths().ready == 20)
+        try await store.close()
+    }
+
+    @Test func aStoreThatIsLetGoAtATakenTurnstileEnds() async throws {
+        _ = try await SQLiteStore.openWithJobs(path).close()
+        let turnstile = open(path + "-penstock/turnstile", O_RDWR)
+        defer { close(turnstile) }
+        #expect(flock(turnstile, LOCK_EX) == 0)
+        let store = try await SQLiteStore.open(path: path, options: patience(.milliseconds(20)))
+        await expect(.busy) { try await store.put(.text("it")) }
+        await expect(.busy) { try await store.close() }
+        await expect(.closed) { try await store.put(.text("it")) }
+    }
+
+    @Test func openingWaitsForAnotherProgram() async throws {
+        let pool = try DatabasePool(path: path)
+        let program = try ForeignProgram(path)
+        try await program.run("BEGIN IMMEDIATE")
+        await expect(.busy) { try await SQLiteStore.open(path: path, options: patience(.milliseconds(50))) }
+        await expect(.busy) { try await SQLiteStore.open(pool: pool, options: patience(.milliseconds(50))) }
+        async let byPath = SQLiteStore.open(path: path)
+        async let byPool = SQLiteStore.open(pool: pool)
+        try await program.run("COMMIT")
+        try await byPath.close()
+        try await byPool.close()
+    }
+
+    /// A pool for which nobody has set a busy mode throws at once; the store waits for it.
+    @Test func anApplicationsPoolNeedsNoBusyMode() async throws {
+        let pool = try DatabasePool(path: path)
+        let store = try await SQLiteStore.open(pool: pool)
+        try await store.configure(.jobs, .create(QueuePolicy(), ifAbsent: false))
+        let program = try ForeignProgram(path)
+        try await program.run("BEGIN IMMEDIATE")
+        async let receipt: Receipt = store.put(.text("it"))
+        await waitUntilAtTheLock()
+        try await program.run("COMMIT")
+        #expect(try await receipt.sequence.rawValue == 1)
+        try await store.close()
+    }
+}

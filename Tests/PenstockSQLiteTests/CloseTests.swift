@@ -1,0 +1,119 @@
+import Foundation
+import GRDB
+import PenstockCore
+import PenstockTestKit
+import Testing
+
+@testable import PenstockSQLite
+
+/// How a store ends, and what is left of it.
+@Suite(.timeLimit(.minutes(1))) struct CloseTests {
+    private let folder: TemporaryFolder
+    private var path: String { folder.file("queue.db") }
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    private func sideFiles() throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: path + "-penstock").sorted()
+    }
+
+    @Test func everyCallAfterACloseIsRefused() async throws {
+        let pool = try DatabasePool(path: folder.file("application.db"))
+        let stores = [try await SQLiteStore.openWithJobs(path), try await SQLiteStore.open(pool: pool)]
+        for store in stores {
+            try await store.close()
+            await expect(.closed) { try await store.put(.text("it")) }
+            await expect(.closed) { try await store.take() }
+            await expect(.closed) {
+                try await store.settle([Settlement(Lease(sequence: .init(1), token: .init(rawValue: 1)), .done)])
+            }
+            await expect(.closed) { try await store.reclaim() }
+            await expect(.closed) { try await store.messages(MessageQuery()) }
+            await expect(.closed) { try await store.status(of: nil) }
+            await expect(.closed) { try await store.configure(.jobs, .pause) }
+            await expect(.closed) { try await store.apply(.cancel, to: .sequences([])) }
+            await expect(.closed) { try await store.prune(PruneRequest()) }
+            try await store.close()
+        }
+        await expect(.closed) {
+            try await pool.write { try stores[1].enqueue([.text("it")], to: .jobs, in: $0) }
+        }
+        #expect(try await pool.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM penstock_log") } == 0)
+    }
+
+    @Test func closingTogetherIsClosingOnce() async throws {
+        let store = try await SQLiteStore.openWithJobs(path)
+        try await store.put(.text("it"))
+        _ = try await store.take()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 1...20 { group.addTask { try await store.close() } }
+            try await group.waitForAll()
+        }
+        #expect(try sideFiles() == ["doorbell", "turnstile"])
+        #expect(!FileManager.default.fileExists(atPath: path + "-wal"), "The last one to close tidies up.")
+    }
+
+    /// Whatever comes in the middle of a close, no lease is left behind it.
+    @Test func aClaimDuringACloseLeavesNoLease() async throws {
+        for _ in 1...10 {
+            let store = try await SQLiteStore.openWithJobs(path)
+            _ = try await store.enqueue((1...50).map { .text("\($0)") }, to: .jobs, durability: .processCrash)
+            await withTaskGroup(of: Void.self) { group in
+                for _ in 1...50 {
+                    group.addTask { _ = try? await store.take() }
+                }
+                group.addTask { try? await store.close() }
+            }
+            let other = try await SQLiteStore.open(path: path)
+            #expect(try await other.depths().leased == 0)
+            #expect(try await other.status(of: nil).workers.isEmpty)
+            #expect(try sideFiles() == ["doorbell", "turnstile"])
+            try await other.close()
+        }
+    }
+
+    @Test func callsBeforeACloseAreAnswered() async throws {
+        let store = try await SQLiteStore.openWithJobs(path)
+        let held = try await HeldWriter(store)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 1...50 { group.addTask { try await store.put(.text("\(number)")) } }
+            await held.waitForCalls(50)
+            group.addTask { try await store.close() }
+            await held.waitForCalls(51)
+            await expect(.closed) { try await store.put(.text("late")) }
+            try await held.letGo()
+            try await group.waitForAll()
+        }
+        let other = try await SQLiteStore.open(path: path)
+        #expect(try await other.depths().ready == 50)
+        try await other.close()
+    }
+
+    /// Nobody closed it: it finishes what it was asked for, and its lock goes with it.
+    @Test func aStoreThatIsLetGoCountsAsDead() async throws {
+        let other = try await SQLiteStore.openWithJobs(path)
+        func use() async throws {
+            let store = try await SQLiteStore.open(path: path)
+            try await store.put(.text("it"))
+            #expect(try await store.take().count == 1)
+            #expect(try await other.status(of: nil).workers.map(\.isAlive) == [true])
+        }
+        try await use()
+        while try await other.status(of: nil).workers.contains(where: \.isAlive) { await Task.yield() }
+        #expect(try await other.reclaim() == Reclaimed(fromDeadWorkers: 1))
+        #expect(try await other.take().map(\.attempt) == [2])
+        try await other.close()
+    }
+
+    @Test func whatWasLeasedGoesBackUncounted() async throws {
+        let store = try await SQLiteStore.openWithJobs(path)
+        try await store.put(.text("it"))
+        _ = try await store.take()
+        try await store.close()
+        let other = try await SQLiteStore.open(path: path)
+        #expect(try await other.take().map(\.attempt) == [1])
+        try await other.close()
+    }
+}

@@ -1,0 +1,192 @@
+import GRDB
+import PenstockCore
+import Synchronization
+import Testing
+
+@testable import PenstockSQLite
+
+/// How SQLite finds the rows of every statement that the store really runs.
+@Suite(.timeLimit(.minutes(2))) struct QueryPlanTests {
+    private let folder: TemporaryFolder
+    private let statements = Statements()
+    private let pool: DatabasePool
+    private let store: SQLiteStore
+
+    /// The SQL that any connection of a pool has run.
+    private final class Statements: Sendable {
+        private let all = Mutex<Set<String>>([])
+
+        func record(_ sql: String) {
+            all.withLock { _ = $0.insert(sql) }
+        }
+
+        func take() -> [String] {
+            all.withLock { all in
+                defer { all = [] }
+                return all.sorted()
+            }
+        }
+    }
+
+    init() async throws {
+        folder = try TemporaryFolder()
+        var configuration = Configuration()
+        configuration.prepareDatabase { [statements] database in
+            database.trace { event in
+                if case .statement(let statement) = event { statements.record(statement.sql) }
+            }
+        }
+        pool = try DatabasePool(path: folder.file("queue.db"), configuration: configuration)
+        store = try await SQLiteStore.open(pool: pool)
+        try await store.configure(.jobs, .create(.bounded(100_000, .dropOldest), ifAbsent: false))
+        try await store.configure(.mail, .create(QueuePolicy(), ifAbsent: false))
+        try await fill()
+        _ = statements.take()
+    }
+
+    /// Much of everything beside the little that is wanted.
+    private func fill() async throws {
+        for queue in [QueueName.jobs, .mail] {
+            _ = try await store.enqueue(many(2000, due: .after(.seconds(86_400))), to: queue, durability: .processCrash)
+            _ = try await store.enqueue(many(2000), to: queue, durability: .processCrash)
+            let messages = try await store.take(2000, from: queue)
+            _ = try await store.settle(
+                messages.map { Settlement($0.lease, $0.lease.sequence.rawValue % 10 == 0 ? .dead(error: "e") : .done) })
+        }
+    }
+
+    private func many(_ count: Int, due: Due = .now) -> [NewMessage] {
+        (1...count).map { .text("\($0)", priority: $0 % 5, due: due) }
+    }
+
+    /// What SQLite plans for each statement run since the last time.
+    private func plans() async throws -> [(sql: String, steps: [String])] {
+        let ran = statements.take()
+        var plans: [(String, [String])] = []
+        let explainer = try DatabaseQueue(path: pool.path)
+        for sql in ran where ["SELECT", "INSERT", "UPDATE", "DELETE", "WITH"].contains(where: sql.hasPrefix) {
+            let steps = try await explainer.read { database in
+                let statement = try database.makeStatement(sql: "EXPLAIN QUERY PLAN " + sql)
+                // What is bound does not matter for a plan.
+                statement.setUncheckedArguments([])
+                return try Row.fetchAll(statement).map { $0["detail"] as String }
+            }
+            plans.append((sql, steps))
+        }
+        return plans
+    }
+
+    /// Tables of a few rows, and results in memory: these may be looked through.
+    private static let small: Set<String> = [
+        "penstock_state", "penstock_queue", "queue", "penstock_worker", "worker", "found", "CONSTANT", "sqlite_master",
+    ]
+
+    /// Expects that no statement run since the last time goes through a table, or puts rows in order, and that those
+    /// which contain a text go by an index.
+    private func expectSearches(
+        _ wanted: [(text: String, index: String)] = [], sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        let plans = try await plans()
+        #expect(!plans.isEmpty, sourceLocation: sourceLocation)
+        for (sql, steps) in plans {
+            for step in steps {
+                #expect(!step.contains("B-TREE"), "\(sql)\n\(steps)", sourceLocation: sourceLocation)
+                let words = step.split(separator: " ")
+                let isScan = words.first == "SCAN" && !Self.small.contains(String(words[1]))
+                #expect(!isScan, "\(sql)\n\(steps)", sourceLocation: sourceLocation)
+            }
+        }
+        for (text, index) in wanted {
+            let found = plans.filter { $0.sql.contains(text) }
+            #expect(found.count == 1, "\(text)", sourceLocation: sourceLocation)
+            for (sql, steps) in found {
+                let goesByIt = steps.contains { $0.contains(index) }
+                #expect(goesByIt, "\(sql)\n\(steps)", sourceLocation: sourceLocation)
+            }
+        }
+    }
+
+    private func analyze(_ isWanted: Bool) async throws {
+        if isWanted { try await pool.write { try $0.execute(sql: "ANALYZE") } }
+        _ = statements.take()
+    }
+
+    // SQLite plans by statistics where somebody has made some, and they may be from another day.
+
+    @Test(arguments: [false, true]) func aMessagesLifeGoesByIndexes(_ isAnalyzed: Bool) async throws {
+        try await analyze(isAnalyzed)
+        _ = try await store.enqueue(many(5), to: .jobs, durability: .powerLoss)
+        for conflict in [KeyConflict.skip, .skip, .replace] {
+            try await store.put(.text("a", key: "k", onConflict: conflict))
+        }
+        try await expectSearches([("SELECT sequence FROM penstock_unique", "PRIMARY KEY (queue_id=? AND unique_key=?)")]
+        )
+        let messages = try await store.take(4)
+        try await expectSearches([
+            ("AND due_at <= ?2", "penstock_scheduled_due (queue_id=? AND due_at<?)"),
+            ("SELECT due_at", "penstock_scheduled_due (queue_id=?)"),
+            ("WHERE queue_id = ?1 ORDER BY priority DESC, sequence LIMIT", "PRIMARY KEY (queue_id=?)"),
+            ("sequence <= ?3", "PRIMARY KEY (queue_id=? AND priority=? AND sequence<?)"),
+        ])
+        _ = try await store.extend(messages.map(\.lease), by: .seconds(60))
+        let verdicts: [Verdict] = [.done, .retry(error: "e"), .dead(error: "e"), .release]
+        _ = try await store.settle(zip(messages, verdicts).map { Settlement($0.lease, $1) })
+        _ = try await store.reclaim()
+        try await expectSearches()
+        try await store.configure(.jobs, .set(.bounded(1, .dropOldest)))
+        try await store.put(.text("x"))
+        try await expectSearches([("AND priority < ?2", "PRIMARY KEY (queue_id=? AND priority<?)")])
+        try await store.close()
+    }
+
+    @Test(arguments: [false, true]) func commandsAndPruningGoByIndexes(_ isAnalyzed: Bool) async throws {
+        _ = try await store.enqueue(many(5), to: .jobs, durability: .powerLoss)
+        try await analyze(isAnalyzed)
+        _ = try await store.apply(.cancel, to: .queue(.jobs, states: [.ready], limit: 3))
+        _ = try await store.apply(.cancel, to: .queue(.jobs, states: [.scheduled], limit: 3))
+        _ = try await store.apply(.redrive, to: .queue(.jobs, states: [.dead], limit: 3))
+        try await expectSearches([
+            ("FROM penstock_scheduled NOT INDEXED", "INTEGER PRIMARY KEY (rowid>?)"),
+            ("FROM penstock_outcome INDEXED", "penstock_outcome_dead (queue_id=? AND sequence>?)"),
+        ])
+        let retention = Retention(age: .seconds(1), count: 5, deadAge: .seconds(1))
+        _ = try await store.prune(PruneRequest(retention: retention, limit: 10))
+        try await expectSearches([
+            ("state <> 'dead' AND finished_at", "penstock_outcome_ended (queue_id=? AND finished_at<?)"),
+            ("state = 'dead' AND finished_at", "penstock_outcome_died (queue_id=? AND finished_at<?)"),
+        ])
+        try await store.close()
+    }
+
+    @Test(arguments: [false, true]) func readingsGoByIndexes(_ isAnalyzed: Bool) async throws {
+        _ = try await store.enqueue(many(5), to: .jobs, durability: .powerLoss)
+        try await analyze(isAnalyzed)
+        for state in MessageState.allCases {
+            _ = try await store.messages(
+                MessageQuery(queue: .jobs, states: [state], limit: 3, withPayload: true, withAttempts: true))
+        }
+        _ = try await store.messages(MessageQuery(since: Timestamp(microseconds: 1), end: .last, limit: 3))
+        try await expectSearches([
+            ("line.state = 'dead'", "penstock_outcome_dead (queue_id=? AND sequence>?)"),
+            ("line.state = 'dropped'", "penstock_outcome_dropped (queue_id=? AND sequence>?)"),
+            ("penstock_scheduled AS line", "INTEGER PRIMARY KEY (rowid>?)"),
+            ("penstock_lease AS line", "INTEGER PRIMARY KEY (rowid>?)"),
+        ])
+        try await store.close()
+    }
+
+    @Test(arguments: [
+        ("penstock_dead_letters", "penstock_outcome_dead"), ("penstock_drops", "penstock_outcome_dropped"),
+        ("penstock_dead_letters WHERE queue = 'jobs'", "penstock_outcome_dead (queue_id=?"),
+        ("penstock_messages WHERE sequence = 7", "log USING INTEGER PRIMARY KEY (rowid=?)"),
+        ("penstock_messages WHERE queue = 'jobs'", "penstock_log_queue (queue_id=?)"),
+    ])
+    func viewsGoByIndexes(_ view: String, _ index: String) async throws {
+        let steps = try await pool.read { database in
+            try Row.fetchAll(database, sql: "EXPLAIN QUERY PLAN SELECT * FROM \(view)").map { $0["detail"] as String }
+        }
+        #expect(steps.contains { $0.contains(index) }, "\(steps)")
+        #expect(!steps.contains { $0.contains("B-TREE") }, "\(steps)")
+        try await store.close()
+    }
+}

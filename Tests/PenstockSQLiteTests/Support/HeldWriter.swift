@@ -1,0 +1,52 @@
+import Foundation
+import GRDB
+import PenstockCore
+import Synchronization
+
+@testable import PenstockSQLite
+
+/// Holds a store's writer in a transaction that changes nothing, so that the calls of a test gather behind it.
+final class HeldWriter: Sendable {
+    private let store: SQLiteStore
+    private let begun = DispatchSemaphore(value: 0)
+    private let mayEnd = DispatchSemaphore(value: 0)
+    private let holding: Task<Void, any Error>
+
+    init(_ store: SQLiteStore) async throws {
+        self.store = store
+        holding = Task { [begun, mayEnd] in
+            try await store.writer.perform { _ in
+                begun.signal()
+                mayEnd.wait()
+            }
+        }
+        try await Blocking.run { [begun] in begun.wait() }
+    }
+
+    /// Returns once `count` calls wait.
+    func waitForCalls(_ count: Int) async {
+        while store.writer.waitingCount < count { await Task.yield() }
+    }
+
+    /// Lets the writer go on.
+    func letGo() async throws {
+        mayEnd.signal()
+        try await holding.value
+    }
+}
+
+/// Counts the transactions that a store's writer commits.
+final class CommitCount: TransactionObserver, Sendable {
+    private let count = Mutex(0)
+
+    var value: Int { count.withLock { $0 } }
+
+    init(_ store: SQLiteStore) {
+        store.access.pool.add(transactionObserver: self, extent: .databaseLifetime)
+    }
+
+    func observes(eventsOfKind eventKind: DatabaseEventKind) -> Bool { false }
+    func databaseDidChange(with event: DatabaseEvent) {}
+    func databaseDidCommit(_ db: Database) { count.withLock { $0 += 1 } }
+    func databaseDidRollback(_ db: Database) {}
+}
