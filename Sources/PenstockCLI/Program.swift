@@ -1,4 +1,5 @@
 import ArgumentParser
+import Dispatch
 
 #if canImport(Darwin)
     import Darwin
@@ -10,12 +11,16 @@ import ArgumentParser
 
 /// The program `penstock`.
 public enum Program {
-    /// Runs the command that the process's arguments name, and ends the process with its exit status.
-    @MainActor
-    public static func main() async -> Never {
-        let status = await run()
-        ErrorOutput.flush()
-        exit(status)
+    /// Runs the command that the process's arguments name, and ends the process with its exit status. To be called
+    /// from a `main` that is not `async`: what runs such a one opens files before it.
+    public static func main() -> Never {
+        StandardDescriptors.occupy()
+        Task { @MainActor in
+            let status = await run()
+            ErrorOutput.flush()
+            exit(status)
+        }
+        dispatchMain()
     }
 
     @MainActor

@@ -1,7 +1,7 @@
 import PenstockCLI
 
 @main struct Main {
-    static func main() async {
-        await Program.main()
+    static func main() {
+        Program.main()
     }
 }

@@ -25,7 +25,9 @@ extension Proofs {
                     FilePath("\(site.folder)/notes"), .writeOnly, options: [.create, .append],
                     permissions: .ownerReadWrite)
                 defer { try? notes.close() }
-                let command = ["sh", "-c", #"IFS= read -r line; echo "$PPID $PENSTOCK_SEQUENCE $PENSTOCK_ATTEMPT $line""#]
+                let command = [
+                    "sh", "-c", #"IFS= read -r line; echo "$PPID $PENSTOCK_SEQUENCE $PENSTOCK_ATTEMPT $line""#,
+                ]
                 let work = ["work", "q", "--concurrency", "4", "--drain", "--"] + command
                 let workers = [
                     try await site.start(work, output: notes), try await site.start(work, output: notes),
@@ -44,7 +46,8 @@ extension Proofs {
                 #expect(Set(noted.map { Int32($0[0]) }) == Set(workers.map(\.id)), "both workers had work")
 
                 #expect(try site.number("SELECT done_total FROM penstock_queues") == count)
-                #expect(try site.number("SELECT reclaimed_total + ready + leased + scheduled FROM penstock_queues") == 0)
+                #expect(
+                    try site.number("SELECT reclaimed_total + ready + leased + scheduled FROM penstock_queues") == 0)
                 #expect(try site.number("SELECT count(*) FROM penstock_attempts") == 0)
                 #expect(try site.number("SELECT count(*) FROM penstock_workers") == 0)
                 try await site.expectHealthy()

@@ -108,24 +108,23 @@ struct Command: Sendable {
         guard group.isLed else { return nil }
         var options = PlatformOptions()
         options.processGroupID = group.id
+        let input = try PayloadInput.open(payload)
+        defer { try? input.close() }
         do {
             let result = try await Subprocess.run(
                 .path(path), arguments: Arguments(executablePathOverride: name, remainingValues: arguments),
                 environment: .inherit.updating(variables), platformOptions: options,
-                input: .inputWriter, output: .fileDescriptor(output, closeAfterSpawningProcess: false),
-                error: .sequence
+                input: .fileDescriptor(input, closeAfterSpawningProcess: false),
+                output: .fileDescriptor(output, closeAfterSpawningProcess: false), error: .sequence
             ) { execution -> String in
                 // If the guardian has ended by now, nobody watches over the command.
                 if !group.isLed { group.killLateComers() }
                 // A stop that was asked for while the command was started has found nobody in the group.
                 if stop.cause != nil { group.terminate() }
                 begin.finish()
-                async let writing: Void = Self.write(payload, to: execution.standardInputWriter)
-                let tail = await Self.read(
-                    execution.standardError, of: execution.processIdentifier.value, passError)
-                // A command may close its standard error and read on. When it ends, so does the writing.
-                await writing
-                return tail.text
+                return await Self.read(
+                    execution.standardError, of: execution.processIdentifier.value, passError
+                ).text
             }
             return End(status: result.terminationStatus, errorTail: result.closureResult)
         } catch let error as SubprocessError {
@@ -140,12 +139,6 @@ struct Command: Sendable {
         for await _ in begun {}
         guard let timeout, (try? await clock.sleep(for: timeout)) != nil else { return }
         stop.make(.timeout)
-    }
-
-    /// Writes the payload. A command that does not want it all may close its standard input, or end.
-    private static func write(_ payload: [UInt8], to writer: StandardInputWriter) async {
-        _ = try? await writer.write(payload)
-        try? await writer.finish()
     }
 
     /// Reads until the command `id` has ended, and then what is still in the pipe: something that it has left running

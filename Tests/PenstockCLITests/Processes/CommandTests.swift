@@ -70,7 +70,7 @@ struct CommandTests {
         #expect(end.errorTail.hasSuffix("\n0123456789\n0123456789"))
     }
 
-    @Test(arguments: ["true", "exec <&-; exit 0", "head -c 1 >/dev/null"])
+    @Test(arguments: ["true", "exec <&-; exit 0", "head -c 1 >/dev/null", "exec 3<&0; sleep 1000 <&3 & exit 0"])
     func aPayloadThatIsNotReadIsNoError(script: String) async throws {
         let end = try await runAlone(script, [UInt8](repeating: 0x61, count: 1_000_000))
         #expect(end.status == .exited(0))

@@ -119,7 +119,8 @@ final class Site: Sendable {
     func shell(_ statements: String, file: String? = nil) async throws -> Child.End {
         let shell = try await Executable.name("sqlite3").resolveExecutablePath(in: .inherit)
         return try await start(
-            shell, ["-bail", file ?? self.file], input: descriptor(of: statements.utf8), output: nil).end
+            shell, ["-bail", file ?? self.file], input: descriptor(of: statements.utf8), output: nil
+        ).end
     }
 
     func start(
@@ -134,9 +135,11 @@ final class Site: Sendable {
         return child
     }
 
-    /// A file of the folder, opened for reading, with `bytes` in it.
+    /// A file with `bytes` in it, opened for reading, which is gone when it is closed.
     func descriptor(of bytes: some Sequence<UInt8>) throws -> FileDescriptor {
-        try .open(FilePath(try write("input-\(UUID().uuidString)", bytes)), .readOnly)
+        let path = try write("input-\(UUID().uuidString)", bytes)
+        defer { unlink(path) }
+        return try .open(FilePath(path), .readOnly)
     }
 
     /// Writes a file of the folder.

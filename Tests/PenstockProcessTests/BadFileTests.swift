@@ -1,0 +1,123 @@
+import Foundation
+import GRDB
+import Subprocess
+import Testing
+
+extension Proofs {
+    /// Files that are no good: each command says so in one sentence, and leaves them as they are.
+    @Suite struct BadFileTests {
+        private static let commands = [
+            ["enqueue", "q", "x"], ["work", "q", "--drain", "--", "true"], ["status"], ["queue", "create", "other"],
+        ]
+
+        @Test func aFolderIsNoFile() async throws {
+            try await Site.use { site in
+                try FileManager.default.createDirectory(atPath: site.file, withIntermediateDirectories: false)
+                for command in Self.commands + [["migrate"], ["doctor"]] {
+                    try await site.fail(command, with: 65, saying: "is a folder")
+                }
+                #expect(try FileManager.default.contentsOfDirectory(atPath: site.file).isEmpty)
+                #expect(try FileManager.default.contentsOfDirectory(atPath: site.folder) == ["test.db"])
+            }
+        }
+
+        @Test func aFileOfANewerProgramIsLeftUntouched() async throws {
+            try await Site.use { site in
+                try await site.succeed(["queue", "create", "q"])
+                try await site.succeed(["enqueue", "q", "x"])
+                let insert = try await site.shell("INSERT INTO penstock_migration VALUES (999, 'later', 0);")
+                #expect(insert.status == .exited(0), "\(insert.errors)")
+                let before = try Data(contentsOf: URL(filePath: site.file))
+                for command in Self.commands + [["migrate"]] {
+                    try await site.fail(command, with: 78, saying: "schema version 999")
+                }
+                #expect(try Data(contentsOf: URL(filePath: site.file)) == before)
+            }
+        }
+
+        /// The first page of the messages' log is overwritten.
+        @Test func aDamagedPageIsNotMadeWorse() async throws {
+            try await Site.use { site in
+                try await site.succeed(["queue", "create", "q"])
+                try await site.succeed(
+                    ["enqueue", "q", "--lines"], input: Array((1...500).map { "\($0)\n" }.joined().utf8))
+                let page = try site.number("SELECT rootpage FROM sqlite_schema WHERE name = 'penstock_log'")
+                let size = try site.number("PRAGMA page_size")
+                let path = URL(filePath: site.file)
+                var bytes = try Data(contentsOf: path)
+                bytes.replaceSubrange((page - 1) * size..<page * size, with: Data(repeating: 0xAA, count: size))
+                try bytes.write(to: path)
+
+                try await site.fail(["enqueue", "q", "x"], with: 65, saying: "is damaged")
+                try await site.fail(["log", "q"], with: 65, saying: "is damaged")
+                let worked = try await site.run(["work", "q", "--drain", "--", "sh", "-c", "echo worked"])
+                #expect(worked.status == .exited(65))
+                #expect(worked.output == "")
+                #expect(worked.errors.hasSuffix("run `penstock doctor` on it.\n"))
+                let doctor = try await site.run(["doctor"])
+                #expect(doctor.status == .exited(1))
+                #expect(doctor.output.contains("fail "))
+                #expect(try Data(contentsOf: path) == bytes)
+            }
+        }
+
+        @Test(.enabled(if: SmallDisk.canBeMade, "Mounting a disk needs root."))
+        func aReadOnlyFileIsRefused() async throws {
+            try await Site.use { site in
+                try await SmallDisk.use(mebibytes: 4, at: site) { disk in
+                    try await site.succeed(["queue", "create", "q", "--db", disk.file])
+                    try await site.succeed(["enqueue", "q", "x", "--db", disk.file])
+                    try disk.allowWrites(false)
+                    for command in Self.commands {
+                        let place = command.firstIndex(of: "--") ?? command.count
+                        try await site.fail(
+                            command[..<place] + ["--db", disk.file] + command[place...], with: 77, saying: "cannot be")
+                    }
+                    try disk.allowWrites(true)
+                    let list = try await site.succeed(["list", "--db", disk.file])
+                    #expect(list.lines.count == 2)
+                }
+            }
+        }
+
+        /// A producer that meets a full disk says how many lines are in line, and these are. A worker that meets one
+        /// loses nothing. With room again all goes on.
+        @Test(.enabled(if: SmallDisk.canBeMade, "Mounting a disk needs root."))
+        func aFullDiskLosesNothing() async throws {
+            try await Site.use { site in
+                try await SmallDisk.use(mebibytes: 64, at: site) { disk in
+                    func list(_ states: String) async throws -> [String] {
+                        try await site.succeed(
+                            ["list", "q", "--db", disk.file, "--state", states, "--json", "--limit", "10000"]
+                        ).lines
+                    }
+                    try await site.succeed(["queue", "create", "q", "--db", disk.file])
+                    try disk.fill(leaving: 3_000_000)
+                    let line = String(repeating: "x", count: 500) + "\n"
+                    let input = Array(String(repeating: line, count: 9000).utf8)
+                    let produced = try await site.run(["enqueue", "q", "--lines", "--db", disk.file], input: input)
+                    #expect(produced.status == .exited(74), "\(produced.output)")
+                    let kept = try await list("ready").count
+                    #expect(kept > 0 && kept.isMultiple(of: 1000))
+                    #expect(produced.errors.contains("At line \(kept + 1): "), "\(produced.errors)")
+                    #expect(produced.errors.contains("The \(kept) lines before it are enqueued and stay."))
+
+                    try disk.empty()
+                    try disk.fill(leaving: 0)
+                    let worked = try await site.run(
+                        ["work", "q", "--db", disk.file, "--max", "50", "--", "sh", "-c", "echo worked"])
+                    #expect(worked.status == .exited(74), "\(worked.errors)")
+                    #expect(worked.errors.contains("No room is left on the disk"))
+
+                    try disk.empty()
+                    let rest = try await site.succeed(
+                        ["work", "q", "--db", disk.file, "--drain", "--concurrency", "4", "--", "true"])
+                    #expect(rest.errors == "")
+                    #expect(try await list("done").count == kept)
+                    let doctor = try await site.run(["doctor", "--db", disk.file])
+                    #expect(doctor.status == .exited(0), "\(doctor.output)")
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,123 @@
+import Foundation
+import PenstockTestKit
+import Subprocess
+import Testing
+
+#if canImport(System)
+    import System
+#else
+    import SystemPackage
+#endif
+
+extension Proofs {
+    /// What comes in and what goes out: any bytes, and streams that are closed.
+    @Suite struct StandardStreamTests {
+        /// Lines of any bytes come out of the commands' standard input as they went into the producer's.
+        @Test func linesThatAreNoTextReachTheCommandByteForByte() async throws {
+            try await Proofs.withSeed { random in
+                try await Site.use { site in
+                    let lines = (1...60).map { _ in
+                        (0..<random.next(in: 0...200)).map { _ in Self.byte(random) }
+                    }
+                    try await site.succeed(["queue", "create", "q"])
+                    try await site.succeed(
+                        ["enqueue", "q", "--lines"], input: lines.flatMap { $0 + [0x0A] })
+                    try await site.succeed(
+                        [
+                            "work", "q", "--drain", "--concurrency", "3", "--", "sh", "-c",
+                            "cat > payload-$PENSTOCK_SEQUENCE",
+                        ])
+                    for (index, line) in lines.enumerated() {
+                        let payload = try Data(contentsOf: URL(filePath: "\(site.folder)/payload-\(index + 1)"))
+                        #expect([UInt8](payload) == line, Proofs.repeatable)
+                    }
+                }
+            }
+        }
+
+        /// Any byte but a line's end, and often one that is special somewhere.
+        private static func byte(_ random: SeededRandom) -> UInt8 {
+            let special: [UInt8] = [0x00, 0x0D, 0xFF, 0xC3, 0x80, 0x27]
+            return random.pick(special + [UInt8(random.next(in: 0x0B...0xFE))]) ?? 0
+        }
+
+        private func shell(_ site: Site, _ script: String) async throws -> Child.End {
+            try await site.start(
+                FilePath("/bin/sh"), ["-c", script, "\(Site.program)"], input: nil, output: nil
+            ).end
+        }
+
+        @Test(arguments: ["", "--lines"])
+        func aClosedInputIsNoEmptyPayload(option: String) async throws {
+            try await Site.use { site in
+                try await site.succeed(["queue", "create", "q"])
+                let end = try await shell(site, "exec \"$0\" enqueue q \(option) <&-")
+                #expect(end.status == .exited(74))
+                #expect(end.errors.hasPrefix("penstock: Standard input cannot be read: Bad file descriptor"))
+                #expect(try site.number("SELECT enqueued_total FROM penstock_queues") == 0)
+            }
+        }
+
+        /// Whatever is opened in the place of a closed descriptor, nothing goes into it: neither into the files of the
+        /// store nor into what the runtime holds open.
+        @Test func nothingIsWrittenInThePlaceOfClosedOutput() async throws {
+            try await Site.use { site in
+                try await site.succeed(["queue", "create", "q"])
+                for number in 1...5 {
+                    let end = try await shell(site, "exec \"$0\" enqueue q \(number) <&- >&- 2>&-")
+                    #expect(end.status == .exited(74))
+                }
+                let worked = try await shell(site, "exec \"$0\" work q --max 3 -- true <&- >&- 2>&-")
+                #expect(worked.status == .exited(0))
+                let failed = try await shell(
+                    site, "exec \"$0\" work q --max 2 -- sh -c 'echo x; echo y >&2; exit 1' <&- >&- 2>&-")
+                #expect(failed.status == .exited(0))
+                #expect(
+                    try site.column("SELECT state FROM penstock_messages") == [
+                        "done", "done", "done", "scheduled", "scheduled",
+                    ])
+                // A bell was rung by single bytes at its beginning, and the other files hold nothing.
+                let side = "\(site.file)-penstock"
+                for name in try FileManager.default.contentsOfDirectory(atPath: side) {
+                    #expect(try Data(contentsOf: URL(filePath: "\(side)/\(name)")).count <= 1, "\(name)")
+                }
+                try await site.expectHealthy()
+            }
+        }
+
+        /// Who looks at the first lines only is no reason for an error: the program ends as others do, by SIGPIPE.
+        @Test(arguments: [
+            "log q", "list q --limit 10000", "log q --json", "status --watch --interval 10ms", "show 1 2 3",
+        ])
+        func aReaderThatHasSeenEnoughIsNoError(command: String) async throws {
+            try await Site.use { site in
+                try await site.succeed(["queue", "create", "q"])
+                try await site.succeed(
+                    ["enqueue", "q", "--lines"], input: Array((1...5000).map { "line \($0)\n" }.joined().utf8))
+                let end = try await shell(site, "{ \"$0\" \(command); echo $? > status; } | head -n 1")
+                #expect(end.lines.count == 1)
+                #expect(end.errors == "")
+                let status = try String(contentsOfFile: "\(site.folder)/status", encoding: .utf8)
+                #expect(["141\n", "0\n"].contains(status))
+            }
+        }
+
+        /// Nothing is said, and nothing is left behind, when somebody has seen enough.
+        @Test(arguments: [["status", "--watch"], ["log", "q", "--follow"]])
+        func interruptingWhoOnlyLooksIsNoError(command: [String]) async throws {
+            try await Site.use { site in
+                try await site.succeed(["queue", "create", "q"])
+                try await site.succeed(["enqueue", "q", "x"])
+                let lines = try Lines()
+                let looking = try await site.start(command, output: lines.writeEnd)
+                try lines.closeWriteEnd()
+                #expect(try await lines.next() != nil)
+                looking.send(SIGINT)
+                let end = try await looking.end
+                #expect(end.status == .signaled(SIGINT))
+                #expect(end.errors == "")
+                try await site.expectHealthy()
+            }
+        }
+    }
+}
