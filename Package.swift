@@ -69,10 +69,7 @@ let package = Package(
         ),
         .target(
             name: "PenstockTestKit",
-            dependencies: [
-                "PenstockCore", "PenstockStreams",
-                .product(name: "HeapModule", package: "swift-collections"),
-            ],
+            dependencies: ["PenstockCore", "PenstockStreams"],
             swiftSettings: strict
         ),
         .target(name: "PenstockCore", swiftSettings: strict),
@@ -119,10 +116,36 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
+        // What README.md shows, compiled and run as its readers would.
+        .testTarget(
+            name: "PenstockDocsTests",
+            dependencies: [
+                "Penstock", "PenstockMain",
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+                .product(name: "Subprocess", package: "swift-subprocess"),
+                .product(name: "SystemPackage", package: "swift-system"),
+            ],
+            swiftSettings: strict
+        ),
         .testTarget(
             name: "PenstockCLITests",
             dependencies: [
                 "Penstock", "PenstockCLI", "PenstockMain", "PenstockTestKit",
+                .product(name: "Subprocess", package: "swift-subprocess"),
+                .product(name: "SystemPackage", package: "swift-system", condition: .when(platforms: [.linux])),
+            ],
+            swiftSettings: strict
+        ),
+        // Real processes on real files: what the program must show as a whole.
+        .testTarget(
+            name: "PenstockProcessTests",
+            dependencies: [
+                "Penstock", "PenstockMain", "PenstockTestKit",
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "GRDBSQLite", package: "GRDB.swift"),
                 .product(name: "Subprocess", package: "swift-subprocess"),
                 .product(name: "SystemPackage", package: "swift-system", condition: .when(platforms: [.linux])),
             ],

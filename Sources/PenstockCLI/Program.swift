@@ -22,7 +22,8 @@ public enum Program {
     private static func run() async -> Int32 {
         do {
             try refuseArgumentsThatAreNotText()
-            var command = try await PenstockCommand.asyncParseAsRoot()
+            let arguments = LeadingOptions.moved(Array(CommandLine.arguments.dropFirst()))
+            var command = try await PenstockCommand.asyncParseAsRoot(arguments)
             if var command = command as? any AsyncParsableCommand {
                 try await command.run()
             } else {

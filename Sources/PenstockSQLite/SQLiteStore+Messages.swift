@@ -1,4 +1,3 @@
-public import GRDB
 public import PenstockCore
 
 extension SQLiteStore {
@@ -11,43 +10,6 @@ extension SQLiteStore {
         if messages.isEmpty { return [] }
         return try await writer.perform(durability: durability, weight: messages.count) { transaction in
             try Enqueue.perform(messages, to: queue, durability: durability, in: transaction)
-        }
-    }
-
-    /// Accepts messages within an application's own transaction on `database`: they are there when it commits, and
-    /// only then.
-    ///
-    /// The durability is that of the application's transaction; receipts say `powerLoss` when its connection is
-    /// `synchronous = FULL`. A full queue with policy `wait` cannot wait here, and fails like `fail`. Workers are woken
-    /// when the transaction has been committed, or see the messages within a quarter of a second.
-    ///
-    /// - Throws: ``PenstockError`` as ``MessageStore/enqueue(_:to:durability:)``, and `invalidInput` when `database` is
-    ///   not in a transaction; then nothing of the call was written.
-    public func enqueue(_ messages: [NewMessage], to queue: QueueName, in database: Database) throws -> [Receipt] {
-        try writer.refuseClosed()
-        try NewMessage.validate(batch: messages, now: time.now)
-        guard database.isInsideTransaction else {
-            throw PenstockError(
-                .invalidInput, "Messages are enqueued here within a transaction; begin one, as with `pool.write`.")
-        }
-        do {
-            let durability = try DatabaseAccess.durability(of: database)
-            let transaction = try Transaction(
-                Connection(database), path: access.path, time: time, random: random, policies: PolicyCache())
-            let receipts = try transaction.nested {
-                let receipts = try Enqueue.perform(messages, to: queue, durability: durability, in: transaction)
-                guard receipts.count == messages.count else {
-                    throw PenstockError(
-                        .queueFull, "The queue '\(queue)' is full, and a transaction cannot wait for room.")
-                }
-                try transaction.writeDown()
-                return receipts
-            }
-            let rung = transaction.rung
-            database.afterNextTransaction { [weak self] _ in self?.ring(rung) }
-            return receipts
-        } catch {
-            throw StorageErrors.translated(error, path: access.path)
         }
     }
 

@@ -2,7 +2,7 @@ public import PenstockCore
 
 /// One message that this process holds under a lease, with its payload.
 ///
-/// Whoever gets it settles it, once: ``done()``, ``retry(_:after:)``, ``reject(_:)`` or ``release()``. A delivery that
+/// Whoever gets it settles it, once: ``done()``, ``retry(_:outcome:after:)``, ``reject(_:)`` or ``release()``. A delivery that
 /// is let go unsettled is not lost: its message goes back in line when its lease or this process ends.
 ///
 /// All of these throw `PenstockError` with code `leaseLost` when the message was taken back, cancelled or settled
@@ -50,9 +50,12 @@ public struct Delivery<Element: Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - error: what went wrong, kept with the message; of a long text the end.
+    ///   - outcome: how the attempt ended, kept with it.
     ///   - delay: when it comes back; `nil`: as the queue's policy says.
-    public func retry(_ error: String, after delay: Duration? = nil) async throws {
-        try await holder.settle(lease, .retry(error: error, after: delay))
+    public func retry(
+        _ error: String, outcome: AttemptOutcome = .failed, after delay: Duration? = nil
+    ) async throws {
+        try await holder.settle(lease, .retry(error: error, outcome: outcome, after: delay))
     }
 
     /// Says that no attempt can help: the message is a dead letter at once, and `reason` is kept with it.
@@ -70,49 +73,5 @@ public struct Delivery<Element: Sendable>: Sendable {
     /// - Throws: also `PenstockError` with code `invalidInput` when no lease may be that long.
     public func extend(by duration: Duration) async throws {
         try await holder.extend(lease, by: duration)
-    }
-}
-
-/// Settles and extends for all deliveries of one reader.
-struct LeaseHolder: Sendable {
-    let queue: QueueName
-    let storage: any MessageStore
-    let time: any TimeSource
-    let metrics: QueueMetrics
-    let inFlight: InFlight
-
-    @discardableResult
-    func settle(_ lease: Lease, _ verdict: Verdict) async throws -> MessageState {
-        // Otherwise an extension that comes just after the settle would find the lease gone, and take it for lost.
-        inFlight.setExtended(false, lease)
-        let result: SettleResult
-        do {
-            result = try await storage.settle([Settlement(lease, verdict)]).first ?? .leaseLost
-        } catch {
-            inFlight.setExtended(true, lease)
-            throw error
-        }
-        inFlight.remove(lease)
-        metrics.record(verdict, result)
-        switch result {
-        case .settled(let state): return state
-        case .leaseLost: throw lost(lease)
-        }
-    }
-
-    func extend(_ lease: Lease, by duration: Duration) async throws {
-        let ends = time.boot + duration
-        guard try await storage.extend([lease], by: duration).first == true else {
-            inFlight.remove(lease)
-            throw lost(lease)
-        }
-        inFlight.moveEnd(of: lease, to: ends)
-    }
-
-    private func lost(_ lease: Lease) -> PenstockError {
-        PenstockError(
-            .leaseLost,
-            "The lease of message \(lease.sequence) was lost: its message was taken back, cancelled or settled before. "
-                + "Nothing was changed.")
     }
 }

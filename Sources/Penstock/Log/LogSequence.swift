@@ -24,7 +24,7 @@ extension Queue {
         follow: Bool = false
     ) -> LogSequence<Element> {
         let query = MessageQuery(
-            queue: name, states: states, after: first.map { SequenceNumber($0.rawValue - 1) }, since: since,
+            queue: name, states: states, after: first.map { SequenceNumber(max($0.rawValue, 1) - 1) }, since: since,
             end: last == nil ? .first : .last, limit: last ?? 1, withPayload: true, withAttempts: true)
         return LogSequence(queue: self, query: query, follow: follow)
     }

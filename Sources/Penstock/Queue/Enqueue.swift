@@ -31,11 +31,7 @@ extension Queue {
         let message = NewMessage(
             payload: try codec.encode(element), headers: headers, priority: priority, due: due,
             attemptsMax: attemptsMax, uniqueKey: uniqueKey)
-        let receipts = try await offer([message], durability: durability, timeout: timeout)
-        guard let receipt = receipts.first else {
-            throw PenstockError(.storage, "The store gave no receipt for a message that it accepted.")
-        }
-        return receipt
+        return try only(await offer([message], durability: durability, timeout: timeout))
     }
 
     /// Puts elements in line, in their order and with the same options.
@@ -62,6 +58,14 @@ extension Queue {
                 attemptsMax: attemptsMax)
         }
         return try await offer(messages, durability: durability, timeout: timeout)
+    }
+
+    /// The receipt for the only message of a call.
+    func only(_ receipts: [Receipt]) throws -> Receipt {
+        guard let receipt = receipts.first else {
+            throw PenstockError(.storage, "The store gave no receipt for a message that it accepted.")
+        }
+        return receipt
     }
 }
 

@@ -30,19 +30,11 @@ extension Queue {
         let message = NewMessage(
             payload: try codec.encode(element), headers: headers, priority: priority, due: due,
             attemptsMax: attemptsMax, uniqueKey: uniqueKey)
-        let receipts = try accept([message], in: database)
-        guard let receipt = receipts.first else {
-            throw PenstockError(.storage, "The store gave no receipt for a message that it accepted.")
-        }
-        return receipt
+        return try only(accept([message], in: database))
     }
 
     private func accept(_ messages: [NewMessage], in database: Database) throws -> [Receipt] {
-        guard let store = storage as? SQLiteStore else {
-            throw PenstockError(
-                .invalidInput,
-                "This store is not one on SQLite, so it cannot join a transaction; open it on the database pool.")
-        }
+        guard let store = storage as? SQLiteStore else { throw PenstockError.notInATransaction }
         let receipts = try store.enqueue(messages, to: name, in: database)
         // Counted now, though the transaction may still be rolled back: it is the caller's.
         metrics.record(receipts, of: messages)

@@ -19,7 +19,24 @@ public struct PenstockStore: Sendable {
         public var durability: Durability
         /// Where to say what happens; `nil`: nowhere.
         public var logger: Logger?
-        /// Where measurements go; `nil`: to the factory that the program bootstrapped.
+        /// Where measurements go; `nil`: to the factory that the program bootstrapped. All of them are of this process,
+        /// and have the dimension `queue`.
+        ///
+        /// | name | kind | counts or measures |
+        /// |---|---|---|
+        /// | `penstock.enqueued` | counter | messages accepted, dropped arrivals included, skipped ones not |
+        /// | `penstock.skipped` | counter | messages not enqueued because another has their unique key |
+        /// | `penstock.dropped` | counter | messages that overflow dropped: arrivals, and those displaced by arrivals |
+        /// | `penstock.claimed` | counter | messages leased by this process |
+        /// | `penstock.done` | counter | messages finished |
+        /// | `penstock.retried` | counter | failed attempts that another one follows |
+        /// | `penstock.dead` | counter | messages that became dead letters |
+        /// | `penstock.released` | counter | messages given back unworked |
+        /// | `penstock.lease_lost` | counter | settles that came after the lease had ended |
+        /// | `penstock.wait` | timer | from the acceptance of a message to its claim |
+        /// | `penstock.work` | timer | how long a worker's handler ran |
+        /// | `penstock.running` | gauge | handlers that run now |
+        /// | `penstock.depth` | gauge | messages by state (dimension `state`), whenever somebody asks for the status |
         public var metrics: (any MetricsFactory)?
         /// Where the time comes from.
         public var time: any TimeSource

@@ -9,7 +9,10 @@ final class StoreHandle: Sendable {
     let time: any TimeSource
     let durability: Durability
     let logger: Logger
-    let reclaimPace: ReclaimPace
+    /// When to look for lost work: twice a second at most, however many wait for messages.
+    let reclaimPace: Pace
+    /// When to forget what retention lets go: once a minute at most, however many workers there are.
+    let prunePace: Pace
     let lines = ProducerLines()
     let returns: Returns
 
@@ -21,7 +24,8 @@ final class StoreHandle: Sendable {
         time = options.time
         durability = options.durability
         logger = options.logger ?? Logger(label: "penstock", factory: { _ in SwiftLogNoOpLogHandler() })
-        reclaimPace = ReclaimPace(time: options.time)
+        reclaimPace = Pace(Pace.ofReclaiming, time: options.time)
+        prunePace = Pace(Pace.ofPruning, time: options.time)
         metricsFactory = options.metrics
         returns = Returns(storage: storage, logger: logger)
     }
@@ -33,33 +37,6 @@ final class StoreHandle: Sendable {
             let made = QueueMetrics(queue: queue, factory: metricsFactory ?? MetricsSystem.factory)
             metrics[queue] = made
             return made
-        }
-    }
-}
-
-/// Says when this process should look for lost work again. All who wait for messages share one, so that many of them
-/// do not look more often than one.
-final class ReclaimPace: Sendable {
-    static let interval = Duration.milliseconds(500)
-
-    private let time: any TimeSource
-    private let last = Mutex<BootTime?>(nil)
-
-    init(time: any TimeSource) {
-        self.time = time
-    }
-
-    /// Whether a look is due. Who is told so must look: nobody else is told for the interval.
-    func takesTurn() -> Bool {
-        let now = time.boot
-        return last.withLock { last in
-            if let last, last.bootID == now.bootID,
-                now.microseconds - last.microseconds < Self.interval.wholeMicroseconds
-            {
-                return false
-            }
-            last = now
-            return true
         }
     }
 }

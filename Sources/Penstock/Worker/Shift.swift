@@ -41,6 +41,7 @@ final class Shift<Element: Sendable>: Sendable {
                 queue: queue.name, handle: handle, inFlight: inFlight, crew: crew, lease: options.lease)
             group.addTask { await keeper.run() }
             group.addTask { await self.dismissAfterGrace() }
+            group.addTask { await Housekeeper(handle: self.handle).run() }
             // Each job is an inner sequence without elements, so there is nothing to do here but wait for the end.
             for await _ in Claims(shift: self).flatMap(
                 maxConcurrent: options.concurrency,
@@ -152,24 +153,23 @@ final class Shift<Element: Sendable>: Sendable {
     }
 
     private func settle(_ delivery: Delivery<Element>, _ end: WorkEnd) async {
-        var logger = handle.logger
-        logger[metadataKey: "queue"] = "\(queue.name)"
-        logger[metadataKey: "sequence"] = "\(delivery.sequence)"
-        logger[metadataKey: "attempt"] = "\(delivery.attempt)"
         guard let verdict = end.verdict else {
             inFlight.remove(delivery.lease)
             queue.metrics.leaseLost.increment()
-            return logger.warning("lease lost; the handler was cancelled, and its result is ignored")
+            let message: Logger.Message = "lease lost; the handler was cancelled, and its result is ignored"
+            return handle.logger.warning(message, metadata: metadata(delivery))
         }
         // The handler may have settled by itself.
         guard inFlight.contains(delivery.lease) else { return }
         do {
             let state = try await settleThoughCancelled(delivery.lease, verdict)
-            log(verdict, state, to: logger)
+            log(delivery, verdict, state)
         } catch {
             // The lease is extended no more, and the message comes back when it ends.
             inFlight.remove(delivery.lease)
-            logger.error("message not settled; it comes back when its lease ends", metadata: ["error": "\(error)"])
+            handle.logger.error(
+                "message not settled; it comes back when its lease ends",
+                metadata: metadata(delivery, error: "\(error)"))
         }
     }
 
@@ -181,17 +181,25 @@ final class Shift<Element: Sendable>: Sendable {
         }
     }
 
-    private func log(_ verdict: Verdict, _ state: MessageState, to logger: Logger) {
+    private func log(_ delivery: Delivery<Element>, _ verdict: Verdict, _ state: MessageState) {
         switch verdict {
         case .done:
-            logger.debug("message done")
+            handle.logger.debug("message done", metadata: metadata(delivery))
         case .retry(let error, _, _), .dead(let error, _):
-            let what: Logger.Message =
+            let message: Logger.Message =
                 state == .dead ? "message is a dead letter" : "attempt failed; message comes back"
-            logger.warning(what, metadata: ["error": "\(error)"])
+            handle.logger.warning(message, metadata: metadata(delivery, error: error))
         case .release:
-            logger.info("message given back")
+            handle.logger.info("message given back", metadata: metadata(delivery))
         }
+    }
+
+    private func metadata(_ delivery: Delivery<Element>, error: String? = nil) -> Logger.Metadata {
+        var metadata: Logger.Metadata = [
+            "queue": "\(queue.name)", "sequence": "\(delivery.sequence)", "attempt": "\(delivery.attempt)",
+        ]
+        if let error { metadata["error"] = "\(error)" }
+        return metadata
     }
 }
 

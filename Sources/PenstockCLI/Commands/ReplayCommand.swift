@@ -49,7 +49,12 @@ struct ReplayCommand: Subcommand {
             // Said now, and not when the first message is found to have nowhere to go.
             if let into { try await fileOptions.file.require(into, in: store) }
             let count = try await store.replay(query, into: into, dryRun: dryRun)
-            try Output().count(count, dryRun ? "to replay" : "replayed", isJSON: outputOptions.isJSON)
+            let output = Output()
+            if dryRun {
+                try output.count(count, "wouldReplay", phrase: "would be replayed", isJSON: outputOptions.isJSON)
+            } else {
+                try output.count(count, "replayed", isJSON: outputOptions.isJSON)
+            }
         }
     }
 }

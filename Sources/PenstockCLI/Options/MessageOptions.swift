@@ -3,7 +3,8 @@ import Penstock
 
 /// What travels with a message.
 struct MessageOptions: ParsableArguments {
-    @Option(help: .init("Higher ones are claimed first: -100 to 100.", valueName: "number"))
+    @Option(
+        parsing: .unconditional, help: .init("Higher ones are claimed first: -100 to 100.", valueName: "number"))
     var priority = 0
 
     @Option(

@@ -29,12 +29,14 @@ struct SelectionOptions: ParsableArguments {
 }
 
 extension Output {
-    /// How many messages something happened to, as a sentence or as JSON.
-    func count(_ count: Int, _ verb: String, isJSON: Bool) throws(Failure) {
+    /// How many messages something happened to, as a sentence or as JSON under the key `verb`.
+    ///
+    /// - Parameter phrase: what the sentence says instead of the verb.
+    func count(_ count: Int, _ verb: String, phrase: String? = nil, isJSON: Bool) throws(Failure) {
         if isJSON {
             try line(.object([verb: .integer(count)]))
         } else {
-            try line(count == 1 ? "1 message \(verb)." : "\(count) messages \(verb).")
+            try line("\(count) \(count == 1 ? "message" : "messages") \(phrase ?? verb).")
         }
         try flush()
     }

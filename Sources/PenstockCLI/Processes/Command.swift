@@ -14,8 +14,6 @@ struct Command: Sendable {
         var status: TerminationStatus
         /// The end of what it wrote to standard error.
         var errorTail: String
-        /// Whether it had been told to stop.
-        var wasStopped: Bool
     }
 
     /// Bytes of standard error that are kept: with the status in front they fit into an attempt's error.
@@ -25,31 +23,37 @@ struct Command: Sendable {
     /// The command as it was typed, which becomes its argument 0.
     let name: String
     let arguments: [String]
+    /// How long it may run before it is told to stop; `nil`: as long as it likes.
+    var timeout: Duration?
     /// How long after SIGTERM it is killed.
     var stopTime: Duration = .seconds(5)
-    /// The clock that `stopTime` is measured by.
+    /// The clock that these are measured by.
     var clock: any Clock<Duration> = ContinuousClock()
     /// Where its standard output goes.
     var output: FileDescriptor = .standardOutput
 
     /// Runs the command with `payload` as its standard input, in a group of `guardians`.
     ///
-    /// When the calling task is cancelled, the command's group gets SIGTERM, and SIGKILL after ``stopTime``; this
-    /// returns when the command has ended either way, and whatever is left of its group is killed then.
+    /// When `stop` is made, its time is over or the calling task is cancelled, the command's group gets SIGTERM, and SIGKILL after
+    /// ``stopTime``; this returns when the command has ended either way, and whatever is left of its group is killed
+    /// then.
     ///
-    /// - Parameter passError: gets what the command writes to standard error.
-    /// - Throws: `CancellationError` when it was cancelled before the command was started; ``Failure`` when the
-    ///   command cannot be started.
+    /// - Parameters:
+    ///   - variables: what is set in the command's environment or, when it is `nil`, taken out.
+    ///   - passError: gets what the command writes to standard error.
+    /// - Throws: `CancellationError` when it was stopped before the command was started; ``Failure`` when the command
+    ///   cannot be started.
     func run(
         payload: [UInt8],
         variables: [Environment.Key: String?],
         in guardians: Guardians,
+        stop: StopRequest = StopRequest(),
         passError: @escaping @Sendable ([UInt8]) async -> Void
     ) async throws -> End {
         // A guardian that somebody kills is replaced; one that cannot stay alive three times is no accident.
         for _ in 0..<3 {
             let end = try await guardians.withGroup { group in
-                try await run(payload, variables, in: group, passError)
+                try await run(payload, variables, in: group, stop, passError)
             }
             if let end { return end }
         }
@@ -61,24 +65,27 @@ struct Command: Sendable {
         _ payload: [UInt8],
         _ variables: [Environment.Key: String?],
         in group: ProcessGroup,
+        _ stop: StopRequest,
         _ passError: @escaping @Sendable ([UInt8]) async -> Void
     ) async throws -> End? {
-        try Task.checkCancellation()
-        let stop = StopRequest()
-        let end = try await withTaskCancellationHandler {
+        let end: End? = try await withTaskCancellationHandler {
+            // A task that is cancelled already has made the request by now.
+            if stop.cause != nil { throw CancellationError() }
             // The task that runs the command is never cancelled: the library would close the command's pipes and kill
             // it then and there, and what it still has to say would be lost. It is told to stop in words of its own.
-            try await Task {
+            return try await Task {
                 try await withThrowingTaskGroup(of: Void.self) { tasks in
+                    let (begun, begin) = AsyncStream.makeStream(of: Never.self)
                     tasks.addTask { await carryOut(stop, in: group) }
+                    tasks.addTask { await makeAfterTimeout(stop, from: begun) }
                     defer { tasks.cancelAll() }
-                    return try await spawn(payload, variables, in: group, stop, passError)
+                    return try await spawn(payload, variables, in: group, begin, stop, passError)
                 }
             }.value
         } onCancel: {
-            stop.make()
+            stop.make(.cancelled)
         }
-        if end?.wasStopped == true { group.kill() }
+        if stop.cause != nil { group.kill() }
         return end
     }
 
@@ -94,6 +101,7 @@ struct Command: Sendable {
         _ payload: [UInt8],
         _ variables: [Environment.Key: String?],
         in group: ProcessGroup,
+        _ begin: AsyncStream<Never>.Continuation,
         _ stop: StopRequest,
         _ passError: @escaping @Sendable ([UInt8]) async -> Void
     ) async throws -> End? {
@@ -110,21 +118,28 @@ struct Command: Sendable {
                 // If the guardian has ended by now, nobody watches over the command.
                 if !group.isLed { group.killLateComers() }
                 // A stop that was asked for while the command was started has found nobody in the group.
-                if stop.isMade { group.terminate() }
-                let writer = execution.standardInputWriter
-                async let writing: Void = Self.write(payload, to: writer)
+                if stop.cause != nil { group.terminate() }
+                begin.finish()
+                async let writing: Void = Self.write(payload, to: execution.standardInputWriter)
                 let tail = await Self.read(
                     execution.standardError, of: execution.processIdentifier.value, passError)
+                // A command may close its standard error and read on. When it ends, so does the writing.
                 await writing
                 return tail.text
             }
-            return End(
-                status: result.terminationStatus, errorTail: result.closureResult, wasStopped: stop.isMade)
+            return End(status: result.terminationStatus, errorTail: result.closureResult)
         } catch let error as SubprocessError {
             guard group.isLed else { return nil }
             let status: ShellStatus = error.code == .executableNotFound ? .commandNotFound : .cannotRun
             throw Failure(status, "The command '\(name)' could not be started: \(error)")
         }
+    }
+
+    /// Its time begins when it has been started, and ends with the task.
+    private func makeAfterTimeout(_ stop: StopRequest, from begun: AsyncStream<Never>) async {
+        for await _ in begun {}
+        guard let timeout, (try? await clock.sleep(for: timeout)) != nil else { return }
+        stop.make(.timeout)
     }
 
     /// Writes the payload. A command that does not want it all may close its standard input, or end.

@@ -74,6 +74,22 @@ struct StoreFile: Sendable {
     private func explained(_ error: any Error, _ queue: QueueName?) -> any Error {
         guard let queue, (error as? PenstockError)?.code == .unknownQueue else { return error }
         return Failure(
-            .missing, "There is no queue '\(queue)' in \(path); `penstock queue create \(queue)` makes it.")
+            .missing,
+            "There is no queue '\(queue)' in \(path); `penstock queue create \(Self.shellWord(queue.text))` makes it.")
+    }
+
+    /// `text` as one word of a shell.
+    private static func shellWord(_ text: String) -> String {
+        let isPlain = text.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "."), UInt8(ascii: "/"):
+                true
+            case UInt8(ascii: "-"): text.utf8.first != byte
+            default: false
+            }
+        }
+        return isPlain
+            ? text : "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
     }
 }

@@ -93,8 +93,11 @@ enum OpenFile {
             // A reader's connection writes nothing, and is refused most of these.
             if database.configuration.readonly { return }
             // Pages of deleted messages can be given back to the file system, a few at a time. It must be set before
-            // the first table is made, and is a property of the file from then on.
-            try database.execute(sql: "PRAGMA auto_vacuum = INCREMENTAL")
+            // the first table is made, and is a property of the file from then on. Setting it again would write, and
+            // sync, at each opening.
+            if try Int.fetchOne(database, sql: "PRAGMA auto_vacuum") == 0 {
+                try database.execute(sql: "PRAGMA auto_vacuum = INCREMENTAL")
+            }
             // After a checkpoint a WAL that grew beyond this is cut, so that one burst does not stay on the disk.
             try database.execute(sql: "PRAGMA journal_size_limit = 67108864")
             // 16 MiB between checkpoints: each page that is written often in between is copied once.

@@ -128,7 +128,8 @@ enum PruneRules {
         #expect(try await store.depths() == .of(ready: 1, kept: 14))
         #expect(try await left(store).first == "11", "The oldest go first.")
         #expect(try await store.prune(request) == Pruned(messages: 10, hasMore: true))
-        #expect(try await pruneAll(store, request) == 4)
+        let rest = PruneRequest(retention: Retention(age: .zero), limit: 4)
+        #expect(try await store.prune(rest) == Pruned(messages: 4, hasMore: false), "That was exactly all.")
         #expect(try await store.prune(request) == Pruned())
         #expect(try await left(store) == ["25"])
     }

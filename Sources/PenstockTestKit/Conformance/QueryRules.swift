@@ -47,7 +47,7 @@ enum QueryRules {
         let (store, sequences) = try await filled(bench)
         var pages: [[String]] = []
         var cursor: SequenceNumber?
-        while true {
+        while pages.count < 5 {
             let page = try await store.messages(MessageQuery(after: cursor, limit: 3, withPayload: true))
             if page.isEmpty { break }
             pages.append(page.compactMap(\.text))

@@ -178,12 +178,12 @@ enum RecoveryRules {
         _ = try await worker.take(2)
         let token = other.changes.token(for: .jobs)
         try await worker.close()
-        try await other.changes.wait(for: .jobs, after: token)
         #expect(try await other.depths() == .of(ready: 2))
         let record = try await other.record(sequences[0])
         #expect(record.attempt == 0, "No attempt is counted.")
         #expect(record.attempts.isEmpty)
         #expect(try await other.totals() == .of(enqueued: 2))
+        try await other.changes.wait(for: .jobs, after: token)
         #expect(try await other.drain() == ["1", "2"])
     }
 

@@ -25,12 +25,13 @@ final class SQLiteHarness: StoreHarness {
     let time = ManualTime()
     let folder: TemporaryFolder
     let path: String
-    private let seed: UInt64
+    /// One source for all processes: with one each, of the same seed, they would give the same lease tokens.
+    private let random: SeededRandom
 
     init(seed: UInt64 = 1) throws {
         folder = try TemporaryFolder()
         path = folder.file("queue.db")
-        self.seed = seed
+        random = SeededRandom(seed: seed)
     }
 
     func open() async throws -> any MessageStore {
@@ -39,7 +40,7 @@ final class SQLiteHarness: StoreHarness {
 
     func openStore() async throws -> SQLiteStore {
         try await SQLiteStore.open(
-            path: path, options: SQLiteStore.Options(time: time, random: SeededRandom(seed: seed)))
+            path: path, options: SQLiteStore.Options(time: time, random: random))
     }
 
     func crash(_ store: any MessageStore) async throws {

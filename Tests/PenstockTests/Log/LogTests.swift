@@ -36,6 +36,7 @@ import Testing
         let moment = the.time.now
         try await queue.enqueue(contentsOf: Array(6...9))
         #expect(try await payloads(queue.log(from: SequenceNumber(4))) == Array(4...9))
+        #expect(try await payloads(queue.log(from: SequenceNumber(.min))) == Array(1...9))
         #expect(try await payloads(queue.log(since: moment)) == Array(6...9))
         #expect(try await payloads(queue.log(last: 2)) == [8, 9])
         #expect(try await payloads(queue.log(last: 100)) == Array(1...9))

@@ -4,6 +4,9 @@ import PenstockTestKit
 
 /// A store in memory with clocks that the test moves, whose calls are counted and can be made to fail.
 struct Fixture {
+    /// How many of its own tasks a worker has asleep while it runs: the keeper of its leases, and the housekeeper.
+    static let sleepersOfWorker = 2
+
     let time = ManualTime()
     let database: InMemoryDatabase
     let memory: InMemoryStore

@@ -102,7 +102,7 @@ import Testing
 
     @Test func oneTurnInHalfASecond() {
         let time = ManualTime()
-        let pace = ReclaimPace(time: time)
+        let pace = Pace(Pace.ofReclaiming, time: time)
         #expect(pace.takesTurn())
         #expect(!pace.takesTurn())
         time.advance(by: .milliseconds(499))

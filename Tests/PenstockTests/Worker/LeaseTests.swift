@@ -91,11 +91,11 @@ import Testing
             }.run()
         }
         try await begun.wait(for: 1)
-        try await the.time.waitForSleepers()
+        try await the.time.waitForSleepers(count: Fixture.sleepersOfWorker)
         the.time.advance(by: .seconds(3))
         // When the keeper sleeps again it has judged the extension.
         try await settled.wait(for: 1)
-        try await the.time.waitForSleepers()
+        try await the.time.waitForSleepers(count: Fixture.sleepersOfWorker)
         gate.add()
         try await worker.value
         #expect(metrics.counterTotal(label: "penstock.lease_lost") == 0)
@@ -138,7 +138,7 @@ import Testing
             }.run()
         }
         try await begun.wait(for: 1)
-        try await the.time.waitForSleepers(count: 2)
+        try await the.time.waitForSleepers(count: Fixture.sleepersOfWorker + 1)
         the.time.advance(by: .seconds(2))
         try await worker.value
         let record = try await the.record(receipt)
@@ -164,7 +164,7 @@ import Testing
             }.run()
         }
         try await begun.wait(for: 1)
-        try await the.time.waitForSleepers(count: 2)
+        try await the.time.waitForSleepers(count: Fixture.sleepersOfWorker + 1)
         the.time.advance(by: .seconds(2))
         try await cancelled.wait(for: 1)
         // The keeper has its turns and leaves the lease alone, so it ends though the worker lives.

@@ -52,8 +52,8 @@ import Testing
                 }
                 try await scene.begun.wait(for: 2)
                 trigger.triggerGracefulShutdown()
-                // The keeper and the grace.
-                try await the.time.waitForSleepers(count: 2)
+                // The worker's own, and the grace.
+                try await the.time.waitForSleepers(count: Fixture.sleepersOfWorker + 1)
                 scene.gate.add()
                 try await group.waitForAll()
             }
@@ -70,7 +70,7 @@ import Testing
         try await testGracefulShutdown { trigger in
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await Worker(queue) { _ in }.run() }
-                try await the.time.waitForSleepers(count: 2)
+                try await the.time.waitForSleepers(count: Fixture.sleepersOfWorker + 1)
                 trigger.triggerGracefulShutdown()
                 try await group.waitForAll()
             }
@@ -89,7 +89,7 @@ import Testing
                 }
                 try await scene.begun.wait(for: 1)
                 trigger.triggerGracefulShutdown()
-                try await the.time.waitForSleepers(count: 2)
+                try await the.time.waitForSleepers(count: Fixture.sleepersOfWorker + 1)
                 the.time.advance(by: .seconds(5))
                 try await group.waitForAll()
             }
@@ -137,7 +137,7 @@ import Testing
         let running = Task { try await services.run() }
         try await scene.begun.wait(for: 1)
         await services.triggerGracefulShutdown()
-        try await the.time.waitForSleepers(count: 2)
+        try await the.time.waitForSleepers(count: Fixture.sleepersOfWorker + 1)
         scene.gate.add()
         try await running.value
         #expect(try await the.state(receipt) == .done)
@@ -217,7 +217,7 @@ import Testing
             }
             try await scene.begun.wait(for: 1)
             trigger.triggerGracefulShutdown()
-            try await the.time.waitForSleepers(count: 2)
+            try await the.time.waitForSleepers(count: Fixture.sleepersOfWorker + 1)
             worker.cancel()
             await #expect(throws: CancellationError.self) { try await worker.value }
         }

@@ -23,15 +23,40 @@ struct CommandHandler: Sendable {
 
     /// Runs the command on the delivery's message.
     ///
+    /// A command that is stopped, because it takes too long or the worker does not wait for it any more, has ended
+    /// when its message is settled: no other worker begins on the message while this one is still at it.
+    ///
     /// - Throws: `Reject` or ``Failed``, by the command's exit status; ``Failure`` when it could not be started.
-    func handle(_ delivery: Delivery<[UInt8]>, in guardians: Guardians) async throws {
-        let end = try await command.run(
-            payload: delivery.payload, variables: variables(of: delivery), in: guardians,
-            passError: { await ErrorOutput.raw($0) })
-        switch end.status {
-        case .exited(0): return
-        case .exited(Self.rejected): throw Reject(Self.text(of: end))
-        default: throw Failed(description: Self.text(of: end))
+    func handle(_ delivery: Delivery<[UInt8]>, in guardians: Guardians, stops: StopRequests) async throws {
+        try await stops.withRequest { stop in
+            let end = try await run(delivery, in: guardians, stop)
+            switch stop.cause {
+            case .timeout:
+                let time = command.timeout.map(DurationText.format) ?? ""
+                let said = end.map { "; \(Self.text(of: $0))" } ?? ""
+                try await delivery.retry("stopped after \(time)\(said)", outcome: .timedOut)
+            case .grace:
+                try await delivery.release()
+            case .cancelled:
+                throw CancellationError()
+            case nil:
+                guard let end, end.status != .exited(0) else { return }
+                if end.status == .exited(Self.rejected) { throw Reject(Self.text(of: end)) }
+                throw Failed(description: Self.text(of: end))
+            }
+        }
+    }
+
+    /// - Returns: how the command ended; `nil` when it was stopped before it began.
+    private func run(
+        _ delivery: Delivery<[UInt8]>, in guardians: Guardians, _ stop: StopRequest
+    ) async throws -> Command.End? {
+        do {
+            return try await command.run(
+                payload: delivery.payload, variables: variables(of: delivery), in: guardians, stop: stop,
+                passError: { await ErrorOutput.raw($0) })
+        } catch is CancellationError {
+            return nil
         }
     }
 

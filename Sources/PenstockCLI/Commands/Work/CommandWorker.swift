@@ -14,6 +14,8 @@ import ServiceLifecycle
 struct CommandWorker: Sendable {
     let queue: Queue<[UInt8]>
     let options: Worker<[UInt8]>.Options
+    /// How long commands that run have to end once the worker is to stop.
+    let grace: Duration
     let handler: CommandHandler
     let logger: Logger
 
@@ -24,9 +26,10 @@ struct CommandWorker: Sendable {
     func run() async throws {
         let reasons = StopReasons()
         let guardians = Guardians()
+        let stops = StopRequests()
         let worker = Worker(queue, options: options) { [handler] delivery in
             do {
-                try await handler.handle(delivery, in: guardians)
+                try await handler.handle(delivery, in: guardians, stops: stops)
             } catch let failure as Failure {
                 // That a command cannot be started is no fault of the message: the next worker gets it, unharmed.
                 reasons.add(.broken(failure))
@@ -38,7 +41,7 @@ struct CommandWorker: Sendable {
         let group = ServiceGroup(configuration: .init(services: [service], logger: logger))
 
         let failure = try await withThrowingTaskGroup(of: Failure?.self) { tasks in
-            tasks.addTask { try await listen(to: reasons, stopping: group) }
+            tasks.addTask { await listen(to: reasons, stopping: group, stops) }
             tasks.addTask {
                 try await guardians.use { try await group.run() }
                 return nil
@@ -57,29 +60,38 @@ struct CommandWorker: Sendable {
         return first ?? second ?? nil
     }
 
-    /// Stops the group for the first reason.
+    /// Stops the group for the first reason, and the commands that still run when the grace is over.
     ///
     /// - Returns: the failure, after a signal that came when it was stopping already; or, once this task is cancelled
     ///   because the worker has ended, the failure that it was stopped for, if any.
-    private func listen(to reasons: StopReasons, stopping group: ServiceGroup) async throws -> Failure? {
-        var isStopping = false
-        var failure: Failure?
-        for await reason in reasons.all {
-            switch reason {
-            case .signal(let number) where isStopping:
-                return Failure(
-                    number == SIGINT ? .interrupted : .terminated,
-                    "Stopped at once by a second signal: the commands were killed, and their messages given back.")
-            case .signal:
-                ErrorOutput.line(
-                    "penstock: Stopping; commands that run have \(DurationText.format(options.grace)) to end. A second "
-                        + "signal stops at once.")
-            case .broken(let reason):
-                failure = failure ?? reason
+    private func listen(
+        to reasons: StopReasons, stopping group: ServiceGroup, _ stops: StopRequests
+    ) async -> Failure? {
+        await withTaskGroup(of: Void.self) { timer in
+            defer { timer.cancelAll() }
+            var isStopping = false
+            var failure: Failure?
+            for await reason in reasons.all {
+                switch reason {
+                case .signal(let number) where isStopping:
+                    return Failure(
+                        number == SIGINT ? .interrupted : .terminated,
+                        "Stopped at once by a second signal: the commands were killed, and their messages given back.")
+                case .signal:
+                    ErrorOutput.line(
+                        "penstock: Stopping; commands that run have \(DurationText.format(grace)) to end. A second "
+                            + "signal stops at once.")
+                case .broken(let reason):
+                    failure = failure ?? reason
+                }
+                guard !isStopping else { continue }
+                isStopping = true
+                await group.triggerGracefulShutdown()
+                timer.addTask { [clock = handler.command.clock, grace] in
+                    if (try? await clock.sleep(for: grace)) != nil { stops.makeAll(.grace) }
+                }
             }
-            if !isStopping { await group.triggerGracefulShutdown() }
-            isStopping = true
+            return failure
         }
-        return failure
     }
 }

@@ -79,18 +79,24 @@ struct WorkCommand: Subcommand {
 
     /// Each command takes two processes and some descriptors; more of them than this are no use to one machine.
     private static let concurrencyMax = 1000
+    /// The library's worker waits longer than any grace: it would give messages back while their commands still run.
+    /// The commands are stopped here, and their messages given back after that.
+    private static let workerGrace = Limits.delayMax
 
     func execute() async throws {
         var command = try await Command.find(command)
+        command.timeout = timeout
         command.stopTime = stopTime
         let file = fileOptions.file
         let logger = ErrorLog.logger(verbose ? .debug : .warning)
         let handler = CommandHandler(command: command, inherited: CommandHandler.cleared(file: file))
-        let options = Worker<[UInt8]>.Options(
-            concurrency: concurrency, lease: lease, timeout: timeout, grace: grace, max: max, drain: drain)
         try await file.use(queue: queue, logger: logger) { store in
             let queue = try await store.queue(queue.text, create: false)
-            try await CommandWorker(queue: queue, options: options, handler: handler, logger: logger).run()
+            let worker = CommandWorker(
+                queue: queue,
+                options: .init(concurrency: concurrency, lease: lease, grace: Self.workerGrace, max: max, drain: drain),
+                grace: grace, handler: handler, logger: logger)
+            try await worker.run()
         }
     }
 }

@@ -48,14 +48,14 @@ struct CommandTests {
                 Command(path: "/bin/cat", name: "cat", arguments: [], output: pipe.writeEnd), payload, in: guardians)
         }
         try pipe.closeWriteEnd()
-        #expect(end == Command.End(status: .exited(0), errorTail: "", wasStopped: false))
+        #expect(end == Command.End(status: .exited(0), errorTail: ""))
         #expect(try await output == payload)
     }
 
     @Test func itsStatusAndTheEndOfItsErrorsAreKept() async throws {
         #expect(
             try await runAlone("echo first >&2; echo 'it is broken' >&2; exit 3")
-                == Command.End(status: .exited(3), errorTail: "first\nit is broken", wasStopped: false))
+                == Command.End(status: .exited(3), errorTail: "first\nit is broken"))
         #expect(try await runAlone("kill -9 $$").status == .signaled(9))
     }
 
@@ -118,7 +118,7 @@ struct CommandTests {
             #expect(try await pipe.readToEnd() == [])
             return end
         }
-        #expect(end == Command.End(status: .exited(7), errorTail: "stopping", wasStopped: true))
+        #expect(end == Command.End(status: .exited(7), errorTail: "stopping"))
     }
 
     @Test func oneThatDoesNotStopIsKilledAfterItsTime() async throws {
@@ -137,6 +137,39 @@ struct CommandTests {
             return try await running.value
         }
         #expect(end.status == .signaled(SIGKILL))
+        #expect(try await pipe.readToEnd() == [])
+    }
+
+    @Test func oneThatClosesItsErrorsStillGetsItsPayload() async throws {
+        let pipe = try TestPipe()
+        let end = try await Guardians.use { guardians in
+            try await run(
+                shell("exec 2>&-; wc -c", output: pipe.writeEnd), [UInt8](repeating: 0, count: 500_000), in: guardians)
+        }
+        try pipe.closeWriteEnd()
+        #expect(end == Command.End(status: .exited(0), errorTail: ""))
+        #expect(try await pipe.readLine() == "500000")
+    }
+
+    @Test(arguments: ["", "exec 2>&-; "])
+    func oneThatTakesTooLongIsToldToStop(first: String) async throws {
+        let pipe = try TestPipe()
+        let clock = ManualClock()
+        let script = "\(first)trap 'exit 3' TERM; echo ready; sleep 1000 & wait"
+        var command = shell(script, output: pipe.writeEnd)
+        command.clock = clock
+        command.timeout = .seconds(10)
+        let stop = StopRequest()
+        let end = try await Guardians.use { [command] guardians in
+            async let end = command.run(payload: [], variables: [:], in: guardians, stop: stop) { _ in }
+            #expect(try await pipe.readLine() == "ready")
+            try pipe.closeWriteEnd()
+            try await clock.waitForSleepers()
+            clock.advance(by: .seconds(10))
+            return try await end
+        }
+        #expect(end == Command.End(status: .exited(3), errorTail: ""))
+        #expect(stop.cause == .timeout)
         #expect(try await pipe.readToEnd() == [])
     }
 
@@ -266,5 +299,7 @@ struct CommandTests {
         #expect(tail.text == "a\\xFF\\x00\nb")
         tail.append([UInt8](repeating: 0xFF, count: 16))
         #expect(tail.text == "\\xFF\\xFF\\xFF\\xFF")
+        tail.append(Array("漢漢漢漢".utf8) + [0xFF, 0xFF])
+        #expect(tail.text == "漢漢\\xFF\\xFF")
     }
 }

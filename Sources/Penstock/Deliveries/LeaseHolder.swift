@@ -1,0 +1,71 @@
+internal import GRDB
+internal import PenstockCore
+internal import PenstockSQLite
+
+/// Settles and extends for all deliveries of one reader.
+struct LeaseHolder: Sendable {
+    let queue: QueueName
+    let storage: any MessageStore
+    let time: any TimeSource
+    let metrics: QueueMetrics
+    let inFlight: InFlight
+
+    @discardableResult
+    func settle(_ lease: Lease, _ verdict: Verdict) async throws -> MessageState {
+        // Otherwise an extension that comes just after the settle would find the lease gone, and take it for lost.
+        inFlight.setExtended(false, lease)
+        let result: SettleResult
+        do {
+            result = try await storage.settle([Settlement(lease, verdict)]).first ?? .leaseLost
+        } catch {
+            inFlight.setExtended(true, lease)
+            throw error
+        }
+        inFlight.remove(lease)
+        metrics.record(verdict, result)
+        switch result {
+        case .settled(let state): return state
+        case .leaseLost: throw lost(lease)
+        }
+    }
+
+    /// Settles within an application's transaction. The lease is held until that commits: should it be rolled back, the
+    /// message is as before, and can be settled again.
+    func settle(_ lease: Lease, _ verdict: Verdict, in database: Database) throws {
+        guard let store = storage as? SQLiteStore else { throw PenstockError.notInATransaction }
+        inFlight.setExtended(false, lease)
+        let result: SettleResult
+        do {
+            result = try store.settle([Settlement(lease, verdict)], in: database).first ?? .leaseLost
+        } catch {
+            inFlight.setExtended(true, lease)
+            throw error
+        }
+        guard case .settled = result else {
+            inFlight.remove(lease)
+            throw lost(lease)
+        }
+        database.afterNextTransaction(
+            onCommit: { [inFlight, metrics] _ in
+                inFlight.remove(lease)
+                metrics.record(verdict, result)
+            },
+            onRollback: { [inFlight] _ in inFlight.setExtended(true, lease) })
+    }
+
+    func extend(_ lease: Lease, by duration: Duration) async throws {
+        let ends = time.boot + duration
+        guard try await storage.extend([lease], by: duration).first == true else {
+            inFlight.remove(lease)
+            throw lost(lease)
+        }
+        inFlight.moveEnd(of: lease, to: ends)
+    }
+
+    private func lost(_ lease: Lease) -> PenstockError {
+        PenstockError(
+            .leaseLost,
+            "The lease of message \(lease.sequence) was lost: its message was taken back, cancelled or settled before. "
+                + "Nothing was changed.")
+    }
+}

@@ -1,0 +1,29 @@
+internal import Logging
+internal import PenstockCore
+
+/// Forgets what retention lets go, while a worker runs. A queue that is worked needs nobody to prune it by hand.
+struct Housekeeper: Sendable {
+    let handle: StoreHandle
+
+    /// Tidies at once and then from minute to minute, until the task is cancelled.
+    func run() async {
+        repeat {
+            await tidy()
+        } while (try? await handle.time.sleep(for: Pace.ofPruning)) != nil
+    }
+
+    /// One round in a minute, shared by all workers of the process; each is small steps between which others get their
+    /// turn. A round that fails is no reason to stop working: the next one makes it good.
+    private func tidy() async {
+        guard handle.prunePace.takesTurn() else { return }
+        do {
+            while try await handle.storage.prune(PruneRequest()).hasMore {
+                try Task.checkCancellation()
+            }
+        } catch is CancellationError {
+            // The worker stops, and what is left is for another one.
+        } catch {
+            handle.logger.warning("nothing pruned; trying again in a minute", metadata: ["error": "\(error)"])
+        }
+    }
+}

@@ -1,0 +1,60 @@
+public import GRDB
+public import PenstockCore
+
+/// The store within an application's own transaction, on the pool that it was opened on. What is done here is there when
+/// that transaction commits, and only then. Workers are woken at the commit.
+extension SQLiteStore {
+    /// Accepts messages.
+    ///
+    /// The durability is that of the application's transaction; receipts say `powerLoss` when its connection is
+    /// `synchronous = FULL`. A full queue with policy `wait` cannot wait here, and fails like `fail`.
+    ///
+    /// - Throws: ``PenstockError`` as ``MessageStore/enqueue(_:to:durability:)``, and `invalidInput` when `database` is
+    ///   not in a transaction; then nothing of the call was written.
+    public func enqueue(_ messages: [NewMessage], to queue: QueueName, in database: Database) throws -> [Receipt] {
+        try NewMessage.validate(batch: messages, now: time.now)
+        return try join(database) { transaction in
+            let durability = try DatabaseAccess.durability(of: database)
+            let receipts = try Enqueue.perform(messages, to: queue, durability: durability, in: transaction)
+            guard receipts.count == messages.count else {
+                throw PenstockError(.queueFull, "The queue '\(queue)' is full, and a transaction cannot wait for room.")
+            }
+            return receipts
+        }
+    }
+
+    /// Carries out verdicts on leased messages. With what the application writes beside them in the same transaction,
+    /// the effects of a message happen once: both are there, or neither.
+    ///
+    /// - Throws: ``PenstockError`` as ``MessageStore/settle(_:)``, and `invalidInput` when `database` is not in a
+    ///   transaction; then nothing of the call was written.
+    public func settle(_ settlements: [Settlement], in database: Database) throws -> [SettleResult] {
+        for settlement in settlements { try settlement.validate() }
+        return try join(database) { transaction in
+            try settlements.map { try Settling.perform($0, in: transaction) }
+        }
+    }
+
+    /// Runs `body` as part of the application's transaction, and undoes it alone when it throws.
+    private func join<T>(_ database: Database, _ body: (Transaction) throws -> T) throws -> T {
+        try writer.refuseClosed()
+        guard database.isInsideTransaction else {
+            throw PenstockError(
+                .invalidInput, "This joins a transaction, and there is none; begin one, as with `pool.write`.")
+        }
+        do {
+            let transaction = try Transaction(
+                Connection(database), path: access.path, time: time, random: random, policies: PolicyCache())
+            let value = try transaction.nested {
+                let value = try body(transaction)
+                try transaction.writeDown()
+                return value
+            }
+            let rung = transaction.rung
+            database.afterNextTransaction { [weak self] _ in self?.ring(rung) }
+            return value
+        } catch {
+            throw StorageErrors.translated(error, path: access.path)
+        }
+    }
+}

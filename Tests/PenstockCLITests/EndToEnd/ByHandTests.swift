@@ -1,0 +1,103 @@
+import Testing
+
+@Suite(.timeLimit(.minutes(2)))
+struct ByHandTests {
+    /// A queue with the dead letters 1 and 2, and the waiting messages 3 and 4.
+    private func withDeadLetters() async throws -> Tool {
+        let tool = try await Tool.withQueue("--attempts", "1")
+        try await tool.succeed(["enqueue", "q", "--lines"], input: Array("a\nb\n".utf8))
+        try await tool.succeed(["work", "q", "--drain", "--", "sh", "-c", "echo broken >&2; exit 1"])
+        try await tool.succeed(["enqueue", "q", "--lines"], input: Array("c\nd\n".utf8))
+        return tool
+    }
+
+    @Test func deadLettersAreListedWithTheirErrors() async throws {
+        let tool = try await withDeadLetters()
+        let lines = try await tool.succeed(["dead", "list"]).lines
+        #expect(lines.count == 3)
+        #expect(lines[0].hasPrefix("SEQUENCE  QUEUE  ATTEMPTS  DIED"))
+        #expect(lines[1].hasSuffix("attemptsExhausted  exit status 1: broken  a"))
+        let letters = try await tool.succeed(["dead", "list", "q", "--json"]).objects()
+        #expect(
+            letters.map { $0["attempts"][0]["error"].text } == ["exit status 1: broken", "exit status 1: broken"])
+    }
+
+    @Test func deadLettersAreRedrivenByNumberOrByQueue() async throws {
+        let tool = try await withDeadLetters()
+        #expect(try await tool.succeed(["dead", "redrive", "2"]).output == "1 message redriven.\n")
+        #expect(try await tool.payloads("ready") == ["b", "c", "d"])
+        #expect(
+            try await tool.succeed(["dead", "redrive", "--queue", "q", "--json"]).output == "{\"redriven\":1}\n")
+        #expect(try await tool.payloads("ready") == ["a", "b", "c", "d"])
+    }
+
+    @Test func retryPutsBackAllOrNone() async throws {
+        let tool = try await withDeadLetters()
+        try await tool.succeed(["enqueue", "q", "later", "--delay", "1h"])
+        try await tool.fail(["retry", "1", "3"], with: 64, saying: "3")
+        try await tool.fail(["retry", "1", "99"], with: 66, saying: "99")
+        #expect(try await tool.payloads("dead") == ["a", "b"])
+        #expect(try await tool.succeed(["retry", "1", "5"]).output == "2 messages redriven.\n")
+        #expect(try await tool.payloads("ready") == ["a", "c", "d", "later"])
+    }
+
+    @Test func deadLettersAreThrownAway() async throws {
+        let tool = try await withDeadLetters()
+        #expect(
+            try await tool.succeed(["dead", "discard", "--queue", "q", "--limit", "1"]).output
+                == "1 message discarded.\n")
+        #expect(try await tool.payloads("dead") == ["b"])
+        #expect(try await tool.payloads("cancelled") == ["a"])
+    }
+
+    @Test func messagesAreCancelledByNumberOrByQueue() async throws {
+        let tool = try await withDeadLetters()
+        try await tool.succeed(["cancel", "3"])
+        #expect(try await tool.payloads("ready") == ["d"])
+        try await tool.fail(["cancel", "1"], with: 64, saying: "1")
+        #expect(try await tool.succeed(["cancel", "--queue", "q"]).output == "1 message cancelled.\n")
+        #expect(try await tool.payloads("ready") == [])
+        #expect(try await tool.payloads("dead") == ["a", "b"])
+    }
+
+    @Test func historyIsReplayed() async throws {
+        let tool = try await withDeadLetters()
+        try await tool.succeed(["queue", "create", "again"])
+        #expect(
+            try await tool.succeed(["replay", "q", "--from", "1", "--dry-run"]).output
+                == "2 messages would be replayed.\n")
+        #expect(
+            try await tool.succeed(["replay", "q", "--last", "1", "--into", "again"]).output
+                == "1 message replayed.\n")
+        #expect(
+            try await tool.succeed(["replay", "q", "--from", "1", "--dry-run", "--json"]).output
+                == "{\"wouldReplay\":2}\n")
+        let replayed = try await tool.succeed(["list", "again", "--json"]).object()
+        #expect(replayed["payload"].text == "b")
+        #expect(replayed["origin"].number == 2)
+        #expect(
+            try await tool.succeed(["replay", "q", "--state", "ready", "--json"]).output == "{\"replayed\":2}\n")
+        #expect(try await tool.payloads("ready") == ["c", "d", "c", "d"])
+        #expect(try await tool.succeed(["replay", "q", "--since", "+1h"]).output == "0 messages replayed.\n")
+        try await tool.fail(
+            ["replay", "q", "--from", "1", "--into", "nowhere"], with: 66, saying: "no queue 'nowhere'")
+    }
+
+    @Test func endedMessagesAreForgotten() async throws {
+        let tool = try await withDeadLetters()
+        try await tool.succeed(["work", "q", "--drain", "--", "true"])
+        #expect(try await tool.succeed(["prune"]).output == "0 messages pruned.\n")
+        #expect(try await tool.succeed(["prune", "q", "--retain-count", "1"]).output == "1 message pruned.\n")
+        #expect(try await tool.payloads("done") == ["d"])
+        #expect(
+            try await tool.succeed(["prune", "q", "--retain-dead", "0s", "--json"]).output == "{\"pruned\":2}\n")
+        #expect(try await tool.payloads("dead") == [])
+    }
+
+    @Test func aFileIsMadeAndBroughtUpToDate() async throws {
+        let tool = try Tool.empty()
+        #expect(try await tool.succeed(["migrate"]).output == "\(tool.folder)/test.db was made.\n")
+        #expect(try await tool.succeed(["migrate"]).output == "\(tool.folder)/test.db is up to date.\n")
+        #expect(try await tool.succeed(["status", "--json"]).object()["queues"].count == 0)
+    }
+}

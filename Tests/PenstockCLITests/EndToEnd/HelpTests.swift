@@ -1,0 +1,44 @@
+import Testing
+
+@Suite(.timeLimit(.minutes(2)))
+struct HelpTests {
+    @Test(arguments: [
+        ["enqueue"], ["work"], ["status"], ["list"], ["show"], ["log"], ["cancel"], ["retry"], ["replay"], ["prune"],
+        ["doctor"], ["migrate"], ["queue", "create"], ["queue", "set"], ["queue", "show"], ["queue", "list"],
+        ["queue", "pause"], ["queue", "resume"], ["queue", "delete"], ["dead", "list"], ["dead", "redrive"],
+        ["dead", "discard"],
+    ])
+    func everyCommandHasExamplesOfItself(command: [String]) async throws {
+        let help = try await Tool.empty().succeed(command + ["--help"]).output
+        #expect(help.contains("EXAMPLES\n  penstock \(command.joined(separator: " "))"))
+        #expect(help.contains("--db <path>"))
+    }
+
+    @Test func theRootNamesEveryCommandAndExitStatus() async throws {
+        let help = try await Tool.empty().succeed(["--help"]).output
+        for word in ["enqueue", "work", "replay", "doctor", "  64   ", "  78   ", "  127  ", "  143  ", "PENSTOCK_DB"] {
+            #expect(help.contains(word), "\(word)")
+        }
+    }
+
+    @Test(arguments: ["bash", "zsh", "fish"])
+    func completionsAreWritten(shell: String) async throws {
+        let script = try await Tool.empty().succeed(["--generate-completion-script", shell]).output
+        #expect(script.contains("enqueue"))
+    }
+
+    @Test func theNamesOfQueuesAreCompleted() async throws {
+        let tool = try await Tool.withQueue()
+        try await tool.succeed(["queue", "create", "quick"])
+        try await tool.succeed(["queue", "create", "slow"])
+        let outcome = try await tool.succeed([
+            "---completion", "enqueue", "--", "positional@0", "2", "1", "penstock", "enqueue", "q",
+        ])
+        #expect(outcome.lines == ["q", "quick"])
+    }
+
+    @Test func theVersionIsANumber() async throws {
+        let version = try await Tool.empty().succeed(["--version"]).output
+        #expect(version.wholeMatch(of: /\d+\.\d+\.\d+\n/) != nil)
+    }
+}

@@ -1,0 +1,161 @@
+import Foundation
+import Subprocess
+import Testing
+
+#if canImport(System)
+    import System
+#else
+    import SystemPackage
+#endif
+
+@Suite(.timeLimit(.minutes(2)))
+struct WrongInputTests {
+    /// Every one of these is refused before anything is done: the file has nothing more in it afterwards.
+    @Test(arguments: [
+        (["enqueue", "", "x"], "A queue's name cannot be empty."),
+        (["enqueue", " q", "x"], "cannot begin or end with a space"),
+        (["enqueue", "q\u{1B}", "x"], "cannot hold control characters"),
+        (["enqueue", "q", "x", "--delay", "5"], "'5' is no duration; write whole numbers with units"),
+        (["enqueue", "q", "x", "--delay", "1.5s"], "250ms, 10s, 5m, 1h30m or 7d"),
+        (["enqueue", "q", "x", "--at", "tomorrow"], "'tomorrow' is no time; write ISO 8601"),
+        (["enqueue", "q", "x", "--at", "2001-02-29"], "'2001-02-29' is no time"),
+        (["enqueue", "q", "x", "--delay", "1s", "--at", "+1s"], "--delay and --at exclude each other"),
+        (["enqueue", "q", "x", "--delay", "4000d"], "ten years"),
+        (["enqueue", "q", "x", "--priority", "101"], "-100 to 100"),
+        (["enqueue", "q", "x", "--attempts", "0"], "1 to 1000"),
+        (["enqueue", "q", "x", "--header", "novalue"], "NAME=VALUE"),
+        (["enqueue", "q", "x", "--header", "sp ace=x"], "letters, digits"),
+        (["enqueue", "q", "x", "--header", "a=1", "--header", "a=2"], "given twice"),
+        (["enqueue", "q", "x", "--key", ""], "unique key"),
+        (["enqueue", "q", "x", "--if-exists", "skip"], "goes with --key"),
+        (["enqueue", "q", "x", "--durability", "none"], "power-loss or process-crash"),
+        (["enqueue", "q", "x", "--file", "f"], "exclude each other"),
+        (["enqueue", "q", "x", "--lines"], "leave the payload out"),
+        (["enqueue", "q", "--skip-empty"], "goes with --lines"),
+        (["enqueue", "q", "--lines", "--key", "k"], "excludes --lines"),
+        (["enqueue", "q", "--no-such-option"], "--no-such-option"),
+        (["enqueue"], "Missing expected argument '<queue>'"),
+        (["no-such-command"], "no-such-command"),
+        (["queue", "create", "new", "--capacity", "0"], "1 to 1000000000"),
+        (["queue", "create", "new", "--capacity", "many"], "whole number, or none"),
+        (["queue", "create", "new", "--when-full", "explode"], "drop-newest, drop-oldest, fail or wait"),
+        (["queue", "create", "new", "--when-full", "wait"], "add --capacity"),
+        (["queue", "create", "new", "--retry-factor", "0.5"], "1 to 100"),
+        (["queue", "create", "new", "--retry-jitter", "2"], "0 to 1"),
+        (["queue", "create", "new", "--retain-age", "soon"], "'soon' is no duration"),
+        (["queue", "set", "q"], "Say what to change"),
+        (["work", "q"], "after two dashes"),
+        (["work", "q", "--concurrency", "0", "--", "true"], "--concurrency is 1 to 1000"),
+        (["work", "q", "--lease", "1ms", "--", "true"], "100ms to 7d"),
+        (["work", "q", "--timeout", "0s", "--", "true"], "--timeout"),
+        (["list", "q", "--state", "lost"], "'lost' is no state; the states are scheduled, ready"),
+        (["list", "q", "--limit", "0"], "--limit is 1 to 10000"),
+        (["show", "0"], "a whole number from 1"),
+        (["show", "one"], "a whole number from 1"),
+        (["cancel"], "by their sequence numbers, or by --queue"),
+        (["cancel", "1", "--queue", "q"], "by their sequence numbers, or by --queue"),
+        (["replay", "q"], "For all that are left: --from 1"),
+        (["status", "--interval", "1ms"], "10ms"),
+        (["log", "q", "--last", "0"], "--last is 1 to 10000"),
+    ])
+    func isRefusedWithAReason(arguments: [String], words: String) async throws {
+        let tool = try await Tool.withQueue()
+        let outcome = try await tool.fail(arguments, with: 64, saying: words)
+        #expect(!outcome.errors.unicodeScalars.contains { $0 != "\n" && $0.properties.generalCategory == .control })
+        #expect(try await tool.succeed(["queue", "list", "--json"]).objects().map { $0["queue"].text } == ["q"])
+        #expect(try await tool.succeed(["log", "q", "--json"]).output == "")
+    }
+
+    @Test(arguments: [
+        ["enqueue", "q", "x"], ["enqueue", "q", "--lines"], ["work", "q", "--", "true"], ["status"], ["list"],
+        ["show", "1"], ["log", "q"], ["cancel", "1"], ["retry", "1"], ["dead", "list"], ["dead", "redrive", "1"],
+        ["dead", "discard", "1"], ["replay", "q", "--from", "1"], ["prune"], ["doctor"], ["queue", "list"],
+        ["queue", "show", "q"], ["queue", "set", "q", "--attempts", "1"], ["queue", "pause", "q"],
+        ["queue", "resume", "q"], ["queue", "delete", "q"],
+    ])
+    func aMissingFileIsNotMade(arguments: [String]) async throws {
+        let tool = try Tool.empty()
+        let outcome = try await tool.fail(arguments, with: 66, saying: "There is no Penstock file at")
+        #expect(outcome.errors.contains("`penstock queue create NAME` makes one."))
+        #expect(!FileManager.default.fileExists(atPath: "\(tool.folder)/test.db"))
+    }
+
+    @Test(arguments: [
+        ["enqueue", "x", "payload"], ["enqueue", "x", "--lines"], ["work", "x", "--", "true"], ["status", "x"],
+        ["log", "x"], ["replay", "x", "--from", "1"], ["prune", "x"], ["cancel", "--queue", "x"],
+        ["dead", "redrive", "--queue", "x"], ["queue", "show", "x"], ["queue", "set", "x", "--attempts", "1"],
+        ["queue", "pause", "x"], ["queue", "resume", "x"], ["queue", "delete", "x"], ["list", "x"],
+        ["dead", "list", "x"],
+    ])
+    func anUnknownQueueIsNotMade(arguments: [String]) async throws {
+        let tool = try await Tool.withQueue()
+        let outcome = try await tool.fail(arguments, with: 66, saying: "There is no queue 'x' in")
+        #expect(outcome.errors.contains("`penstock queue create x` makes it."))
+        #expect(try await tool.succeed(["queue", "list", "--json"]).objects().count == 1)
+    }
+
+    @Test func whatAnErrorTellsToTypeCanBeTyped() async throws {
+        let tool = try await Tool.withQueue()
+        try await tool.fail(
+            ["enqueue", "it's; two", "x"], with: 66, saying: #"`penstock queue create 'it'\\''s; two'` makes it."#)
+        try await tool.fail(["enqueue", "-x", "y", "--"], with: 64, saying: "-x")
+    }
+
+    @Test func aFileThatIsNoDatabaseIsLeftAsItIs() async throws {
+        let tool = try Tool.empty()
+        let bytes = Array("This is a letter, and no database.\n".utf8) + [UInt8](repeating: 0x20, count: 8192)
+        let path = try tool.file("test.db", bytes)
+        for arguments in [["enqueue", "q", "x"], ["queue", "create", "q"], ["status"], ["migrate"], ["doctor"]] {
+            try await tool.fail(arguments, with: 65, saying: "test.db")
+            #expect(try Data(contentsOf: URL(filePath: path)) == Data(bytes))
+        }
+    }
+
+    @Test func aFileThatCannotBeMadeSaysSo() async throws {
+        let tool = try Tool.empty()
+        try await tool.fail(
+            ["queue", "create", "q", "--db", "no/such/folder/test.db"], with: 73, saying: "no/such/folder/test.db")
+        try await tool.fail(["enqueue", "q", "x", "--create", "--db", ""], with: 64, saying: "cannot be empty")
+    }
+
+    @Test func anInputThatCannotBeReadSaysSo() async throws {
+        let tool = try await Tool.withQueue()
+        try await tool.fail(["enqueue", "q", "--file", "missing"], with: 66, saying: "missing cannot be read")
+        try await tool.fail(
+            ["enqueue", "q", "--lines", "--file", "missing"], with: 66, saying: "missing cannot be read")
+        try await tool.fail(["enqueue", "q", "--file", "/"], with: 74, saying: "/ cannot be read")
+        try await tool.fail(["enqueue", "q", "--lines", "--file", "/"], with: 74, saying: "/ cannot be read")
+        #expect(try await tool.succeed(["log", "q"]).output == "")
+    }
+
+    @Test func aPayloadBeyondTheLimitIsRefused() async throws {
+        let tool = try await Tool.withQueue()
+        let large = [UInt8](repeating: 0x61, count: 16 * 1024 * 1024 + 1)
+        try await tool.fail(
+            ["enqueue", "q"], input: large, with: 64, saying: "more than 16777216 bytes (payloadBytesMax)")
+        #expect(try await tool.succeed(["log", "q"]).output == "")
+    }
+
+    @Test func anArgumentThatIsNotTextIsRefused() async throws {
+        let tool = try await Tool.withQueue()
+        let arguments = Arguments(["enqueue", "q"].map { Array($0.utf8) + [0] } + [[0x61, 0xFF, 0]])
+        let result = try await Subprocess.run(
+            .path(Tool.path), arguments: arguments, environment: .inherit.updating(tool.variables), output: .discarded,
+            error: .string(limit: 4096))
+        #expect(result.terminationStatus == .exited(64))
+        #expect(result.standardError.hasPrefix("penstock: Argument 3 is not UTF-8; "))
+    }
+
+    /// A disk that is full, where the answer goes.
+    @Test func anAnswerThatCannotBeWrittenIsAnError() async throws {
+        let full = "/dev/full"
+        guard FileManager.default.fileExists(atPath: full) else { return }
+        let tool = try await Tool.withQueue()
+        let result = try await Subprocess.run(
+            .path(Tool.path), arguments: ["status"], environment: .inherit.updating(tool.variables),
+            output: .fileDescriptor(try .open(FilePath(full), .writeOnly), closeAfterSpawningProcess: true),
+            error: .string(limit: 4096))
+        #expect(result.terminationStatus == .exited(74))
+        #expect(result.standardError.hasPrefix("penstock: Standard output cannot be written (No space left on device)"))
+    }
+}

@@ -1,0 +1,52 @@
+import Penstock
+import Testing
+
+@testable import PenstockCLI
+
+@Suite struct FailureTests {
+    @Test(
+        arguments: [
+            (PenstockError.Code.invalidInput, 64), (.illegalTransition, 64), (.unknownQueue, 66), (.unknownMessage, 66),
+            (.notFound, 66), (.queueExists, 73), (.queueFull, 69), (.timedOut, 75), (.busy, 75), (.leaseLost, 75),
+            (.readOnly, 77), (.newerSchema, 78), (.notADatabase, 65), (.corrupt, 65), (.undecodable, 65),
+            (.diskFull, 74),
+            (.storage, 74), (.closed, 70), (PenstockError.Code(rawValue: "somethingNew"), 70),
+        ] as [(PenstockError.Code, Int32)])
+    func everyCodeHasItsStatus(code: PenstockError.Code, status: Int32) {
+        let failure = Failure(known: PenstockError(code, "Something is wrong."))
+        #expect(failure?.status.rawValue == status)
+        #expect(failure?.line == "penstock: Something is wrong.")
+    }
+
+    @Test func whatItQuotesCannotBreakItsLine() {
+        #expect(Failure(.usage, "'a\nb\u{1B}' is wrong.").line == #"penstock: 'a\nb\x1B' is wrong."#)
+    }
+
+    @Test func cancellationIsTemporaryAndTheUnknownIsNotOurs() {
+        struct Other: Error {}
+        #expect(Failure(known: CancellationError())?.status == .temporary)
+        #expect(Failure(known: Other()) == nil)
+    }
+
+    @Test func everyStatusIsInTheTable() {
+        let lines = ShellStatus.table.split(separator: "\n")
+        #expect(lines.count == ShellStatus.allCases.count)
+        for (line, status) in zip(lines, ShellStatus.allCases) {
+            #expect(line.hasPrefix("  \(status.rawValue) "))
+            #expect(line.hasSuffix(status.meaning))
+        }
+    }
+}
+
+@Suite struct ProgressTests {
+    @Test func saysHowFarItIs() {
+        #expect(
+            Progress.text(lines: 500, bytes: 50, of: 200, after: .seconds(2))
+                == "[######..................] 25 %  500 lines, 250 a second")
+        #expect(
+            Progress.text(lines: 9, bytes: 300, of: 200, after: .zero)
+                == "[########################] 100 %  9 lines, 9000 a second")
+        #expect(
+            Progress.text(lines: 500, bytes: 3 << 20, of: nil, after: .seconds(1)) == "500 lines, 500 a second, 3 MiB")
+    }
+}

@@ -1,0 +1,23 @@
+import Testing
+
+@testable import PenstockCLI
+
+@Suite struct LeadingOptionsTests {
+    @Test(arguments: [
+        ("status", "status"),
+        ("--db x status", "status --db x"),
+        ("--db=x status --watch", "status --watch --db=x"),
+        ("--json --db x queue list", "queue list --json --db x"),
+        ("--db x work q -- cat --db y", "work q --db x -- cat --db y"),
+        ("status --db x", "status --db x"),
+        ("--db", "--db"),
+        ("--db x", "--db x"),
+        ("--json", "--json"),
+        ("--other --db x status", "--other --db x status"),
+        ("", ""),
+    ])
+    func theyFollowTheCommand(_ written: String, _ parsed: String) {
+        let words = written.split(separator: " ").map(String.init)
+        #expect(LeadingOptions.moved(words).joined(separator: " ") == parsed)
+    }
+}

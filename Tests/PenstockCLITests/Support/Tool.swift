@@ -1,0 +1,134 @@
+import Foundation
+import Subprocess
+import Testing
+
+#if canImport(System)
+    import System
+#else
+    import SystemPackage
+#endif
+
+/// The built `penstock`, with a folder and a file of its own.
+struct Tool: Sendable {
+    /// How a run of it ended.
+    struct Outcome: Sendable {
+        var status: TerminationStatus
+        var bytes: [UInt8]
+        var errors: String
+
+        var output: String { String(decoding: bytes, as: UTF8.self) }
+        var lines: [String] {
+            output.split(separator: "\n", omittingEmptySubsequences: false).dropLast().map(String.init)
+        }
+
+        /// The output's only line as JSON.
+        func object() throws -> JSONObject {
+            try JSONObject(#require(lines.count == 1 ? lines.first : nil))
+        }
+
+        /// The output's lines as JSON.
+        func objects() throws -> [JSONObject] {
+            try lines.map { try JSONObject($0) }
+        }
+    }
+
+    /// A folder that is removed with the last one who uses it.
+    private final class Room: Sendable {
+        let path: String
+
+        init() throws {
+            path = FileManager.default.temporaryDirectory.appending(path: "penstock-cli-\(UUID().uuidString)").path
+            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        }
+
+        deinit {
+            try? FileManager.default.removeItem(atPath: path)
+        }
+    }
+
+    private let room: Room
+    var variables: [Environment.Key: String?]
+
+    var folder: String { room.path }
+
+    /// A tool whose file does not exist yet.
+    static func empty() throws -> Tool {
+        let room = try Room()
+        return Tool(room: room, variables: ["PENSTOCK_DB": "\(room.path)/test.db"])
+    }
+
+    /// A tool whose file has the queue `q`.
+    static func withQueue(_ policy: String...) async throws -> Tool {
+        let tool = try empty()
+        try await tool.succeed(["queue", "create", "q"] + policy)
+        return tool
+    }
+
+    /// Where the build put the program: beside the test bundle.
+    static let path: FilePath = {
+        #if canImport(Darwin)
+            let bundle = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }
+            let folder = bundle?.bundleURL.deletingLastPathComponent().path ?? "."
+        #else
+            let program = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
+            let folder = URL(filePath: program).deletingLastPathComponent().path
+        #endif
+        return FilePath("\(folder)/penstock")
+    }()
+
+    /// A file of the folder, with `bytes` in it.
+    func file(_ name: String, _ bytes: some Sequence<UInt8>) throws -> String {
+        let path = "\(folder)/\(name)"
+        try Data(bytes).write(to: URL(filePath: path))
+        return path
+    }
+
+    /// Runs the program to its end.
+    @discardableResult
+    func run(_ arguments: [String], input: [UInt8]? = nil) async throws -> Outcome {
+        let source: FileDescriptor
+        if let input {
+            source = try .open(FilePath(try file("input-\(UUID().uuidString)", input)), .readOnly)
+        } else {
+            source = try .open("/dev/null", .readOnly)
+        }
+        let result = try await Subprocess.run(
+            .path(Self.path), arguments: Arguments(arguments), environment: .inherit.updating(variables),
+            workingDirectory: FilePath(folder), input: .fileDescriptor(source, closeAfterSpawningProcess: true),
+            output: .bytes(limit: 256 << 20), error: .bytes(limit: 16 << 20))
+        return Outcome(
+            status: result.terminationStatus, bytes: result.standardOutput,
+            errors: String(decoding: result.standardError, as: UTF8.self))
+    }
+
+    /// Runs the program, and records an issue when it does not end well.
+    @discardableResult
+    func succeed(
+        _ arguments: [String], input: [UInt8]? = nil, sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws -> Outcome {
+        let outcome = try await run(arguments, input: input)
+        #expect(outcome.status == .exited(0), "\(arguments): \(outcome.errors)", sourceLocation: sourceLocation)
+        return outcome
+    }
+
+    /// Runs the program, and records an issue unless it ends with `status` and one sentence that contains `words`.
+    @discardableResult
+    func fail(
+        _ arguments: [String], input: [UInt8]? = nil, with status: Int32, saying words: String,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws -> Outcome {
+        let outcome = try await run(arguments, input: input)
+        #expect(outcome.status == .exited(status), "\(arguments): \(outcome.errors)", sourceLocation: sourceLocation)
+        #expect(outcome.errors.hasPrefix("penstock: "), "\(outcome.errors)", sourceLocation: sourceLocation)
+        #expect(outcome.errors.contains(words), "\(outcome.errors)", sourceLocation: sourceLocation)
+        #expect(outcome.output == "", sourceLocation: sourceLocation)
+        return outcome
+    }
+
+    /// The payloads of all messages in `state`, in order.
+    func payloads(_ state: String, queue: String = "q") async throws -> [String] {
+        try await succeed(["list", queue, "--state", state, "--json", "--limit", "10000"]).objects().map {
+            $0["payload"].text
+        }
+    }
+}

@@ -1,0 +1,64 @@
+import Foundation
+import Subprocess
+import SystemPackage
+import Testing
+
+/// The README's tour of the command, done as it is written: same commands, same output.
+@Suite struct TourTests {
+    private struct Step {
+        var command: String
+        var output: String
+    }
+
+    /// The folder of the built command: that of the test bundle.
+    private var products: String {
+        let program = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
+        let bundle = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }?.bundlePath ?? program
+        return (bundle as NSString).deletingLastPathComponent
+    }
+
+    private func steps() throws -> [Step] {
+        let readme = URL(filePath: #filePath)
+            .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+            .appending(path: "README.md")
+        let text = try String(contentsOf: readme, encoding: .utf8)
+        let blocks = text.components(separatedBy: "\n```console\n").dropFirst().map { rest in
+            rest.components(separatedBy: "\n```")[0]
+        }
+        return blocks.flatMap { block in
+            ("\n" + block).components(separatedBy: "\n$ ").dropFirst().map { step in
+                let lines = step.split(separator: "\n", maxSplits: 1, omittingEmptySubsequences: false)
+                return Step(command: String(lines[0]), output: lines.count > 1 ? String(lines[1]) : "")
+            }
+        }
+    }
+
+    /// `text` without the times, which differ from day to day, and the spaces at the ends of lines.
+    private func lasting(_ text: String) -> String {
+        text.replacing(#/\d{4}-\d\d-\d\dT[\d:.]+Z/#, with: "TIME")
+            .split(separator: "\n", omittingEmptySubsequences: false)
+            .map { line in String(line.reversed().drop { $0 == " " }.reversed()) }
+            .joined(separator: "\n")
+            .trimmingCharacters(in: .newlines)
+    }
+
+    @Test(.timeLimit(.minutes(2)))
+    func everyCommandPrintsWhatIsShown() async throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "penstock-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
+        let steps = try steps()
+        #expect(steps.count > 10)
+        for step in steps {
+            let result = try await run(
+                .path("/bin/sh"), arguments: ["-c", step.command],
+                environment: .inherit.updating(["PATH": "\(products):\(path)", "PENSTOCK_DB": "penstock.db"]),
+                workingDirectory: FilePath(folder.path), output: .string(limit: 1 << 20), error: .string(limit: 1 << 20)
+            )
+            #expect(
+                lasting(result.standardOutput) == lasting(step.output),
+                "\(step.command): \(result.standardError)")
+        }
+    }
+}

@@ -1,0 +1,172 @@
+import Foundation
+import GRDB
+import Subprocess
+import Synchronization
+import Testing
+
+#if canImport(System)
+    import System
+#else
+    import SystemPackage
+#endif
+
+/// A folder with a file of queues, and the processes that were started there.
+final class Site: Sendable {
+    let folder: String
+    let file: String
+    private let children = Mutex<[Child]>([])
+
+    private init(folder: String) {
+        self.folder = folder
+        file = "\(folder)/test.db"
+    }
+
+    /// Calls `body` with a new site. What still runs afterwards is killed, and the folder is removed.
+    static func use(_ body: (Site) async throws -> Void) async throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "penstock-proof-\(UUID().uuidString)").path
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let site = Site(folder: folder)
+        let result: Result<Void, any Error>
+        do {
+            // A proof that is out of time ends because its processes do.
+            try await withTaskCancellationHandler {
+                try await body(site)
+            } onCancel: {
+                site.killAll()
+            }
+            result = .success(())
+        } catch {
+            result = .failure(error)
+        }
+        site.killAll()
+        for child in site.children.withLock({ $0 }) { _ = try? await child.end }
+        try result.get()
+    }
+
+    private func killAll() {
+        for child in children.withLock({ $0 }) { child.send(SIGKILL) }
+    }
+
+    // MARK: The program
+
+    /// Where the build put the program: beside the test bundle.
+    static let program: FilePath = {
+        #if canImport(Darwin)
+            let bundle = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }
+            let folder = bundle?.bundleURL.deletingLastPathComponent().path ?? "."
+        #else
+            let test = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
+            let folder = URL(filePath: test).deletingLastPathComponent().path
+        #endif
+        return FilePath("\(folder)/penstock")
+    }()
+
+    /// Starts `penstock` with `arguments`, on the site's file unless they name another.
+    ///
+    /// - Parameters:
+    ///   - input: its standard input, which is closed here; `nil`: nothing.
+    ///   - output: where its standard output goes; `nil`: into its end.
+    func start(
+        _ arguments: [String], input: FileDescriptor? = nil, output: FileDescriptor? = nil
+    ) async throws -> Child {
+        try await start(Self.program, arguments, input: input, output: output)
+    }
+
+    /// Runs `penstock` with `arguments` to its end.
+    @discardableResult
+    func run(_ arguments: [String], input: some Sequence<UInt8> = []) async throws -> Child.End {
+        try await start(arguments, input: descriptor(of: input)).end
+    }
+
+    /// Runs `penstock`, and records an issue when it does not end well.
+    @discardableResult
+    func succeed(
+        _ arguments: [String], input: some Sequence<UInt8> = [], sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws -> Child.End {
+        let end = try await run(arguments, input: input)
+        #expect(end.status == .exited(0), "\(arguments): \(end.errors)", sourceLocation: sourceLocation)
+        return end
+    }
+
+    /// Runs `penstock`, and records an issue unless it ends with `status`, no output, and one sentence that contains
+    /// `words`.
+    func fail(
+        _ arguments: [String], input: some Sequence<UInt8> = [], with status: Int32, saying words: String,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        let end = try await run(arguments, input: input)
+        #expect(end.status == .exited(status), "\(arguments): \(end.errors)", sourceLocation: sourceLocation)
+        #expect(end.output == "", sourceLocation: sourceLocation)
+        #expect(end.errors.contains(words), "\(end.errors)", sourceLocation: sourceLocation)
+        #expect(
+            end.errors.hasPrefix("penstock: ") && end.errors.hasSuffix("\n")
+                && end.errors.count(where: { $0 == "\n" }) == 1,
+            "not one line: \(end.errors)", sourceLocation: sourceLocation)
+    }
+
+    /// Records an issue unless `penstock doctor` finds the file and its workers well.
+    func expectHealthy(sourceLocation: SourceLocation = #_sourceLocation) async throws {
+        let end = try await run(["doctor"])
+        #expect(
+            end.status == .exited(0) && end.lines.allSatisfy { $0.hasPrefix("ok ") || $0.hasPrefix("note ") },
+            "\(end.output)\(end.errors)", sourceLocation: sourceLocation)
+    }
+
+    // MARK: Others
+
+    /// Runs the sqlite3 shell on the site's file, or another one, to its end.
+    func shell(_ statements: String, file: String? = nil) async throws -> Child.End {
+        let shell = try await Executable.name("sqlite3").resolveExecutablePath(in: .inherit)
+        return try await start(
+            shell, ["-bail", file ?? self.file], input: descriptor(of: statements.utf8), output: nil).end
+    }
+
+    func start(
+        _ path: FilePath, _ arguments: [String], input: FileDescriptor?, output: FileDescriptor?
+    ) async throws -> Child {
+        let child = try await Child.start(
+            Child.Order(
+                path: path, arguments: arguments, environment: .inherit.updating(["PENSTOCK_DB": file]), folder: folder,
+                input: try input ?? .open("/dev/null", .readOnly), output: output))
+        children.withLock { $0.append(child) }
+        if Task.isCancelled { child.send(SIGKILL) }
+        return child
+    }
+
+    /// A file of the folder, opened for reading, with `bytes` in it.
+    func descriptor(of bytes: some Sequence<UInt8>) throws -> FileDescriptor {
+        try .open(FilePath(try write("input-\(UUID().uuidString)", bytes)), .readOnly)
+    }
+
+    /// Writes a file of the folder.
+    ///
+    /// - Returns: its path.
+    @discardableResult
+    func write(_ name: String, _ bytes: some Sequence<UInt8>) throws -> String {
+        let path = "\(folder)/\(name)"
+        try Data(bytes).write(to: URL(filePath: path))
+        return path
+    }
+
+    // MARK: The file as others see it
+
+    /// Reads from the file beside whoever works on it.
+    func read<T>(_ body: (Database) throws -> T) throws -> T {
+        var configuration = Configuration()
+        configuration.busyMode = .timeout(30)
+        let queue = try DatabaseQueue(path: file, configuration: configuration)
+        defer { try? queue.close() }
+        return try queue.read(body)
+    }
+
+    /// The first column of each row, as text.
+    func column(_ query: String, _ arguments: StatementArguments = []) throws -> [String] {
+        try read { try String.fetchAll($0, sql: query, arguments: arguments) }
+    }
+
+    /// The number that `query` asks for; 0 when there is none.
+    func number(_ query: String, _ arguments: StatementArguments = []) throws -> Int {
+        try read { try Int.fetchOne($0, sql: query, arguments: arguments) ?? 0 }
+    }
+}

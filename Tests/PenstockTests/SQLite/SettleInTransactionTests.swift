@@ -1,0 +1,103 @@
+import Foundation
+import GRDB
+import Penstock
+import PenstockCore
+import PenstockTestKit
+import Testing
+
+/// What a message does and that it is done, in one transaction of the application: both or neither.
+@Suite(.timeLimit(.minutes(1))) struct SettleInTransactionTests {
+    struct Broken: Error {}
+
+    let folder: FileTests.Folder
+    let pool: DatabasePool
+
+    init() throws {
+        folder = try FileTests.Folder()
+        pool = try DatabasePool(path: folder.path)
+        try pool.write { db in try db.execute(sql: "CREATE TABLE sale (item INTEGER)") }
+    }
+
+    private func sales() async throws -> [Int] {
+        try await pool.read { db in try Int.fetchAll(db, sql: "SELECT item FROM sale ORDER BY rowid") }
+    }
+
+    /// The code of the error that `body` throws.
+    private func code(_ body: () async throws -> Void) async -> PenstockError.Code? {
+        do {
+            try await body()
+            return nil
+        } catch {
+            return (error as? PenstockError)?.code
+        }
+    }
+
+    @Test func aCommitFinishesTheMessageAndItsEffectTogether() async throws {
+        let store = try await PenstockStore.open(pool)
+        let (queue, next) = (try await store.queue("q", of: Int.self), try await store.queue("next", of: Int.self))
+        let receipt = try await queue.enqueue(7)
+        try await Worker(queue, options: .init(drain: true)) { [pool] delivery in
+            try await pool.write { db in
+                try db.execute(sql: "INSERT INTO sale VALUES (?)", arguments: [delivery.payload])
+                try delivery.done(in: db)
+                try next.enqueue(delivery.payload + 1, in: db)
+            }
+        }.run()
+        #expect(try await store.message(receipt.sequence).state == .done)
+        #expect(try await sales() == [7])
+        #expect(try await next.status().depths.ready == 1)
+        try await store.close()
+    }
+
+    @Test func aRollbackLeavesTheMessageToBeTriedAgain() async throws {
+        let store = try await PenstockStore.open(pool)
+        let queue = try await store.queue(
+            "q", of: Int.self, policy: QueuePolicy(retry: RetryPolicy(base: .zero, cap: .zero)))
+        let receipt = try await queue.enqueue(7)
+        try await Worker(queue, options: .init(max: 2)) { [pool] delivery in
+            try await pool.write { db in
+                try db.execute(sql: "INSERT INTO sale VALUES (?)", arguments: [delivery.payload])
+                try delivery.done(in: db)
+                if delivery.attempt == 1 { throw Broken() }
+            }
+        }.run()
+        let record = try await store.message(receipt.sequence)
+        #expect(record.state == .done)
+        #expect(record.attempts.map(\.error) == ["Broken()"])
+        #expect(try await sales() == [7])
+        try await store.close()
+    }
+
+    @Test func whoLostTheLeaseWritesNothing() async throws {
+        let store = try await PenstockStore.open(pool)
+        let queue = try await store.queue("q", of: Int.self)
+        let receipt = try await queue.enqueue(7)
+        var deliveries = queue.deliveries().makeAsyncIterator()
+        let delivery = try #require(try await deliveries.next())
+        try await store.cancel([receipt.sequence])
+        let code = await code {
+            try await pool.write { db in
+                try db.execute(sql: "INSERT INTO sale VALUES (7)")
+                try delivery.done(in: db)
+            }
+        }
+        #expect(code == .leaseLost)
+        #expect(try await sales() == [])
+        #expect(try await store.message(receipt.sequence).state == .cancelled)
+        try await store.close()
+    }
+
+    @Test func withoutATransactionThereIsNothingToJoin() async throws {
+        let store = try await PenstockStore.open(pool)
+        let queue = try await store.queue("q", of: Int.self)
+        try await queue.enqueue(7)
+        var deliveries = queue.deliveries().makeAsyncIterator()
+        let delivery = try #require(try await deliveries.next())
+        let code = await code {
+            try await pool.writeWithoutTransaction { db in try delivery.done(in: db) }
+        }
+        #expect(code == .invalidInput)
+        try await delivery.done()
+        try await store.close()
+    }
+}
