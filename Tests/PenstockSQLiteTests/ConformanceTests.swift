@@ -1,3 +1,6 @@
+import GRDB
+import PenstockCore
+import PenstockSQLite
 import PenstockTestKit
 import Testing
 
@@ -6,5 +9,33 @@ import Testing
     @Test(.timeLimit(.minutes(5)), arguments: ConformanceCase.all)
     func conforms(_ rule: ConformanceCase) async throws {
         try await rule.run(on: SQLiteHarness())
+    }
+
+    /// A guest in an application's pool keeps every rule as well.
+    @Test(.timeLimit(.minutes(5)), arguments: ConformanceCase.all)
+    func conformsInAnApplicationsPool(_ rule: ConformanceCase) async throws {
+        try await rule.run(on: PoolHarness())
+    }
+}
+
+/// The harness of a store in an application's pool: one file, and a pool and a store for each process.
+private final class PoolHarness: StoreHarness {
+    let time = ManualTime()
+    private let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    func open() async throws -> any MessageStore {
+        var configuration = Configuration()
+        configuration.busyMode = .timeout(10)
+        let pool = try DatabasePool(path: folder.file("application.db"), configuration: configuration)
+        return try await SQLiteStore.open(
+            pool: pool, options: SQLiteStore.Options(time: time, random: SeededRandom(seed: 1)))
+    }
+
+    func crash(_ store: any MessageStore) async throws {
+        await (store as? SQLiteStore)?.crash()
     }
 }

@@ -7,10 +7,16 @@ import PenstockCore
 /// nanoseconds there, and no value is boxed.
 final class Connection {
     let database: Database
+    private let isPassing: Bool
     private var prepared: [PreparedStatement?] = []
 
-    init(_ database: Database) {
+    /// Makes a connection of `database`.
+    ///
+    /// - Parameter isPassing: whether this object lives for one call only. The statements then stay with GRDB, which
+    ///   keeps them for the next call; the writer's own must all be gone before its connection is closed.
+    init(_ database: Database, isPassing: Bool = true) {
         self.database = database
+        self.isPassing = isPassing
     }
 
     /// The prepared form of `query`, reset and with nothing bound.
@@ -18,7 +24,8 @@ final class Connection {
         if query.index < prepared.count, let statement = prepared[query.index] {
             return statement
         }
-        let statement = PreparedStatement(try database.makeStatement(sql: query.sql))
+        let statement = PreparedStatement(
+            try isPassing ? database.cachedStatement(sql: query.sql) : database.makeStatement(sql: query.sql))
         while prepared.count <= query.index { prepared.append(nil) }
         prepared[query.index] = statement
         return statement

@@ -66,7 +66,7 @@ final class TransactionRunner {
 
     private func connection(to database: Database) -> Connection {
         if let connection { return connection }
-        let new = Connection(database)
+        let new = Connection(database, isPassing: false)
         connection = new
         return new
     }
