@@ -1,6 +1,7 @@
 import Foundation
 import PenstockCore
 import PenstockSQLite
+import PenstockTestKit
 import Testing
 
 /// Real processes that are really killed: the kernel says who is dead.
@@ -62,11 +63,7 @@ import Testing
             [path = path as String, acknowledged = acknowledged as String, round] in
             let store = try await SQLiteStore.open(path: path)
             let log = open(acknowledged, O_WRONLY | O_CREAT | O_APPEND, 0o600)
-            let killer = Thread {
-                usleep(UInt32(round) * 17_000)
-                kill(getpid(), SIGKILL)
-            }
-            killer.start()
+            let count = Tally()
             await withTaskGroup(of: Void.self) { group in
                 for caller in 1...8 {
                     group.addTask {
@@ -75,6 +72,9 @@ import Testing
                             guard (try? await store.put(.text(text), durability: .processCrash)) != nil else { return }
                             let line = Array((text + "\n").utf8)
                             _ = write(log, line, line.count)
+                            count.add()
+                            // The others are then anywhere in their calls.
+                            if count.count >= round * round * 29 { kill(getpid(), SIGKILL) }
                         }
                     }
                 }
