@@ -133,8 +133,3 @@ extension AsyncSequence where Self: Sendable, Element: Sendable {
             failureOfInner: impossible)
     }
 }
-
-/// The failure of what cannot fail.
-private func impossible<Failure: Error>(_ never: Never) -> Failure {
-    // Empty, as there is nothing that it could be called with.
-}

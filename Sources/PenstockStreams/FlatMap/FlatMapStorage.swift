@@ -20,6 +20,7 @@ final class FlatMapStorage<
 
     private let flow: Flow
     private let state: Mutex<State>
+    private let demand = UpstreamDemand()
 
     init(_ flow: Flow) {
         self.flow = flow
@@ -46,7 +47,7 @@ final class FlatMapStorage<
         let (action, task) = state.withLock { state in
             let action = event(&state.machine)
             // Inside the lock, so that whoever cancels next finds the task.
-            if case .start = action { state.task = Task { await self.run() } }
+            if case .start = action { state.task = Task(executorPreference: consumersExecutor()) { await self.run() } }
             return (action, state.task)
         }
         switch action {
@@ -77,6 +78,8 @@ final class FlatMapStorage<
     private func run() async {
         await withDiscardingTaskGroup { group in
             var upstream = flow.base.makeAsyncIterator()
+            demand.ask(flow.maxConcurrent)
+            demand.begin(with: upstream)
             do throws(Base.Failure) {
                 while await goesOn({ $0.upstreamAsks($1) }), let element = try await upstream.next(isolation: nil) {
                     // An element that arrives after the end is let go, and its inner sequence never begins.
@@ -87,12 +90,17 @@ final class FlatMapStorage<
                 perform { $0.failed(flow.failure(ofBase: error)) }
             }
         }
+        demand.end()
         perform { $0.tasksEnded() }
     }
 
     private func runInner(of element: Base.Element) async {
         do throws(Inner.Failure) {
-            if try await readInner(of: element) { perform { $0.innerFinished() } }
+            if try await readInner(of: element) {
+                // Before upstream's loop comes for it: whoever is pulled only then would be asked too late.
+                demand.ask(1)
+                perform { $0.innerFinished() }
+            }
         } catch {
             perform { $0.failed(flow.failure(ofInner: error)) }
         }

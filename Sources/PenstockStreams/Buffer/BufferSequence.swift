@@ -1,0 +1,130 @@
+/// A sequence that keeps elements of another one until its consumer asks for them.
+/// Made by `buffer(size:prefetch:whenFull:)`, whose description holds for it.
+public struct BufferSequence<Base: AsyncSequence & Sendable, Failure: Error>: AsyncSequence, Sendable
+where Base.Element: Sendable {
+    /// What the other sequence gives.
+    public typealias Element = Base.Element
+
+    let base: Base
+    let size: Int
+    let prefetch: BufferPrefetch
+    let whenFull: BufferOverflow<Failure>
+    let onDrop: @Sendable (Base.Element) -> Void
+    private let failureOfBase: @Sendable (Base.Failure) -> Failure
+
+    init(
+        _ base: Base,
+        size: Int,
+        prefetch: BufferPrefetch,
+        whenFull: BufferOverflow<Failure>,
+        onDrop: @escaping @Sendable (Base.Element) -> Void,
+        failureOfBase: @escaping @Sendable (Base.Failure) -> Failure
+    ) {
+        precondition(size >= 0, "A buffer cannot have fewer than no places.")
+        self.base = base
+        self.size = size
+        self.prefetch = prefetch
+        self.whenFull = whenFull
+        self.onDrop = onDrop
+        self.failureOfBase = failureOfBase
+    }
+
+    func failure(ofBase failure: Base.Failure) -> Failure { failureOfBase(failure) }
+
+    /// Begins an iteration, with a buffer of its own. Upstream is asked for nothing before the first `next()`.
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(BufferStorage(self))
+    }
+
+    /// Gives the elements. Letting it go cancels upstream.
+    public struct Iterator: AsyncIteratorProtocol, DemandedIterator {
+        /// Says when the last copy of the iterator is gone. The storage cannot: its own task holds it.
+        private final class Hold: Sendable {
+            let storage: BufferStorage<Base, Failure>
+
+            init(_ storage: BufferStorage<Base, Failure>) {
+                self.storage = storage
+            }
+
+            deinit {
+                storage.letGo()
+            }
+        }
+
+        private let hold: Hold
+
+        init(_ storage: BufferStorage<Base, Failure>) {
+            hold = Hold(storage)
+        }
+
+        package var request: @Sendable (Int) -> Void {
+            { [storage = hold.storage] in storage.request($0) }
+        }
+
+        /// The next element, or `nil` after the last one and when the task is cancelled.
+        ///
+        /// It returns `nil` or throws only when no task of the stream runs any more.
+        public mutating func next(
+            isolation: isolated (any Actor)? = #isolation
+        ) async throws(Failure) -> Base.Element? {
+            try await hold.storage.next(isolation: isolation)
+        }
+    }
+}
+
+@available(*, unavailable)
+extension BufferSequence.Iterator: Sendable {}
+
+extension AsyncSequence where Self: Sendable, Element: Sendable {
+    /// Keeps up to `size` elements that arrive while the consumer is busy.
+    ///
+    /// - Asks upstream for nothing before the consumer's first demand. So the first element of any source goes straight
+    ///   through to it.
+    /// - Gives an element that the consumer waits for to it at once. Such an element takes no place, and neither does
+    ///   what the consumer works on: `size` counts elements that wait.
+    /// - Keeps an element that arrives otherwise, and gives these in their order, one for each demand.
+    /// - Does as `whenFull` says with an element that finds `size` others waiting. `onDrop` is told of each element
+    ///   that is discarded so.
+    /// - Asks upstream as `prefetch` says. With `byRequest` it never pauses: use it when upstream cannot wait. With
+    ///   `keepFull` it pauses after each element that was discarded, until the consumer asks for another.
+    /// - Gives what waits, and then finishes, when upstream has finished.
+    /// - Fails as soon as upstream does: elements that wait are let go, and `onDrop` is not told of them.
+    /// - Cancels upstream when the consumer is cancelled or lets its iterator go.
+    /// - Owns its task: the consumer sees a failure, the end or a cancellation only once it has ended.
+    ///
+    /// A consumer that pulls asks for one element at a time. `flatMap(maxConcurrent:_:)` on the buffer itself asks for
+    /// as many as it can work on, at once.
+    ///
+    /// ```swift
+    /// for try await reading in readings.buffer(size: 100, prefetch: .byRequest, whenFull: .dropOldest) { … }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - size: how many elements may wait, 0 or more.
+    ///   - prefetch: how upstream is asked for elements.
+    ///   - whenFull: what happens to an element that finds the buffer full.
+    ///   - onDrop: told of each element that overflowed and was discarded, one after the other, in the order in which
+    ///     they were; before upstream is asked for another. It holds upstream up for as long as it takes.
+    public func buffer(
+        size: Int,
+        prefetch: BufferPrefetch,
+        whenFull: BufferOverflow<Failure>,
+        onDrop: @escaping @Sendable (Element) -> Void = { _ in }
+    ) -> BufferSequence<Self, Failure> {
+        BufferSequence(
+            self, size: size, prefetch: prefetch, whenFull: whenFull, onDrop: onDrop, failureOfBase: { $0 })
+    }
+
+    /// Keeps up to `size` elements of a source that cannot fail, and fails itself when it overflows.
+    ///
+    /// It does as `buffer(size:prefetch:whenFull:onDrop:)` for sources that fail as the buffer does.
+    public func buffer<Overflowed: Error>(
+        size: Int,
+        prefetch: BufferPrefetch,
+        whenFull: BufferOverflow<Overflowed>,
+        onDrop: @escaping @Sendable (Element) -> Void = { _ in }
+    ) -> BufferSequence<Self, Overflowed> where Failure == Never {
+        BufferSequence(
+            self, size: size, prefetch: prefetch, whenFull: whenFull, onDrop: onDrop, failureOfBase: impossible)
+    }
+}

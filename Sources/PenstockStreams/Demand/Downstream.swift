@@ -1,0 +1,55 @@
+internal import DequeModule
+
+/// What one downstream has asked for, and what was delivered to it, as a value.
+///
+/// A delivered element is downstream's: it works on it, or is about to come for it. It never counts as waiting.
+struct Downstream<Element: Sendable, Consumer: Sendable>: Sendable {
+    /// How many elements are asked for and not delivered yet.
+    private(set) var demand = 0
+    /// Elements that were asked for in advance and delivered, and that nobody has come for yet.
+    private var delivered: Deque<Element> = []
+    /// Who has come for the next element. While somebody waits, `delivered` is empty.
+    private var consumer: Consumer?
+    /// Whether elements are asked for by `request` alone.
+    private var asksInAdvance = false
+
+    /// Whether somebody waits for an element.
+    var isWaiting: Bool { consumer != nil }
+
+    /// Asks for so many elements more.
+    mutating func request(_ count: Int) {
+        precondition(count >= 0, "A demand cannot be taken back.")
+        asksInAdvance = true
+        demand = demand.addingUpToMax(count)
+    }
+
+    /// Somebody comes for an element: it is here already, or they wait.
+    mutating func next(_ consumer: Consumer) -> Element? {
+        precondition(self.consumer == nil, "next() was called while another call of it was under way.")
+        if let element = delivered.popFirst() { return element }
+        self.consumer = consumer
+        if !asksInAdvance { demand = 1 }
+        return nil
+    }
+
+    /// Delivers an element that was asked for. Returns who is to be given it now.
+    mutating func deliver(_ element: Element) -> Consumer? {
+        precondition(demand > 0, "An element was delivered that nobody had asked for.")
+        if demand < .max { demand -= 1 }
+        guard let consumer = consumer.take() else {
+            delivered.append(element)
+            return nil
+        }
+        return consumer
+    }
+
+    /// Takes out who waits, to be told of the end.
+    mutating func takeConsumer() -> Consumer? {
+        consumer.take()
+    }
+
+    /// Lets go what was delivered and not come for.
+    mutating func forgetDelivered() {
+        delivered = []
+    }
+}

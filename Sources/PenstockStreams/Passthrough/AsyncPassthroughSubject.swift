@@ -1,0 +1,89 @@
+/// A sequence whose elements are sent by hand, and that keeps none of them.
+///
+/// - An element goes to each subscriber that has asked for one by then, and is lost to the others: to a subscriber that
+///   is still at work on an earlier one, and to one that comes later. A ``BufferSequence`` behind the subject keeps
+///   what would be lost.
+/// - A subscription begins with `makeAsyncIterator()`, and ends with the end of the subject, with cancellation, or when
+///   the iterator is let go. A newcomer after the end is told of that end.
+/// - A subscriber gets the elements in the order of their sending, each once.
+/// - Elements may be sent, and subscriptions may begin and end, from any thread at any time.
+/// - A subject that is let go finishes, as nobody can send by it any more.
+///
+/// ```swift
+/// let keys = AsyncPassthroughSubject<Character, Never>()
+/// keys.send("a")
+/// ```
+public final class AsyncPassthroughSubject<Element: Sendable, Failure: Error>: AsyncSequence, Sendable {
+    private let storage = PassthroughStorage<Element, Failure>()
+
+    /// Makes a subject that nobody has subscribed to.
+    public init() {}
+
+    deinit {
+        finish()
+    }
+
+    /// How many subscriptions there are.
+    public var subscriberCount: Int { storage.subscriberCount }
+
+    /// Sends an element to whoever has asked for one. After the end it goes to nobody.
+    ///
+    /// - Returns: how many subscribers it went to. When it is fewer than subscribe, the others have lost it.
+    @discardableResult
+    public func send(_ element: Element) -> Int {
+        storage.send(element)
+    }
+
+    /// Ends the subject. Subscribers first get what went to them. Only the first end counts.
+    public func finish() {
+        storage.complete(.finished)
+    }
+
+    /// Ends the subject with a failure. Subscribers first get what went to them. Only the first end counts.
+    public func fail(_ failure: Failure) {
+        storage.complete(.failed(failure))
+    }
+
+    /// Subscribes. Nothing is asked for before the first `next()`.
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(storage)
+    }
+
+    /// One subscription. Letting it go ends it.
+    public struct Iterator: AsyncIteratorProtocol, DemandedIterator {
+        /// Says when the last copy of the iterator is gone.
+        private final class Hold: Sendable {
+            let storage: PassthroughStorage<Element, Failure>
+            let name: PassthroughStorage<Element, Failure>.Machine.Name
+
+            init(_ storage: PassthroughStorage<Element, Failure>) {
+                self.storage = storage
+                name = storage.subscribe()
+            }
+
+            deinit {
+                storage.leave(name)
+            }
+        }
+
+        private let hold: Hold
+
+        init(_ storage: PassthroughStorage<Element, Failure>) {
+            hold = Hold(storage)
+        }
+
+        package var request: @Sendable (Int) -> Void {
+            { [storage = hold.storage, name = hold.name] in storage.request($0, by: name) }
+        }
+
+        /// The next element that is sent, or `nil` after the end and when the task is cancelled.
+        public mutating func next(
+            isolation: isolated (any Actor)? = #isolation
+        ) async throws(Failure) -> Element? {
+            try await hold.storage.next(of: hold.name, isolation: isolation)
+        }
+    }
+}
+
+@available(*, unavailable)
+extension AsyncPassthroughSubject.Iterator: Sendable {}

@@ -1,0 +1,77 @@
+internal import DequeModule
+
+/// What waits for one subscriber of a replay, as a value.
+struct ReplaySubscriber<Element: Sendable, Consumer: Sendable>: Sendable {
+    /// What a subscriber does with an element that finds its backlog full. The sender is to look for that before.
+    enum Overflow {
+        case dropOldest, cut
+    }
+
+    /// What comes of an element that is sent to a subscriber.
+    enum Outcome {
+        case kept
+        case given(to: Consumer)
+        case dropped(Element)
+    }
+
+    private let limit: Int
+    private var downstream = Downstream<Element, Consumer>()
+    /// What waits for demand, oldest first. While there is demand, it is empty.
+    private var waiting: Deque<Element>
+    /// Whether the subscriber fell behind too far, and gets no more than what waits for it.
+    private(set) var isCut = false
+
+    init(limit: Int, remembered: Deque<Element>) {
+        self.limit = limit
+        waiting = remembered
+    }
+
+    var isWaiting: Bool { downstream.isWaiting }
+
+    /// Whether another element would overflow.
+    var isFull: Bool { downstream.demand == 0 && waiting.count >= limit && !isCut }
+
+    /// Asks for so many elements more. Returns who is to be given which.
+    mutating func request(_ count: Int) -> (Element, Consumer)? {
+        downstream.request(count)
+        return deliverWaiting()
+    }
+
+    /// Somebody comes for an element. Returns who is to be given which.
+    mutating func next(_ consumer: Consumer) -> (Element, Consumer)? {
+        if let element = downstream.next(consumer) { return (element, consumer) }
+        return deliverWaiting()
+    }
+
+    mutating func receive(_ element: Element, whenFull: Overflow) -> Outcome {
+        guard !isCut else { return .kept }
+        if downstream.demand > 0 {
+            return downstream.deliver(element).map { .given(to: $0) } ?? .kept
+        }
+        guard isFull else {
+            waiting.append(element)
+            return .kept
+        }
+        switch whenFull {
+        case .dropOldest:
+            waiting.append(element)
+            return waiting.popFirst().map { .dropped($0) } ?? .kept
+        case .cut:
+            isCut = true
+            return .kept
+        }
+    }
+
+    mutating func takeConsumer() -> Consumer? {
+        downstream.takeConsumer()
+    }
+
+    private mutating func deliverWaiting() -> (Element, Consumer)? {
+        var given: (Element, Consumer)?
+        while downstream.demand > 0, let element = waiting.popFirst() {
+            // Only the first can find somebody who waits.
+            if let consumer = downstream.deliver(element) { given = (element, consumer) }
+        }
+        return given
+    }
+}

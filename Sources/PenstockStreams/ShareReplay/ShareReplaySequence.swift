@@ -1,0 +1,110 @@
+/// A sequence that reads another one once for all its subscribers. Made by `shareReplay(_:backlog:onDrop:)`, whose
+/// description holds for it. Copies share.
+public struct ShareReplaySequence<Base: AsyncSequence & Sendable, Failure: Error>: AsyncSequence, Sendable
+where Base.Element: Sendable {
+    /// What the other sequence gives.
+    public typealias Element = Base.Element
+
+    private let storage: ShareReplayStorage<Base, Failure>
+
+    init(_ storage: ShareReplayStorage<Base, Failure>) {
+        self.storage = storage
+    }
+
+    /// How many subscriptions there are.
+    public var subscriberCount: Int { storage.subscriberCount }
+
+    /// Subscribes: what is remembered now and what comes from now on comes out of the iterator. Upstream is asked for
+    /// nothing before the first `next()` of a subscriber.
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(storage)
+    }
+
+    /// One subscription. Letting it go ends it.
+    public struct Iterator: AsyncIteratorProtocol, DemandedIterator {
+        /// Says when the last copy of the iterator is gone.
+        private final class Hold: Sendable {
+            let storage: ShareReplayStorage<Base, Failure>
+            let name: ShareReplayStorage<Base, Failure>.Machine.Name
+
+            init(_ storage: ShareReplayStorage<Base, Failure>) {
+                self.storage = storage
+                name = storage.subscribe()
+            }
+
+            deinit {
+                storage.leave(name)
+            }
+        }
+
+        private let hold: Hold
+
+        init(_ storage: ShareReplayStorage<Base, Failure>) {
+            hold = Hold(storage)
+        }
+
+        package var request: @Sendable (Int) -> Void {
+            { [storage = hold.storage, name = hold.name] in storage.request($0, by: name) }
+        }
+
+        /// The next element, or `nil` after the last one and when the task is cancelled.
+        ///
+        /// The subscriber whose cancellation ends upstream is told so only when upstream's task has ended.
+        public mutating func next(
+            isolation: isolated (any Actor)? = #isolation
+        ) async throws(Failure) -> Base.Element? {
+            try await hold.storage.next(of: hold.name, isolation: isolation)
+        }
+    }
+}
+
+@available(*, unavailable)
+extension ShareReplaySequence.Iterator: Sendable {}
+
+extension AsyncSequence where Self: Sendable, Element: Sendable {
+    /// Reads the sequence once for all subscribers, and gives each newcomer the last `count` elements first.
+    ///
+    /// - Begins to read upstream when the first subscriber asks for an element, and cancels it when the last one leaves:
+    ///   by cancellation, or by letting its iterator go. What is remembered stays. The next subscriber gets it, and
+    ///   upstream is read anew.
+    /// - Gives a newcomer what is remembered, and then what comes from its subscription on: in upstream's order, and
+    ///   none twice.
+    /// - Keeps for each subscriber what it has not asked for yet, within the bound that `backlog` names.
+    /// - Gives everybody upstream's finish or failure after the elements before it. A later newcomer gets what is
+    ///   remembered, and that same end.
+    /// - Runs one task while upstream is read, on the executor of the subscriber that began it. It ends before the last
+    ///   subscriber's cancellation returns.
+    ///
+    /// ```swift
+    /// let shared = prices.shareReplay(1)
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - count: how many elements are remembered for newcomers, 0 or more.
+    ///   - backlog: how many elements may wait for a slow subscriber, and what happens then.
+    ///   - onDrop: told of each element that a subscriber lost, once for each of these.
+    public func shareReplay(
+        _ count: Int,
+        backlog: ReplayBacklog<Failure> = .suspendSender(at: 256),
+        onDrop: @escaping @Sendable (Element) -> Void = { _ in }
+    ) -> ShareReplaySequence<Self, Failure> {
+        precondition(count >= 0, "A replay cannot remember fewer than no elements.")
+        return ShareReplaySequence(
+            ShareReplayStorage(
+                self, remembering: count, backlog: backlog, onDrop: onDrop, failureOfBase: { $0 }))
+    }
+
+    /// Reads a sequence that cannot fail once for all subscribers, where a subscriber that falls behind does.
+    ///
+    /// It does as `shareReplay(_:backlog:onDrop:)` for sequences that fail as subscribers do.
+    public func shareReplay<Behind: Error>(
+        _ count: Int,
+        backlog: ReplayBacklog<Behind>,
+        onDrop: @escaping @Sendable (Element) -> Void = { _ in }
+    ) -> ShareReplaySequence<Self, Behind> where Failure == Never {
+        precondition(count >= 0, "A replay cannot remember fewer than no elements.")
+        return ShareReplaySequence(
+            ShareReplayStorage(
+                self, remembering: count, backlog: backlog, onDrop: onDrop, failureOfBase: impossible))
+    }
+}

@@ -1,0 +1,175 @@
+import PenstockStreams
+import PenstockTestKit
+import Synchronization
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct ShareReplayTests {
+    typealias Source = ManualSource<Int>
+
+    let source = Source()
+    let executor = IdleExecutor(isSerial: false)
+
+    @Test func nothingIsAskedBeforeTheFirstNext() async throws {
+        let shared = source.shareReplay(1)
+        var iterator = shared.makeAsyncIterator()
+        #expect(shared.subscriberCount == 1)
+        #expect(source.iteratorsMade.count == 0)
+        source.finish()
+        #expect(try await iterator.next() == nil)
+        #expect(source.iteratorsMade.count == 1)
+    }
+
+    @Test func oneSubscriptionUpstreamForAThousand() async throws {
+        let shared = source.shareReplay(2, backlog: .suspendSender(at: 3))
+        let readers = (0..<1_000).map { _ in
+            Task(executorPreference: executor) {
+                var values: [Int] = []
+                for try await value in shared { values.append(value) }
+                return values
+            }
+        }
+        await executor.waitUntilIdle()
+        #expect(shared.subscriberCount == 1_000)
+        for value in 1...20 { source.send(value) }
+        source.finish()
+        for reader in readers { #expect(try await reader.value == Array(1...20)) }
+        #expect(source.iteratorsMade.count == 1)
+        #expect(source.iteratorsGone.count == 1)
+        #expect(shared.subscriberCount == 0)
+    }
+
+    @Test func lateSlowAndCancelledSubscribers() async throws {
+        let shared = source.shareReplay(2, backlog: .suspendSender(at: 2))
+        var slow = shared.makeAsyncIterator()
+        for value in 1...9 { source.send(value) }
+        #expect(try await slow.next() == 1)
+        // 2 and 3 wait for the slow one, and the puller has 4.
+        try await source.asks.wait(for: 4)
+        var late = shared.makeAsyncIterator()
+        for value in 2...3 { #expect(try await late.next() == value) }
+        let cancelled = collect(shared)
+        cancelled.cancel()
+        _ = await cancelled.value
+        for value in 2...3 { #expect(try await slow.next() == value) }
+        for value in 4...9 {
+            #expect(try await late.next() == value)
+            #expect(try await slow.next() == value)
+        }
+        #expect(source.iteratorsMade.count == 1)
+    }
+
+    @Test func theLastOneLeavingCancelsUpstreamAndTheMemoryStays() async throws {
+        let shared = source.shareReplay(2)
+        let came = Tally()
+        let first = collect(shared, came)
+        for value in 1...3 { source.send(value) }
+        try await came.wait(for: 3)
+        try await source.asks.wait(for: 4)
+        first.cancel()
+        #expect(await first.value == ([1, 2, 3], nil))
+        // Upstream had ended before the reader was told.
+        #expect(source.cancellations.count == 1)
+        #expect(source.iteratorsGone.count == 1)
+
+        let second = collect(shared)
+        try await source.iteratorsMade.wait(for: 2)
+        source.send(4)
+        source.finish()
+        #expect(await second.value == ([2, 3, 4], nil))
+    }
+
+    @Test func oneOfTwoLeavingLeavesUpstreamAlone() async throws {
+        let shared = source.shareReplay(0)
+        let came = Tally()
+        let stays = collect(shared, came)
+        let leaves = collect(shared, came)
+        try await source.asks.wait(for: 1)
+        leaves.cancel()
+        _ = await leaves.value
+        #expect(source.cancellations.count == 0)
+        source.send(1)
+        source.finish()
+        #expect(await stays.value == ([1], nil))
+    }
+
+    @Test func lettingTheLastIteratorGoCancelsUpstream() async throws {
+        func readOne() async throws {
+            var iterator = source.shareReplay(1, backlog: .suspendSender(at: 1)).makeAsyncIterator()
+            for value in 1...4 { source.send(value) }
+            #expect(try await iterator.next() == 1)
+            try await source.asks.wait(for: 3)
+        }
+        try await readOne()
+        try await source.iteratorsGone.wait(for: 1)
+    }
+
+    @Test func aNewcomerAfterAFailureGetsTheMemoryAndThatFailure() async throws {
+        let shared = source.shareReplay(1)
+        for value in 1...2 { source.send(value) }
+        source.fail()
+        #expect(await collect(shared).value == ([1, 2], Source.Broken()))
+        #expect(await collect(shared).value == ([2], Source.Broken()))
+        #expect(source.iteratorsMade.count == 1)
+    }
+
+    @Test func whoFallsBehindLosesTheOldestOrIsEnded() async throws {
+        struct Behind: Error, Equatable {}
+        let dropped = Mutex<[Int]>([])
+        let source = AtOnce(Array(1...5))
+        let dropping = source.shareReplay(0, backlog: .dropOldest(at: 2)) { value in
+            dropped.withLock { $0.append(value) }
+        }
+        var lossy = dropping.makeAsyncIterator()
+        let all = Task(executorPreference: executor) { await dropping.reduce(0) { count, _ in count + 1 } }
+        await executor.waitUntilIdle()
+        _ = await all.value
+        for value in 4...5 { #expect(await lossy.next() == value) }
+        #expect(await lossy.next() == nil)
+        #expect(dropped.withLock { $0.filter { $0 <= 3 }.count } >= 3)
+
+        let ending = source.shareReplay(0, backlog: .endSubscriber(at: 2) { Behind() })
+        var behind = ending.makeAsyncIterator()
+        let other = Task(executorPreference: executor) { try await ending.first { _ in true } }
+        await executor.waitUntilIdle()
+        #expect(try await other.value == 1)
+        for value in 1...2 { #expect(try await behind.next() == value) }
+        await #expect(throws: Behind()) { try await behind.next() }
+    }
+
+    @Test func aBurstOfASubjectIsAskedForInAdvance() async {
+        let subject = AsyncPassthroughSubject<Int, Never>()
+        let shared = subject.shareReplay(0, backlog: .suspendSender(at: 8))
+        let reading = Task(executorPreference: executor) {
+            await shared.reduce(into: []) { $0.append($1) }
+        }
+        await executor.waitUntilIdle()
+        for value in 1...8 { #expect(subject.send(value) == 1) }
+        subject.finish()
+        #expect(await reading.value == Array(1...8))
+    }
+
+    @Test func valuesAreLetGoWithTheSequence() async throws {
+        let made = Tally()
+        let gone = Tally()
+        let source = ManualSource<Witness>()
+        func readOne() async throws {
+            var iterator = source.shareReplay(3).makeAsyncIterator()
+            for _ in 1...5 { source.send(Witness(made: made, gone: gone)) }
+            _ = try await iterator.next()
+            try await source.asks.wait(for: 6)
+        }
+        try await readOne()
+        try await gone.wait(for: 5)
+        #expect(made.count == 5)
+    }
+
+    @Test(arguments: [ReplayBacklog<Never>.suspendSender(at: 2), .dropOldest(at: 2)])
+    func tenThousandRacesOfBeginningAndCancelling(backlog: ReplayBacklog<Never>) async throws {
+        let made = Tally()
+        let gone = Tally()
+        let endless = Counted(Numbers(0..<1_000_000_000), made: made, gone: gone)
+        let shared = endless.shareReplay(2, backlog: backlog)
+        try await raceCancellations(shared, made: made, gone: gone) { $0 }
+        #expect(shared.subscriberCount == 0)
+    }
+}
