@@ -143,7 +143,7 @@ let package = Package(
         .testTarget(
             name: "PenstockProcessTests",
             dependencies: [
-                "Penstock", "PenstockMain", "PenstockTestKit",
+                "Penstock", "PenstockMain", "PenstockMigrations", "PenstockTestKit",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
                 .product(name: "Subprocess", package: "swift-subprocess"),

@@ -38,17 +38,8 @@ extension Proofs {
                     var before = 0
                     var inTheMiddle = 0
                     for _ in 1...Self.rounds {
-                        let watch = try FileWatch("\(site.file)-wal")
-                        let producer = try await site.start(["enqueue", "q", "--lines", "--file", lines])
-                        var left = random.next(in: 1...60)
-                        for await _ in watch.writes {
-                            left -= 1
-                            if left == 0 { break }
-                        }
-                        producer.send(SIGKILL)
-                        let end = try await producer.end
-                        watch.stop()
-
+                        let end = try await site.strike(
+                            ["enqueue", "q", "--lines", "--file", lines], afterWrites: random.next(in: 1...60))
                         let found = try site.column(
                             "SELECT payload FROM penstock_messages WHERE sequence > ? ORDER BY sequence", [before])
                         before += found.count

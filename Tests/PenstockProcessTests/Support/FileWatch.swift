@@ -6,6 +6,8 @@ import Foundation
 final class FileWatch {
     /// One element for each write that the kernel tells of; it may take several together.
     let writes: AsyncStream<Void>
+    /// Finishing this ends ``writes``.
+    let writing: AsyncStream<Void>.Continuation
     private let source: any DispatchSourceProtocol
 
     /// Watches the file at `path`, which must be there.
@@ -32,21 +34,35 @@ final class FileWatch {
                 fileDescriptor: descriptor, eventMask: [.write, .extend], queue: .global())
             source.setEventHandler { writing.yield() }
         #endif
-        source.setCancelHandler {
-            close(descriptor)
-            writing.finish()
-        }
+        source.setCancelHandler { close(descriptor) }
         source.activate()
-        self.writes = writes
+        (self.writes, self.writing) = (writes, writing)
         self.source = source
     }
 
-    /// Stops watching, and ends ``writes``.
-    func stop() {
-        source.cancel()
-    }
-
     deinit {
-        stop()
+        source.cancel()
+        writing.finish()
+    }
+}
+
+extension Site {
+    /// Starts `penstock` with `arguments`, and kills it once it has written to the file's log so many times, if it
+    /// does not end before. Somebody must have the file open, so that the log is there.
+    func strike(_ arguments: [String], afterWrites count: Int) async throws -> Child.End {
+        let watch = try FileWatch("\(file)-wal")
+        let child = try await start(arguments)
+        let ended = Task { [writing = watch.writing] in
+            _ = try? await child.end
+            writing.finish()
+        }
+        var left = count
+        for await _ in watch.writes {
+            left -= 1
+            if left == 0 { break }
+        }
+        child.send(SIGKILL)
+        await ended.value
+        return try await child.end
     }
 }
