@@ -3,7 +3,7 @@ import PenstockTestKit
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct BufferTests {
+@Suite(.timeLimit(.minutes(5))) struct BufferTests {
     typealias Source = ManualSource<Int>
 
     let source = Source()

@@ -2,7 +2,7 @@ import PenstockStreams
 import PenstockTestKit
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct DelayTests {
+@Suite(.timeLimit(.minutes(5))) struct DelayTests {
     typealias Source = ManualSource<Int>
 
     let source = Source()
@@ -128,8 +128,15 @@ import Testing
         let gone = Tally()
         let source = Counted(Numbers(0..<9), made: made, gone: gone)
         try await raceCancellations(source, made: made, gone: gone) { $0.delay(for: .zero, holding: 2, clock: clock) }
+    }
+
+    @Test func tenThousandRacesOfSleepingAndCancelling() async throws {
+        let made = Tally()
+        let gone = Tally()
+        let source = Counted(Numbers(0..<9), made: made, gone: gone)
+        // Nobody moves the clock, so who comes for the first element sleeps until it is cancelled.
         try await raceCancellations(source, made: made, gone: gone) {
-            $0.delay(for: .microseconds(10), holding: 2, clock: .continuous)
+            $0.delay(for: .seconds(1), holding: 2, clock: clock)
         }
         #expect(clock.sleeperCount == 0)
     }

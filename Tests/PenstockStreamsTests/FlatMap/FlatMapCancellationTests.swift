@@ -2,7 +2,7 @@ import PenstockStreams
 import PenstockTestKit
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct FlatMapCancellationTests {
+@Suite(.timeLimit(.minutes(5))) struct FlatMapCancellationTests {
     let the = FlatMapFixture()
 
     @Test func cancellingTheConsumerEndsEverythingBeforeItReturns() async throws {

@@ -2,7 +2,7 @@ import PenstockStreams
 import PenstockTestKit
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct FlatMapDemandTests {
+@Suite(.timeLimit(.minutes(5))) struct FlatMapDemandTests {
     let the = FlatMapFixture()
 
     @Test func nothingIsAskedBeforeTheFirstNext() async throws {

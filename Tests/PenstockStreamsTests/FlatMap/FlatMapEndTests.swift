@@ -2,7 +2,7 @@ import PenstockStreams
 import PenstockTestKit
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct FlatMapEndTests {
+@Suite(.timeLimit(.minutes(5))) struct FlatMapEndTests {
     let the = FlatMapFixture()
 
     @Test func finishesWhenUpstreamAndAllInnerSequencesHave() async throws {

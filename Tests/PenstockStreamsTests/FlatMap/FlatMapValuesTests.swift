@@ -3,7 +3,7 @@ import PenstockTestKit
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct FlatMapValuesTests {
+@Suite(.timeLimit(.minutes(5))) struct FlatMapValuesTests {
     let the = FlatMapFixture()
 
     @Test func valuesComeOutAsTheyArrive() async throws {

@@ -2,7 +2,7 @@ import PenstockStreams
 import PenstockTestKit
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct AsyncPassthroughSubjectTests {
+@Suite(.timeLimit(.minutes(5))) struct AsyncPassthroughSubjectTests {
     typealias Broken = ManualSource<Int>.Broken
 
     let executor = IdleExecutor(isSerial: false)

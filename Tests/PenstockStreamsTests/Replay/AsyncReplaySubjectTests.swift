@@ -3,7 +3,7 @@ import PenstockTestKit
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct AsyncReplaySubjectTests {
+@Suite(.timeLimit(.minutes(5))) struct AsyncReplaySubjectTests {
     typealias Broken = ManualSource<Int>.Broken
     typealias Subject = AsyncReplaySubject<Int, Broken>
 

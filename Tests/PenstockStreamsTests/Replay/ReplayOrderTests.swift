@@ -70,6 +70,18 @@ import Testing
         #expect(machine.leave(slow).actions == [.give(2, to: "quick"), .accept("b")])
     }
 
+    @Test func nobodyIsToldOfTheEndWhileSomebodyHasYetToSend() {
+        var machine = Machine(remembering: 0, backlog: .suspendSender(at: 1))
+        let slow = machine.subscribe()
+        _ = machine.offer(1)
+        let quick = machine.subscribe()
+        #expect(machine.next("quick", of: quick) == [])
+        #expect(machine.send(2, as: 11, "sender") == [])
+        #expect(machine.complete(.finished) == [])
+        #expect(machine.leave(slow).actions == [.give(2, to: "quick"), .accept("sender")])
+        #expect(machine.next("quick", of: quick) == [.end("quick", nil)])
+    }
+
     @Test func whoFellBehindGetsWhatWaitedAndThenTheError() {
         var machine = Machine(remembering: 0, backlog: .endSubscriber(at: 2) { Broken() })
         let name = machine.subscribe()

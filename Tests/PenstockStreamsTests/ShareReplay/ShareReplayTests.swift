@@ -3,7 +3,7 @@ import PenstockTestKit
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct ShareReplayTests {
+@Suite(.timeLimit(.minutes(5))) struct ShareReplayTests {
     typealias Source = ManualSource<Int>
 
     let source = Source()

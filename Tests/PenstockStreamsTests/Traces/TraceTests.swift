@@ -2,7 +2,7 @@ import PenstockStreams
 import PenstockTestKit
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct TraceTests {
+@Suite(.timeLimit(.minutes(5))) struct TraceTests {
     @Test(arguments: Trace.agreed, [true, false])
     func theAgreedTraces(trace: Trace, isSerial: Bool) async {
         for _ in 1...50 {
