@@ -101,6 +101,7 @@ let package = Package(
                 "PenstockCore", "PenstockSQLite", "PenstockMigrations", "PenstockTestKit",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
+                .product(name: "Subprocess", package: "swift-subprocess"),
             ],
             swiftSettings: strict
         ),

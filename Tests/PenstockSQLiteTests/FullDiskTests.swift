@@ -3,29 +3,6 @@ import PenstockCore
 import PenstockSQLite
 import Testing
 
-/// A file system of a few MiB in memory, gone with the object. Only root may mount one.
-final class SmallDisk: Sendable {
-    static let canBeMade = getuid() == 0 && FileManager.default.isExecutableFile(atPath: "/usr/bin/mount")
-
-    let path: String
-
-    init(mebibytes: Int, in folder: TemporaryFolder) throws {
-        path = folder.file("disk")
-        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
-        try Self.run("/usr/bin/mount", ["-t", "tmpfs", "-o", "size=\(mebibytes)m", "tmpfs", path])
-    }
-
-    deinit {
-        try? Self.run("/usr/bin/umount", ["--lazy", path])
-    }
-
-    static func run(_ program: String, _ arguments: [String]) throws {
-        let process = try Process.run(URL(fileURLWithPath: program), arguments: arguments)
-        process.waitUntilExit()
-        guard process.terminationStatus == 0 else { throw CocoaError(.fileWriteUnknown) }
-    }
-}
-
 /// A full disk: what was acknowledged is there, nothing else is, and with room again all goes on.
 @Suite(.enabled(if: SmallDisk.canBeMade, "Mounting a small disk needs root."), .timeLimit(.minutes(2)))
 struct FullDiskTests {

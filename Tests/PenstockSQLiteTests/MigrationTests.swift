@@ -54,7 +54,7 @@ import Testing
         try await shell.run("PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL;")
         for file in try Self.files() {
             let answer = try await shell.run(file.sql)
-            #expect(answer.status == 0, "\(file.name): \(answer.errors)")
+            #expect(answer.succeeded, "\(file.name): \(answer.errors)")
         }
         try await shell.run("INSERT INTO penstock_queue (name) VALUES ('jobs')")
         try await shell.run("INSERT INTO penstock_messages (queue, payload) VALUES ('jobs', 'by hand')")

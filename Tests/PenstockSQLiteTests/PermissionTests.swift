@@ -68,11 +68,10 @@ struct PermissionTests {
 
     @Test func aReadOnlyFileSystemIsRefused() async throws {
         try await makeFile()
-        try SmallDisk.run("/usr/bin/mount", ["--bind", folder.path, folder.path])
-        defer { try? SmallDisk.run("/usr/bin/umount", ["--lazy", folder.path]) }
-        try SmallDisk.run("/usr/bin/mount", ["-o", "remount,ro,bind", folder.path])
+        let mount = try ReadOnlyMount(folder.path)
         await expect(.readOnly) { try await SQLiteStore.open(path: path) }
         await expect(.readOnly) { try await SQLiteStore.open(path: folder.file("new.db")) }
+        withExtendedLifetime(mount) {}
     }
 
     /// A look by root, as of an administrator's `sudo penstock status`, does not lock the owner out.

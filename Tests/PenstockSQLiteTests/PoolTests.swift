@@ -186,6 +186,7 @@ final class GRDBPool: Sendable {
         #expect(try await balance() == 10)
         let again = try await SQLiteStore.open(pool: pool)
         #expect(try await again.take().count == 1)
+        _ = try await pool.write { try again.enqueue([.text("it")], to: .jobs, in: $0) }
         try await again.close()
         // No statement of the store's is left in it, so it can be closed.
         try pool.close()

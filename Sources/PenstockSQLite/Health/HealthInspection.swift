@@ -35,6 +35,8 @@ struct HealthInspection {
             try part("the messages' places", &report) { try LineInspection.inspectPlaces(database, &$0) }
             try part("unique keys", &report) { try LineInspection.inspectKeys(database, &$0) }
         }
+        // Closed before the next one, which as the last of all to close leaves no companions behind.
+        try file.close()
         if report.schemaVersion ?? .max <= report.schemaVersionKnown {
             FileInspection.inspectWAL(path, &report)
         }

@@ -30,6 +30,8 @@ final class WorkerLock: Sendable {
 
     /// Lets go of the lock without removing the file, as the kernel does at a process's death.
     deinit {
+        // Said, and not only by closing: a child that was just forked has the descriptor until it runs its program.
+        flock(descriptor, LOCK_UN)
         close(descriptor)
     }
 
