@@ -42,7 +42,7 @@ import Testing
         let pidFile = folder.file("child.pid")
         await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String, pidFile = pidFile as String] in
             // What this process has from the test's must not pass on, or the test would wait for the child as well.
-            for descriptor in Int32(0)..<1024 { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
+            for descriptor in 0..<getdtablesize() { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
             let store = try await SQLiteStore.open(path: path)
             _ = store.changes.token(for: .jobs)
             _ = try await store.take()
