@@ -87,6 +87,7 @@ struct WorkCommand: Subcommand {
         var command = try await Command.find(command)
         command.timeout = timeout
         command.stopTime = stopTime
+        try OpenFiles.makeRoom(forCommands: concurrency)
         let file = fileOptions.file
         let logger = ErrorLog.logger(verbose ? .debug : .warning)
         let handler = CommandHandler(command: command, inherited: CommandHandler.cleared(file: file))

@@ -1,0 +1,41 @@
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// How many files this process may have open at once.
+///
+/// A process that runs into that bound while it starts commands fails in the middle of it, and costs messages their
+/// attempts. So the bound is looked at before anything is claimed.
+enum OpenFiles {
+    /// For each command: its pipes and its guardian's, a handle on each of the two processes, and some while it starts.
+    private static let countPerCommand = 8
+    /// For everything else: the store, its readers, and what the runtime holds.
+    private static let countBesides = 64
+
+    /// Sees to it that `count` commands can run at once.
+    ///
+    /// - Throws: ``Failure`` when the system does not let this process have that many files open.
+    static func makeRoom(forCommands count: Int) throws(Failure) {
+        let needed = rlim_t(countBesides + countPerCommand * count)
+        var bound = rlimit()
+        guard getrlimit(resource, &bound) == 0, bound.rlim_cur < needed else { return }
+        let allowed = bound.rlim_max
+        bound.rlim_cur = needed
+        guard needed <= allowed, setrlimit(resource, &bound) == 0 else {
+            throw Failure(
+                .usage,
+                "--concurrency \(count) may take \(needed) open files, and this process may have \(allowed); lower it, "
+                    + "or raise the bound with `ulimit -n`.")
+        }
+    }
+
+    #if canImport(Glibc)
+        private static let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+    #else
+        private static let resource = RLIMIT_NOFILE
+    #endif
+}

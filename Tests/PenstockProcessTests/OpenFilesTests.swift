@@ -1,0 +1,41 @@
+import Subprocess
+import Testing
+
+#if canImport(System)
+    import System
+#else
+    import SystemPackage
+#endif
+
+extension Proofs {
+    /// A worker that could run into the bound on open files with all its commands is told so, or given room, before
+    /// it claims anything.
+    @Suite struct OpenFilesTests {
+        private func work(_ site: Site, soft: Int, hard: Int, concurrency: Int) async throws -> Child.End {
+            let script = "ulimit -Sn \(soft) && ulimit -Hn \(hard) && exec \"$0\" \"$@\""
+            let work = ["work", "q", "--drain", "--concurrency", "\(concurrency)", "--", "sh", "-c", "echo x"]
+            return try await site.start(
+                FilePath("/bin/sh"), ["-c", script, "\(Site.program)"] + work, input: nil, output: nil
+            ).end
+        }
+
+        @Test func aWorkerMakesRoomForItsCommands() async throws {
+            try await Site.use { site in
+                try await site.succeed(["queue", "create", "q"])
+                try await site.succeed(
+                    ["enqueue", "q", "--lines"], input: Array((1...200).map { "\($0)\n" }.joined().utf8))
+                let refused = try await work(site, soft: 40, hard: 240, concurrency: 30)
+                #expect(refused.status == .exited(64))
+                #expect(refused.errors.hasPrefix("penstock: --concurrency 30 may take "), "\(refused.errors)")
+                #expect(try site.number("SELECT sum(attempt) FROM penstock_messages") == 0)
+
+                let worked = try await work(site, soft: 40, hard: 400, concurrency: 30)
+                #expect(worked.status == .exited(0))
+                #expect(worked.errors == "")
+                #expect(worked.lines.count == 200)
+                #expect(try site.number("SELECT done_total FROM penstock_queues") == 200)
+                try await site.expectHealthy()
+            }
+        }
+    }
+}
