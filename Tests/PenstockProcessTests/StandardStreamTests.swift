@@ -102,6 +102,26 @@ extension Proofs {
             }
         }
 
+        /// Commands that write to a reader who has seen enough fail one after the other: the worker stops, and no message
+        /// has lost an attempt.
+        @Test func aWorkerStopsWhenNobodyReadsWhatItsCommandsWrite() async throws {
+            try await Site.use { site in
+                try await site.succeed(["queue", "create", "q"])
+                try await site.succeed(
+                    ["enqueue", "q", "--lines"], input: Array((1...5000).map { "\($0)\n" }.joined().utf8))
+                let work = "work q --concurrency 2 --drain -- sh -c 'echo x'"
+                let end = try await shell(site, "{ \"$0\" \(work); echo $? > status; } | head -n 1")
+                #expect(end.lines == ["x"])
+                #expect(
+                    end.errors.hasPrefix("penstock: Nobody reads the commands' standard output any more"),
+                    "\(end.errors)")
+                #expect(try String(contentsOfFile: "\(site.folder)/status", encoding: .utf8) == "74\n")
+                #expect(try site.number("SELECT count(*) FROM penstock_attempts") == 0)
+                #expect(try site.number("SELECT ready FROM penstock_queues") > 4000)
+                try await site.expectHealthy()
+            }
+        }
+
         /// Nothing is said, and nothing is left behind, when somebody has seen enough.
         @Test(arguments: [["status", "--watch"], ["log", "q", "--follow"]])
         func interruptingWhoOnlyLooksIsNoError(command: [String]) async throws {

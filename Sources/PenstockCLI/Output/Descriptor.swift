@@ -86,6 +86,12 @@ struct Descriptor: Hashable, Sendable {
         wait(for: Int16(POLLIN), milliseconds: 0)
     }
 
+    /// Whether nobody is left at the other end: whatever is written to it fails.
+    var hasNoReader: Bool {
+        var request = pollfd(fd: number, events: 0, revents: 0)
+        return poll(&request, 1, 0) > 0 && request.revents & Int16(POLLERR | POLLHUP) != 0
+    }
+
     @discardableResult
     private func wait(for events: Int16, milliseconds: Int32) -> Bool {
         var request = pollfd(fd: number, events: events, revents: 0)

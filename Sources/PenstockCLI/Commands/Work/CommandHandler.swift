@@ -26,7 +26,8 @@ struct CommandHandler: Sendable {
     /// A command that is stopped, because it takes too long or the worker does not wait for it any more, has ended
     /// when its message is settled: no other worker begins on the message while this one is still at it.
     ///
-    /// - Throws: `Reject` or ``Failed``, by the command's exit status; ``Failure`` when it could not be started.
+    /// - Throws: `Reject` or ``Failed``, by the command's exit status; ``Failure`` when it could not be started, or has
+    ///   nobody to write for.
     func handle(_ delivery: Delivery<[UInt8]>, in guardians: Guardians, stops: StopRequests) async throws {
         try await stops.withRequest { stop in
             let end = try await run(delivery, in: guardians, stop)
@@ -42,6 +43,13 @@ struct CommandHandler: Sendable {
             case nil:
                 guard let end, end.status != .exited(0) else { return }
                 if end.status == .exited(Self.rejected) { throw Reject(Self.text(of: end)) }
+                if Descriptor.standardOutput.hasNoReader {
+                    // One message after the other would fail in the same way, through no fault of its own.
+                    throw Failure(
+                        .inputOutput,
+                        "Nobody reads the commands' standard output any more, and they cannot write to it; redirect it."
+                    )
+                }
                 throw Failed(description: Self.text(of: end))
             }
         }
