@@ -59,8 +59,18 @@ enum OpenFile {
         let isEmpty = stat(path, &status) == 0 && status.st_size == 0
         // The first transaction of a file lies in the write-ahead log alone until the first checkpoint.
         if isEmpty, stat(path + "-wal", &walStatus) != 0 || walStatus.st_size == 0 { return }
+        do {
+            try refuseForeign(path, readonly: true, busyMax: busyMax)
+        } catch let error as DatabaseError where error.extendedResultCode == .SQLITE_READONLY_ROLLBACK {
+            // Somebody died while writing the file in the way without a write-ahead log, in which files are made. Only a
+            // connection that may write takes back what was begun.
+            try refuseForeign(path, readonly: false, busyMax: busyMax)
+        }
+    }
+
+    private static func refuseForeign(_ path: String, readonly: Bool, busyMax: Duration) throws {
         var configuration = Configuration()
-        configuration.readonly = true
+        configuration.readonly = readonly
         configuration.label = "penstock glance"
         configuration.busyMode = .callback { pauses in
             Patience.pause()
