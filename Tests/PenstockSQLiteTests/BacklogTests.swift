@@ -7,7 +7,7 @@ import Testing
 
 /// What waits, runs and has ended beside a message costs it nothing. Judged by pages that SQLite looks at, which are
 /// the same on every machine.
-@Suite(.timeLimit(.minutes(2))) struct BacklogTests {
+@Suite(.timeLimit(.minutes(5))) struct BacklogTests {
     private let folder: TemporaryFolder
     private let store: SQLiteStore
 

@@ -6,7 +6,7 @@ import Testing
 @testable import PenstockSQLite
 
 /// Other programs that hold the file: nobody sees a lock, and no wait is without end.
-@Suite(.timeLimit(.minutes(1))) struct BusyTests {
+@Suite(.timeLimit(.minutes(5))) struct BusyTests {
     private let folder: TemporaryFolder
     private var path: String { folder.file("queue.db") }
 

@@ -7,7 +7,7 @@ import Testing
 @testable import PenstockSQLite
 
 /// How a store ends, and what is left of it.
-@Suite(.timeLimit(.minutes(1))) struct CloseTests {
+@Suite(.timeLimit(.minutes(5))) struct CloseTests {
     private let folder: TemporaryFolder
     private var path: String { folder.file("queue.db") }
 

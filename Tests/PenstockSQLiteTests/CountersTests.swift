@@ -6,7 +6,7 @@ import Testing
 @testable import PenstockSQLite
 
 /// The numbers that are kept are those that a count gives, whoever wrote the rows.
-@Suite(.timeLimit(.minutes(2))) struct CountersTests {
+@Suite(.timeLimit(.minutes(5))) struct CountersTests {
     private static let policies: [QueuePolicy] =
         [QueuePolicy(retry: RetryPolicy(attemptsMax: 3))]
         + OverflowPolicy.allCases.map { .bounded(4, $0) }

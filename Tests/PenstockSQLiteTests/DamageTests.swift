@@ -6,7 +6,7 @@ import Testing
 @testable import PenstockSQLite
 
 /// A damaged file: an error that says so, or the truth, and never a crash or a wrong message.
-@Suite(.timeLimit(.minutes(2))) struct DamageTests {
+@Suite(.timeLimit(.minutes(5))) struct DamageTests {
     private let folder: TemporaryFolder
     private var path: String { folder.file("queue.db") }
     private static let count = 300
@@ -119,6 +119,24 @@ import Testing
         try await makeFile()
         try overwrite(0, 100, with: 0x20)
         await expect(.notADatabase) { try await SQLiteStore.open(path: path) }
+    }
+
+    /// A file that has lost its name still takes what is written, and it is gone with the last process.
+    @Test(arguments: ["removed", "replaced"]) func aFileThatIsNoLongerThereTakesNothing(_ how: String) async throws {
+        let store = try await SQLiteStore.openWithJobs(path)
+        try await store.put(.text("kept"))
+        if how == "removed" {
+            try FileManager.default.removeItem(atPath: path)
+        } else {
+            let other = try await SQLiteStore.openWithJobs(folder.file("copy.db"))
+            try await other.put(.text("restored"))
+            try await other.close()
+            #expect(rename(folder.file("copy.db"), path) == 0)
+        }
+        let error = await expect(.storage) { try await store.put(.text("lost")) }
+        #expect(error?.message.contains("removed or replaced") == true)
+        await expect(.storage) { try await store.put(.text("lost"), durability: .powerLoss) }
+        try? await store.close()
     }
 
     /// One job that meets damage does not take its neighbours in the transaction with it, and leaves nothing half done.

@@ -5,7 +5,7 @@ import Testing
 @testable import PenstockSQLite
 
 /// When a commit waits for the disk.
-@Suite(.timeLimit(.minutes(1))) struct DurabilityTests {
+@Suite(.timeLimit(.minutes(5))) struct DurabilityTests {
     private let folder: TemporaryFolder
     private var path: String { folder.file("queue.db") }
 

@@ -4,7 +4,7 @@ import PenstockSQLite
 import Testing
 
 /// A full disk: what was acknowledged is there, nothing else is, and with room again all goes on.
-@Suite(.enabled(if: SmallDisk.canBeMade, "Mounting a small disk needs root."), .timeLimit(.minutes(2)))
+@Suite(.enabled(if: SmallDisk.canBeMade, "Mounting a small disk needs root."), .timeLimit(.minutes(5)))
 struct FullDiskTests {
     private let folder: TemporaryFolder
     private let disk: SmallDisk

@@ -6,7 +6,7 @@ import Testing
 @testable import PenstockSQLite
 
 /// Many calls in one transaction: cheap together, and each with its own answer.
-@Suite(.timeLimit(.minutes(1))) struct GroupCommitTests {
+@Suite(.timeLimit(.minutes(5))) struct GroupCommitTests {
     private let folder: TemporaryFolder
     private var path: String { folder.file("queue.db") }
 
@@ -140,6 +140,22 @@ import Testing
         }
         #expect((3...5).contains(commits.value - 1), "Ten thousand rows in one, about.")
         #expect(try await store.depths().ready == 20_000)
+        try await store.close()
+    }
+
+    @Test func largePayloadsGoInSeveralTransactions() async throws {
+        let store = try await SQLiteStore.openWithJobs(path)
+        let commits = CommitCount(store)
+        let held = try await HeldWriter(store)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 1...16 {
+                group.addTask { try await store.put(NewMessage(payload: [UInt8](repeating: 0, count: 16 << 20))) }
+            }
+            await held.waitForCalls(16)
+            try await held.letGo()
+            try await group.waitForAll()
+        }
+        #expect((4...8).contains(commits.value - 1), "Some eighty MiB in one.")
         try await store.close()
     }
 

@@ -6,7 +6,7 @@ import Testing
 @testable import PenstockSQLite
 
 /// What an inspection sees, and that it changes nothing.
-@Suite(.timeLimit(.minutes(1))) struct HealthTests {
+@Suite(.timeLimit(.minutes(5))) struct HealthTests {
     private let harness: SQLiteHarness
     private var path: String { harness.path }
 

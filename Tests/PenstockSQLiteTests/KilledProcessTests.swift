@@ -5,7 +5,7 @@ import PenstockTestKit
 import Testing
 
 /// Real processes that are really killed: the kernel says who is dead.
-@Suite(.timeLimit(.minutes(2))) struct KilledProcessTests {
+@Suite(.timeLimit(.minutes(5))) struct KilledProcessTests {
     private let folder: TemporaryFolder
     private var path: String { folder.file("queue.db") }
 

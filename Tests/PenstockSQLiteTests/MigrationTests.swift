@@ -7,7 +7,7 @@ import Testing
 @testable import PenstockSQLite
 
 /// The schema: the same by program and by hand, in whole steps, and never of a version that is not known.
-@Suite(.timeLimit(.minutes(1))) struct MigrationTests {
+@Suite(.timeLimit(.minutes(5))) struct MigrationTests {
     private let folder: TemporaryFolder
     private var path: String { folder.file("queue.db") }
 

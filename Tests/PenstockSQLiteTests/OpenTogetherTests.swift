@@ -21,7 +21,7 @@ import Testing
         #expect(after == SchemaMigrator.newest)
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(5)))
     func manyOpenersOfANewFileAtOnceAllFindTheSchema() async throws {
         for _ in 0..<10 {
             let folder = try TemporaryFolder()
@@ -37,5 +37,27 @@ import Testing
                 try await group.waitForAll()
             }
         }
+    }
+    @Test(.timeLimit(.minutes(5)))
+    func manyProcessesOpenANewFileAtOnce() async throws {
+        let folder = try TemporaryFolder()
+        let path = folder.file("queue.db")
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<6 {
+                group.addTask {
+                    await #expect(processExitsWith: .success) { [path = path as String] in
+                        for _ in 0..<5 {
+                            let store = try await SQLiteStore.openWithJobs(path)
+                            try await store.put(.text("it"))
+                            try await store.close()
+                        }
+                    }
+                }
+            }
+        }
+        let store = try await SQLiteStore.open(path: path)
+        #expect(try await store.depths().ready == 30)
+        #expect(try await SQLiteStore.inspectHealth(path: path).findings == [])
+        try await store.close()
     }
 }

@@ -6,7 +6,7 @@ import Testing
 @testable import PenstockSQLite
 
 /// What may stand at a path, and what becomes of it.
-@Suite(.timeLimit(.minutes(1))) struct OpeningTests {
+@Suite(.timeLimit(.minutes(5))) struct OpeningTests {
     private let folder: TemporaryFolder
     private var path: String { folder.file("queue.db") }
 
@@ -141,5 +141,15 @@ import Testing
         let here = FileManager.default.currentDirectoryPath
         #expect(try DatabasePath.resolved("no-such-file.db") == DatabasePath.resolved(here + "/no-such-file.db"))
         #expect(try DatabasePath.resolved(folder.path + "//./queue.db") == DatabasePath.resolved(path))
+    }
+    /// SQLite has one word for files that may not be opened and for processes that have too many open.
+    @Test func wantOfFilesIsNotTakenForWantOfPermission() throws {
+        let error = DatabaseError(resultCode: .SQLITE_CANTOPEN)
+        try Data().write(to: URL(fileURLWithPath: path))
+        let mayBeOpened = StorageErrors.translated(error, path: path) as? PenstockError
+        #expect(mayBeOpened?.code == .storage)
+        #expect(mayBeOpened?.message.contains("ulimit") == true)
+        let mayNot = StorageErrors.translated(error, path: folder.file("no/such.db")) as? PenstockError
+        #expect(mayNot?.code == .readOnly)
     }
 }

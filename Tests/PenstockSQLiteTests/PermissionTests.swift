@@ -4,7 +4,7 @@ import PenstockSQLite
 import Testing
 
 /// What a store says when it may not write. Root may write anything, so these run as nobody, in a process of their own.
-@Suite(.enabled(if: getuid() == 0, "Becoming another user needs root."), .timeLimit(.minutes(2)))
+@Suite(.enabled(if: getuid() == 0, "Becoming another user needs root."), .timeLimit(.minutes(5)))
 struct PermissionTests {
     private let folder: TemporaryFolder
 

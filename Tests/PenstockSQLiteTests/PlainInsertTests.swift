@@ -6,7 +6,7 @@ import PenstockTestKit
 import Testing
 
 /// An INSERT by another program and an `enqueue` leave the same rows, whatever came before.
-@Suite(.timeLimit(.minutes(2))) struct PlainInsertTests {
+@Suite(.timeLimit(.minutes(5))) struct PlainInsertTests {
     /// Two stores that live the same life, but that one is fed by `enqueue` and the other by INSERT.
     private final class Twins {
         let folder: TemporaryFolder

@@ -5,7 +5,7 @@ import PenstockSQLite
 import Testing
 
 /// What may stand in an INSERT, and what is refused, with which words.
-@Suite(.timeLimit(.minutes(1))) struct PlainInsertValueTests {
+@Suite(.timeLimit(.minutes(5))) struct PlainInsertValueTests {
     private let folder: TemporaryFolder
     private let path: String
 

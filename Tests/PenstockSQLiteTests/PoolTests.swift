@@ -18,7 +18,7 @@ final class GRDBPool: Sendable {
 }
 
 /// The store as a guest in an application's database.
-@Suite(.timeLimit(.minutes(1))) struct PoolTests {
+@Suite(.timeLimit(.minutes(5))) struct PoolTests {
     private let folder: TemporaryFolder
     private let pool: DatabasePool
     private let store: SQLiteStore

@@ -6,7 +6,7 @@ import Testing
 @testable import PenstockSQLite
 
 /// How SQLite finds the rows of every statement that the store really runs.
-@Suite(.timeLimit(.minutes(2))) struct QueryPlanTests {
+@Suite(.timeLimit(.minutes(5))) struct QueryPlanTests {
     private let folder: TemporaryFolder
     private let statements = Statements()
     private let pool: DatabasePool

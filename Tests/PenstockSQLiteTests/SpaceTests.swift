@@ -7,7 +7,7 @@ import Testing
 @testable import PenstockSQLite
 
 /// What is forgotten gives its room back, in steps that let others through.
-@Suite(.timeLimit(.minutes(3))) struct SpaceTests {
+@Suite(.timeLimit(.minutes(5))) struct SpaceTests {
     private let harness: SQLiteHarness
     private var path: String { harness.path }
 

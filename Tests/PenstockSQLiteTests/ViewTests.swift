@@ -6,7 +6,7 @@ import PenstockTestKit
 import Testing
 
 /// The views are public: their names and columns stay, and what stands in them is for people.
-@Suite(.timeLimit(.minutes(1))) struct ViewTests {
+@Suite(.timeLimit(.minutes(5))) struct ViewTests {
     private let harness: SQLiteHarness
 
     init() throws {

@@ -6,7 +6,7 @@ import Testing
 @testable import PenstockSQLite
 
 /// The lock that says a worker lives: when it comes, when it goes, and who tidies up.
-@Suite(.timeLimit(.minutes(1))) struct WorkerLockTests {
+@Suite(.timeLimit(.minutes(5))) struct WorkerLockTests {
     private let folder: TemporaryFolder
     private var path: String { folder.file("queue.db") }
     private var side: SideFolder { SideFolder(existingBesideDatabaseAt: path) }

@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import PenstockCore
 
@@ -21,6 +22,12 @@ enum StorageErrors {
         case .SQLITE_READONLY, .SQLITE_PERM, .SQLITE_AUTH:
             return PenstockError(
                 .readOnly, "\(path) or its folder cannot be written; check the permissions of both.", cause: error)
+        case .SQLITE_CANTOPEN where mayBeOpened(path):
+            return PenstockError(
+                .storage,
+                "\(path) cannot be opened, though its permissions allow it; perhaps this process has too many files open "
+                    + "(`ulimit -n`).",
+                cause: error)
         case .SQLITE_CANTOPEN:
             return PenstockError(
                 .readOnly, "\(path) cannot be opened; check that its folder exists and may be written.", cause: error)
@@ -39,6 +46,12 @@ enum StorageErrors {
                 .storage, "SQLite reported an error on \(path): \(error.message ?? "no detail").", cause: error)
         }
     }
+    /// SQLite does not say why a file cannot be opened. Whether it is for want of permission can be seen.
+    private static func mayBeOpened(_ path: String) -> Bool {
+        let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
+        return access(path, R_OK | W_OK) == 0 && access(folder, R_OK | W_OK | X_OK) == 0
+    }
+
     private static func diskFull(_ path: String, _ cause: any Error) -> PenstockError {
         PenstockError(
             .diskFull, "No room is left on the disk of \(path); what was not acknowledged was not stored.", cause: cause

@@ -115,6 +115,12 @@ final class TransactionRunner {
     private func begin(_ connection: Connection) throws -> Transaction {
         try Patience.whileLocked(upTo: access.busyMax) { try connection.execute(Self.begin) }
         do {
+            // What would be written to a file that has lost its name is gone with this process.
+            if connection.fileHasMoved {
+                throw PenstockError(
+                    .storage,
+                    "\(access.path) was removed or replaced while it was open; close the store and open it again.")
+            }
             return try Transaction(
                 connection, path: access.path, time: time, random: random, policies: policies)
         } catch {
