@@ -75,9 +75,18 @@ public protocol MessageStore: Sendable {
     /// Rings after every change that a waiter may be waiting for, this process's or another's.
     var changes: Wakeups { get }
 
+    /// How long a waiter may rely on ``changes`` before it looks by itself: for what others than Penstock wrote, for a
+    /// ring that was lost, and for lost work. A quarter of a second, unless the store sees to all of that.
+    var lookInterval: Duration { get }
+
     /// Finishes what was begun, and lets go of the file. Leases that are still held go back in line, as if released.
     /// Every later call throws `closed`, but for this one, which does nothing then.
     func close() async throws
+}
+
+extension MessageStore {
+    /// A quarter of a second.
+    public var lookInterval: Duration { .milliseconds(250) }
 }
 
 /// What to do with a queue.

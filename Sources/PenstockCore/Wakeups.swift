@@ -4,15 +4,25 @@ import Synchronization
 ///
 /// A waiter takes a token, looks at the store, and then waits for a ring later than the token. A ring that came
 /// between the two is not lost: the wait returns at once. So nobody sleeps through a change.
+///
+/// Queues share ``placeCount`` places, by a hash of their names that is the same in every process. A ring may
+/// therefore wake who waits for another queue, which is rare and costs that one a look.
 public final class Wakeups: Sendable {
     /// A moment in the order of rings.
     public struct Token: Hashable, Sendable {
         fileprivate let rings: UInt64
     }
 
+    /// Why somebody waits.
+    private enum Purpose {
+        /// To take messages. What one takes is not there for the others, so it may be enough to wake some.
+        case work
+        /// To know what happens. All of these are woken.
+        case news
+    }
+
     private struct Waiter {
-        var queue: QueueName
-        var after: UInt64
+        var purpose: Purpose
         var continuation: CheckedContinuation<Void, any Error>
     }
 
@@ -24,70 +34,150 @@ public final class Wakeups: Sendable {
 
     private struct State {
         var ringsOfAll: UInt64 = 0
-        var rings: [QueueName: UInt64] = [:]
-        var waiters: [UInt64: Waiter] = [:]
+        var rings = [UInt64](repeating: 0, count: Wakeups.placeCount)
+        /// By place and by number, which is the order in which they came.
+        var waiters: [Int: [UInt64: Waiter]] = [:]
+        var waiterCount = 0
         var watchers: [UInt64: Watcher] = [:]
         var nextID: UInt64 = 0
 
-        func count(of queue: QueueName) -> UInt64 {
-            ringsOfAll + (rings[queue] ?? 0)
+        func count(at place: Int) -> UInt64 {
+            ringsOfAll + rings[place]
+        }
+
+        mutating func takeID() -> UInt64 {
+            nextID += 1
+            return nextID
+        }
+
+        mutating func removeWaiter(_ id: UInt64, at place: Int) -> Waiter? {
+            guard let waiter = waiters[place]?.removeValue(forKey: id) else { return nil }
+            if waiters[place]?.isEmpty == true { waiters[place] = nil }
+            waiterCount -= 1
+            return waiter
+        }
+
+        /// Takes out all who wait at `place`.
+        mutating func takeWaiters(at place: Int) -> [Waiter] {
+            guard let woken = waiters.removeValue(forKey: place) else { return [] }
+            waiterCount -= woken.count
+            return Array(woken.values)
         }
 
         mutating func takeWatchers() -> [CheckedContinuation<Void, any Error>] {
             guard !watchers.isEmpty else { return [] }
-            let content = watchers.filter { $0.value.count <= waiters.count }
+            let content = watchers.filter { $0.value.count <= waiterCount }
             for id in content.keys { watchers[id] = nil }
             return content.values.map(\.continuation)
         }
     }
+
+    /// How many places there are.
+    package static let placeCount = 1024
 
     private let state = Mutex(State())
 
     /// Makes a bell that nobody has rung.
     public init() {}
 
+    /// Where `queue` rings: FNV-1a of its name (http://www.isthe.com/chongo/tech/comp/fnv/), the same in every process.
+    package static func place(of queue: QueueName) -> Int {
+        let hash = queue.text.utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
+        return Int((hash ^ hash >> 32) % UInt64(placeCount))
+    }
+
     /// The present moment in the order of the rings for `queue`.
     public func token(for queue: QueueName) -> Token {
-        state.withLock { Token(rings: $0.count(of: queue)) }
+        let place = Self.place(of: queue)
+        return state.withLock { Token(rings: $0.count(at: place)) }
     }
 
     /// Wakes who waits for `queue`, or everybody when it is `nil`.
     public func ring(_ queue: QueueName?) {
-        let woken = state.withLock { state in
-            if let queue {
-                state.rings[queue, default: 0] += 1
-            } else {
+        if let queue {
+            ringAll(at: Self.place(of: queue))
+        } else {
+            let woken = state.withLock { state in
                 state.ringsOfAll += 1
+                return Array(state.waiters.keys).flatMap { state.takeWaiters(at: $0) }
             }
-            let due = state.waiters.filter { $0.value.after < state.count(of: $0.value.queue) }
-            for id in due.keys { state.waiters[id] = nil }
-            return due.values.map(\.continuation)
+            for waiter in woken { waiter.continuation.resume() }
         }
-        for continuation in woken { continuation.resume() }
+    }
+
+    /// Wakes everybody who waits at `place`.
+    ///
+    /// - Returns: how many of them wait for work.
+    @discardableResult
+    package func ringAll(at place: Int) -> Int {
+        let woken = state.withLock { state in
+            state.rings[place] += 1
+            return state.takeWaiters(at: place)
+        }
+        for waiter in woken { waiter.continuation.resume() }
+        return woken.count { $0.purpose == .work }
+    }
+
+    /// Wakes who waits for news at `place` and, of those who wait for work, as many as `workers` says, first come first
+    /// served. The others sleep on; who has taken a token and does not wait yet looks again.
+    ///
+    /// - Parameter workers: is told how many wait for work, and says how many of them to wake.
+    package func ring(at place: Int, workers: (Int) -> Int) {
+        let woken = state.withLock { state in
+            state.rings[place] += 1
+            let working = (state.waiters[place] ?? [:]).filter { $0.value.purpose == .work }.keys
+            let spared = working.sorted().dropFirst(workers(working.count)).compactMap { id in
+                state.removeWaiter(id, at: place).map { (id, $0) }
+            }
+            let woken = state.takeWaiters(at: place)
+            if !spared.isEmpty {
+                state.waiters[place] = Dictionary(uniqueKeysWithValues: spared)
+                state.waiterCount += spared.count
+            }
+            return woken
+        }
+        for waiter in woken { waiter.continuation.resume() }
+    }
+
+    /// Wakes everybody who waits for news, wherever.
+    package func ringForNews() {
+        for place in state.withLock({ Array($0.waiters.keys) }) { ring(at: place) { _ in 0 } }
     }
 
     /// Returns when `queue` has been rung for after `token` was taken.
     ///
     /// - Throws: `CancellationError` when the task is cancelled first.
     public func wait(for queue: QueueName, after token: Token) async throws {
-        let id = state.withLock { state in
-            state.nextID += 1
-            return state.nextID
-        }
+        try await wait(at: Self.place(of: queue), after: token, .news)
+    }
+
+    /// Returns when there may be messages of `queue` to claim that were not there when `token` was taken.
+    ///
+    /// It does as ``wait(for:after:)``, but sleeps on when others that wait for work, in whichever process, have been
+    /// woken for all the messages that a ring told of.
+    ///
+    /// - Throws: `CancellationError` when the task is cancelled first.
+    public func waitForWork(in queue: QueueName, after token: Token) async throws {
+        try await wait(at: Self.place(of: queue), after: token, .work)
+    }
+
+    private func wait(at place: Int, after token: Token, _ purpose: Purpose) async throws {
+        let id = state.withLock { $0.takeID() }
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 let (result, content): (Result<Void, any Error>?, [CheckedContinuation<Void, any Error>]) =
                     state.withLock { state in
                         if Task.isCancelled { return (.failure(CancellationError()), []) }
-                        if state.count(of: queue) > token.rings { return (.success(()), []) }
-                        state.waiters[id] = Waiter(queue: queue, after: token.rings, continuation: continuation)
+                        if state.count(at: place) > token.rings { return (.success(()), []) }
+                        state.waiters[place, default: [:]][id] = Waiter(purpose: purpose, continuation: continuation)
+                        state.waiterCount += 1
                         return (nil, state.takeWatchers())
                     }
                 if let result { continuation.resume(with: result) }
                 for watcher in content { watcher.resume() }
             }
         } onCancel: {
-            let waiter = state.withLock { $0.waiters.removeValue(forKey: id) }
+            let waiter = state.withLock { $0.removeWaiter(id, at: place) }
             waiter?.continuation.resume(throwing: CancellationError())
         }
     }
@@ -108,20 +198,17 @@ public final class Wakeups: Sendable {
 
     /// How many wait now.
     package var waiterCount: Int {
-        state.withLock { $0.waiters.count }
+        state.withLock { $0.waiterCount }
     }
 
     /// Returns once at least `count` wait for a ring. For tests, which go on at this signal.
     package func waitForWaiters(count: Int = 1) async throws {
-        let id = state.withLock { state in
-            state.nextID += 1
-            return state.nextID
-        }
+        let id = state.withLock { $0.takeID() }
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 let result: Result<Void, any Error>? = state.withLock { state in
                     if Task.isCancelled { return .failure(CancellationError()) }
-                    if state.waiters.count >= count { return .success(()) }
+                    if state.waiterCount >= count { return .success(()) }
                     state.watchers[id] = Watcher(count: count, continuation: continuation)
                     return nil
                 }

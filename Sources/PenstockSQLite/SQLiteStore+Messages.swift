@@ -25,10 +25,15 @@ extension SQLiteStore {
         try Task.checkCancellation()
         try request.validate()
         let worker = worker
-        return try await writer.perform(
+        let place = Wakeups.place(of: request.queue)
+        let announced = doorbell.board.word(at: place)
+        let claim = try await writer.perform(
             weight: request.limit,
             glance: { connection, now in try Claiming.glance(request, connection, now) },
             { transaction in try Claiming.perform(request, worker: worker, in: transaction) })
+        // Nothing is left to wake others for, unless somebody has rung meanwhile.
+        if claim.messages.count < request.limit { doorbell.board.clear(place, ifStill: announced) }
+        return claim
     }
 
     /// Carries out verdicts, as ``MessageStore/settle(_:)`` says, in one transaction with what else is asked for.

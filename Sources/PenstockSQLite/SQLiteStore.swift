@@ -47,6 +47,7 @@ public final class SQLiteStore: MessageStore {
     let random: any RandomSource
     private let wakeups = Wakeups()
     private let listener: Listener
+    let doorbell: Doorbell
     private let bell: GroupWriter.Committed
 
     /// Opens the file at `path`, and brings it to the newest schema.
@@ -95,12 +96,17 @@ public final class SQLiteStore: MessageStore {
         access = DatabaseAccess(
             path: path, pool: pool, turnstile: try Turnstile(folder), ownsPool: ownsPool, busyMax: options.busyMax)
         worker = WorkerIdentity(folder, name: options.workerName, startedAt: options.time.now)
-        listener = Listener(folder)
-        let doorbell = try Doorbell(folder)
-        bell = { [wakeups] rung in
+        doorbell = try Doorbell(folder)
+        listener = Listener(path: path, folder: folder, doorbell: doorbell, time: options.time)
+        bell = { [wakeups, doorbell] rung in
             if rung.isEmpty { return }
-            for queue in rung { wakeups.ring(queue) }
-            doorbell.ring()
+            // Whoever of this process is woken has the first messages; the others are told of the rest.
+            doorbell.ring(
+                rung.map { queue, ring in
+                    let place = Wakeups.place(of: queue)
+                    let woken = wakeups.ringAll(at: place)
+                    return (place, Ring(messages: max(0, ring.messages - woken), isForAll: ring.isForAll))
+                })
         }
         writer = GroupWriter(access: access, time: options.time, random: options.random, committed: bell)
     }
@@ -115,8 +121,13 @@ public final class SQLiteStore: MessageStore {
         return wakeups
     }
 
+    /// Once this store watches the file for all who wait, they need not look: no message is lost to one who sleeps on.
+    public var lookInterval: Duration {
+        listener.hearsEverything ? .seconds(60) : .milliseconds(250)
+    }
+
     /// Rings for `queues`, here and in other processes.
-    func ring(_ queues: Set<QueueName>) {
+    func ring(_ queues: Rung) {
         bell(queues)
     }
 
@@ -125,10 +136,9 @@ public final class SQLiteStore: MessageStore {
     /// - Throws: what the storage reported when the leases could not be given back. The store is closed all the same,
     ///   and what it had leased goes back in line as after its death.
     public func close() async throws {
-        defer {
-            listener.stop()
-            worker.die()
-        }
+        // The last to let go of the file puts its log away, which one that only reads cannot.
+        await listener.end()
+        defer { worker.die() }
         do {
             try await writer.close { [worker] transaction in
                 guard let id = worker.id else { return }
@@ -143,8 +153,8 @@ public final class SQLiteStore: MessageStore {
     /// Stops as a killed process does: nothing is given back, nothing is closed in good order, and the lock goes. For
     /// tests of crashes.
     package func crash() async {
+        await listener.end()
         await writer.close()
         worker.die()
-        listener.stop()
     }
 }

@@ -97,6 +97,43 @@ import Testing
         #expect(bell.waiterCount == 0)
     }
 
+    @Test func aRingForSomeWakesTheFirstWorkersAndAllWhoWantNews() async throws {
+        let place = Wakeups.place(of: jobs)
+        let token = bell.token(for: jobs)
+        let woken = Tally()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for count in 1...5 {
+                group.addTask {
+                    try await bell.waitForWork(in: jobs, after: token)
+                    woken.add()
+                }
+                try await bell.waitForWaiters(count: count)
+            }
+            async let news: Void = bell.wait(for: jobs, after: token)
+            try await bell.waitForWaiters(count: 6)
+            bell.ring(at: place) { waiting in
+                #expect(waiting == 5)
+                return 2
+            }
+            try await news
+            #expect(bell.waiterCount == 3)
+            // Who has the token and does not wait yet looks again.
+            try await bell.waitForWork(in: jobs, after: token)
+            bell.ringForNews()
+            #expect(bell.waiterCount == 3)
+            #expect(bell.ringAll(at: place) == 3)
+            try await group.waitForAll()
+        }
+        #expect(woken.count == 5)
+        #expect(bell.waiterCount == 0)
+    }
+
+    /// The hash is in files that several versions of the program may share.
+    @Test func placesAreTheSameEverywhere() {
+        #expect(Wakeups.place(of: jobs) == 515)
+        #expect(Wakeups.place(of: mail) == 908)
+    }
+
     @Test func aDeadlineEndsTheWait() async throws {
         let time = ManualTime()
         let deadline = time.now + .seconds(5)

@@ -127,6 +127,6 @@ import Testing
     @Test func aRingNeedsNoRoom() throws {
         let side = try SideFolder(besideDatabaseAt: path)
         _ = try Doorbell(side)
-        #expect(try bytes(of: side.doorbell).count == 1)
+        #expect(try bytes(of: side.doorbell).count == DoorbellBoard.byteCount)
     }
 }

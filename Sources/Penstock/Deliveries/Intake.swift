@@ -4,10 +4,6 @@ internal import PenstockCore
 
 /// Claims messages when they are asked for, and hands them out one by one. One iterator has it to itself.
 final class Intake<Element: Sendable> {
-    /// How long a reader that waits goes without looking. Rings tell of changes by Penstock; this look finds what
-    /// others wrote, such as the sqlite3 shell, and what a lost ring would have told.
-    static var lookInterval: Duration { .milliseconds(250) }
-
     private let queue: Queue<Element>
     private let demand: Demand
     private let holder: LeaseHolder
@@ -84,7 +80,7 @@ final class Intake<Element: Sendable> {
         }
         if demand.drains && inFlightCount == 0 { return false }
 
-        let look = time.now + Self.lookInterval
+        let look = time.now + queue.storage.lookInterval
         let deadline = min(claim.nextDue ?? look, look)
         var waits = [change(after: changed), { @Sendable in try await time.sleep(until: deadline) }]
         if demand.drains { waits.append(departure(after: departed)) }
@@ -93,7 +89,8 @@ final class Intake<Element: Sendable> {
     }
 
     private func change(after token: Wakeups.Token) -> @Sendable () async throws -> Void {
-        { [changes = queue.storage.changes, name = queue.name] in try await changes.wait(for: name, after: token) }
+        { [changes = queue.storage.changes, name = queue.name] in try await changes.waitForWork(in: name, after: token)
+        }
     }
 
     private func departure(after token: Wakeups.Token) -> @Sendable () async throws -> Void {

@@ -68,10 +68,6 @@ public struct LogSequence<Element: Sendable>: AsyncSequence, Sendable {
 
     /// One reading.
     public struct Iterator: AsyncIteratorProtocol {
-        /// How long a reading that follows goes without looking. Rings tell of changes by Penstock; this look finds
-        /// what others wrote.
-        static var lookInterval: Duration { .milliseconds(250) }
-
         let log: LogSequence
         private var pages: LogPages?
         private var page: ArraySlice<MessageRecord> = []
@@ -106,7 +102,7 @@ public struct LogSequence<Element: Sendable>: AsyncSequence, Sendable {
     }
 
     private func waitForChange(after token: Wakeups.Token) async throws {
-        let deadline = queue.handle.time.now + Iterator.lookInterval
+        let deadline = queue.handle.time.now + queue.storage.lookInterval
         try await firstOf([
             { [queue] in try await queue.storage.changes.wait(for: queue.name, after: token) },
             { [queue] in try await queue.handle.time.sleep(until: deadline) },

@@ -9,8 +9,6 @@ extension Queue {
 }
 
 extension StoreHandle {
-    /// How long a producer that waits for room goes without looking, should the ring for it be lost.
-    static let lookInterval = Duration.milliseconds(250)
 
     /// Enqueues all of `messages`. When the queue is full and its policy is `wait`, offers the rest again each time
     /// there may be room, in turn with the process's other producers for that queue.
@@ -52,10 +50,10 @@ extension StoreHandle {
                 let token = storage.changes.token(for: queue)
                 try await offerRest()
                 if rest.isEmpty { return receipts }
-                try await within(deadline) { [changes = storage.changes, time] in
+                try await within(deadline) { [storage, time] in
                     try await firstOf([
-                        { try await changes.wait(for: queue, after: token) },
-                        { try await time.sleep(until: time.now + Self.lookInterval) },
+                        { try await storage.changes.wait(for: queue, after: token) },
+                        { try await time.sleep(until: time.now + storage.lookInterval) },
                     ])
                 }
             }

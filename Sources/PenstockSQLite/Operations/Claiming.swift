@@ -50,7 +50,7 @@ enum Claiming {
             try removeFromReady(ready.prefix(messages.count), account, connection)
             account.change.ready -= Int64(messages.count)
             account.change.leased += Int64(messages.count)
-            if account.hasWaitingProducers { transaction.ring(account.name) }
+            if account.hasWaitingProducers { transaction.ring(account.name, messages: 0) }
         }
         let due = try connection.first(firstDue, .integer(account.id)) { Timestamp(microseconds: $0.integer(0)) }
         return Claim(messages: messages, nextDue: due)

@@ -26,7 +26,7 @@ enum Configuring {
         case .delete:
             preconditionFailure("A queue is deleted in steps.")
         }
-        transaction.ring(queue)
+        transaction.ringAll(queue)
         try transaction.queuesChanged()
     }
 
@@ -63,7 +63,7 @@ enum Configuring {
         try transaction.writeDown()
         try connection.run(deleteQueue, .integer(account.id))
         try transaction.queuesChanged()
-        transaction.ring(queue)
+        transaction.ringAll(queue)
         return true
     }
 

@@ -37,7 +37,7 @@ enum Line {
             entry, Lifecycle.Outcome(state: due == nil ? .ready : .scheduled, due: due, attempt: 0, forgiven: 0),
             in: transaction)
         account.change.count(due == nil ? .ready : .scheduled, 1)
-        transaction.ring(account.name)
+        transaction.ring(account.name, messages: 1)
     }
 
     /// Moves a message to where `outcome` says, with all that follows: depths, totals, its key, the failed attempt.
@@ -59,8 +59,8 @@ enum Line {
         try insert(entry, outcome, in: transaction)
         account.change.count(outcome.state, 1)
         if outcome.state.isFinished { account.change.countEnd(outcome.state) }
-        if outcome.state.isWaiting { transaction.ring(account.name) }
-        if entry.state.isWaiting, account.hasWaitingProducers { transaction.ring(account.name) }
+        if outcome.state.isWaiting { transaction.ring(account.name, messages: 1) }
+        if entry.state.isWaiting, account.hasWaitingProducers { transaction.ring(account.name, messages: 0) }
     }
 
     /// Where message `sequence` is; `nil` when the log does not know it.

@@ -2,11 +2,16 @@ import PenstockCore
 
 /// Finding the messages of the dead, and putting them back in line.
 enum Reclaiming {
-    /// A worker as its row says, and whether its process lives.
-    struct Worker {
+    /// A worker as its row says.
+    struct Worker: Sendable {
         var id: Int64
         var lockName: String
-        var isAlive: Bool
+        var bootID: String?
+
+        /// Whether its process lives. One whose boot is over is dead whatever its lock says.
+        func isAlive(_ boot: BootTime, _ folder: SideFolder) -> Bool {
+            bootID == boot.bootID && WorkerLock.isHeld(lockName, in: folder)
+        }
     }
 
     /// Answers, without a transaction, that nobody died and no lease ended.
@@ -15,9 +20,8 @@ enum Reclaiming {
     static func glance(
         _ connection: Connection, boot: BootTime, _ folder: SideFolder
     ) throws -> Reclaimed? {
-        if try workers(connection, boot: boot, folder).contains(where: { !$0.isAlive }) { return nil }
-        let first = try connection.first(firstEnd) { $0.optionalInteger(0) }
-        if let deadline = first ?? nil, deadline <= boot.microseconds { return nil }
+        if try workers(connection).contains(where: { !$0.isAlive(boot, folder) }) { return nil }
+        if let deadline = try firstEnd(connection), deadline <= boot.microseconds { return nil }
         return Reclaimed()
     }
 
@@ -26,7 +30,7 @@ enum Reclaiming {
         let connection = transaction.connection
         let boot = transaction.time.boot
         var reclaimed = Reclaimed()
-        for worker in try workers(connection, boot: boot, folder) where !worker.isAlive {
+        for worker in try workers(connection) where !worker.isAlive(boot, folder) {
             let leases = try connection.all(leasesOf, .integer(worker.id)) { $0.integer(0) }
             for sequence in leases { try putBack(sequence, .workerDied, in: transaction) }
             reclaimed.fromDeadWorkers += leases.count
@@ -52,14 +56,16 @@ enum Reclaiming {
         }
     }
 
-    /// Every worker that has a row. One whose boot is over is dead whatever its lock says.
-    static func workers(_ connection: Connection, boot: BootTime, _ folder: SideFolder) throws -> [Worker] {
+    /// Every worker that has a row.
+    static func workers(_ connection: Connection) throws -> [Worker] {
         try connection.all(selectWorkers) { row in
-            let lockName = row.text(1) ?? ""
-            return Worker(
-                id: row.integer(0), lockName: lockName,
-                isAlive: row.text(2) == boot.bootID && WorkerLock.isHeld(lockName, in: folder))
+            Worker(id: row.integer(0), lockName: row.text(1) ?? "", bootID: row.text(2))
         }
+    }
+
+    /// When the first lease ends, on the boot clock in microseconds; `nil` when there is none.
+    static func firstEnd(_ connection: Connection) throws -> Int64? {
+        try connection.first(selectFirstEnd) { $0.optionalInteger(0) } ?? nil
     }
 
     private static func putBack(_ sequence: Int64, _ how: AttemptOutcome, in transaction: Transaction) throws {
@@ -75,7 +81,7 @@ enum Reclaiming {
     private static let leasesOf = Query("SELECT sequence FROM penstock_lease WHERE worker_id = ?1 ORDER BY sequence")
     // Leases of workers of another boot are dead by that alone, so every deadline left is on this boot's clock.
     // A lease whose worker has no row has nobody to settle it, and counts as ended.
-    private static let firstEnd = Query(
+    private static let selectFirstEnd = Query(
         """
         SELECT min(CASE WHEN EXISTS (SELECT 1 FROM penstock_worker AS worker WHERE worker.id = lease.worker_id)
             THEN lease.deadline ELSE 0 END) FROM penstock_lease AS lease

@@ -1,36 +1,58 @@
 import PenstockCore
 import Synchronization
 
-/// Listens to the doorbell from the first time that somebody waits: a process that only enqueues never does.
+/// Watches what other processes do from the first time that somebody waits: a process that only enqueues never does.
 final class Listener: Sendable {
     private enum State {
         case idle
-        case listening(DoorbellListener)
+        case watching(WatchThread)
         case stopped
     }
 
     private let state = Mutex(State.idle)
+    private let isSure = Flag()
+    private let path: String
     private let folder: SideFolder
+    private let doorbell: Doorbell
+    private let time: any TimeSource
 
-    init(_ folder: SideFolder) {
+    init(path: String, folder: SideFolder, doorbell: Doorbell, time: any TimeSource) {
+        self.path = path
         self.folder = folder
+        self.doorbell = doorbell
+        self.time = time
     }
 
-    /// Begins to pass rings on to `wakeups`. When the kernel refuses to watch the file, waiters find changes by the
-    /// looks they take themselves, a little later.
+    /// Whether nothing happens that waiters would not be rung for. It is not so before the first look, nor when the
+    /// kernel refuses to watch: waiters then have to look by themselves.
+    var hearsEverything: Bool { isSure.isRaised }
+
+    /// Begins to pass on to `wakeups` what happens.
     func start(_ wakeups: Wakeups) {
         state.withLock { state in
-            if case .idle = state, let listener = try? DoorbellListener(folder, wakeups: wakeups) {
-                state = .listening(listener)
-            }
+            guard case .idle = state else { return }
+            let lookout = Lookout(path: path, folder: folder, time: time)
+            let watch = Watch(board: doorbell.board, wakeups: wakeups, lookout: lookout, isSure: isSure)
+            if let thread = try? WatchThread(folder, doorbell: doorbell, watch: watch) { state = .watching(thread) }
         }
     }
 
-    /// Stops for good.
+    /// Stops for good, soon.
     func stop() {
+        _ = stopped()
+    }
+
+    /// Stops for good, and returns when the file was let go.
+    func end() async {
+        await stopped()?.ended()
+    }
+
+    private func stopped() -> WatchThread? {
         state.withLock { state in
-            if case .listening(let listener) = state { listener.stop() }
-            state = .stopped
+            defer { state = .stopped }
+            guard case .watching(let thread) = state else { return nil }
+            thread.stop()
+            return thread
         }
     }
 }

@@ -66,5 +66,6 @@ final class WorkerLock: Sendable {
         }
     }
 
-    private static let prefix = "worker-"
+    /// How the names of workers' files begin.
+    static let prefix = "worker-"
 }

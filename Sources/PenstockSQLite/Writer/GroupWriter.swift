@@ -24,7 +24,7 @@ final class GroupWriter: Sendable {
     }
 
     /// What to do after a commit: ring for these queues.
-    typealias Committed = @Sendable (_ rung: Set<QueueName>) -> Void
+    typealias Committed = @Sendable (Rung) -> Void
 
     /// A store that is let go without a close finishes what was asked of it and lets go of the file.
     deinit {

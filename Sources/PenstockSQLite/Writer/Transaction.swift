@@ -1,5 +1,8 @@
 import PenstockCore
 
+/// Queues to ring for.
+typealias Rung = [QueueName: Ring]
+
 /// One write transaction: what its jobs share, and what is written once for all of them at its end.
 ///
 /// Sequence numbers and depths are read once and written once, so that neither costs anything per message.
@@ -10,7 +13,7 @@ final class Transaction {
     let time: any TimeSource
     let random: any RandomSource
     /// Queues that somebody may be waiting for.
-    private(set) var rung: Set<QueueName> = []
+    private(set) var rung: Rung = [:]
 
     private let policies: PolicyCache
     private var lastSequence: Int64
@@ -66,9 +69,14 @@ final class Transaction {
         return lastSequence
     }
 
-    /// Rings for `queue` once this is committed.
-    func ring(_ queue: QueueName) {
-        rung.insert(queue)
+    /// Rings for `queue` once this is committed, as so many messages more can be claimed.
+    func ring(_ queue: QueueName, messages: Int) {
+        rung[queue, default: Ring()].messages += messages
+    }
+
+    /// Rings for everybody who waits for `queue` once this is committed.
+    func ringAll(_ queue: QueueName) {
+        rung[queue, default: Ring()].isForAll = true
     }
 
     /// Sees to it that the commit, if it waits for the disk, does so even when nothing else is written. Then everything

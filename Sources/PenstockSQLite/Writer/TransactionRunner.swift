@@ -88,7 +88,7 @@ final class TransactionRunner {
     ///
     /// - Returns: the queues to ring for.
     /// - Throws: ``NotBegun`` when it did not come to the first job.
-    private func transact(_ jobs: [any Job], _ connection: Connection) throws -> Set<QueueName> {
+    private func transact(_ jobs: [any Job], _ connection: Connection) throws -> Rung {
         let wanted: Durability = jobs.contains { $0.durability == .powerLoss } ? .powerLoss : .processCrash
         do {
             return try access.turnstile.pass(within: access.busyMax) {

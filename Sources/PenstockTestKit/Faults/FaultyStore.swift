@@ -66,6 +66,9 @@ public final class FaultyStore: MessageStore {
     /// The bell of the store underneath.
     public var changes: Wakeups { base.changes }
 
+    /// As the store's.
+    public var lookInterval: Duration { base.lookInterval }
+
     /// Lets a call fail: the `nth` one of its kind from now on, 1 being the next.
     public func fail(
         _ call: Call,

@@ -1,0 +1,128 @@
+import Foundation
+import PenstockCore
+import Synchronization
+
+/// What a commit rings a queue's bell for.
+struct Ring: Equatable {
+    /// How many messages more can be claimed.
+    var messages = 0
+    /// Whether everybody has to look, as the queue itself has changed.
+    var isForAll = false
+}
+
+/// What the doorbell's file says, in memory that every process on it shares: for each place of ``Wakeups`` how often it
+/// was rung for, and for how many messages that nobody was woken for yet.
+///
+/// It only ever says whom to wake. A process that dies between two steps leaves a number that is too high or too low;
+/// that costs a look, or the time to the next one, and never a message.
+final class DoorbellBoard: Sendable {
+    /// A place's word: 16 bits, 16 bits and 32 bits, so that all of it changes at once.
+    struct Word: Equatable {
+        /// How often it was rung for. Starts again at zero.
+        var rings: UInt16
+        /// How often of these for everybody, whether there are messages or not.
+        var ringsForAll: UInt16
+        /// How many messages are announced that nobody was woken for.
+        var messages: UInt32
+
+        fileprivate init(_ bits: UInt64) {
+            rings = UInt16(truncatingIfNeeded: bits >> 48)
+            ringsForAll = UInt16(truncatingIfNeeded: bits >> 32)
+            messages = UInt32(truncatingIfNeeded: bits)
+        }
+
+        fileprivate var bits: UInt64 { UInt64(rings) << 48 | UInt64(ringsForAll) << 32 | UInt64(messages) }
+    }
+
+    /// The words of all places.
+    // Unchecked, as a pointer is not Sendable. Nothing is reached through it but atomic integers, and the memory stays
+    // mapped until the board is let go.
+    private struct Words: @unchecked Sendable {
+        let pointer: UnsafeMutablePointer<Atomic<UInt64>>
+
+        subscript(place: Int) -> UnsafeMutablePointer<Atomic<UInt64>> { pointer + place }
+    }
+
+    /// The file's size: the words, and one byte that is written to wake who watches the file.
+    static let byteCount = clapper + 1
+    /// Where that byte is.
+    static let clapper = Wakeups.placeCount * MemoryLayout<UInt64>.size
+
+    private let words: Words
+
+    /// Maps the file that is open as `descriptor`, and makes it as long as it must be.
+    init(_ descriptor: Int32) throws {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw SystemErrors.failure("The doorbell cannot be read", errno) }
+        if status.st_size < Self.byteCount {
+            // Room is taken now: on a full disk there may be none later, and a ring needs none then. What another
+            // process has rung meanwhile stays.
+            #if os(Linux)
+                let failure = posix_fallocate(descriptor, 0, off_t(Self.byteCount))
+            #else
+                let failure = ftruncate(descriptor, off_t(Self.byteCount)) == 0 ? 0 : errno
+            #endif
+            if failure != 0 { throw SystemErrors.failure("The doorbell cannot be made", failure) }
+        }
+        let memory = mmap(nil, Self.byteCount, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0)
+        guard let memory, memory != MAP_FAILED else {
+            throw SystemErrors.failure("The doorbell cannot be mapped", errno)
+        }
+        words = Words(pointer: memory.assumingMemoryBound(to: Atomic<UInt64>.self))
+    }
+
+    deinit {
+        munmap(words.pointer, Self.byteCount)
+    }
+
+    /// What is announced at `place`.
+    func word(at place: Int) -> Word {
+        Word(words[place].pointee.load(ordering: .acquiring))
+    }
+
+    /// Counts a ring at `place`: for so many messages, or for everybody.
+    func ring(at place: Int, _ ring: Ring) {
+        change(place) { word in
+            word.rings &+= 1
+            if ring.isForAll { word.ringsForAll &+= 1 }
+            let (sum, overflow) = word.messages.addingReportingOverflow(UInt32(clamping: ring.messages))
+            word.messages = overflow ? .max : sum
+            return true
+        }
+    }
+
+    /// Takes messages to wake somebody for.
+    ///
+    /// - Returns: how many there were, up to `count`. Nobody else is told of them.
+    func take(_ count: Int, at place: Int) -> Int {
+        var taken: UInt32 = 0
+        change(place) { word in
+            taken = min(word.messages, UInt32(clamping: count))
+            word.messages -= taken
+            return taken > 0
+        }
+        return Int(taken)
+    }
+
+    /// Says that nothing is left of what was announced at `place`, unless somebody rang since `word` was read.
+    func clear(_ place: Int, ifStill word: Word) {
+        var empty = word
+        empty.messages = 0
+        if empty == word { return }
+        _ = words[place].pointee.compareExchange(
+            expected: word.bits, desired: empty.bits, ordering: .acquiringAndReleasing)
+    }
+
+    /// Changes a word as `body` does, unless that says `false`.
+    private func change(_ place: Int, _ body: (inout Word) -> Bool) {
+        var old = words[place].pointee.load(ordering: .acquiring)
+        while true {
+            var word = Word(old)
+            guard body(&word) else { return }
+            let (done, now) = words[place].pointee.compareExchange(
+                expected: old, desired: word.bits, ordering: .acquiringAndReleasing)
+            if done { return }
+            old = now
+        }
+    }
+}

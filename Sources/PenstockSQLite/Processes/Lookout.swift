@@ -1,0 +1,93 @@
+import GRDB
+import PenstockCore
+
+/// Sees what nobody rings for: what other programs write into the file, rings that were lost with the process that owed
+/// them, workers that died and leases that ended.
+///
+/// While nothing was committed, a look is one question to SQLite. It belongs to one thread.
+final class Lookout {
+    /// What a look saw.
+    struct Sight {
+        /// Whether anything was committed since the last look.
+        var hasChanged = false
+        /// Places where messages wait, in line or for their time; empty unless something has changed.
+        var places: [Int] = []
+        /// Whether somebody has to put messages back in line.
+        var hasLostWork = false
+    }
+
+    private let path: String
+    private let folder: SideFolder
+    private let time: any TimeSource
+    private var database: DatabaseQueue?
+    private var connection: Connection?
+    private var version: Int64?
+    private var workers: [Reclaiming.Worker] = []
+    private var firstEnd: Int64?
+
+    init(path: String, folder: SideFolder, time: any TimeSource) {
+        self.path = path
+        self.folder = folder
+        self.time = time
+    }
+
+    /// Looks.
+    ///
+    /// - Parameter forTheDead: whether to ask the kernel who lives.
+    func look(forTheDead: Bool) throws -> Sight {
+        let database = try opened()
+        var sight = try database.unsafeReentrantWrite { database in
+            let connection = self.connection ?? Connection(database, isPassing: false)
+            self.connection = connection
+            return try look(connection)
+        }
+        if forTheDead, hasDeadWorker { sight.hasLostWork = true }
+        return sight
+    }
+
+    /// Lets go of the file.
+    func close() {
+        database?.unsafeReentrantWrite { _ in connection = nil }
+        try? database?.close()
+        database = nil
+    }
+
+    private func look(_ connection: Connection) throws -> Sight {
+        var sight = Sight()
+        let version = try connection.first(Self.dataVersion) { $0.integer(0) }
+        if version != self.version {
+            sight.hasChanged = true
+            sight.places = try connection.all(Self.waiting) { row in
+                Wakeups.place(of: QueueName(stored: row.text(0) ?? ""))
+            }
+            workers = try Reclaiming.workers(connection)
+            firstEnd = try Reclaiming.firstEnd(connection)
+            self.version = version
+        }
+        if let firstEnd, firstEnd <= time.boot.microseconds { sight.hasLostWork = true }
+        return sight
+    }
+
+    private var hasDeadWorker: Bool {
+        let boot = time.boot
+        return workers.contains { !$0.isAlive(boot, folder) }
+    }
+
+    /// A connection of its own, as `data_version` speaks of what others than the connection have written.
+    private func opened() throws -> DatabaseQueue {
+        if let database { return database }
+        var configuration = Configuration()
+        configuration.readonly = true
+        configuration.label = "penstock lookout"
+        let opened = try DatabaseQueue(path: path, configuration: configuration)
+        database = opened
+        return opened
+    }
+
+    private static let dataVersion = Query("PRAGMA data_version")
+    private static let waiting = Query(
+        """
+        SELECT queue.name FROM penstock_depth AS depth JOIN penstock_queue AS queue ON queue.id = depth.queue_id
+        WHERE depth.ready > 0 OR depth.scheduled > 0
+        """)
+}

@@ -1,0 +1,109 @@
+import PenstockCore
+import Synchronization
+import Testing
+
+@testable import PenstockSQLite
+
+/// Token, look and wait against rings, a hundred thousand times.
+@Suite(.timeLimit(.minutes(5))) struct RingRaceTests {
+    private let folder: TemporaryFolder
+    private var path: String { folder.file("queue.db") }
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    /// Each goes on when it has heard from the other: token, look, wait. One ring lost, and both sleep for ever, as
+    /// nothing is written that a look would see.
+    @Test func noRingIsLostInAHundredThousandRounds() async throws {
+        let rounds = 100_000
+        let turn = Turn()
+        let side = try await quietFolder()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for player in 0...1 {
+                let doorbell = try Doorbell(side)
+                let wakeups = Wakeups()
+                let listener = Listener(path: path, folder: side, doorbell: doorbell, time: SystemTime())
+                listener.start(wakeups)
+                group.addTask {
+                    for _ in 1...rounds / 2 {
+                        while true {
+                            let token = wakeups.token(for: .jobs)
+                            if turn.number % 2 == player { break }
+                            try await wakeups.wait(for: .jobs, after: token)
+                        }
+                        turn.pass(1)
+                        doorbell.ring([(Wakeups.place(of: .jobs), Ring())])
+                    }
+                    await listener.end()
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(turn.number == rounds)
+    }
+
+    /// One sends when the last message was taken; three wait to take it. When the ring for one is lost, nobody takes
+    /// it, and all sleep for ever.
+    @Test func noMessageIsForgottenInAHundredThousandRounds() async throws {
+        let rounds = 100_000
+        let (line, taken) = (Turn(), Taken())
+        let side = try await quietFolder()
+        let place = Wakeups.place(of: .jobs)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 1...3 {
+                let doorbell = try Doorbell(side)
+                let wakeups = Wakeups()
+                let listener = Listener(path: path, folder: side, doorbell: doorbell, time: SystemTime())
+                listener.start(wakeups)
+                group.addTask {
+                    while taken.count < rounds {
+                        let token = wakeups.token(for: .jobs)
+                        let announced = doorbell.board.word(at: place)
+                        if line.takeOne() {
+                            taken.add()
+                        } else {
+                            doorbell.board.clear(place, ifStill: announced)
+                            if taken.count < rounds { try await wakeups.waitForWork(in: .jobs, after: token) }
+                        }
+                    }
+                    await listener.end()
+                }
+            }
+            let producer = try Doorbell(side)
+            for number in 1...rounds {
+                line.pass(1)
+                producer.ring([(place, Ring(messages: 1))])
+                await taken.wait(for: number)
+            }
+            producer.ring([(place, Ring(isForAll: true))])
+            try await group.waitForAll()
+        }
+        #expect((line.number, taken.count) == (0, rounds))
+    }
+
+    /// The folder of a store in which nothing happens any more.
+    private func quietFolder() async throws -> SideFolder {
+        try await SQLiteStore.openWithJobs(path).close()
+        return try SideFolder(besideDatabaseAt: path)
+    }
+
+    private final class Turn: Sendable {
+        private let value = Atomic(0)
+
+        var number: Int { value.load(ordering: .sequentiallyConsistent) }
+
+        func pass(_ count: Int) { value.wrappingAdd(count, ordering: .sequentiallyConsistent) }
+
+        func takeOne() -> Bool {
+            var old = number
+            while old > 0 {
+                let (done, now) = value.compareExchange(
+                    expected: old, desired: old - 1, ordering: .sequentiallyConsistent)
+                if done { return true }
+                old = now
+            }
+            return false
+        }
+    }
+}
