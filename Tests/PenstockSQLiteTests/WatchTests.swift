@@ -26,7 +26,7 @@ import Testing
             doorbell = try Doorbell(side)
             doorbell.listen()
             let lookout = Lookout(path: path, folder: side, time: SystemTime())
-            watch = Watch(board: doorbell.board, wakeups: wakeups, lookout: lookout, isSure: Flag())
+            watch = Watch(board: doorbell.board, wakeups: wakeups, lookout: lookout, isSure: Flag(), hearsWrites: true)
         }
     }
 

@@ -31,9 +31,12 @@ final class Listener: Sendable {
     func start(_ wakeups: Wakeups) {
         state.withLock { state in
             guard case .idle = state else { return }
-            let lookout = Lookout(path: path, folder: folder, time: time)
-            let watch = Watch(board: doorbell.board, wakeups: wakeups, lookout: lookout, isSure: isSure)
-            if let thread = try? WatchThread(folder, doorbell: doorbell, watch: watch) { state = .watching(thread) }
+            let thread = try? WatchThread(folder, doorbell: doorbell, log: path + "-wal") { [self] hearsWrites in
+                Watch(
+                    board: doorbell.board, wakeups: wakeups,
+                    lookout: Lookout(path: path, folder: folder, time: time), isSure: isSure, hearsWrites: hearsWrites)
+            }
+            if let thread { state = .watching(thread) }
         }
     }
 

@@ -14,6 +14,8 @@ final class Lookout {
         var places: [Int] = []
         /// Whether somebody has to put messages back in line.
         var hasLostWork = false
+        /// How long it is to the end of the first lease.
+        var firstEnd: Duration?
     }
 
     private let path: String
@@ -64,7 +66,11 @@ final class Lookout {
             firstEnd = try Reclaiming.firstEnd(connection)
             self.version = version
         }
-        if let firstEnd, firstEnd <= time.boot.microseconds { sight.hasLostWork = true }
+        if let firstEnd {
+            let left = firstEnd - time.boot.microseconds
+            sight.firstEnd = .microseconds(max(left, 0))
+            if left <= 0 { sight.hasLostWork = true }
+        }
         return sight
     }
 

@@ -3,39 +3,55 @@ import Synchronization
 
 /// Passes on to this process's waiters what happens in others: one for each store, on one thread, however many wait.
 ///
-/// It hears rings, and it looks: four times a second while somebody waits, and when a worker's file was closed, which is
-/// how the kernel says that its process may have died.
+/// It hears rings, and it looks: when the kernel says that a worker's file was closed, as its process may have died;
+/// when it says that the write-ahead log was written to; and otherwise after a while.
+///
+/// The log is written to before a commit can be seen. So a look that comes too early for it is followed by others, until
+/// one sees a change, and by a few more.
 final class Watch {
-    /// How long it goes without a look.
-    static let lookMilliseconds: Int32 = 250
+    /// Between two looks while something may be under way. Writers that do not ring are seen within this time.
+    static let pace = Duration.milliseconds(250)
+    /// How long it goes without a look when the kernel says nothing.
+    static let rest = Duration.seconds(5)
+    /// From the kernel's word on the log to the look. Most commits are there by then.
+    private static let pause = Duration.milliseconds(30)
     /// After a worker's file was closed its lock goes, but not in the same moment.
-    private static let suspicionMilliseconds: Int32 = 10
+    private static let suspicion = Duration.milliseconds(10)
     private static let suspiciousLooks = 3
+    /// How many looks a write waits for its commit. One that takes longer is seen at the end of a rest.
+    private static let expectantLooks = 40
+    private static let looksAfterChange = 4
 
     private let board: DoorbellBoard
     private let wakeups: Wakeups
     private let lookout: Lookout
     private let isSure: Flag
+    /// Whether the kernel says when the log is written to. Otherwise it looks at its pace.
+    private let hearsWrites: Bool
     /// What was announced at each place, as far as it was passed on.
     private var heard: [DoorbellBoard.Word]
     private var suspiciousLooksLeft = 0
+    private var expectantLooksLeft = 0
     private var looks = 0
+    private var lastLook: ContinuousClock.Instant
+    private var nextLook: ContinuousClock.Instant
 
     /// Begins to watch: rings from now on are passed on.
     ///
     /// - Parameter isSure: is raised once it has looked without a failure.
-    init(board: DoorbellBoard, wakeups: Wakeups, lookout: Lookout, isSure: Flag) {
+    init(board: DoorbellBoard, wakeups: Wakeups, lookout: Lookout, isSure: Flag, hearsWrites: Bool) {
         self.board = board
         self.wakeups = wakeups
         self.lookout = lookout
         self.isSure = isSure
+        self.hearsWrites = hearsWrites
         heard = (0..<Wakeups.placeCount).map(board.word)
+        lastLook = .now
+        nextLook = lastLook
     }
 
-    /// When to look next.
-    var pauseMilliseconds: Int32 {
-        suspiciousLooksLeft > 0 ? Self.suspicionMilliseconds : Self.lookMilliseconds
-    }
+    /// How long to sleep before the next look; zero or less when it is due.
+    func untilLook(at now: ContinuousClock.Instant = .now) -> Duration { nextLook - now }
 
     /// Somebody rang: wakes who waits for news where it rang and, of those who wait for work, as many as there are
     /// messages that nobody else was woken for.
@@ -54,6 +70,13 @@ final class Watch {
     /// A worker's file was closed, and its process may be dead.
     func suspect() {
         suspiciousLooksLeft = Self.suspiciousLooks
+        nextLook = .now
+    }
+
+    /// The log was written to, or begins to be watched only now.
+    func expectCommit() {
+        expectantLooksLeft = Self.expectantLooks
+        nextLook = min(nextLook, max(lastLook + Self.pace, .now + Self.pause))
     }
 
     /// Looks for what nobody rings for, if anybody waits for it.
@@ -61,20 +84,36 @@ final class Watch {
         looks += 1
         let isSuspicious = suspiciousLooksLeft > 0
         if isSuspicious { suspiciousLooksLeft -= 1 }
-        guard wakeups.waiterCount > 0 else { return }
-        do {
-            let sight = try lookout.look(forTheDead: isSuspicious || looks.isMultiple(of: 2))
-            isSure.raise()
-            if sight.hasChanged {
-                wakeups.ringForNews()
-                for place in sight.places { wakeups.ringAll(at: place) }
+        if expectantLooksLeft > 0 { expectantLooksLeft -= 1 }
+        var firstEnd: Duration?
+        if wakeups.waiterCount > 0 || !isSure.isRaised {
+            do {
+                let isRested = ContinuousClock.now - lastLook >= Self.pace * 2
+                let sight = try lookout.look(forTheDead: isSuspicious || isRested || looks.isMultiple(of: 2))
+                isSure.raise()
+                pass(on: sight)
+                firstEnd = sight.firstEnd
+                // Another commit may have been on its way, of which the kernel has said nothing.
+                if sight.hasChanged { expectantLooksLeft = Self.looksAfterChange }
+            } catch {
+                // It cannot be seen now. Waiters look by themselves meanwhile, and the next look may do better.
+                isSure.lower()
+                wakeups.ring(nil)
+                expectantLooksLeft = 1
             }
-            if sight.hasLostWork { wakeups.ring(nil) }
-        } catch {
-            // It cannot be seen now. Waiters look by themselves meanwhile, and the next look may do better.
-            isSure.lower()
-            wakeups.ring(nil)
         }
+        lastLook = .now
+        let isExpectant = expectantLooksLeft > 0 || !hearsWrites
+        let wait = suspiciousLooksLeft > 0 ? Self.suspicion : isExpectant ? Self.pace : Self.rest
+        nextLook = lastLook + min(wait, max(firstEnd ?? wait, Self.suspicion))
+    }
+
+    private func pass(on sight: Lookout.Sight) {
+        if sight.hasChanged {
+            wakeups.ringForNews()
+            for place in sight.places { wakeups.ringAll(at: place) }
+        }
+        if sight.hasLostWork { wakeups.ring(nil) }
     }
 
     /// Lets go of the file.

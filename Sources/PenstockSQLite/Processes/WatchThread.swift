@@ -10,26 +10,24 @@ import Synchronization
         private let end = ThreadEnd()
 
         /// Watches until `stop()`. Rings count from now on.
-        init(_ folder: SideFolder, doorbell: Doorbell, watch: sending Watch) throws {
-            let notifications = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
+        init(
+            _ folder: SideFolder, doorbell: Doorbell, log: String, watch make: (_ hearsWrites: Bool) -> sending Watch
+        ) throws {
+            let notifications = Notifications()
             var ends: [Int32] = [-1, -1]
-            guard notifications >= 0, inotify_add_watch(notifications, folder.doorbell, UInt32(IN_MODIFY)) >= 0,
-                inotify_add_watch(notifications, folder.path, UInt32(IN_CLOSE_WRITE)) >= 0,
+            guard let notifications, notifications.watch(folder.doorbell, IN_MODIFY),
+                notifications.watch(folder.path, IN_CLOSE_WRITE),
                 // Closed in child processes from the start: a worker's command with an end would keep the thread.
                 socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0
             else {
-                let reason = String(cString: strerror(errno))
-                if notifications >= 0 { close(notifications) }
-                throw PenstockError(
-                    .storage, "The doorbell cannot be watched (\(reason)); raise the system's limit on inotify.")
+                throw SystemErrors.failure("The doorbell cannot be watched; raise the system's limit on inotify", errno)
             }
             doorbell.listen()
             stopper = Stopper(ends[1])
             let stopped = ends[0]
-            let passed = Passed(watch)
+            let passed = Passed(make(notifications.watch(log, Notifications.nextWrite)))
             let thread = Thread { [end] in
-                if let watch = passed.take() { Self.run(watch, notifications, stopped) }
-                close(notifications)
+                if let watch = passed.take() { Self.run(watch, notifications, log: log, stopped) }
                 close(stopped)
                 end.come()
             }
@@ -48,53 +46,88 @@ import Synchronization
             await end.wait()
         }
 
-        private static func run(_ watch: Watch, _ notifications: Int32, _ stopped: Int32) {
+        private static func run(_ watch: Watch, _ notifications: Notifications, log: String, _ stopped: Int32) {
             defer { watch.end() }
-            var buffer = [UInt8](repeating: 0, count: 4096)
-            var lastLook = ContinuousClock.now
             while true {
+                if watch.untilLook() <= .zero {
+                    // It is heard once and then no more until the next look, however much is written. Before the look,
+                    // so that what is written after it is heard.
+                    notifications.watch(log, Notifications.nextWrite)
+                    watch.look()
+                }
                 var waited = [
-                    pollfd(fd: notifications, events: Int16(POLLIN), revents: 0),
+                    pollfd(fd: notifications.descriptor, events: Int16(POLLIN), revents: 0),
                     pollfd(fd: stopped, events: Int16(POLLIN), revents: 0),
                 ]
-                let pause = Duration.milliseconds(watch.pauseMilliseconds) - (ContinuousClock.now - lastLook)
-                let count = poll(&waited, 2, pause > .zero ? Int32(pause / .milliseconds(1)) + 1 : 0)
-                if count < 0 { continue }
+                let pause = watch.untilLook()
+                if poll(&waited, 2, pause > .zero ? Int32(pause / .milliseconds(1)) + 1 : 0) < 0 { continue }
                 if waited[1].revents != 0 { return }
-                if waited[0].revents != 0 {
-                    var isSuspicious = false
-                    while true {
-                        let length = read(notifications, &buffer, buffer.count)
-                        if length <= 0 { break }
-                        if speaksOfWorker(buffer[..<length]) { isSuspicious = true }
-                    }
-                    // Whatever the events say, any number of them is one ring: the board says what was rung for.
-                    watch.hear()
-                    if isSuspicious {
-                        watch.suspect()
-                        watch.look()
-                        lastLook = .now
-                    }
-                }
-                if ContinuousClock.now - lastLook >= .milliseconds(watch.pauseMilliseconds) {
-                    watch.look()
-                    lastLook = .now
-                }
+                if waited[0].revents == 0 { continue }
+                let heard = notifications.read()
+                // Whatever the events say, any number of them is one ring: the board says what was rung for.
+                watch.hear()
+                if heard.contains(.worker) { watch.suspect() }
+                if heard.contains(.log) { watch.expectCommit() }
+            }
+        }
+    }
+
+    /// What the kernel says of files.
+    private final class Notifications: Sendable {
+        /// What it spoke of.
+        struct Heard: OptionSet {
+            let rawValue: Int
+            static let worker = Heard(rawValue: 1)
+            static let log = Heard(rawValue: 2)
+        }
+
+        /// The next write to a file, and no other.
+        static let nextWrite = UInt32(IN_MODIFY) | UInt32(IN_ONESHOT)
+
+        let descriptor: Int32
+
+        init?() {
+            descriptor = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
+            if descriptor < 0 { return nil }
+        }
+
+        deinit {
+            close(descriptor)
+        }
+
+        /// Hears of such events from now on.
+        @discardableResult
+        func watch(_ path: String, _ events: some BinaryInteger) -> Bool {
+            inotify_add_watch(descriptor, path, UInt32(truncatingIfNeeded: events)) >= 0
+        }
+
+        /// Takes all that there is to hear.
+        func read() -> Heard {
+            var heard: Heard = []
+            var buffer = [UInt8](repeating: 0, count: 4096)
+            while true {
+                let length = Foundation.read(descriptor, &buffer, buffer.count)
+                if length <= 0 { return heard }
+                heard.formUnion(Self.heard(in: buffer[..<length]))
             }
         }
 
-        /// Whether one of the kernel's events is about a worker's file, or it had too many to tell all.
-        private static func speaksOfWorker(_ events: ArraySlice<UInt8>) -> Bool {
+        /// Reads the kernel's records, https://man7.org/linux/man-pages/man7/inotify.7.html.
+        private static func heard(in events: ArraySlice<UInt8>) -> Heard {
             let headerSize = MemoryLayout<inotify_event>.size
+            var heard: Heard = []
             var rest = events
             while rest.count >= headerSize {
                 let header = rest.withUnsafeBytes { $0.loadUnaligned(as: inotify_event.self) }
-                if header.mask & UInt32(IN_Q_OVERFLOW) != 0 { return true }
+                // The kernel had too many to tell all.
+                if header.mask & UInt32(IN_Q_OVERFLOW) != 0 { return [.worker, .log] }
+                // The watch of the log goes with its event.
+                if header.mask & UInt32(IN_IGNORED) != 0 { heard.insert(.log) }
                 let name = rest.dropFirst(headerSize).prefix(Int(header.len))
-                if name.starts(with: WorkerLock.prefix.utf8) { return true }
+                if name.starts(with: WorkerLock.prefix.utf8) { heard.insert(.worker) }
                 rest = rest.dropFirst(headerSize + Int(header.len))
             }
-            return false
+            return heard
         }
     }
 
@@ -168,13 +201,16 @@ import Synchronization
         private let timer: any DispatchSourceTimer
 
         /// Watches until `stop()`. Rings count from now on.
-        init(_ folder: SideFolder, doorbell: Doorbell, watch: sending Watch) throws {
+        init(
+            _ folder: SideFolder, doorbell: Doorbell, log: String, watch make: (_ hearsWrites: Bool) -> sending Watch
+        ) throws {
             let descriptor = try folder.open(folder.doorbell)
             doorbell.listen()
+            let watch = make(false)
             source = DispatchSource.makeFileSystemObjectSource(
                 fileDescriptor: descriptor, eventMask: [.write, .attrib], queue: queue)
             timer = DispatchSource.makeTimerSource(queue: queue)
-            timer.schedule(deadline: .now(), repeating: .milliseconds(Int(Watch.lookMilliseconds)))
+            timer.schedule(deadline: .now(), repeating: .nanoseconds(Int(Watch.pace / .nanoseconds(1))))
             let shared = Shared(watch)
             source.setEventHandler { shared.use { $0.hear() } }
             source.setCancelHandler { close(descriptor) }
