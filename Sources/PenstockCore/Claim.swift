@@ -65,3 +65,17 @@ public struct Claim: Sendable {
         self.nextDue = nextDue
     }
 }
+
+/// What became of verdicts, and of the claim that came with them.
+public struct Exchange: Sendable {
+    /// What became of each verdict, in their order.
+    public var settled: [SettleResult]
+    /// What the claim gave or threw.
+    public var claim: Result<Claim, any Error>
+
+    /// Makes an answer.
+    public init(settled: [SettleResult], claim: Result<Claim, any Error>) {
+        self.settled = settled
+        self.claim = claim
+    }
+}

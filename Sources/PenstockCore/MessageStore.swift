@@ -34,6 +34,13 @@ public protocol MessageStore: Sendable {
     /// - Throws: `invalidInput` when a verdict is one that cannot be; then none was carried out.
     func settle(_ settlements: [Settlement]) async throws -> [SettleResult]
 
+    /// Carries out verdicts and then claims, as ``settle(_:)`` and ``claim(_:)`` do: a worker hands in its work and takes
+    /// up the next. A store that can does it in one step.
+    ///
+    /// - Returns: what became of each verdict, and what the claim gave or threw. A claim that fails undoes no verdict.
+    /// - Throws: what ``settle(_:)`` throws; then nothing was claimed.
+    func settle(_ settlements: [Settlement], thenClaim request: ClaimRequest) async throws -> Exchange
+
     /// Moves the ends of leases to `duration` from now.
     ///
     /// - Returns: for each lease whether it is still held. One that is not is left alone.
@@ -87,6 +94,16 @@ public protocol MessageStore: Sendable {
 extension MessageStore {
     /// A quarter of a second.
     public var lookInterval: Duration { .milliseconds(250) }
+
+    /// Does the one, and then the other.
+    public func settle(_ settlements: [Settlement], thenClaim request: ClaimRequest) async throws -> Exchange {
+        let settled = settlements.isEmpty ? [] : try await settle(settlements)
+        do {
+            return Exchange(settled: settled, claim: .success(try await claim(request)))
+        } catch {
+            return Exchange(settled: settled, claim: .failure(error))
+        }
+    }
 }
 
 /// What to do with a queue.

@@ -22,18 +22,41 @@ extension SQLiteStore {
     /// Leases up to `limit` ready messages to the caller, by priority and then by sequence; fewer when their payloads
     /// have more than ``Limits/batchBytesMax`` bytes.
     public func claim(_ request: ClaimRequest) async throws -> Claim {
-        try Task.checkCancellation()
-        try request.validate()
+        try await settle([], thenClaim: request).claim.get()
+    }
+
+    /// Carries out verdicts and claims, as ``MessageStore/settle(_:thenClaim:)`` says, in one transaction with what else
+    /// is asked for.
+    public func settle(_ settlements: [Settlement], thenClaim request: ClaimRequest) async throws -> Exchange {
+        for settlement in settlements { try settlement.validate() }
+        do {
+            try request.validate()
+            try Task.checkCancellation()
+        } catch {
+            return Exchange(settled: try await settle(settlements), claim: .failure(error))
+        }
         let worker = worker
         let place = Wakeups.place(of: request.queue)
         let announced = doorbell.board.word(at: place)
-        let claim = try await writer.perform(
-            weight: request.limit,
-            glance: { connection, now in try Claiming.glance(request, connection, now) },
-            { transaction in try Claiming.perform(request, worker: worker, in: transaction) })
+        let glance: @Sendable (Connection, Timestamp) throws -> Exchange? = { connection, now in
+            try Claiming.glance(request, connection, now).map { Exchange(settled: [], claim: .success($0)) }
+        }
+        let exchange = try await writer.perform(
+            weight: settlements.count + request.limit, glance: settlements.isEmpty ? glance : nil
+        ) { transaction in
+            let settled = try settlements.map { try Settling.perform($0, in: transaction) }
+            do {
+                let claim = try Claiming.perform(request, worker: worker, in: transaction)
+                return Exchange(settled: settled, claim: .success(claim))
+            } catch let error as PenstockError where error.isRefusal {
+                return Exchange(settled: settled, claim: .failure(error))
+            }
+        }
         // Nothing is left to wake others for, unless somebody has rung meanwhile.
-        if claim.messages.count < request.limit { doorbell.board.clear(place, ifStill: announced) }
-        return claim
+        if case .success(let claim) = exchange.claim, claim.messages.count < request.limit {
+            doorbell.board.clear(place, ifStill: announced)
+        }
+        return exchange
     }
 
     /// Carries out verdicts, as ``MessageStore/settle(_:)`` says, in one transaction with what else is asked for.

@@ -42,6 +42,28 @@ final class InFlight: Sendable {
         if wasThere { departures.ring(queue) }
     }
 
+    /// Takes the leases out, as they were settled or lost.
+    func remove(_ leases: [Lease]) {
+        state.withLock { state in
+            for lease in leases { state.entries[lease.token] = nil }
+        }
+        departures.ring(queue)
+    }
+
+    /// Says that these leases are about to be settled: no extension that comes just after it finds them gone, and takes
+    /// them for lost.
+    ///
+    /// - Returns: for each whether it is still held.
+    func beginSettling(_ leases: [Lease]) -> [Bool] {
+        state.withLock { state in
+            leases.map { lease in
+                guard state.entries[lease.token] != nil else { return false }
+                state.entries[lease.token]?.isExtended = false
+                return true
+            }
+        }
+    }
+
     func contains(_ lease: Lease) -> Bool {
         state.withLock { $0.entries[lease.token] != nil }
     }

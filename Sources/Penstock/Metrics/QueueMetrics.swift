@@ -57,6 +57,13 @@ struct QueueMetrics: Sendable {
         if droppedCount > 0 { dropped.increment(by: droppedCount) }
     }
 
+    /// Counts what a claim gave, and how long these messages had waited.
+    func recordClaim(of messages: [ClaimedMessage], at now: Timestamp) {
+        if messages.isEmpty { return }
+        claimed.increment(by: messages.count)
+        for message in messages { wait.recordMicroseconds((now - message.enqueuedAt).wholeMicroseconds) }
+    }
+
     func record(_ verdict: Verdict, _ result: SettleResult) {
         switch result {
         case .leaseLost: leaseLost.increment()

@@ -9,19 +9,25 @@ final class Job: Sendable {
     }
 
     let lease: Lease
+    private let onEnd: @Sendable (Job, WorkEnd) -> Void
     private let state = Mutex(State.running(nil))
 
-    init(_ lease: Lease) {
+    /// Makes a job that runs.
+    ///
+    /// - Parameter onEnd: is told how it ended.
+    init(_ lease: Lease, onEnd: @escaping @Sendable (Job, WorkEnd) -> Void = { _, _ in }) {
         self.lease = lease
+        self.onEnd = onEnd
     }
 
     /// Ends the work, unless it has ended.
     func end(_ end: WorkEnd) {
-        let waiter = state.withLock { state -> CheckedContinuation<WorkEnd, Never>? in
-            guard case .running(let waiter) = state else { return nil }
+        let (isFirst, waiter) = state.withLock { state -> (Bool, CheckedContinuation<WorkEnd, Never>?) in
+            guard case .running(let waiter) = state else { return (false, nil) }
             state = .ended(end)
-            return waiter
+            return (true, waiter)
         }
+        if isFirst { onEnd(self, end) }
         waiter?.resume(returning: end)
     }
 

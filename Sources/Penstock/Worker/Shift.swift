@@ -1,7 +1,6 @@
 internal import Logging
 internal import Metrics
 internal import PenstockCore
-internal import PenstockStreams
 internal import ServiceLifecycle
 internal import Synchronization
 
@@ -12,6 +11,7 @@ final class Shift<Element: Sendable>: Sendable {
     private let handler: Worker<Element>.Handler
     private let holder: LeaseHolder
     private let crew = Crew()
+    private let workbench = Workbench()
     /// Opens when nothing more is to be claimed.
     private let stopping = Latch()
     /// Why claiming ended, if it was an error.
@@ -42,17 +42,14 @@ final class Shift<Element: Sendable>: Sendable {
             group.addTask { await keeper.run() }
             group.addTask { await self.dismissAfterGrace() }
             group.addTask { await Housekeeper(handle: self.handle).run() }
-            // Each job is an inner sequence without elements, so there is nothing to do here but wait for the end.
-            for await _ in Claims(shift: self).flatMap(
-                maxConcurrent: options.concurrency,
-                { delivery in
-                    Work { await self.work(on: delivery) }
-                })
-            {}
+            await withTaskCancellationHandler {
+                await manage()
+            } onCancel: {
+                stop()
+                crew.dismiss()
+            }
             group.cancelAll()
         }
-        // What was claimed and had not begun when everything was cancelled.
-        await handle.returns.complete(inFlight.removeAll())
         try Task.checkCancellation()
         if let failure = failure.withLock({ $0 }) { throw failure }
     }
@@ -68,71 +65,200 @@ final class Shift<Element: Sendable>: Sendable {
         }
     }
 
-    // MARK: Claiming
+    // MARK: Claiming and settling
 
-    /// The messages to work. It ends instead of failing: an error stops the worker, but not the handlers that run.
-    private struct Claims: AsyncSequence, Sendable {
-        let shift: Shift
-
-        func makeAsyncIterator() -> Iterator {
-            Iterator(shift: shift, intake: shift.makeIntake())
-        }
-
-        struct Iterator: AsyncIteratorProtocol {
-            let shift: Shift
-            let intake: Intake<Element>
-
-            mutating func next(isolation: isolated (any Actor)? = #isolation) async throws(Never) -> Delivery<Element>?
-            {
-                do {
-                    return try await intake.next(isolation: isolation)
-                } catch {
-                    if !Task.isCancelled { shift.fail(error) }
-                    return nil
+    /// Takes messages up while there are free places, and hands in what is finished, both in one call: what ends while
+    /// a call is under way goes with the next one. Returns when nothing more is to be claimed and every handler has left.
+    private func manage() async {
+        var takenCount = 0
+        while true {
+            // The token comes before the look, so that a ring in between is not lost.
+            let changed = queue.storage.changes.token(for: queue.name)
+            if !stopping.isOpen { await reclaim() }
+            let (finished, busyCount) = workbench.take()
+            let isOver = stopping.isOpen || takenCount == options.max
+            let room = isOver ? 0 : min(options.concurrency - busyCount, options.max.map { $0 - takenCount } ?? .max)
+            if room == 0 {
+                if !finished.isEmpty {
+                    await settle(finished)
+                } else if isOver, busyCount == 0 {
+                    return
+                } else {
+                    await workbench.wait(evenIfCancelled: true)
                 }
+                continue
+            }
+            guard let claim = await handIn(finished, thenClaim: room) else { continue }
+            takenCount += claim.messages.count
+            begin(claim.messages)
+            if options.drain, claim.messages.isEmpty, busyCount == 0 { return stop() }
+            // Less than was wanted is all that there was.
+            if claim.messages.count < room, claim.messages.reduce(0, { $0 + $1.payload.count }) <= Limits.batchBytesMax {
+                await waitForWork(after: changed, due: claim.nextDue)
             }
         }
     }
 
-    private func makeIntake() -> Intake<Element> {
-        let demand = Demand(
-            inFlightMax: options.concurrency, lease: options.lease, countMax: options.max, drains: options.drain,
-            stop: stopping)
-        return Intake(queue: queue, demand: demand, inFlight: inFlight)
+    /// Returns when a message may have come, a place is free, or something is to be handed in.
+    private func waitForWork(after token: Wakeups.Token, due: Timestamp?) async {
+        let look = time.now + queue.storage.lookInterval
+        let deadline = min(due ?? look, look)
+        // Cancelled only with the worker, which is found out at the next turn.
+        try? await firstOf([
+            { [changes = queue.storage.changes, name = queue.name] in
+                try await changes.waitForWork(in: name, after: token)
+            },
+            { [time] in try await time.sleep(until: deadline) },
+            { [workbench] in await workbench.wait() },
+            { [stopping] in try await stopping.wait() },
+        ])
+    }
+
+    /// Hands in, and claims up to `room` messages.
+    ///
+    /// - Returns: `nil` when the claim failed, which stops the worker.
+    private func handIn(_ finished: [Workbench.Finished], thenClaim room: Int) async -> Claim? {
+        let held = stillHeld(finished)
+        let request = ClaimRequest(queue: queue.name, limit: room, lease: options.lease)
+        let ends = time.boot + options.lease
+        let exchange: Exchange
+        do {
+            exchange = try await queue.storage.settle(
+                held.map { Settlement($0.message.lease, $0.verdict) }, thenClaim: request)
+        } catch {
+            // Verdicts that did not go through together may do so alone, and the next claim tells whether it was that.
+            if held.isEmpty { fail(error) } else { await settle(held) }
+            return nil
+        }
+        record(exchange.settled, of: held)
+        do {
+            let claim = try exchange.claim.get()
+            inFlight.add(claim.messages.map(\.lease), ending: ends)
+            queue.metrics.recordClaim(of: claim.messages, at: time.now)
+            return claim
+        } catch {
+            fail(error)
+            return nil
+        }
+    }
+
+    /// Looks for lost work, when it is time to.
+    private func reclaim() async {
+        guard handle.reclaimPace.takesTurn() else { return }
+        do {
+            _ = try await queue.storage.reclaim()
+        } catch {
+            fail(error)
+        }
     }
 
     private func fail(_ error: any Error) {
+        // What a cancelled worker meets is no failure of its claims.
+        if Task.isCancelled { return }
         failure.withLock { $0 = error }
         handle.logger.error(
             "claiming failed; the worker stops", metadata: ["queue": "\(queue.name)", "error": "\(error)"])
         stop()
     }
 
+    /// Those whose handler has not settled by itself.
+    private func stillHeld(_ finished: [Workbench.Finished]) -> [Workbench.Finished] {
+        let held = inFlight.beginSettling(finished.map(\.message.lease))
+        return zip(finished, held).compactMap { $1 ? $0 : nil }
+    }
+
+    /// Settles, also for a task that is cancelled: together or, when that fails, each alone, so that none spoils another.
+    private func settle(_ finished: [Workbench.Finished]) async {
+        let held = stillHeld(finished)
+        if held.isEmpty { return }
+        let settlements = held.map { Settlement($0.message.lease, $0.verdict) }
+        do {
+            record(try await Task { [queue] in try await queue.storage.settle(settlements) }.value, of: held)
+        } catch where held.count > 1 {
+            for finished in held { await settle([finished]) }
+        } catch {
+            // The lease is extended no more, and the message comes back when it ends.
+            inFlight.remove(settlements.map(\.lease))
+            handle.logger.error(
+                "message not settled; it comes back when its lease ends",
+                metadata: metadata(held[0].message, error: "\(error)"))
+        }
+    }
+
+    private func record(_ results: [SettleResult], of finished: [Workbench.Finished]) {
+        inFlight.remove(finished.map(\.message.lease))
+        for (finished, result) in zip(finished, results) {
+            queue.metrics.record(finished.verdict, result)
+            log(finished, result)
+        }
+    }
+
     // MARK: Working
 
-    private func work(on delivery: Delivery<Element>) async {
-        let job = Job(delivery.lease)
-        crew.add(job)
-        defer { crew.remove(job) }
-        await withTaskCancellationHandler {
-            await withTaskGroup(of: Void.self) { group in
-                group.addTask { job.end(await self.handle(delivery)) }
-                if let timeout = options.timeout {
-                    group.addTask { [time] in
-                        if (try? await time.sleep(for: timeout)) != nil { job.end(.timedOut(timeout)) }
-                    }
-                }
-                let end = await job.ended()
-                // A handler that ran out of time may need a moment to leave things in order. Its message comes back
-                // after that, or when the lease ends, whichever is first. All others' messages wait for nobody.
-                if end.isTimeout { inFlight.setExtended(false, delivery.lease) }
-                group.cancelAll()
-                if end.isTimeout { await group.waitForAll() }
-                await settle(delivery, end)
-            }
-        } onCancel: {
-            job.end(.givenUp)
+    private func begin(_ messages: [ClaimedMessage]) {
+        workbench.begin(messages.count)
+        for message in messages {
+            // Each runs in a task that can be cancelled alone. None outlives the worker: it waits until all have left.
+            let task = HandlerTask()
+            let job = Job(message.lease) { [self] job, end in ended(job, message, task, end) }
+            crew.add(job)
+            task.begin { await self.work(on: message, job) }
         }
+    }
+
+    /// Called once for each job, with the first reason for its end.
+    private func ended(_ job: Job, _ message: ClaimedMessage, _ task: HandlerTask, _ end: WorkEnd) {
+        switch end {
+        case .returned, .threw, .undecodable:
+            // It is leaving, and hands in what it says.
+            return
+        case .timedOut:
+            // The handler may need a moment to leave things in order. Its message comes back after that, or when the
+            // lease ends, whichever is first.
+            inFlight.setExtended(false, message.lease)
+        case .givenUp:
+            workbench.handIn(Workbench.Finished(message: message, verdict: .release))
+        case .leaseLost:
+            inFlight.remove(message.lease)
+            queue.metrics.leaseLost.increment()
+            handle.logger.warning(
+                "lease lost; the handler was cancelled, and its result is ignored", metadata: metadata(message))
+        }
+        task.cancel()
+    }
+
+    private func work(on message: ClaimedMessage, _ job: Job) async {
+        if let timeout = options.timeout {
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask { [time] in
+                    if (try? await time.sleep(for: timeout)) != nil { job.end(.timedOut(timeout)) }
+                }
+                job.end(await handle(message))
+                group.cancelAll()
+            }
+        } else {
+            job.end(await handle(message))
+        }
+        crew.remove(job)
+        let verdict: Verdict? =
+            switch await job.ended() {
+            case .givenUp, .leaseLost: nil
+            case let end: end.verdict
+            }
+        workbench.leave(verdict.map { Workbench.Finished(message: message, verdict: $0) })
+    }
+
+    private func handle(_ message: ClaimedMessage) async -> WorkEnd {
+        let payload: Element
+        do {
+            payload = try queue.codec.decode(message.payload)
+        } catch {
+            handle.logger.warning(
+                "payload cannot be decoded; the message is a dead letter", metadata: metadata(message, error: "\(error)"))
+            return .undecodable(error)
+        }
+        if Task.isCancelled { return .givenUp }
+        return await handle(Delivery(message, payload: payload, holder: holder))
     }
 
     private func handle(_ delivery: Delivery<Element>) async -> WorkEnd {
@@ -152,73 +278,57 @@ final class Shift<Element: Sendable>: Sendable {
         }
     }
 
-    private func settle(_ delivery: Delivery<Element>, _ end: WorkEnd) async {
-        guard let verdict = end.verdict else {
-            inFlight.remove(delivery.lease)
-            queue.metrics.leaseLost.increment()
-            let message: Logger.Message = "lease lost; the handler was cancelled, and its result is ignored"
-            return handle.logger.warning(message, metadata: metadata(delivery))
-        }
-        // The handler may have settled by itself.
-        guard inFlight.contains(delivery.lease) else { return }
-        do {
-            let state = try await settleThoughCancelled(delivery.lease, verdict)
-            log(delivery, verdict, state)
-        } catch {
-            // The lease is extended no more, and the message comes back when it ends.
-            inFlight.remove(delivery.lease)
+    private func log(_ finished: Workbench.Finished, _ result: SettleResult) {
+        let message = finished.message
+        switch (result, finished.verdict) {
+        case (.leaseLost, _):
             handle.logger.error(
-                "message not settled; it comes back when its lease ends",
-                metadata: metadata(delivery, error: "\(error)"))
-        }
-    }
-
-    private func settleThoughCancelled(_ lease: Lease, _ verdict: Verdict) async throws -> MessageState {
-        do {
-            return try await holder.settle(lease, verdict)
-        } catch is CancellationError {
-            return try await Task { [holder] in try await holder.settle(lease, verdict) }.value
-        }
-    }
-
-    private func log(_ delivery: Delivery<Element>, _ verdict: Verdict, _ state: MessageState) {
-        switch verdict {
-        case .done:
-            handle.logger.debug("message done", metadata: metadata(delivery))
-        case .retry(let error, _, _), .dead(let error, _):
-            let message: Logger.Message =
+                "message not settled; its lease was lost before", metadata: metadata(message))
+        case (_, .done):
+            handle.logger.debug("message done", metadata: metadata(message))
+        case (_, .dead(_, reason: .undecodable)):
+            // Said when it was found out.
+            break
+        case (.settled(let state), .retry(let error, _, _)), (.settled(let state), .dead(let error, _)):
+            let text: Logger.Message =
                 state == .dead ? "message is a dead letter" : "attempt failed; message comes back"
-            handle.logger.warning(message, metadata: metadata(delivery, error: error))
-        case .release:
-            handle.logger.info("message given back", metadata: metadata(delivery))
+            handle.logger.warning(text, metadata: metadata(message, error: error))
+        case (_, .release):
+            handle.logger.info("message given back", metadata: metadata(message))
         }
     }
 
-    private func metadata(_ delivery: Delivery<Element>, error: String? = nil) -> Logger.Metadata {
+    private func metadata(_ message: ClaimedMessage, error: String? = nil) -> Logger.Metadata {
         var metadata: Logger.Metadata = [
-            "queue": "\(queue.name)", "sequence": "\(delivery.sequence)", "attempt": "\(delivery.attempt)",
+            "queue": "\(queue.name)", "sequence": "\(message.lease.sequence)", "attempt": "\(message.attempt)",
         ]
         if let error { metadata["error"] = "\(error)" }
         return metadata
     }
 }
 
-/// An inner sequence that does one thing and gives nothing.
-private struct Work: AsyncSequence, Sendable {
-    typealias Element = Never
+/// The task of one handler, which can be cancelled before it begins.
+private final class HandlerTask: Sendable {
+    private struct State {
+        var task: Task<Void, Never>?
+        var isCancelled = false
+    }
 
-    let body: @Sendable () async -> Void
+    private let state = Mutex(State())
 
-    struct Iterator: AsyncIteratorProtocol {
-        let body: @Sendable () async -> Void
-
-        mutating func next(isolation: isolated (any Actor)? = #isolation) async throws(Never) -> Never? {
-            await body()
-            return nil
+    func begin(_ body: @escaping @Sendable () async -> Void) {
+        state.withLock { state in
+            let task = Task(operation: body)
+            state.task = task
+            if state.isCancelled { task.cancel() }
         }
     }
 
-    func makeAsyncIterator() -> Iterator {
-        Iterator(body: body)
+    func cancel() {
+        let task = state.withLock { state in
+            state.isCancelled = true
+            return state.task
+        }
+        task?.cancel()
     }
 }

@@ -35,6 +35,8 @@ public struct RetryAfter: Error, CustomStringConvertible {
 enum WorkEnd: Sendable {
     case returned
     case threw(any Error)
+    /// Its payload is none that the handler could be given.
+    case undecodable(any Error)
     /// It ran longer than it may.
     case timedOut(Duration)
     /// The worker stops, and does not wait for it.
@@ -61,6 +63,8 @@ enum WorkEnd: Sendable {
             default:
                 return .retry(error: "\(error)")
             }
+        case .undecodable(let error):
+            return .dead(error: "\(error)", reason: .undecodable)
         case .timedOut(let timeout):
             return .retry(error: "The handler ran longer than \(timeout).", outcome: .timedOut)
         case .givenUp:

@@ -138,8 +138,8 @@ import Testing
             begun.add()
             try await begun.wait(for: 4)
         }
-        // One for the four, and more only once some of them had ended.
-        #expect(the.calls.calls(of: .settle).count == 4)
+        // What ended while a call was under way went together with the next one.
+        #expect((1...4).contains(the.calls.calls(of: .settle).count))
         #expect(begun.count == 4)
     }
 
