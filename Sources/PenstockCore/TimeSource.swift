@@ -24,15 +24,3 @@ extension RandomSource {
         Double(next() >> 11) * 0x1p-53
     }
 }
-
-/// The operating system's generator of random numbers.
-public struct SystemRandom: RandomSource {
-    /// Makes the operating system's generator.
-    public init() {}
-
-    /// The next 64 random bits from the operating system.
-    public func next() -> UInt64 {
-        var generator = SystemRandomNumberGenerator()
-        return generator.next()
-    }
-}

@@ -6,10 +6,10 @@ internal import Synchronization
 
 /// One run of a worker, from the first claim until the last handler has ended.
 final class Shift<Element: Sendable>: Sendable {
-    private let queue: Queue<Element>
+    let queue: Queue<Element>
     private let options: Worker<Element>.Options
     private let handler: Worker<Element>.Handler
-    private let holder: LeaseHolder
+    let holder: LeaseHolder
     private let crew = Crew()
     private let workbench = Workbench()
     /// Opens when nothing more is to be claimed.
@@ -17,9 +17,9 @@ final class Shift<Element: Sendable>: Sendable {
     /// Why claiming ended, if it was an error.
     private let failure = Mutex<(any Error)?>(nil)
 
-    private var handle: StoreHandle { queue.handle }
+    var handle: StoreHandle { queue.handle }
     private var time: any TimeSource { handle.time }
-    private var inFlight: InFlight { holder.inFlight }
+    var inFlight: InFlight { holder.inFlight }
 
     init(queue: Queue<Element>, options: Worker<Element>.Options, handler: @escaping Worker<Element>.Handler) {
         self.queue = queue
@@ -93,7 +93,8 @@ final class Shift<Element: Sendable>: Sendable {
             begin(claim.messages)
             if options.drain, claim.messages.isEmpty, busyCount == 0 { return stop() }
             // Less than was wanted is all that there was.
-            if claim.messages.count < room, claim.messages.reduce(0, { $0 + $1.payload.count }) <= Limits.batchBytesMax {
+            if claim.messages.count < room, claim.messages.reduce(0, { $0 + $1.payload.count }) <= Limits.batchBytesMax
+            {
                 await waitForWork(after: changed, due: claim.nextDue)
             }
         }
@@ -161,38 +162,6 @@ final class Shift<Element: Sendable>: Sendable {
         stop()
     }
 
-    /// Those whose handler has not settled by itself.
-    private func stillHeld(_ finished: [Workbench.Finished]) -> [Workbench.Finished] {
-        let held = inFlight.beginSettling(finished.map(\.message.lease))
-        return zip(finished, held).compactMap { $1 ? $0 : nil }
-    }
-
-    /// Settles, also for a task that is cancelled: together or, when that fails, each alone, so that none spoils another.
-    private func settle(_ finished: [Workbench.Finished]) async {
-        let held = stillHeld(finished)
-        if held.isEmpty { return }
-        let settlements = held.map { Settlement($0.message.lease, $0.verdict) }
-        do {
-            record(try await Task { [queue] in try await queue.storage.settle(settlements) }.value, of: held)
-        } catch where held.count > 1 {
-            for finished in held { await settle([finished]) }
-        } catch {
-            // The lease is extended no more, and the message comes back when it ends.
-            inFlight.remove(settlements.map(\.lease))
-            handle.logger.error(
-                "message not settled; it comes back when its lease ends",
-                metadata: metadata(held[0].message, error: "\(error)"))
-        }
-    }
-
-    private func record(_ results: [SettleResult], of finished: [Workbench.Finished]) {
-        inFlight.remove(finished.map(\.message.lease))
-        for (finished, result) in zip(finished, results) {
-            queue.metrics.record(finished.verdict, result)
-            log(finished, result)
-        }
-    }
-
     // MARK: Working
 
     private func begin(_ messages: [ClaimedMessage]) {
@@ -254,7 +223,8 @@ final class Shift<Element: Sendable>: Sendable {
             payload = try queue.codec.decode(message.payload)
         } catch {
             handle.logger.warning(
-                "payload cannot be decoded; the message is a dead letter", metadata: metadata(message, error: "\(error)"))
+                "payload cannot be decoded; the message is a dead letter",
+                metadata: metadata(message, error: "\(error)"))
             return .undecodable(error)
         }
         if Task.isCancelled { return .givenUp }
@@ -278,57 +248,4 @@ final class Shift<Element: Sendable>: Sendable {
         }
     }
 
-    private func log(_ finished: Workbench.Finished, _ result: SettleResult) {
-        let message = finished.message
-        switch (result, finished.verdict) {
-        case (.leaseLost, _):
-            handle.logger.error(
-                "message not settled; its lease was lost before", metadata: metadata(message))
-        case (_, .done):
-            handle.logger.debug("message done", metadata: metadata(message))
-        case (_, .dead(_, reason: .undecodable)):
-            // Said when it was found out.
-            break
-        case (.settled(let state), .retry(let error, _, _)), (.settled(let state), .dead(let error, _)):
-            let text: Logger.Message =
-                state == .dead ? "message is a dead letter" : "attempt failed; message comes back"
-            handle.logger.warning(text, metadata: metadata(message, error: error))
-        case (_, .release):
-            handle.logger.info("message given back", metadata: metadata(message))
-        }
-    }
-
-    private func metadata(_ message: ClaimedMessage, error: String? = nil) -> Logger.Metadata {
-        var metadata: Logger.Metadata = [
-            "queue": "\(queue.name)", "sequence": "\(message.lease.sequence)", "attempt": "\(message.attempt)",
-        ]
-        if let error { metadata["error"] = "\(error)" }
-        return metadata
-    }
-}
-
-/// The task of one handler, which can be cancelled before it begins.
-private final class HandlerTask: Sendable {
-    private struct State {
-        var task: Task<Void, Never>?
-        var isCancelled = false
-    }
-
-    private let state = Mutex(State())
-
-    func begin(_ body: @escaping @Sendable () async -> Void) {
-        state.withLock { state in
-            let task = Task(operation: body)
-            state.task = task
-            if state.isCancelled { task.cancel() }
-        }
-    }
-
-    func cancel() {
-        let task = state.withLock { state in
-            state.isCancelled = true
-            return state.task
-        }
-        task?.cancel()
-    }
 }

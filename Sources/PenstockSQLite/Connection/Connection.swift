@@ -56,6 +56,15 @@ final class Connection {
         _ = try statement.step()
     }
 
+    /// Runs a statement that gives no rows and takes integers, on the path of every message: nothing is allocated.
+    @inline(__always)
+    func run(_ query: Query, bind: (PreparedStatement) -> Void) throws {
+        let statement = try statement(query)
+        bind(statement)
+        defer { statement.reset() }
+        _ = try statement.step()
+    }
+
     /// The first row of a statement, as `read` sees it; `nil` when there is none.
     func first<T>(_ query: Query, _ values: Value..., read: (PreparedStatement) throws -> T) throws -> T? {
         let statement = try statement(query)

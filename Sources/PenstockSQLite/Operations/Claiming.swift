@@ -38,11 +38,18 @@ enum Claiming {
                 // Payloads of a claim are in memory together, so there is a bound on them as on a batch's.
                 if bytes > Limits.batchBytesMax { break }
                 let token = LeaseToken(random: transaction.random)
-                try connection.run(
-                    insertLease, .integer(message.sequence), .integer(account.id), .integer(token.rawValue),
-                    .integer(workerID), .integer(transaction.now.microseconds), .integer(deadline),
-                    .integer(message.priority), .integer(message.attempt + 1), .integer(message.forgiven),
-                    .integer(message.keyed))
+                try connection.run(insertLease) { row in
+                    row.bind(message.sequence, at: 1)
+                    row.bind(account.id, at: 2)
+                    row.bind(token.rawValue, at: 3)
+                    row.bind(workerID, at: 4)
+                    row.bind(transaction.now.microseconds, at: 5)
+                    row.bind(deadline, at: 6)
+                    row.bind(message.priority, at: 7)
+                    row.bind(message.attempt + 1, at: 8)
+                    row.bind(message.forgiven, at: 9)
+                    row.bind(message.keyed, at: 10)
+                }
                 let claimed = try read(message, token, in: transaction)
                 bytes += claimed.payload.count
                 messages.append(claimed)
@@ -50,7 +57,7 @@ enum Claiming {
             try removeFromReady(ready.prefix(messages.count), account, connection)
             account.change.ready -= Int64(messages.count)
             account.change.leased += Int64(messages.count)
-            if account.hasWaitingProducers { transaction.ring(account.name, messages: 0) }
+            if account.hasWaitingProducers { account.ring(messages: 0) }
         }
         let due = try connection.first(firstDue, .integer(account.id)) { Timestamp(microseconds: $0.integer(0)) }
         return Claim(messages: messages, nextDue: due)

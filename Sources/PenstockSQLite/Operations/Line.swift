@@ -37,7 +37,7 @@ enum Line {
             entry, Lifecycle.Outcome(state: due == nil ? .ready : .scheduled, due: due, attempt: 0, forgiven: 0),
             in: transaction)
         account.change.count(due == nil ? .ready : .scheduled, 1)
-        transaction.ring(account.name, messages: 1)
+        account.ring(messages: 1)
     }
 
     /// Moves a message to where `outcome` says, with all that follows: depths, totals, its key, the failed attempt.
@@ -59,8 +59,8 @@ enum Line {
         try insert(entry, outcome, in: transaction)
         account.change.count(outcome.state, 1)
         if outcome.state.isFinished { account.change.countEnd(outcome.state) }
-        if outcome.state.isWaiting { transaction.ring(account.name, messages: 1) }
-        if entry.state.isWaiting, account.hasWaitingProducers { transaction.ring(account.name, messages: 0) }
+        if outcome.state.isWaiting { account.ring(messages: 1) }
+        if entry.state.isWaiting, account.hasWaitingProducers { account.ring(messages: 0) }
     }
 
     /// Where message `sequence` is; `nil` when the log does not know it.
@@ -127,7 +127,7 @@ enum Line {
         let connection = transaction.connection
         switch entry.state {
         case .leased:
-            try connection.run(deleteLease, .integer(entry.sequence))
+            try connection.run(deleteLease) { $0.bind(entry.sequence, at: 1) }
         case .ready:
             try connection.run(
                 deleteReady, .integer(entry.account.id), .integer(entry.priority), .integer(entry.sequence))
@@ -144,9 +144,14 @@ enum Line {
         let connection = transaction.connection
         switch outcome.state {
         case .ready:
-            try connection.run(
-                insertReady, .integer(entry.account.id), .integer(entry.priority), .integer(entry.sequence),
-                .integer(Int64(outcome.attempt)), .integer(Int64(outcome.forgiven)), .integer(entry.keyed ? 1 : 0))
+            try connection.run(insertReady) { row in
+                row.bind(entry.account.id, at: 1)
+                row.bind(entry.priority, at: 2)
+                row.bind(entry.sequence, at: 3)
+                row.bind(Int64(outcome.attempt), at: 4)
+                row.bind(Int64(outcome.forgiven), at: 5)
+                row.bind(Int64(entry.keyed ? 1 : 0), at: 6)
+            }
         case .scheduled:
             try connection.run(
                 insertScheduled, .integer(entry.sequence), .integer(entry.account.id),
@@ -166,9 +171,14 @@ enum Line {
         _ sequence: Int64, _ account: QueueAccount, _ state: MessageState, _ reason: StateReason?, attempt: Int64,
         in transaction: Transaction
     ) throws {
-        try transaction.connection.run(
-            insertOutcome, .integer(account.id), .integer(sequence), .text(state.rawValue), Value(reason?.rawValue),
-            .integer(attempt), .integer(transaction.now.microseconds))
+        try transaction.connection.run(insertOutcome) { row in
+            row.bind(account.id, at: 1)
+            row.bind(sequence, at: 2)
+            row.bind(state.rawValue, at: 3)
+            row.bind(Value(reason?.rawValue), at: 4)
+            row.bind(attempt, at: 5)
+            row.bind(transaction.now.microseconds, at: 6)
+        }
     }
 
     private static let readLog = Query("SELECT queue_id, priority FROM penstock_log WHERE sequence = ?1")

@@ -48,6 +48,8 @@ final class QueueAccount {
     let isPaused: Bool
     let policy: QueuePolicy
     var change = DepthChange()
+    /// What to ring for once this is committed; `nil`: nothing.
+    var ring: Ring?
     private var waitingBefore: Int64?
 
     init(_ row: QueueRow) {
@@ -59,6 +61,11 @@ final class QueueAccount {
 
     /// Whether producers may be waiting for room: those that the queue keeps out while it is full.
     var hasWaitingProducers: Bool { policy.capacity?.whenFull == .wait || policy.capacity?.whenFull == .fail }
+
+    /// Rings once this is committed, as so many messages more can be claimed.
+    func ring(messages: Int) {
+        ring = Ring(messages: (ring?.messages ?? 0) + messages, isForAll: ring?.isForAll ?? false)
+    }
 
     /// Whether one message more would be beyond the capacity. Reads the depth on the first call only.
     func isFull(_ connection: Connection) throws -> Bool {

@@ -12,8 +12,8 @@ final class Transaction {
     let now: Timestamp
     let time: any TimeSource
     let random: any RandomSource
-    /// Queues that somebody may be waiting for.
-    private(set) var rung: Rung = [:]
+    /// Queues that somebody may be waiting for, apart from what their accounts say.
+    private var rungApart: Rung = [:]
 
     private let policies: PolicyCache
     private var lastSequence: Int64
@@ -69,14 +69,19 @@ final class Transaction {
         return lastSequence
     }
 
-    /// Rings for `queue` once this is committed, as so many messages more can be claimed.
-    func ring(_ queue: QueueName, messages: Int) {
-        rung[queue, default: Ring()].messages += messages
-    }
-
     /// Rings for everybody who waits for `queue` once this is committed.
     func ringAll(_ queue: QueueName) {
-        rung[queue, default: Ring()].isForAll = true
+        rungApart[queue] = Ring(isForAll: true)
+    }
+
+    /// The queues that somebody may be waiting for.
+    var rung: Rung {
+        var rung = rungApart
+        for account in accounts.values {
+            guard let ring = account.ring else { continue }
+            rung[account.name] = Ring(messages: ring.messages, isForAll: rung[account.name]?.isForAll ?? false)
+        }
+        return rung
     }
 
     /// Sees to it that the commit, if it waits for the disk, does so even when nothing else is written. Then everything
@@ -93,8 +98,8 @@ final class Transaction {
     /// Runs `body`, which writes, and undoes all of it when it throws.
     func nested<T>(_ body: () throws -> T) throws -> T {
         let sequence = lastSequence
-        let changes = accounts.mapValues(\.change)
-        let rings = rung
+        let changes = accounts.mapValues { ($0.change, $0.ring) }
+        let rungBefore = rungApart
         try connection.run(Self.savepoint)
         do {
             let value = try body()
@@ -104,8 +109,8 @@ final class Transaction {
             try connection.run(Self.undo)
             try connection.run(Self.release)
             lastSequence = sequence
-            for (id, account) in accounts { account.change = changes[id] ?? DepthChange() }
-            rung = rings
+            for (id, account) in accounts { (account.change, account.ring) = changes[id] ?? (DepthChange(), nil) }
+            rungApart = rungBefore
             throw error
         }
     }
@@ -113,6 +118,7 @@ final class Transaction {
     /// Forgets the queues read so far, after a change to one of them.
     func queuesChanged() throws {
         try writeDown()
+        rungApart = rung
         policies.forget()
         accounts = [:]
         accountIDs = [:]
