@@ -1,0 +1,92 @@
+// PostgreSQL with SKIP LOCKED. A consumer's transaction is its lease: it deletes rows that nobody else has locked, and
+// commits when they are done. Only enqueues wait for the disk.
+
+#include "bench.h"
+
+#include <arpa/inet.h>
+#include <libpq-fe.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static PGresult *checked(PGconn *connection, PGresult *result) {
+    ExecStatusType status = PQresultStatus(result);
+    if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK) fail("postgres: %s", PQerrorMessage(connection));
+    return result;
+}
+
+static void execute(PGconn *connection, const char *sql) { PQclear(checked(connection, PQexec(connection, sql))); }
+
+static PGconn *open_connection(void) {
+    PGconn *connection = PQconnectdb(options.conninfo);
+    if (PQstatus(connection) != CONNECTION_OK) fail("postgres: %s", PQerrorMessage(connection));
+    return connection;
+}
+
+static void prepare(void) {
+    PGconn *connection = open_connection();
+    execute(connection, "SET client_min_messages = warning");
+    execute(connection, "DROP TABLE IF EXISTS message");
+    execute(connection, "CREATE TABLE message (id bigserial PRIMARY KEY,"
+                        " enqueued_at timestamptz NOT NULL DEFAULT now(), payload bytea NOT NULL)"
+                        " WITH (autovacuum_vacuum_scale_factor = 0.01,"
+                        " autovacuum_vacuum_cost_delay = 0)");
+    PQfinish(connection);
+}
+
+static void *postgres_connect(bool is_producer) {
+    PGconn *connection = open_connection();
+    if (is_producer) {
+        PQclear(checked(connection, PQprepare(
+            connection, "put", "INSERT INTO message (payload) SELECT unnest($1::bytea[])", 1, NULL)));
+    } else {
+        execute(connection, "SET synchronous_commit = off");
+        PQclear(checked(connection, PQprepare(
+            connection, "take",
+            "DELETE FROM message WHERE id = ANY (ARRAY(SELECT id FROM message ORDER BY id LIMIT $1::int"
+            " FOR UPDATE SKIP LOCKED)) RETURNING id, payload", 1, NULL)));
+    }
+    return connection;
+}
+
+// An array of bytea in PostgreSQL's binary format: dimensions, nulls, the type, length and first index; then each one's
+// length and bytes.
+static void put(void *raw, int count) {
+    size_t room = 20 + (size_t)count * (4 + (size_t)options.payload);
+    static char *array;
+    if (!array) {
+        array = malloc(20 + (size_t)options.batch * (4 + (size_t)options.payload));
+        const uint32_t head[] = {htonl(1), htonl(0), htonl(17), htonl((uint32_t)count), htonl(1)};
+        memcpy(array, head, sizeof head);
+        const uint32_t size = htonl((uint32_t)options.payload);
+        for (int i = 0; i < count; i++) {
+            char *place = array + 20 + (size_t)i * (4 + (size_t)options.payload);
+            memcpy(place, &size, 4);
+            memcpy(place + 4, payload_bytes(), (size_t)options.payload);
+        }
+    }
+    const char *values[] = {array};
+    int sizes[] = {(int)room}, formats[] = {1};
+    PQclear(checked(raw, PQexecPrepared(raw, "put", 1, values, sizes, formats, 0)));
+}
+
+static int take(void *raw, int max) {
+    char number[16];
+    snprintf(number, sizeof number, "%d", max);
+    const char *values[] = {number};
+    execute(raw, "BEGIN");
+    PGresult *result = checked(raw, PQexecPrepared(raw, "take", 1, values, NULL, NULL, 1));
+    int taken = PQntuples(result);
+    PQclear(result);
+    if (taken == 0) {
+        execute(raw, "COMMIT");
+        struct timespec moment = {.tv_nsec = 1000000};
+        nanosleep(&moment, NULL);
+    }
+    return taken;
+}
+
+static void settle(void *raw) { execute(raw, "COMMIT"); }
+
+const peer postgres_peer = {"postgres", prepare, postgres_connect, put, take, settle};

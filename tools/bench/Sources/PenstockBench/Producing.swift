@@ -1,0 +1,126 @@
+internal import ArgumentParser
+internal import Penstock
+internal import Shared
+
+/// Producers that each wait for their own enqueue.
+struct ProducerOptions: ParsableArguments {
+    @Option(help: "How many tasks enqueue, each waiting for its own call.")
+    var producers = 1
+
+    @Option(help: "Messages in one call.")
+    var batch = 1
+
+    @Option(help: "Messages in all.")
+    var count = 10_000
+
+    /// How many messages are enqueued: full batches for every producer.
+    var total: Int { callsEach * producers * batch }
+
+    private var callsEach: Int { max(1, (count + producers * batch - 1) / (producers * batch)) }
+
+    /// Enqueues ``total`` messages.
+    ///
+    /// - Returns: how long each call took.
+    func produce(_ payload: [UInt8], to queue: Queue<[UInt8]>) async throws -> [Int64] {
+        let calls = callsEach
+        let batch = batch
+        return try await withThrowingTaskGroup(of: [Int64].self) { group in
+            for _ in 0..<producers {
+                group.addTask {
+                    let payloads = Array(repeating: payload, count: batch)
+                    var latencies: [Int64] = []
+                    latencies.reserveCapacity(calls)
+                    for _ in 0..<calls {
+                        let began = bench_now()
+                        if batch == 1 {
+                            try await queue.enqueue(payload)
+                        } else {
+                            try await queue.enqueue(contentsOf: payloads)
+                        }
+                        latencies.append(bench_now() - began)
+                    }
+                    return latencies
+                }
+            }
+            var all: [Int64] = []
+            for try await latencies in group { all += latencies }
+            return all
+        }
+    }
+}
+
+/// Enqueues and nothing else.
+struct EnqueueCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(commandName: "enqueue")
+
+    @OptionGroup var options: StoreOptions
+    @OptionGroup var producing: ProducerOptions
+
+    func run() async throws {
+        let (store, queue) = try await options.open()
+        let payload = options.bytes
+        var values: [Int64] = []
+        var measured = try await Measured.run(producing.total) {
+            values = try await producing.produce(payload, to: queue)
+        }
+        measured.latencies["latency", default: Latencies()].add(values)
+        measured.print()
+        try await store.close()
+    }
+}
+
+/// One of several processes: produces when it is told to.
+struct ProduceCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(commandName: "produce")
+
+    @OptionGroup var options: StoreOptions
+    @OptionGroup var producing: ProducerOptions
+
+    func run() async throws {
+        let (store, queue) = try await options.open()
+        let payload = options.bytes
+        var values: [Int64] = []
+        waitForGo()
+        var measured = try await Measured.run(producing.total) {
+            values = try await producing.produce(payload, to: queue)
+        }
+        measured.latencies["latency", default: Latencies()].add(values)
+        measured.print()
+        try await store.close()
+    }
+}
+
+/// Puts messages in line as fast as it goes, for another command to find.
+struct FillCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(commandName: "fill")
+
+    @OptionGroup var options: StoreOptions
+
+    @Option(help: "Messages that are ready.")
+    var ready = 0
+
+    @Option(help: "Messages that are due tomorrow.")
+    var scheduled = 0
+
+    @Option(help: "Messages that are finished.")
+    var finished = 0
+
+    func run() async throws {
+        let (store, queue) = try await options.open()
+        try await enqueue(finished, to: queue)
+        let whole = Batches(store: store, queue: queue, limit: 1000)
+        while try await whole.turn() > 0 {}
+        try await enqueue(ready, to: queue)
+        try await enqueue(scheduled, to: queue, due: .after(.seconds(86_400)))
+        try await store.close()
+    }
+
+    private func enqueue(_ count: Int, to queue: Queue<[UInt8]>, due: Due = .now) async throws {
+        let payloads = Array(repeating: options.bytes, count: 2000)
+        var left = count
+        while left > 0 {
+            try await queue.enqueue(contentsOf: Array(payloads.prefix(left)), due: due, durability: .processCrash)
+            left -= payloads.count
+        }
+    }
+}

@@ -1,0 +1,1 @@
+"""What tools/bench/run is made of."""

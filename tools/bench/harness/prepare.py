@@ -1,0 +1,110 @@
+"""Builds what is measured, and installs what it is compared with."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+from .place import FOLDER, ROOT, is_root, say
+
+# Debian's packages by the program or file that tells whether they are there.
+PACKAGES = {
+    "redis-server": "redis-server",
+    "beanstalkd": "beanstalkd",
+    "nats-server": "nats-server",
+    "strace": "strace",
+}
+PYTHON_PACKAGES = ["litequeue", "persist-queue", "huey"]
+
+
+def _run(command, **options):
+    return subprocess.run([str(word) for word in command], check=True, text=True, **options)
+
+
+def programs(place, wants_cli, wants_streams):
+    """Penstock's own side, without which there is nothing to measure."""
+    say("building the programs in C")
+    sources = [FOLDER / "C" / f"{name}.c" for name in ["main", "run", "wire", "sqlite", "redis", "beanstalkd", "nats"]]
+    command = ["cc", "-O2", "-o", place.peers, *sources, "-lsqlite3"]
+    include = _postgres_headers()
+    if include:
+        command += ["-DWITH_POSTGRES", f"-I{include}", FOLDER / "C" / "postgres.c", "-lpq"]
+    _run(command)
+    if sys.platform == "linux":
+        _run(["cc", "-O2", "-shared", "-fPIC", "-o", place.slow_disk, FOLDER / "C" / "slowdisk.c"])
+    else:
+        place.missing["slow disk"] = "the preloaded library is for Linux"
+    say("building Penstock in release (minutes at first)")
+    static = [] if sys.platform == "darwin" else ["--static-swift-stdlib"]
+    nice = ["nice", "swift", "build", "-c", "release", *static]
+    for product in ["penstock-bench"] + (["streams-bench"] if wants_streams else []):
+        _run([*nice, "--package-path", FOLDER, "--product", product], stdout=subprocess.DEVNULL)
+    if wants_cli:
+        _run([*nice, "--package-path", ROOT, "--product", "penstock"], stdout=subprocess.DEVNULL)
+
+
+def peers(place):
+    """Everything that a peer needs. What cannot be had is noted, and its rows say so."""
+    missing = [package for program, package in PACKAGES.items() if not _find(program)]
+    if not _postgres_headers():
+        missing.append("libpq-dev")
+    if not postgres_folder():
+        missing.append("postgresql")
+    if missing:
+        _install(missing)
+    for program, package in PACKAGES.items():
+        if not _find(program):
+            place.missing[program] = f"Debian's package {package} could not be installed"
+    if not postgres_folder() or not _postgres_headers():
+        place.missing["postgres"] = "Debian's packages postgresql and libpq-dev could not be installed"
+    _python_queues(place)
+
+
+def _install(names):
+    say(f"installing {' '.join(names)}")
+    as_root = [] if is_root() else ["sudo", "-n"]
+    # No server of these is to start by itself.
+    environment = dict(os.environ, DEBIAN_FRONTEND="noninteractive", RUNLEVEL="1")
+    try:
+        _run([*as_root, "apt-get", "update", "-qq"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    except (OSError, subprocess.CalledProcessError):
+        pass  # What is needed may be in the lists that are there.
+    for name in names:
+        try:
+            _run(
+                [*as_root, "apt-get", "install", "-y", "-qq", "--no-install-recommends", name], env=environment,
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        except (OSError, subprocess.CalledProcessError):
+            say(f"{name} could not be installed")
+
+
+def _python_queues(place):
+    if place.python.exists():
+        return
+    say(f"installing {' '.join(PYTHON_PACKAGES)}")
+    try:
+        _run([sys.executable, "-m", "venv", place.scratch / "venv"])
+        _run([place.python, "-m", "pip", "install", "-q", "--disable-pip-version-check", *PYTHON_PACKAGES])
+    except (OSError, subprocess.CalledProcessError):
+        shutil.rmtree(place.scratch / "venv", ignore_errors=True)
+        for name in PYTHON_PACKAGES:
+            place.missing[name] = "its package could not be installed from PyPI"
+
+
+def _find(program):
+    return shutil.which(program, path=os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin")
+
+
+def _postgres_headers():
+    for folder in ["/usr/include/postgresql", "/usr/local/include", "/usr/include"]:
+        if os.path.exists(f"{folder}/libpq-fe.h"):
+            return folder
+    return None
+
+
+def postgres_folder():
+    """The folder with PostgreSQL's server programs, of the newest version."""
+    base = "/usr/lib/postgresql"
+    versions = [name for name in (os.listdir(base) if os.path.isdir(base) else [])
+                if os.path.exists(f"{base}/{name}/bin/initdb")]
+    return f"{base}/{max(versions, key=float)}/bin" if versions else None

@@ -1,0 +1,141 @@
+"""The peers that are servers: each on loopback, in an empty folder of its own, for one run."""
+
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+from .place import free_port, is_root
+from .prepare import postgres_folder
+from .programs import command_line
+
+
+class Server:
+    """Started on entry, stopped on exit: by its own process number, never by a name."""
+
+    def __init__(self, place, name, trace=None, preload=None):
+        place.need(self.program)
+        self.place = place
+        self.port = free_port()
+        self.folder = place.empty(f"server-{name}")
+        self.trace, self.preload = trace, preload
+
+    def __enter__(self):
+        self.prepare()
+        words, environment = command_line(self.command(), self.trace, self.preload)
+        environment["PATH"] += ":/usr/sbin:/usr/local/sbin"
+        self.log = open(self.folder.parent / f"{self.program}.log", "w")
+        self.process = subprocess.Popen(
+            words, env=environment, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=self.log,
+            stderr=subprocess.STDOUT)
+        until = time.monotonic() + 20
+        while not self.answers():
+            if time.monotonic() > until or self.process.poll() is not None:
+                self.__exit__()
+                raise RuntimeError(f"{self.program} did not start; see {self.log.name}")
+            time.sleep(0.02)
+        return self
+
+    def __exit__(self, *_):
+        for pid in self.server_pids():
+            try:
+                os.kill(pid, self.stop_signal)
+            except ProcessLookupError:
+                pass
+        try:
+            self.process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.log.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    stop_signal = signal.SIGTERM
+
+    def prepare(self):
+        pass
+
+    def answers(self):
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
+    def server_pids(self):
+        """Under strace the server is its child."""
+        if not self.trace:
+            return [self.process.pid]
+        path = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        return [int(word) for word in path.read_text().split()] if path.exists() else []
+
+    def options(self):
+        return ["--port", self.port]
+
+
+class Redis(Server):
+    program = "redis-server"
+
+    def command(self):
+        return ["redis-server", "--port", self.port, "--bind", "127.0.0.1", "--dir", self.folder, "--save", "",
+                "--appendonly", "yes", "--appendfsync", "always"]
+
+
+class Beanstalkd(Server):
+    program = "beanstalkd"
+
+    def command(self):
+        return ["beanstalkd", "-l", "127.0.0.1", "-p", self.port, "-b", self.folder, "-f0"]
+
+
+class Nats(Server):
+    program = "nats-server"
+
+    def command(self):
+        return ["nats-server", "-js", "-sd", self.folder, "-a", "127.0.0.1", "-p", self.port]
+
+
+class Postgres(Server):
+    program = "postgres"
+    # Stop at once, without waiting for clients.
+    stop_signal = signal.SIGINT
+
+    def prepare(self):
+        self.data = self.folder / "data"
+        if is_root():
+            shutil.chown(self.folder, "postgres", "postgres")
+        template = self.place.scratch / "postgres-template"
+        if not (template / "PG_VERSION").exists():
+            shutil.rmtree(template, ignore_errors=True)
+            self._run("initdb", "-D", self.data, "-A", "trust", "-U", "bench", "-N")
+            shutil.copytree(self.data, template)
+        else:
+            shutil.copytree(template, self.data)
+            if is_root():
+                for path in [self.data, *self.data.rglob("*")]:
+                    shutil.chown(path, "postgres", "postgres")
+
+    def _as_its_user(self, command):
+        # PostgreSQL does not run as root.
+        return ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups", *command] if is_root() else command
+
+    def _run(self, program, *words):
+        command = self._as_its_user([f"{postgres_folder()}/{program}", *map(str, words)])
+        done = subprocess.run(command, capture_output=True, text=True, cwd=self.folder)
+        if done.returncode != 0:
+            raise RuntimeError(f"{program}: {done.stderr.strip()[-300:]}")
+
+    def command(self):
+        return self._as_its_user([
+            f"{postgres_folder()}/postgres", "-D", self.data, "-p", self.port, "-c", "listen_addresses=127.0.0.1",
+            "-c", "unix_socket_directories="])
+
+    def answers(self):
+        return "ready to accept" in pathlib.Path(self.log.name).read_text()
+
+    def server_pids(self):
+        path = self.data / "postmaster.pid"
+        return [int(path.read_text().split()[0])] if path.exists() else []
+
+    def options(self):
+        return ["--conninfo", f"host=127.0.0.1 port={self.port} user=bench dbname=postgres"]

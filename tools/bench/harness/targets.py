@@ -1,0 +1,98 @@
+"""What Penstock is to reach, judged by ratios of rows of the same run."""
+
+
+def _median(rows, id):
+    row = rows.get(id, {})
+    return row.get("median")
+
+
+def _ratio(above, below, least, text, unit=""):
+    def judge(rows):
+        a, b = _median(rows, above), _median(rows, below)
+        if a is None or b is None:
+            return None
+        return f"{a / b:.2f} x", a / b >= least
+    return text, f"at least {least:g} x", judge
+
+
+def _at_most(value, most, unit, text):
+    def judge(rows):
+        found = value(rows)
+        if found is None:
+            return None
+        return f"{found:.3g} {unit}", found <= most
+    return text, f"at most {most:g} {unit}", judge
+
+
+def _latency(id, part, kind="latency"):
+    def value(rows):
+        latency = rows.get(id, {}).get(kind)
+        return None if latency is None else latency[part] / 1000
+    return value
+
+
+def _ahead(rows):
+    own = _median(rows, "penstock.life.batches")
+    # A list of redis gives nothing back when its consumer dies, so streams are what is compared.
+    others = {id: _median(rows, id) for id in ("redis-streams.100", "beanstalkd.100", "nats.100", "postgres.100",
+                                               "litequeue.1", "persist-queue.1", "huey.1")}
+    others = {id: value for id, value in others.items() if value}
+    if own is None or not others:
+        return None
+    best = max(others, key=others.get)
+    return f"{own / others[best]:.2f} x {best}", own >= others[best]
+
+
+def _drain(rows):
+    own, least = _median(rows, "penstock.drain.64"), _median(rows, "floor.settle.100")
+    if own is None or least is None:
+        return None
+    return f"{own:,.0f}/s, {own / least:.2f} x", own >= 100_000 or own >= 0.6 * least
+
+
+def _claims(other):
+    def value(rows):
+        a, b = _median(rows, f"backlog.{other}.1"), _median(rows, "backlog.thousand.1")
+        return None if a is None or b is None else a / b
+    return value
+
+
+def _flat_memory(rows):
+    runs = rows.get("memory.worker", {}).get("runs") or []
+    if not runs or "course" not in runs[0]:
+        return None
+    course, peak = runs[0]["course"], runs[0]["value"]
+    # From the second tenth to the last; the first has the caches still to fill.
+    growth = course[-1] / course[1] if len(course) > 2 else 1
+    return f"{peak:.0f} MB, x {growth:.2f} from a fifth to the end", peak < 60 and growth < 1.1
+
+
+TARGETS = [
+    _ratio("penstock.enqueue.b1000", "floor.enqueue.1000", 0.8, "batch enqueue, 1000 a transaction, to the floor"),
+    _ratio("penstock.settle.100", "floor.settle.100", 0.7, "claim + settle in batches of 100, to the floor"),
+    _ratio("penstock.enqueue.64", "floor.enqueue.1", 7, "64 producers that wait, to the floor at one a transaction"),
+    _ratio("penstock.life.64", "redis-streams.1", 5, "full life, 64 + 64 one at a time, to redis streams 8 + 4"),
+    _ratio("slow.life.64", "slow.redis", 8, "the same where a flush takes 1 ms longer"),
+    ("full life in batches, one process", "ahead of every peer in batches", _ahead),
+    _ratio("penstock.eight", "raw.eight", 2, "8 + 4 processes one at a time, to raw SQLite"),
+    _at_most(_latency("penstock.eight", "max"), 50, "ms", "slowest enqueue of these"),
+    ("worker drain, concurrency 64", "at least 100,000/s or 0.6 x the floor", _drain),
+    _at_most(_claims("many"), 1.2, "x", "claim beside 5 million ready, to 1 thousand"),
+    _at_most(_claims("scheduled"), 1.2, "x", "claim beside a million scheduled, to none"),
+    _at_most(_claims("finished"), 1.2, "x", "claim beside a million finished, to none"),
+    _at_most(_latency("wake.penstock", "p50"), 0.5, "ms", "enqueue returned to handler elsewhere, p50"),
+    _at_most(_latency("wake.penstock", "p99"), 5, "ms", "enqueue returned to handler elsewhere, p99"),
+    _at_most(lambda rows: _median(rows, "idle.worker"), 10, "ms CPU/min", "idle worker"),
+    ("worker memory over a million messages", "flat, under 60 MB", _flat_memory),
+    _at_most(lambda rows: _median(rows, "penstock.cli"), 15, "ms", "`penstock enqueue` of one message"),
+]
+
+
+def judged(rows):
+    """For each target: what it is, what is wanted, what was found, and whether that is enough (None: not measured)."""
+    result = []
+    for text, wanted, judge in TARGETS:
+        verdict = judge(rows)
+        found, reached = verdict if verdict else ("not measured", None)
+        result.append({"target": text, "wanted": wanted, "found": found, "reached": reached})
+    return result

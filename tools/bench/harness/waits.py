@@ -1,0 +1,151 @@
+"""Rows about waiting: wake-ups, backlogs, idle workers, memory and files."""
+
+import time
+
+from . import servers
+from .programs import Board, Running, call, cpu_seconds
+from .row import EVERYTHING, FLUSHED, READ_ONLY, Row
+
+
+def latency(place):
+    """From an enqueue in one process to the handler in another, which was idle."""
+    def run(count, trace=None):
+        database = place.database("wake")
+        call([place.driver, "fill", "--db", database])
+        board = Board(place.scratch / "board")
+        common = ["--db", database, "--keep", "--board", board.path]
+        worker = Running([place.driver, "wake-work", *common])
+        sender = Running([place.driver, "wake-send", *common, "--count", count])
+        try:
+            for one in (worker, sender):
+                one.wait_until_ready()
+                one.go_on()
+            result = sender.result()
+            worker.go_on()
+        finally:
+            worker.process.wait(timeout=30)
+            worker.end()
+            sender.end()
+        return result
+
+    def redis(count, trace=None):
+        with servers.Redis(place, "wake", trace) as running:
+            return call([place.peers, "wake", "redis-streams", "--count", count, *running.options()])
+
+    count = 60 if place.quick else 200
+    for name, run, durability in (("penstock", run, FLUSHED), ("redis", redis, EVERYTHING)):
+        title = "Penstock" if name == "penstock" else "redis streams"
+        yield Row(f"wake.{name}", "latency", f"{title}: to the handler of another process, from enqueue returned", run,
+                  durability, unit="us", fixed=count, latency="returned", also="called", lower_is_better=True,
+                  quick=True)
+
+
+def backlog(place):
+    """What a claim costs beside very many other messages."""
+    scale = 20 if place.quick else 1
+    thousand, million, many = 1000, 1_000_000 // scale, 5_000_000 // scale
+    files = [
+        ("thousand", f"{thousand:,} ready", dict(ready=thousand)),
+        ("million", f"{million:,} ready", dict(ready=million)),
+        ("many", f"{many:,} ready", dict(ready=many)),
+        ("scheduled", f"{thousand:,} ready beside {million:,} scheduled", dict(ready=thousand, scheduled=million)),
+        ("finished", f"{thousand:,} ready beside {million:,} finished", dict(ready=thousand, finished=million)),
+    ]
+    for name, title, fill in files:
+        for batch in (1, 100):
+            def prepare(name=name, fill=fill, batch=batch):
+                if batch == 1:
+                    words = [word for key, count in fill.items() for word in (f"--{key}", count)]
+                    call([place.driver, "fill", "--db", place.database(f"backlog-{name}"), *words], timeout=900)
+
+            def run(count, trace=None, name=name, batch=batch):
+                return call([place.driver, "claims", "--db", place.database(f"backlog-{name}"), "--keep", "--count",
+                             count, "--batch", batch])
+
+            yield Row(f"backlog.{name}.{batch}", "backlog", f"claim of {batch}, {title}", run, READ_ONLY, unit="us",
+                      fixed=500 if batch == 1 else 8, latency="claim", lower_is_better=True, prepare=prepare,
+                      quick=True)
+
+
+def idle(place):
+    """What a worker costs that has nothing to do, and one that has a million messages."""
+    seconds = 10 if place.quick else 30
+    windows = 5
+
+    def watch(start):
+        """Starts something idle, and measures processor time in windows of a minute's part."""
+        def run(count, trace=None):
+            with start() as pids:
+                time.sleep(1 if place.quick else 3)
+                values = []
+                for _ in range(windows):
+                    before = sum(map(cpu_seconds, pids))
+                    time.sleep(seconds / windows)
+                    values.append((sum(map(cpu_seconds, pids)) - before) * 1000 * 60 / (seconds / windows))
+            return {"messages": 0, "seconds": seconds, "values": values}
+        return run
+
+    class Worker:
+        def __init__(self, command, database, says_when=False):
+            self.command, self.database, self.says_when = command, database, says_when
+
+        def __enter__(self):
+            call([place.driver, "fill", "--db", self.database])
+            self.running = Running(self.command)
+            if self.says_when:
+                self.running.wait_until_ready()
+            return [self.running.pid]
+
+        def __exit__(self, *_):
+            self.running.process.terminate()
+            self.running.end()
+
+    class RedisPair:
+        def __enter__(self):
+            self.server = servers.Redis(place, "idle")
+            self.server.__enter__()
+            self.client = Running(
+                [place.peers, "idle", "redis-streams", "--wait", 0, *self.server.options()])
+            self.client.wait_until_ready()
+            return [self.server.process.pid, self.client.pid]
+
+        def __exit__(self, *_):
+            self.client.end()
+            self.server.__exit__()
+
+    def library():
+        database = place.database("idle")
+        return Worker([place.driver, "idle", "--keep", "--db", database], database, says_when=True)
+
+    def command():
+        place.need("penstock")
+        database = place.database("idle-command")
+        return Worker([place.penstock, "work", "bench", "--db", database, "--", "true"], database)
+
+    common = dict(unit="ms CPU/min", lower_is_better=True, fixed=1, runs=1, durability=READ_ONLY)
+    yield Row("idle.worker", "idle", "Penstock: Worker that waits", watch(library), quick=True, **common)
+    yield Row("idle.command", "idle", "Penstock: `penstock work` that waits", watch(command), **common)
+    yield Row("idle.redis", "idle", "redis: client in XREADGROUP BLOCK 0, and server", watch(RedisPair), quick=True,
+              **common)
+
+    def memory(count, trace=None):
+        database = place.database("memory")
+        call([place.driver, "fill", "--db", database, "--ready", count], timeout=600)
+        result = call([place.driver, "drain", "--db", database, "--keep", "--concurrency", 64, "--count", count,
+                       "--memory"], timeout=600)
+        parts = [result[key] / 1e6 for key in sorted(
+            (key for key in result if key.startswith("rss_") and key != "rss_peak"),
+            key=lambda key: int(key.split("_")[1]))]
+        return {**result, "value": result["rss_peak"] / 1e6, "course": parts}
+
+    def files(count, trace=None):
+        result = call([place.driver, "retention", "--db", place.database("retention"), "--producers", 4, "--batch", 100,
+                       "--count", count], timeout=1800)
+        return {**result, "value": result["file_most"] / 1e6}
+
+    count = 1_000_000 // (10 if place.quick else 1)
+    yield Row("memory.worker", "idle", f"Penstock: most memory of a worker, {count:,} messages", memory, READ_ONLY,
+              unit="MB", fixed=count, runs=1, lower_is_better=True, quick=True)
+    if not place.quick:
+        yield Row("files.retention", "idle", "Penstock: largest file, ten million messages, 100,000 kept", files,
+                  FLUSHED, unit="MB", fixed=10_000_000, runs=1, lower_is_better=True)
