@@ -62,7 +62,9 @@ def as_text(data):
         lines += [_line(words, widths) for row in rows for words in lines_of(row)]
     lines += ["", "What to reach"]
     for target in judged(data["rows"]):
-        mark = {True: "reached", False: "NOT reached", None: "-"}[target["reached"]]
+        if target["reached"] is None:
+            continue
+        mark = "reached" if target["reached"] else "NOT reached"
         lines.append(f"  {target['target']:<58} {target['wanted']:<40} {target['found']:<44} {mark}")
     return "\n".join(lines)
 

@@ -88,11 +88,25 @@ TARGETS = [
 ]
 
 
+class _Watched(dict):
+    """Rows that remember which of the calls that measured them were asked for."""
+
+    def get(self, id, default=None):
+        row = super().get(id, default)
+        if id in self:
+            self.parts.add(row.get("part"))
+        return row
+
+
 def judged(rows):
     """For each target: what it is, what is wanted, what was found, and whether that is enough (None: not measured)."""
     result = []
     for text, wanted, judge in TARGETS:
-        verdict = judge(rows)
+        watched = _Watched(rows)
+        watched.parts = set()
+        verdict = judge(watched)
         found, reached = verdict if verdict else ("not measured", None)
+        if verdict and len(watched.parts) > 1:
+            found += " (of two calls)"
         result.append({"target": text, "wanted": wanted, "found": found, "reached": reached})
     return result
