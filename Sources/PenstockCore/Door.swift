@@ -22,6 +22,49 @@ extension NewMessage {
     }
 }
 
+extension NewMessage {
+    /// Throws ``PenstockError`` with code `invalidInput` when one of `batch` cannot be appended to a log.
+    public static func validate(appended batch: [NewMessage], now: Timestamp) throws(PenstockError) {
+        try validate(batch: batch, now: now)
+        guard batch.allSatisfy({ $0.due == .now && $0.uniqueKey == nil }) else {
+            throw PenstockError(
+                .invalidInput, "A message that is appended to a log has neither a due time nor a unique key.")
+        }
+    }
+}
+
+extension LogQuery {
+    /// Throws ``PenstockError`` with code `invalidInput` when a number is out of its range.
+    public func validate() throws(PenstockError) {
+        guard (1...Limits.rowsMax).contains(limit) else {
+            throw PenstockError(
+                .invalidInput, "A page of a log has 1 to \(Limits.rowsMax) messages (rowsMax), not \(limit).")
+        }
+        if case .last(let count) = start, !(0...Limits.rowsMax).contains(count) {
+            throw PenstockError(
+                .invalidInput, "The last 0 to \(Limits.rowsMax) messages (rowsMax) can be read, not \(count).")
+        }
+    }
+}
+
+extension CursorMove {
+    /// Throws ``PenstockError`` with code `invalidInput` when a number is out of its range.
+    public func validate() throws(PenstockError) {
+        switch self {
+        case .place(let sequence?, _) where sequence.rawValue < 0:
+            throw PenstockError(.invalidInput, "A cursor's place cannot be negative.")
+        case .place(_, let note?) where note.utf8.count > Limits.cursorNoteBytesMax || note.utf8.contains(0):
+            throw PenstockError(
+                .invalidInput,
+                "A cursor's note has at most \(Limits.cursorNoteBytesMax) bytes, and none of them is zero.")
+        case .advance(let sequence, let missed) where sequence.rawValue < 0 || missed < 0:
+            throw PenstockError(.invalidInput, "A cursor's place and what it missed cannot be negative.")
+        default:
+            return
+        }
+    }
+}
+
 extension ClaimRequest {
     /// Throws ``PenstockError`` with code `invalidInput` when the limit or the lease is out of its range.
     public func validate() throws(PenstockError) {

@@ -62,18 +62,7 @@ public struct QueueName: Hashable, Comparable, Sendable, Codable, CustomStringCo
     ///
     /// - Throws: ``PenstockError`` with code `invalidInput` when `text` is no name.
     public init(_ text: String) throws(PenstockError) {
-        guard !text.isEmpty else {
-            throw PenstockError(.invalidInput, "A queue's name cannot be empty.")
-        }
-        guard text.utf8.count <= Limits.queueNameBytesMax else {
-            throw PenstockError(.invalidInput, "A queue's name has at most \(Limits.queueNameBytesMax) bytes.")
-        }
-        guard !text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else {
-            throw PenstockError(.invalidInput, "A queue's name cannot hold control characters.")
-        }
-        guard text.first?.isWhitespace == false, text.last?.isWhitespace == false else {
-            throw PenstockError(.invalidInput, "A queue's name cannot begin or end with a space.")
-        }
+        try NameRules.validate(text, of: "queue", bytesMax: Limits.queueNameBytesMax)
         self.text = text
     }
 

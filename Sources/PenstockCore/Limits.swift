@@ -32,6 +32,14 @@ public enum Limits {
     public static let attemptsKeptMax = 100
     /// Rows in one answer to a question about the store.
     public static let rowsMax = 10_000
+    /// Payload bytes in one page of a log, but for a single message that has more.
+    public static let logPageBytesMax = 4 * 1024 * 1024
+    /// Bytes in a cursor's name.
+    public static let cursorNameBytesMax = 200
+    /// Bytes in what is said when a cursor is placed.
+    public static let cursorNoteBytesMax = 16 * 1024
+    /// Cursors in one queue's log.
+    public static let cursorCountMax = 1000
     /// Messages that one claim moves from scheduled to ready at most.
     public static let promotionCountMax = 1000
 }

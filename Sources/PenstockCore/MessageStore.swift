@@ -50,6 +50,33 @@ public protocol MessageStore: Sendable {
     /// Puts the messages of dead workers and of ended leases back in line, the attempt counted.
     func reclaim() async throws -> Reclaimed
 
+    /// Accepts messages into the log and no further: each is `done` as it is accepted, and nobody claims it. For
+    /// logs that are read and not worked. A queue's capacity does not matter, since nothing waits. Its retention's
+    /// count holds at once: what the log has beyond it is forgotten with the call, at least as much as came.
+    ///
+    /// - Parameter cursor: when the log has this cursor, nothing is appended.
+    /// - Returns: a receipt for each message, in order. Their sequence numbers rise.
+    /// - Throws: `unknownQueue`; `illegalTransition` when the log has `cursor`; `invalidInput`, also when a message
+    ///   has a due time or a unique key, which mean nothing here. After each of these nothing was appended.
+    func append(
+        _ messages: [NewMessage], to queue: QueueName, unless cursor: CursorName?, durability: Durability
+    ) async throws -> [Receipt]
+
+    /// Reads a page of a queue's log: its messages in the order of acceptance, whatever became of them. Everything
+    /// in the answer is of one moment. Changes nothing.
+    ///
+    /// - Throws: `unknownQueue`; `invalidInput`.
+    func log(_ query: LogQuery) async throws -> LogPage
+
+    /// Places, moves or removes a cursor of a queue's log. Pruning counts, for each cursor, the messages that it
+    /// forgets before the cursor has gone past them.
+    ///
+    /// - Returns: the cursor as it is then, or as it was before it was removed; `nil` when there was none to remove.
+    /// - Throws: `unknownQueue`; `unknownCursor` when there is none to advance; `invalidInput`, also when the place is
+    ///   one that the log has not come to yet, or the queue has ``Limits/cursorCountMax`` cursors already.
+    @discardableResult
+    func moveCursor(_ cursor: CursorName, of queue: QueueName, _ move: CursorMove) async throws -> CursorRecord?
+
     /// Reads messages. Changes nothing.
     ///
     /// - Throws: `unknownQueue` when the query names a queue that does not exist; `invalidInput`.

@@ -12,6 +12,8 @@ public struct PenstockError: Error, Sendable, CustomStringConvertible {
 
         /// An argument that cannot be: an empty name, a payload beyond the limit. Nothing was done.
         public static let invalidInput = Code(rawValue: "invalidInput")
+        /// There is no cursor of that name in the queue's log.
+        public static let unknownCursor = Code(rawValue: "unknownCursor")
         /// There is no queue of that name.
         public static let unknownQueue = Code(rawValue: "unknownQueue")
         /// There is a queue of that name already.

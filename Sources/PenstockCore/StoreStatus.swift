@@ -4,11 +4,14 @@ public struct StoreStatus: Sendable {
     public var queues: [QueueStatus]
     /// The processes that hold leases or held them lately.
     public var workers: [WorkerRecord]
+    /// The named places in the queues' logs, by queue and name.
+    public var cursors: [CursorRecord]
 
     /// Makes a status.
-    public init(queues: [QueueStatus], workers: [WorkerRecord]) {
+    public init(queues: [QueueStatus], workers: [WorkerRecord], cursors: [CursorRecord] = []) {
         self.queues = queues
         self.workers = workers
+        self.cursors = cursors
     }
 }
 

@@ -4,6 +4,11 @@ extension SQLiteStore {
     /// So many bytes of payload weigh as much as a row, so that a transaction is bounded in bytes as well.
     private static let bytesInRow = 8192
 
+    /// About how many rows it is to write `messages`.
+    func weight(of messages: [NewMessage]) -> Int {
+        messages.count + messages.reduce(0) { $0 + $1.payload.count } / Self.bytesInRow
+    }
+
     /// Accepts messages, as ``MessageStore/enqueue(_:to:durability:)`` says, in one transaction with what else is asked for.
     public func enqueue(
         _ messages: [NewMessage], to queue: QueueName, durability: Durability
@@ -11,10 +16,7 @@ extension SQLiteStore {
         try Task.checkCancellation()
         try NewMessage.validate(batch: messages, now: time.now)
         if messages.isEmpty { return [] }
-        let bytes = messages.reduce(0) { $0 + $1.payload.count }
-        return try await writer.perform(
-            durability: durability, weight: messages.count + bytes / Self.bytesInRow
-        ) { transaction in
+        return try await writer.perform(durability: durability, weight: weight(of: messages)) { transaction in
             try Enqueue.perform(messages, to: queue, durability: durability, in: transaction)
         }
     }

@@ -15,7 +15,8 @@ extension SQLiteStore {
         return try await read { database in
             StoreStatus(
                 queues: try QueueReader.queues(queue, database),
-                workers: try QueueReader.workers(database, boot: boot, folder))
+                workers: try QueueReader.workers(database, boot: boot, folder),
+                cursors: try Cursors.all(of: queue, Connection(database)))
         }
     }
 
@@ -92,7 +93,8 @@ extension SQLiteStore {
         } while all
     }
 
-    private func read<T: Sendable>(_ body: @escaping @Sendable (Database) throws -> T) async throws -> T {
+    /// Runs `body` in a snapshot that writers do not wait for.
+    func read<T: Sendable>(_ body: @escaping @Sendable (Database) throws -> T) async throws -> T {
         try writer.refuseClosed()
         do {
             return try await access.pool.read(body)

@@ -156,6 +156,8 @@ import Testing
         ("UPDATE penstock_state SET last_sequence = 3", ["wrongSequence"]),
         ("DELETE FROM penstock_state", ["wrongSequence"]),
         ("DELETE FROM penstock_queue", ["misplaced"]),
+        ("INSERT INTO penstock_cursor VALUES (1, 'ahead', 999, 0, NULL, 0)", ["strayCursor"]),
+        ("INSERT INTO penstock_cursor VALUES (9, 'lost', 1, 0, NULL, 0)", ["strayCursor"]),
         ("DROP TABLE penstock_outcome", ["unreadable", "unreadable", "unreadable"]),
     ])
     func whatIsNotAsItShouldBeIsReported(_ sql: String, _ kinds: [String]) async throws {

@@ -40,6 +40,7 @@ import Testing
         ),
         ("penstock_drops", ["sequence", "queue", "policy", "dropped_at", "payload"]),
         ("penstock_workers", ["worker", "name", "process_id", "started_at", "leased"]),
+        ("penstock_cursors", ["queue", "cursor", "sequence", "ahead", "missed", "note", "moved_at"]),
     ]
 
     @Test func columnsAreStable() async throws {

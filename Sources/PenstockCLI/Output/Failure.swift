@@ -35,7 +35,7 @@ struct Failure: Error, CustomStringConvertible {
         switch code {
         case .invalidInput, .illegalTransition: .usage
         case .notADatabase, .corrupt, .undecodable: .data
-        case .notFound, .unknownQueue, .unknownMessage: .missing
+        case .notFound, .unknownQueue, .unknownMessage, .unknownCursor: .missing
         case .queueFull: .unavailable
         case .queueExists: .cannotCreate
         case .diskFull, .storage: .inputOutput

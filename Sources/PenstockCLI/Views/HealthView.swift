@@ -38,6 +38,7 @@ extension HealthReport {
             ([.misplaced], "every message is in its place"),
             ([.wrongKeys], "every unique key is held by its message"),
             ([.wrongSequence], "no sequence number is given twice"),
+            ([.strayCursor], "every cursor is in its log"),
         ]
     }
 

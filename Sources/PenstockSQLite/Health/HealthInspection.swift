@@ -34,6 +34,7 @@ struct HealthInspection {
             try part("the queues' depths", &report) { try LineInspection.inspectDepths(database, &$0) }
             try part("the messages' places", &report) { try LineInspection.inspectPlaces(database, &$0) }
             try part("unique keys", &report) { try LineInspection.inspectKeys(database, &$0) }
+            try part("cursors", &report) { try CursorInspection.inspect(database, &$0) }
         }
         // Closed before the next one, which as the last of all to close leaves no companions behind.
         try file.close()

@@ -114,6 +114,8 @@ public struct HealthFinding: Hashable, Sendable, Codable {
         public static let wrongKeys = Kind(rawValue: "wrongKeys")
         /// Sequence numbers that were given would be given again.
         public static let wrongSequence = Kind(rawValue: "wrongSequence")
+        /// A cursor is of no queue, or at a place that no log has come to.
+        public static let strayCursor = Kind(rawValue: "strayCursor")
     }
 
     /// What was found.

@@ -98,7 +98,10 @@ enum Enqueue {
         }
     }
 
-    private static func writeLog(
+    /// Writes a message into the log, and nowhere else.
+    ///
+    /// - Returns: its sequence number.
+    static func writeLog(
         _ message: NewMessage, _ account: QueueAccount, in transaction: Transaction
     ) throws -> Int64 {
         let sequence = transaction.nextSequence()

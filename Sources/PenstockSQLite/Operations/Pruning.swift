@@ -19,12 +19,23 @@ enum Pruning {
         for name in names where !hasMore {
             let account = try transaction.account(of: name)
             let retention = request.retention ?? account.policy.retention
-            let outlived = try outlived(account, retention, limit: left + 1, in: transaction)
-            for entry in outlived.prefix(left) { try forget(entry, in: transaction) }
-            hasMore = outlived.count > left
-            left -= min(left, outlived.count)
+            let pruned = try forget(beyond: retention, of: account, limit: left, in: transaction)
+            hasMore = pruned.hasMore
+            left -= pruned.messages
         }
         return Pruned(messages: limit - left, hasMore: hasMore)
+    }
+
+    /// Forgets up to `limit` messages of a queue that are beyond `retention`, and counts for each cursor which of them
+    /// it had not come to.
+    @discardableResult
+    static func forget(
+        beyond retention: Retention, of account: QueueAccount, limit: Int, in transaction: Transaction
+    ) throws -> Pruned {
+        let outlived = try outlived(account, retention, limit: limit + 1, in: transaction)
+        for entry in outlived.prefix(limit) { try forget(entry, in: transaction) }
+        try Cursors.count(forgotten: outlived.prefix(limit).map(\.sequence), account, in: transaction)
+        return Pruned(messages: min(limit, outlived.count), hasMore: outlived.count > limit)
     }
 
     /// Removes every trace of a message. Counts it out of its queue's depths.

@@ -16,7 +16,8 @@ final class Transaction {
     private var rungApart: Rung = [:]
 
     private let policies: PolicyCache
-    private var lastSequence: Int64
+    /// The last sequence number given so far.
+    private(set) var lastSequence: Int64
     private let lastSequenceBefore: Int64
     private var accounts: [Int64: QueueAccount] = [:]
     private var accountIDs: [QueueName: Int64] = [:]

@@ -39,6 +39,8 @@ public struct ConformanceCase: Sendable, CustomTestStringConvertible {
         LeaseRules.cases,
         RecoveryRules.cases,
         QueryRules.cases,
+        LogRules.cases,
+        CursorRules.cases,
         StatusRules.cases,
         ConfigureRules.cases,
         ApplyRules.cases,

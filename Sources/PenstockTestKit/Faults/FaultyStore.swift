@@ -25,6 +25,12 @@ public final class FaultyStore: MessageStore {
         case extend
         /// `reclaim`
         case reclaim
+        /// `append`
+        case append
+        /// `log`
+        case log
+        /// `moveCursor`
+        case moveCursor
         /// `messages`
         case messages
         /// `status`
@@ -122,6 +128,28 @@ public final class FaultyStore: MessageStore {
     /// Hands the call on, or fails.
     public func reclaim() async throws -> Reclaimed {
         try await pass(.reclaim) { try await base.reclaim() }
+    }
+
+    /// Hands the call on, or fails.
+    public func append(
+        _ messages: [NewMessage], to queue: QueueName, unless cursor: CursorName?, durability: Durability
+    ) async throws -> [Receipt] {
+        try await pass(.append) {
+            try await base.append(messages, to: queue, unless: cursor, durability: durability)
+        }
+    }
+
+    /// Hands the call on, or fails.
+    public func log(_ query: LogQuery) async throws -> LogPage {
+        try await pass(.log) { try await base.log(query) }
+    }
+
+    /// Hands the call on, or fails.
+    @discardableResult
+    public func moveCursor(
+        _ cursor: CursorName, of queue: QueueName, _ move: CursorMove
+    ) async throws -> CursorRecord? {
+        try await pass(.moveCursor) { try await base.moveCursor(cursor, of: queue, move) }
     }
 
     /// Hands the call on, or fails.

@@ -72,6 +72,32 @@ public final class InMemoryStore: MessageStore {
         }
     }
 
+    /// Accepts messages into the log and no further; see ``PenstockCore/MessageStore``.
+    public func append(
+        _ messages: [NewMessage], to queue: QueueName, unless cursor: CursorName?, durability: Durability
+    ) async throws -> [Receipt] {
+        try database.act(as: id) { state, moment throws(PenstockError) in
+            try state.append(messages, to: queue, unless: cursor, durability: durability, at: moment)
+        }
+    }
+
+    /// Reads a page of a queue's log; see ``PenstockCore/MessageStore``.
+    public func log(_ query: LogQuery) async throws -> LogPage {
+        try database.act(as: id) { state, _ throws(PenstockError) in
+            try state.log(query)
+        }
+    }
+
+    /// Places, moves or removes a cursor; see ``PenstockCore/MessageStore``.
+    @discardableResult
+    public func moveCursor(
+        _ cursor: CursorName, of queue: QueueName, _ move: CursorMove
+    ) async throws -> CursorRecord? {
+        try database.act(as: id) { state, moment throws(PenstockError) in
+            try state.moveCursor(cursor, of: queue, move, at: moment)
+        }
+    }
+
     /// Reads messages; see ``PenstockCore/MessageStore``.
     public func messages(_ query: MessageQuery) async throws -> [MessageRecord] {
         try database.act(as: id) { state, _ throws(PenstockError) in

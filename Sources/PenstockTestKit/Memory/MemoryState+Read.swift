@@ -43,7 +43,11 @@ extension MemoryState {
     func status(of name: QueueName?) throws(PenstockError) -> StoreStatus {
         if let name { _ = try queue(name) }
         let names = name.map { [$0] } ?? queues.keys.sorted()
-        return StoreStatus(queues: names.compactMap(status(ofExisting:)), workers: workerRecords())
+        let cursors = names.flatMap { name in
+            (queues[name]?.cursors ?? [:]).values.sorted { $0.name < $1.name }
+        }
+        return StoreStatus(
+            queues: names.compactMap(status(ofExisting:)), workers: workerRecords(), cursors: cursors)
     }
 
     private func status(ofExisting name: QueueName) -> QueueStatus? {

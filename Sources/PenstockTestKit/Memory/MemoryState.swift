@@ -84,6 +84,8 @@ struct MemoryQueue: Sendable {
     var isPaused = false
     var line = MemoryLine()
     var totals = Totals()
+    /// Named places in its log.
+    var cursors: [CursorName: CursorRecord] = [:]
 
     /// How many more messages may wait.
     var room: Int {

@@ -66,6 +66,11 @@ enum Invariants {
         return broken + strays.map { "no queue has \($0)" }
     }
 
+    /// No cursor is ahead of the log.
+    static func cursors(_ cursors: [CursorRecord], last: Int) -> [String] {
+        cursors.filter { $0.sequence.rawValue > Int64(last) }.map { "\($0) is ahead of the log, which ends at \(last)" }
+    }
+
     /// What was accepted is there until the store was told to forget it.
     static func noneLost(_ count: Int, accepted: Int, forgotten: Int) -> [String] {
         count == accepted - forgotten ? [] : ["\(count) messages, of \(accepted) accepted and \(forgotten) forgotten"]

@@ -60,6 +60,13 @@ final class LifeWorld {
             return try await prune(request, by: handles[handle])
         case .query(let handle, let query):
             return "\(try await handles[handle].messages(query).map(\.comparable))"
+        case .append(let handle, let queue, let messages):
+            return try await append(messages, to: queue, by: handles[handle])
+        case .readLog(let handle, let query):
+            return "\(try await handles[handle].log(query))"
+        case .moveCursor(let handle, let cursor, let queue, let move):
+            let moved = try await handles[handle].moveCursor(cursor, of: queue, move)
+            return moved.map { "\($0)" } ?? "none"
         case .pass(let duration):
             harness.time.advance(by: duration)
             return "passed"
@@ -81,6 +88,20 @@ final class LifeWorld {
         violations += Invariants.rising([SequenceNumber(Int64(last))] + new)
         accepted += new.count
         last = new.last.map { Int($0.rawValue) } ?? last
+        return "\(receipts)"
+    }
+
+    /// An append makes room in the log by itself, which has to be counted.
+    private func append(
+        _ messages: [NewMessage], to queue: QueueName, by handle: any MessageStore
+    ) async throws -> String {
+        let before = try await handle.queueStatus(queue).depths
+        let receipts = try await handle.append(messages, to: queue, unless: nil, durability: .processCrash)
+        let after = try await handle.queueStatus(queue).depths
+        violations += Invariants.rising([SequenceNumber(Int64(last))] + receipts.map(\.sequence))
+        accepted += receipts.count
+        forgotten += before.all + receipts.count - after.all
+        last = receipts.last.map { Int($0.sequence.rawValue) } ?? last
         return "\(receipts)"
     }
 
@@ -125,12 +146,19 @@ final class LifeWorld {
     func contents() async throws -> [String] {
         let records = try await handles[0].messages(
             MessageQuery(limit: Limits.rowsMax, withPayload: true, withAttempts: true))
-        let queues = try await handles[0].status(of: nil).queues
+        let status = try await handles[0].status(of: nil)
+        let queues = status.queues
+        violations += Invariants.cursors(status.cursors, last: last)
         violations += Invariants.records(records)
         violations += Invariants.depths(queues, records)
         violations += Invariants.noneLost(records.count, accepted: accepted, forgotten: forgotten)
-        return queues.map { "\($0)" } + records.map { "\($0.comparable)" }
+        return queues.map { "\($0)" } + status.cursors.map { "\($0)" } + records.map { "\($0.comparable)" }
     }
+}
+
+extension Depths {
+    /// How many messages there are, wherever they are.
+    fileprivate var all: Int { scheduled + ready + leased + dead + kept }
 }
 
 extension MessageRecord {

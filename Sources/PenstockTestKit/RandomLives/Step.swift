@@ -14,6 +14,9 @@ enum Step: CustomStringConvertible {
     case apply(by: Int, LineCommand, Selection)
     case prune(by: Int, PruneRequest)
     case query(by: Int, MessageQuery)
+    case append(by: Int, QueueName, [NewMessage])
+    case readLog(by: Int, LogQuery)
+    case moveCursor(by: Int, CursorName, QueueName, CursorMove)
     case pass(Duration)
     case setWallClock(by: Duration)
 
@@ -31,6 +34,9 @@ enum Step: CustomStringConvertible {
         case .apply(let handle, let command, let selection): "[\(handle)] \(command) \(selection)"
         case .prune(let handle, let request): "[\(handle)] prune \(request)"
         case .query(let handle, let query): "[\(handle)] query \(query)"
+        case .append(let handle, let queue, let messages): "[\(handle)] append \(messages.count) to \(queue)"
+        case .readLog(let handle, let query): "[\(handle)] read \(query)"
+        case .moveCursor(let handle, let cursor, let queue, let move): "[\(handle)] \(cursor) of \(queue): \(move)"
         case .pass(let duration): "\(duration) pass"
         case .setWallClock(let jump): "the wall clock jumps by \(jump)"
         }

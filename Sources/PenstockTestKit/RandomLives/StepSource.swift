@@ -25,6 +25,9 @@ struct StepSource {
         case 86..<88: return .prune(by: handle, prune(queue))
         case 88..<91: return .query(by: handle, query(queue, last))
         case 91: return .setWallClock(by: .seconds(number(-3000, 3000)))
+        case 92, 93: return .append(by: handle, queue, appended())
+        case 94: return .readLog(by: handle, logQuery(queue, last))
+        case 95: return .moveCursor(by: handle, cursor(), queue, cursorMove(last))
         default: return .pass(.milliseconds(number(1, 8000)))
         }
     }
@@ -45,6 +48,28 @@ struct StepSource {
                 uniqueKey: key.map { UniqueKey($0, onConflict: random.chance(0.5) ? .skip : .replace) },
                 origin: random.chance(0.05) ? SequenceNumber(Int64(number(1, 9))) : nil)
         }
+    }
+
+    private func appended() -> [NewMessage] {
+        batch().map { NewMessage(payload: $0.payload, headers: $0.headers, priority: $0.priority) }
+    }
+
+    private func cursor() -> CursorName { CursorName(stored: "cursor \(number(1, 2))") }
+
+    private func cursorMove(_ last: Int) -> CursorMove {
+        let place = SequenceNumber(Int64(max(0, last - number(-1, 9))))
+        return switch number(0, 9) {
+        case 0...3: .place(after: random.chance(0.5) ? place : nil, note: random.chance(0.5) ? "note" : nil)
+        case 4...8: .advance(to: place, missed: number(0, 1))
+        default: .remove
+        }
+    }
+
+    private func logQuery(_ queue: QueueName, _ last: Int) -> LogQuery {
+        let place = SequenceNumber(Int64(max(0, last - number(0, 30))))
+        return LogQuery(
+            queue: queue, random.chance(0.5) ? .after(place) : .last(number(0, 12)), limit: number(1, 20),
+            cursor: random.chance(0.5) ? cursor() : nil)
     }
 
     /// Mostly leases given lately, sometimes old ones, and some of them twice.

@@ -41,6 +41,17 @@ private struct AlteredStore: MessageStore {
         try await beforeExtend()
         return try await base.extend(leases, by: duration)
     }
+    func append(
+        _ messages: [NewMessage], to queue: QueueName, unless cursor: CursorName?, durability: Durability
+    ) async throws -> [Receipt] {
+        try await base.append(messages, to: queue, unless: cursor, durability: durability)
+    }
+    func log(_ query: LogQuery) async throws -> LogPage { try await base.log(query) }
+    func moveCursor(
+        _ cursor: CursorName, of queue: QueueName, _ move: CursorMove
+    ) async throws -> CursorRecord? {
+        try await base.moveCursor(cursor, of: queue, move)
+    }
     func reclaim() async throws -> Reclaimed { try await base.reclaim() }
     func messages(_ query: MessageQuery) async throws -> [MessageRecord] { try await base.messages(query) }
     func status(of queue: QueueName?) async throws -> StoreStatus { try await base.status(of: queue) }

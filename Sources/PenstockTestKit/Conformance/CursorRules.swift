@@ -1,0 +1,163 @@
+import PenstockCore
+import Testing
+
+/// Named places in a log.
+enum CursorRules {
+    static let cases = [
+        ConformanceCase("cursor", "is placed once", placedOnce),
+        ConformanceCase("cursor", "only moves forward", movesForward),
+        ConformanceCase("cursor", "is removed", removed),
+        ConformanceCase("cursor", "counts what is forgotten ahead of it", countsTheForgotten),
+        ConformanceCase("cursor", "belongs to one queue, and goes with it", belongsToItsQueue),
+        ConformanceCase("cursor", "is seen by other processes, and outlives its own", outlivesItsProcess),
+        ConformanceCase("cursor", "rings when it is placed or removed, and not when it moves", rings),
+        ConformanceCase("cursor", "checks its input", checksInput),
+    ]
+
+    private static let mailer = CursorName(stored: "mailer")
+    private static let printer = CursorName(stored: "printer")
+
+    private static func cursors(_ store: any MessageStore) async throws -> [String] {
+        try await store.status(of: .jobs).cursors.map { "\($0.name) \($0.sequence) \($0.missed)" }
+    }
+
+    static func placedOnce(_ bench: Bench) async throws {
+        let store = try await bench.open(.steady())
+        let receipts = try await store.add("1", "2")
+        let now = bench.time.now
+        let placed = try await store.moveCursor(mailer, of: .jobs, .place(after: nil, note: "from here"))
+        let expected = CursorRecord(
+            queue: .jobs, name: mailer, sequence: receipts[1].sequence, note: "from here", movedAt: now)
+        #expect(placed == expected)
+        try await store.add("3")
+        bench.time.advance(by: .seconds(1))
+        #expect(try await store.moveCursor(mailer, of: .jobs, .place(after: nil, note: "no")) == expected)
+        #expect(try await store.moveCursor(mailer, of: .jobs, .place(after: SequenceNumber(0))) == expected)
+        #expect(try await store.page(.last(0), cursor: mailer).cursor == expected)
+        #expect(try await store.page(.last(0), cursor: printer).cursor == nil)
+        #expect(
+            try await store.moveCursor(printer, of: .jobs, .place(after: SequenceNumber(0)))?.sequence.rawValue == 0)
+    }
+
+    static func movesForward(_ bench: Bench) async throws {
+        let store = try await bench.open(.steady())
+        let sequences = try await store.add("1", "2", "3").map(\.sequence)
+        try await store.moveCursor(mailer, of: .jobs, .place(after: SequenceNumber(0)))
+        #expect(try await store.moveCursor(mailer, of: .jobs, .advance(to: sequences[1]))?.sequence == sequences[1])
+        bench.time.advance(by: .seconds(1))
+        let back = try await store.moveCursor(mailer, of: .jobs, .advance(to: sequences[0]))
+        #expect(back?.sequence == sequences[1])
+        #expect(back?.movedAt == bench.time.now - .seconds(1), "It did not move.")
+        let gaveUp = try await store.moveCursor(mailer, of: .jobs, .advance(to: sequences[0], missed: 2))
+        #expect(gaveUp?.missed == 2 && gaveUp?.sequence == sequences[1])
+        #expect(try await cursors(store) == ["mailer \(sequences[1]) 2"])
+    }
+
+    static func removed(_ bench: Bench) async throws {
+        let store = try await bench.open(.steady())
+        let placed = try await store.moveCursor(mailer, of: .jobs, .place(after: nil))
+        #expect(try await store.moveCursor(mailer, of: .jobs, .remove) == placed)
+        #expect(try await store.moveCursor(mailer, of: .jobs, .remove) == nil)
+        #expect(try await cursors(store) == [])
+        await expect(.unknownCursor) {
+            try await store.moveCursor(mailer, of: .jobs, .advance(to: SequenceNumber(0)))
+        }
+    }
+
+    static func countsTheForgotten(_ bench: Bench) async throws {
+        var policy = QueuePolicy.steady()
+        policy.retention = Retention(age: nil, count: 4)
+        let store = try await bench.open(policy)
+        let sequences = try await store.add("1", "2", "3", "4").map(\.sequence)
+        try await store.moveCursor(mailer, of: .jobs, .place(after: sequences[1]))
+        try await store.moveCursor(printer, of: .jobs, .place(after: SequenceNumber(0)))
+        _ = try await store.prune(PruneRequest(queue: .jobs, retention: Retention(age: nil, count: 1)))
+        #expect(try await cursors(store) == ["mailer \(sequences[1]) 1", "printer 0 3"])
+        // As an append makes room, it counts as well.
+        let more = try await store.add("5", "6", "7", "8")
+        #expect(try await cursors(store) == ["mailer \(sequences[1]) 2", "printer 0 4"])
+        try await store.moveCursor(mailer, of: .jobs, .advance(to: more[3].sequence))
+        try await store.moveCursor(printer, of: .jobs, .advance(to: more[1].sequence))
+        _ = try await store.prune(PruneRequest(retention: Retention(age: nil, count: 0)))
+        #expect(try await cursors(store) == ["mailer \(more[3].sequence) 2", "printer \(more[1].sequence) 6"])
+    }
+
+    static func belongsToItsQueue(_ bench: Bench) async throws {
+        let store = try await bench.open(.steady())
+        try await store.configure(.mail, .create(.steady(), ifAbsent: false))
+        try await store.add("1", "2")
+        try await store.moveCursor(mailer, of: .jobs, .place(after: SequenceNumber(0)))
+        try await store.moveCursor(mailer, of: .mail, .place(after: nil))
+        #expect(try await store.status(of: nil).cursors.map(\.queue) == [.jobs, .mail])
+        #expect(try await store.status(of: .mail).cursors.map(\.sequence.rawValue) == [2])
+        _ = try await store.prune(PruneRequest(retention: Retention(age: nil, count: 0)))
+        #expect(try await store.status(of: nil).cursors.map(\.missed) == [2, 0])
+        try await store.configure(.jobs, .delete(force: false))
+        #expect(try await store.status(of: nil).cursors.map(\.queue) == [.mail])
+        try await store.configure(.jobs, .create(.steady(), ifAbsent: false))
+        #expect(try await cursors(store) == [])
+    }
+
+    static func outlivesItsProcess(_ bench: Bench) async throws {
+        let store = try await bench.open(.steady())
+        let other = try await bench.open()
+        let sequences = try await store.add("1", "2").map(\.sequence)
+        try await store.moveCursor(mailer, of: .jobs, .place(after: SequenceNumber(0)))
+        try await other.moveCursor(mailer, of: .jobs, .advance(to: sequences[0]))
+        #expect(try await cursors(store) == ["mailer \(sequences[0]) 0"])
+        try await bench.crash(other)
+        try await store.moveCursor(mailer, of: .jobs, .advance(to: sequences[1]))
+        try await bench.crash(store)
+        let third = try await bench.open()
+        #expect(try await cursors(third) == ["mailer \(sequences[1]) 0"])
+    }
+
+    static func rings(_ bench: Bench) async throws {
+        let store = try await bench.open(.steady())
+        let other = try await bench.open()
+        let moves: [CursorMove] = [.place(after: nil), .remove]
+        for listener in [store, other] {
+            for move in moves {
+                let token = listener.changes.token(for: .jobs)
+                try await store.moveCursor(mailer, of: .jobs, move)
+                try await listener.changes.wait(for: .jobs, after: token)
+            }
+        }
+        let sequences = try await store.add("1").map(\.sequence)
+        try await store.moveCursor(mailer, of: .jobs, .place(after: SequenceNumber(0)))
+        let token = store.changes.token(for: .jobs)
+        try await store.moveCursor(mailer, of: .jobs, .advance(to: sequences[0]))
+        #expect(store.changes.token(for: .jobs) == token)
+    }
+
+    static func checksInput(_ bench: Bench) async throws {
+        let store = try await bench.open(.steady())
+        let last = try await store.add("1").map(\.sequence)[0]
+        let wrong: [CursorMove] = [
+            .place(after: SequenceNumber(-1)), .place(after: SequenceNumber(last.rawValue + 1)),
+            .place(after: nil, note: String(repeating: "x", count: Limits.cursorNoteBytesMax + 1)),
+            .place(after: nil, note: "a\0b"),
+        ]
+        for move in wrong { await expect(.invalidInput) { try await store.moveCursor(mailer, of: .jobs, move) } }
+        try await store.moveCursor(mailer, of: .jobs, .place(after: nil))
+        let wrongAdvances: [CursorMove] = [
+            .advance(to: SequenceNumber(-1)), .advance(to: SequenceNumber(last.rawValue + 1)),
+            .advance(to: last, missed: -1),
+        ]
+        for move in wrongAdvances {
+            await expect(.invalidInput) { try await store.moveCursor(mailer, of: .jobs, move) }
+        }
+        for move in [CursorMove.place(after: nil), .advance(to: last), .remove] {
+            await expect(.unknownQueue) {
+                try await store.moveCursor(mailer, of: QueueName(stored: "nowhere"), move)
+            }
+        }
+        for number in 2...Limits.cursorCountMax {
+            try await store.moveCursor(CursorName(stored: "\(number)"), of: .jobs, .place(after: nil))
+        }
+        await expect(.invalidInput) { try await store.moveCursor(printer, of: .jobs, .place(after: nil)) }
+        for text in ["", " a", "a\n", String(repeating: "x", count: 201)] {
+            #expect(throws: PenstockError.self) { try CursorName(text) }
+        }
+    }
+}

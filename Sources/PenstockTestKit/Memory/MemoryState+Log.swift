@@ -1,0 +1,108 @@
+import PenstockCore
+
+extension MemoryState {
+    mutating func append(
+        _ batch: [NewMessage], to name: QueueName, unless cursor: CursorName?, durability: Durability,
+        at moment: Moment
+    ) throws(PenstockError) -> [Receipt] {
+        try NewMessage.validate(appended: batch, now: moment.now)
+        let queue = try queue(name)
+        guard !batch.isEmpty else { return [] }
+        if let cursor, queue.cursors[cursor] != nil {
+            throw PenstockError(
+                .illegalTransition, "The log '\(name)' has ended: it has the cursor '\(cursor)'. Use another log.")
+        }
+        var receipts: [Receipt] = []
+        for new in batch {
+            lastSequence.rawValue += 1
+            var message = MemoryMessage(
+                sequence: lastSequence, queue: name, new: new, enqueuedAt: moment.now, state: .done)
+            message.finishedAt = moment.now
+            messages[message.sequence] = message
+            log.insert(message.sequence)
+            receipts.append(Receipt(sequence: message.sequence, state: .done, durability: durability))
+        }
+        queues[name]?.totals.enqueued += batch.count
+        queues[name]?.totals.done += batch.count
+        rung.insert(name)
+        if let count = queue.policy.retention.count {
+            // As many as came, and a few of those that were too many before.
+            let beyond = outlived(in: name, by: Retention(age: nil, count: count), at: moment.now)
+                .prefix(batch.count + 64)
+            countMissed(Array(beyond), in: name)
+            for sequence in beyond { forget(sequence) }
+        }
+        return receipts
+    }
+
+    func log(_ query: LogQuery) throws(PenstockError) -> LogPage {
+        try query.validate()
+        let queue = try queue(query.queue)
+        let all = Array(messages(of: query.queue))
+        let rest: ArraySlice<MemoryMessage> =
+            switch query.start {
+            case .after(let sequence): all[(all.firstIndex { $0.sequence > sequence } ?? all.endIndex)...]
+            case .last(let count): all.suffix(count)
+            }
+        var records: [LogRecord] = []
+        var bytes = 0
+        for message in rest {
+            guard records.count < query.limit, bytes < Limits.logPageBytesMax else { break }
+            bytes += message.new.payload.count
+            records.append(
+                LogRecord(
+                    sequence: message.sequence, enqueuedAt: message.enqueuedAt, headers: message.new.headers,
+                    payload: message.new.payload))
+        }
+        let isAtEnd = records.count == rest.count
+        var count: Int? = isAtEnd ? records.count : nil
+        if case .last = query.start { count = rest.count }
+        return LogPage(
+            records: records, count: count, isAtEnd: isAtEnd, end: lastSequence, accepted: queue.totals.enqueued,
+            cursor: query.cursor.flatMap { queue.cursors[$0] })
+    }
+
+    mutating func moveCursor(
+        _ name: CursorName, of queue: QueueName, _ move: CursorMove, at moment: Moment
+    ) throws(PenstockError) -> CursorRecord? {
+        try move.validate()
+        let cursors = try self.queue(queue).cursors
+        switch move {
+        case .place(let sequence, let note):
+            if let known = cursors[name] { return known }
+            if let sequence { try refuseAhead(sequence) }
+            guard cursors.count < Limits.cursorCountMax else {
+                throw PenstockError(
+                    .invalidInput,
+                    "The log '\(queue)' has \(cursors.count) cursors (cursorCountMax); remove one that nobody reads by."
+                )
+            }
+            queues[queue]?.cursors[name] = CursorRecord(
+                queue: queue, name: name, sequence: sequence ?? lastSequence, note: note, movedAt: moment.now)
+            rung.insert(queue)
+        case .advance(let sequence, let missed):
+            guard var cursor = cursors[name] else {
+                throw PenstockError(
+                    .unknownCursor, "The log '\(queue)' has no cursor '\(name)'; subscribe by that name again.")
+            }
+            try refuseAhead(sequence)
+            if sequence > cursor.sequence || missed > 0 { cursor.movedAt = moment.now }
+            cursor.sequence = max(cursor.sequence, sequence)
+            cursor.missed += missed
+            queues[queue]?.cursors[name] = cursor
+        case .remove:
+            guard let cursor = cursors[name] else { return nil }
+            queues[queue]?.cursors[name] = nil
+            rung.insert(queue)
+            return cursor
+        }
+        return queues[queue]?.cursors[name]
+    }
+
+    private func refuseAhead(_ sequence: SequenceNumber) throws(PenstockError) {
+        guard sequence <= lastSequence else {
+            throw PenstockError(
+                .invalidInput, "The log has not come to message \(sequence) yet, and so no cursor can be there.")
+        }
+    }
+}
