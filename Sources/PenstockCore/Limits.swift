@@ -37,7 +37,7 @@ public enum Limits {
     /// Bytes in a cursor's name.
     public static let cursorNameBytesMax = 200
     /// Bytes in what is said when a cursor is placed.
-    public static let cursorNoteBytesMax = 16 * 1024
+    public static let cursorNoteBytesMax = 32 * 1024
     /// Cursors in one queue's log.
     public static let cursorCountMax = 1000
     /// Messages that one claim moves from scheduled to ready at most.

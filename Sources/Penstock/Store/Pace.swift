@@ -18,17 +18,23 @@ final class Pace: Sendable {
         self.time = time
     }
 
+    /// Whether a turn would be given now.
+    var isDue: Bool {
+        let now = time.boot
+        return last.withLock { $0.map { !isRecent($0, at: now) } ?? true }
+    }
+
     /// Whether it is due. Who is told so must do it: nobody else is told for the interval.
     func takesTurn() -> Bool {
         let now = time.boot
         return last.withLock { last in
-            if let last, last.bootID == now.bootID,
-                now.microseconds - last.microseconds < interval.wholeMicroseconds
-            {
-                return false
-            }
+            if let last, isRecent(last, at: now) { return false }
             last = now
             return true
         }
+    }
+
+    private func isRecent(_ last: BootTime, at now: BootTime) -> Bool {
+        last.bootID == now.bootID && now.microseconds - last.microseconds < interval.wholeMicroseconds
     }
 }

@@ -77,6 +77,7 @@ public struct PenstockStore: Sendable {
     ///
     /// Workers and readers are to be stopped before: afterwards everything throws `closed`.
     public func close() async throws {
+        await handle.chores.finish()
         await handle.returns.finish()
         try await handle.storage.close()
     }

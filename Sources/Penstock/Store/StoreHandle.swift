@@ -7,6 +7,7 @@ internal import Synchronization
 final class StoreHandle: Sendable {
     let storage: any MessageStore
     let time: any TimeSource
+    let random: any RandomSource
     let durability: Durability
     let logger: Logger
     /// When to look for lost work: twice a second at most, however many wait for messages.
@@ -15,6 +16,7 @@ final class StoreHandle: Sendable {
     let prunePace: Pace
     let lines = ProducerLines()
     let returns: Returns
+    let chores = Chores()
 
     private let metricsFactory: (any MetricsFactory)?
     private let metricsByQueue = Mutex<[QueueName: QueueMetrics]>([:])
@@ -22,6 +24,7 @@ final class StoreHandle: Sendable {
     init(_ storage: any MessageStore, options: PenstockStore.Options) {
         self.storage = storage
         time = options.time
+        random = options.random
         durability = options.durability
         logger = options.logger ?? Logger(label: "penstock", factory: { _ in SwiftLogNoOpLogHandler() })
         reclaimPace = Pace(Pace.ofReclaiming, time: options.time)

@@ -14,7 +14,7 @@ struct Housekeeper: Sendable {
 
     /// One round in a minute, shared by all workers of the process; each is small steps between which others get their
     /// turn. A round that fails is no reason to stop working: the next one makes it good.
-    private func tidy() async {
+    func tidy() async {
         guard handle.prunePace.takesTurn() else { return }
         do {
             while try await handle.storage.prune(PruneRequest()).hasMore {

@@ -1,0 +1,71 @@
+internal import PenstockCore
+
+/// What a bus keeps.
+extension EventBus {
+    /// How many events the bus keeps. On a store, as this process has heard last; others may have changed it since.
+    public var bufferLength: Int {
+        switch place {
+        case .memory(let buffer): buffer.length
+        case .log(let buffer): buffer.length
+        }
+    }
+
+    /// Keeps another number of events from now on. What is beyond a smaller one is gone when this returns, oldest first;
+    /// on a store for all processes, and also for subscriptions that have not come to it yet: they count it as missed.
+    ///
+    /// - Throws: `PenstockError` with code `invalidInput` for a negative number; what the store throws.
+    public func setBufferLength(_ length: Int) async throws {
+        switch place {
+        case .memory(let buffer):
+            guard length >= 0 else { throw PenstockError(.invalidInput, "A bus cannot keep fewer than no events.") }
+            buffer.setLength(length)
+        case .log(let buffer):
+            try await buffer.setLength(length)
+        }
+    }
+
+    /// Hands the last `count` events of a kind to `handler`, one after the other, oldest of those first: events that were
+    /// sent before this call, and that the bus still keeps. Returns when it is through.
+    ///
+    /// ```swift
+    /// try await bus.replay(count: 10) { (order: OrderPlaced) in print(order.id) }
+    /// ```
+    ///
+    /// - Parameter count: how many at most, 0 or more; `nil`: all that the bus keeps. That many are held in memory.
+    /// - Throws: what `handler` throws, which gets no further event then; `PenstockError` with code `invalidInput` for a
+    ///   negative number; what the store throws; `CancellationError` when the task is cancelled.
+    public func replay<Kind: Sendable>(
+        count: Int? = nil, _ handler: (Kind) async throws -> Void
+    ) async throws {
+        if let count, count < 0 {
+            throw PenstockError(.invalidInput, "The last \(count) events cannot be replayed; ask for 0 or more.")
+        }
+        makeKnown(Kind.self)
+        var last: [Kind] = []
+        var first = 0
+        func take(_ entry: EventRecord) async throws {
+            guard let event = EventTypes.match(entry, as: Kind.self) else { return }
+            guard let count else { return try await handler(event) }
+            guard count > 0 else { return }
+            if last.count < count {
+                last.append(event)
+            } else {
+                last[first] = event
+                first = (first + 1) % count
+            }
+        }
+        switch place {
+        case .memory(let buffer): for entry in buffer.kept { try await take(entry) }
+        case .log(let buffer): try await buffer.read(take)
+        }
+        for event in last[first...] + last[..<first] {
+            try Task.checkCancellation()
+            try await handler(event)
+        }
+    }
+
+    /// Makes the kind known when it is a type of events. That another type has its name is said by who sends one.
+    func makeKnown<Kind>(_ kind: Kind.Type) {
+        if let type = kind as? any Event.Type { try? types.register(type) }
+    }
+}

@@ -1,0 +1,138 @@
+internal import PenstockCore
+
+/// A subscription with a handler. Cancelling it or letting it go ends the subscription, and releases the handler; one
+/// that runs just then is cancelled, and released when it returns.
+public final class EventSubscription: Sendable {
+    private let end: @Sendable () -> Void
+    private let task: Task<Void, Never>
+
+    init(_ end: @escaping @Sendable () -> Void, _ task: Task<Void, Never>) {
+        self.end = end
+        self.task = task
+    }
+
+    deinit {
+        cancel()
+    }
+
+    /// Ends the subscription.
+    public func cancel() {
+        end()
+        task.cancel()
+    }
+
+    /// Returns when the subscription has ended and its handler does not run any more.
+    public func waitForEnd() async {
+        await task.value
+    }
+}
+
+/// The events of a kind, as they come. Made by ``EventBus/subscribe(_:)``, whose description holds for it.
+public struct EventSequence<Kind: Sendable>: AsyncSequence, Sendable {
+    /// What the store throws.
+    public typealias Failure = any Error
+
+    private let subscription: LogSubscription<EventRecord>
+
+    init(_ subscription: LogSubscription<EventRecord>) {
+        self.subscription = subscription
+    }
+
+    /// Ends the subscription, and with it whoever iterates.
+    public func cancel() {
+        subscription.cancel()
+    }
+
+    /// Takes the events. There is one subscription, so they can be taken once: of a second iterator nothing comes.
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(cursor: LogCursor(subscription))
+    }
+
+    /// Takes the events.
+    public struct Iterator: AsyncIteratorProtocol {
+        private var cursor: LogCursor<EventRecord>
+
+        init(cursor: LogCursor<EventRecord>) {
+            self.cursor = cursor
+        }
+
+        /// The next event of the kind, once there is one; `nil` when the subscription or the task is cancelled.
+        ///
+        /// - Throws: what the store throws. Then the subscription is over.
+        public mutating func next(isolation: isolated (any Actor)? = #isolation) async throws -> Kind? {
+            while let entry = try await cursor.next(isolation: isolation) {
+                if let event = EventTypes.match(try entry.value.get(), as: Kind.self) { return event }
+            }
+            return nil
+        }
+    }
+}
+
+@available(*, unavailable)
+extension EventSequence.Iterator: Sendable {}
+
+extension EventBus {
+    /// Subscribes to a kind of events: those that are sent from now on, in one order for all, and none twice. The
+    /// subscription lasts until the sequence and its iterator are let go, ``EventSequence/cancel()`` is called, or the
+    /// task that iterates is cancelled.
+    ///
+    /// ```swift
+    /// for try await order in bus.subscribe(OrderPlaced.self) { … }
+    /// ```
+    ///
+    /// - Parameter kind: a type of events; a protocol as `(any Paid).self`, or a base class, for all that conform;
+    ///   ``UnknownEvent`` or ``EventRecord``.
+    public func subscribe<Kind: Sendable>(_ kind: Kind.Type = Kind.self) -> EventSequence<Kind> {
+        EventSequence(subscription(to: kind))
+    }
+
+    /// Subscribes to a kind of events with a handler, which gets one after the other. It is told as ``subscribe(_:)``
+    /// tells, by a task that belongs to the token. What it throws goes to `onFailure`, and it gets the next event.
+    ///
+    /// - Returns: the token. Letting it go ends the subscription.
+    public func subscribe<Kind: Sendable>(
+        _ kind: Kind.Type = Kind.self, handler: @escaping @Sendable (Kind) async throws -> Void
+    ) -> EventSubscription {
+        let subscription = subscription(to: kind)
+        let task = Task { [failures] in
+            var cursor = LogCursor(subscription)
+            do {
+                while let entry = try await cursor.next()?.value.get() {
+                    guard let event = EventTypes.match(entry, as: Kind.self) else { continue }
+                    do {
+                        try await handler(event)
+                    } catch {
+                        if subscription.isOver { return }
+                        failures.report(.handler, entry.name, entry.sequence, error)
+                    }
+                }
+            } catch {
+                failures.report(.subscription, nil, nil, error)
+            }
+        }
+        return EventSubscription({ subscription.cancel() }, task)
+    }
+
+    /// Subscribes a handler to the kind of events that it takes, as ``subscribe(_:handler:)`` does.
+    ///
+    /// ```swift
+    /// let token = bus >> { (order: OrderPlaced) in print(order.id) }
+    /// ```
+    ///
+    /// - Returns: the token. Letting it go ends the subscription.
+    public static func >> <Kind: Sendable>(
+        bus: EventBus, handler: @escaping @Sendable (Kind) async throws -> Void
+    ) -> EventSubscription {
+        bus.subscribe(Kind.self, handler: handler)
+    }
+
+    private func subscription<Kind>(to kind: Kind.Type) -> LogSubscription<EventRecord> {
+        makeKnown(kind)
+        let look =
+            switch place {
+            case .memory(let buffer): buffer.look()
+            case .log(let buffer): buffer.writer.look(last: 0)
+            }
+        return LogSubscription(hub, from: look)
+    }
+}

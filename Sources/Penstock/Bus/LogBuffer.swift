@@ -1,0 +1,118 @@
+internal import PenstockCore
+internal import Synchronization
+
+/// The events of a bus on a store: the log of a queue whose retention keeps so many of them.
+final class LogBuffer: Sendable {
+    let queue: Queue<[UInt8]>
+    let writer: LogWriter
+    let hub: LogHub<EventRecord>
+    private let access: LogAccess<EventRecord>
+    /// As this process knows it.
+    private let knownLength: Mutex<Int>
+
+    private init(_ queue: Queue<[UInt8]>, length: Int, _ types: EventTypes) {
+        self.queue = queue
+        knownLength = Mutex(length)
+        writer = LogWriter(queue.name, handle: queue.handle)
+        access = LogAccess(
+            name: queue.name, handle: queue.handle, decode: { .success(types.entry(of: $0)) }, ending: nil)
+        hub = LogHub(access)
+    }
+
+    static func open(
+        in store: PenstockStore, named name: String, length: Int?, _ types: EventTypes
+    ) async throws -> LogBuffer {
+        if let length { try check(length) }
+        let name = try QueueName(name)
+        let policy = QueuePolicy(retention: retention(of: length ?? EventBus.bufferLengthDefault))
+        try await store.storage.configure(name, .create(policy, ifAbsent: true))
+        let queue = try await store.queue(name.text, create: false)
+        let known = Self.length(by: try await queue.status().policy.retention)
+        let buffer = LogBuffer(queue, length: known, types)
+        if let length, length != known { try await buffer.setLength(length) }
+        return buffer
+    }
+
+    /// What the log keeps beyond the buffer, so that a small one takes nothing from subscribers that keep up.
+    private static func retention(of length: Int) -> Retention {
+        Retention(age: nil, count: length + EventBus.backlogOnStore)
+    }
+
+    /// The length that a log with this retention was given; without a bound, all of it.
+    private static func length(by retention: Retention) -> Int {
+        guard let count = retention.count else { return .max }
+        return count >= EventBus.backlogOnStore ? count - EventBus.backlogOnStore : count
+    }
+
+    var length: Int { knownLength.withLock { $0 } }
+
+    /// Keeps another number of events from now on, for all processes. What is beyond a smaller one goes at once.
+    func setLength(_ length: Int) async throws {
+        try Self.check(length)
+        try await writer.inTurn { [queue] in
+            var policy = try await queue.status().policy
+            // What was beyond the smaller buffer before must not come back with a larger one.
+            let kept = Retention(age: nil, count: min(length, Self.length(by: policy.retention)))
+            policy.retention = Self.retention(of: length)
+            try await queue.storage.configure(queue.name, .set(policy))
+            while try await queue.storage.prune(
+                PruneRequest(queue: queue.name, retention: kept, limit: 1000)
+            ).hasMore {}
+        }
+        knownLength.withLock { $0 = length }
+    }
+
+    private static func check(_ length: Int) throws(PenstockError) {
+        guard (0...Limits.capacityRange.upperBound).contains(length) else {
+            throw PenstockError(
+                .invalidInput, "A bus keeps 0 to \(Limits.capacityRange.upperBound) events, not \(length).")
+        }
+    }
+
+    /// Hands everything that the bus keeps now to `body`, oldest first, a page at a time.
+    func read(_ body: (EventRecord) async throws -> Void) async throws {
+        var (beginning, skipped) = try await writer.inTurn { [queue] in
+            let status = try await queue.status()
+            let length = Self.length(by: status.policy.retention)
+            let page = try await queue.storage.log(
+                LogQuery(queue: queue.name, .last(min(length, Limits.rowsMax)), limit: 1))
+            var beginning = LogBeginning(page)
+            if length <= Limits.rowsMax { return (beginning, 0) }
+            // More than can be counted from the end are read from the beginning.
+            let depths = status.depths
+            let all = depths.waiting + depths.leased + depths.dead + depths.kept
+            beginning.place = LogPlace(sequence: SequenceNumber(0), ordinal: 0)
+            return (beginning, max(0, all - length))
+        }
+        while true {
+            try Task.checkCancellation()
+            let stretch = try await access.read(from: beginning.place).stretch
+            for item in stretch.items {
+                if item.sequence > beginning.end.sequence { return }
+                if skipped > 0 {
+                    skipped -= 1
+                } else {
+                    try await body(try item.value.get())
+                }
+            }
+            if stretch.isAtEnd { return }
+            beginning.place = stretch.reach
+        }
+    }
+
+    /// The cursor of the named subscription `name`, which begins at the present end when there is none of that name.
+    func look(named name: CursorName) -> LogLook {
+        let look = LogLook()
+        writer.inTurn { [queue] in
+            do {
+                let cursor = try await queue.storage.moveCursor(name, of: queue.name, .place(after: nil))
+                let page = try await queue.storage.log(LogQuery(queue: queue.name, .last(0)))
+                guard let cursor else { throw PenstockError(.storage, "The store gave no cursor '\(name)'.") }
+                look.answer(.success(LogBeginning(behind: cursor, page)))
+            } catch {
+                look.answer(.failure(error))
+            }
+        }
+        return look
+    }
+}

@@ -1,0 +1,170 @@
+public import PenstockCore
+internal import Synchronization
+
+/// An event of a named subscription.
+public struct NamedEvent<Kind: Sendable>: Sendable {
+    /// The event.
+    public let event: Kind
+    /// Its place in the bus's log.
+    public let sequence: SequenceNumber
+    let settled: SettledPlace
+
+    /// Settles the event, and with it all before it: after a restart the subscription goes on behind it.
+    ///
+    /// It survives the process; a loss of power may bring the last ones again.
+    ///
+    /// - Throws: what the store throws; `PenstockError` with code `unknownCursor` when the subscription was removed.
+    public func settle() async throws {
+        try await settled.advance(to: sequence)
+    }
+}
+
+/// How far the events of a named subscription are settled: as this process knows it, and on record.
+final class SettledPlace: Sendable {
+    private let name: CursorName
+    /// `nil` for a subscription that was refused, which never comes to an event.
+    private let queue: Queue<[UInt8]>?
+    private let place = Mutex(SequenceNumber(0))
+
+    init(_ name: CursorName, _ queue: Queue<[UInt8]>?) {
+        self.name = name
+        self.queue = queue
+    }
+
+    /// Everything up to here is settled, by this process or another.
+    var reach: SequenceNumber { place.withLock { $0 } }
+
+    func advance(to sequence: SequenceNumber, missed: Int = 0) async throws {
+        guard let queue, sequence > reach || missed > 0 else { return }
+        let cursor = try await queue.storage.moveCursor(
+            name, of: queue.name, .advance(to: sequence, missed: missed))
+        place.withLock { $0 = max($0, cursor?.sequence ?? sequence) }
+    }
+}
+
+/// The events of a kind behind those that were settled under a name. Made by ``EventBus/subscribe(_:named:)``, whose
+/// description holds for it.
+public struct NamedEventSequence<Kind: Sendable>: AsyncSequence, Sendable {
+    /// What each element is.
+    public typealias Element = NamedEvent<Kind>
+    /// What the store throws.
+    public typealias Failure = any Error
+
+    private let subscription: LogSubscription<EventRecord>
+    private let settled: SettledPlace
+
+    init(_ subscription: LogSubscription<EventRecord>, _ settled: SettledPlace) {
+        self.subscription = subscription
+        self.settled = settled
+    }
+
+    /// Ends the subscription, and with it whoever iterates. Its place stays on record.
+    public func cancel() {
+        subscription.cancel()
+    }
+
+    /// Takes the events. There is one subscription, so they can be taken once: of a second iterator nothing comes.
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(LogCursor(subscription), settled)
+    }
+
+    /// Takes the events.
+    public struct Iterator: AsyncIteratorProtocol {
+        private var cursor: LogCursor<EventRecord>
+        private let settled: SettledPlace
+        /// The last event that was handed out, and the last that was not of the kind.
+        private var handedOut = SequenceNumber(0)
+        private var passedOver = SequenceNumber(0)
+
+        init(_ cursor: LogCursor<EventRecord>, _ settled: SettledPlace) {
+            self.cursor = cursor
+            self.settled = settled
+        }
+
+        /// The next event of the kind, once there is one; `nil` when the subscription or the task is cancelled.
+        ///
+        /// - Throws: what the store throws. Then the subscription is over.
+        public mutating func next(isolation: isolated (any Actor)? = #isolation) async throws -> NamedEvent<Kind>? {
+            while true {
+                // Another process under the same name has settled these meanwhile.
+                cursor.skip(to: settled.reach)
+                if cursor.isEmpty, passedOver > handedOut, settled.reach >= handedOut {
+                    // Before the wait, so that events of other kinds are not read again, nor counted as missed.
+                    try await settled.advance(to: passedOver)
+                }
+                guard let item = try await cursor.next(isolation: isolation) else { return nil }
+                if item.sequence <= settled.reach { continue }
+                if let event = EventTypes.match(try item.value.get(), as: Kind.self) {
+                    handedOut = item.sequence
+                    return NamedEvent(event: event, sequence: item.sequence, settled: settled)
+                }
+                passedOver = item.sequence
+            }
+        }
+    }
+}
+
+@available(*, unavailable)
+extension NamedEventSequence.Iterator: Sendable {}
+
+extension EventBus {
+    /// Subscribes to a kind of events under a name, by which the subscription goes on after a restart behind the last
+    /// event that was settled. Only on a store; in memory the iterator throws `invalidInput`.
+    ///
+    /// - The first time, it begins with what is sent from now on. Its place is a cursor of the bus's log
+    ///   (`penstock_cursors`), which stays until ``removeSubscription(named:)``.
+    /// - Every event of the kind is given until it is settled: at least once. Settling one settles those before it.
+    /// - Events that the bus no longer keeps when the subscription comes to them are missed, and the cursor counts them,
+    ///   of whatever kind.
+    /// - When several use the name at once, in one process or in several, each event is given to at least one of them, and
+    ///   often to more than one: what one has settled is not given to the others any more once they hear of it. To share
+    ///   work so that each event has one worker, use a queue.
+    ///
+    /// ```swift
+    /// for try await order in bus.subscribe(OrderPlaced.self, named: "mailer") {
+    ///     try await sendMail(order.event)
+    ///     try await order.settle()
+    /// }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - kind: as in ``subscribe(_:)``.
+    ///   - name: the subscription's name, of 1 to 200 bytes. A name that cannot be makes the iterator throw
+    ///     `invalidInput`.
+    public func subscribe<Kind: Sendable>(
+        _ kind: Kind.Type = Kind.self, named name: String
+    ) -> NamedEventSequence<Kind> {
+        makeKnown(kind)
+        let cursor = CursorName(stored: name)
+        do {
+            _ = try CursorName(name)
+            let buffer = try logBuffer()
+            return NamedEventSequence(
+                LogSubscription(hub, from: buffer.look(named: cursor)), SettledPlace(cursor, buffer.queue))
+        } catch {
+            let refused = LogLook()
+            refused.answer(.failure(error))
+            return NamedEventSequence(LogSubscription(hub, from: refused), SettledPlace(cursor, nil))
+        }
+    }
+
+    /// Removes the place of a named subscription. Whoever uses it is told `unknownCursor` when it settles.
+    ///
+    /// - Returns: whether there was one of that name.
+    @discardableResult
+    public func removeSubscription(named name: String) async throws -> Bool {
+        let cursor = try CursorName(name)
+        let buffer = try logBuffer()
+        return try await buffer.writer.inTurn { [queue = buffer.queue] in
+            try await queue.storage.moveCursor(cursor, of: queue.name, .remove) != nil
+        }
+    }
+
+    func logBuffer() throws(PenstockError) -> LogBuffer {
+        guard case .log(let buffer) = place else {
+            throw PenstockError(
+                .invalidInput, "A bus in memory has no named subscriptions; open the bus in a store.")
+        }
+        return buffer
+    }
+}

@@ -1,0 +1,152 @@
+internal import PenstockCore
+
+/// What the subscribers of one log in one process share, as a value: the log's tail, who waits for more of it, and its
+/// end. Events go in, and actions come out for the caller to perform in their order.
+///
+/// Every subscriber has a place of its own in the log. One whose place is within the tail is served from it; one that
+/// is behind is told to read the log, and comes back when it has.
+struct LogHubStateMachine<Value: Sendable, Consumer: Sendable>: Sendable {
+    /// Names one subscription.
+    typealias Name = UInt64
+    typealias Item = LogItem<Value>
+
+    /// What the caller is to do.
+    enum Action: Sendable {
+        /// Begin to read the log from the tail's reach on.
+        case start
+        /// Stop reading: nobody is left.
+        case stop
+        /// Give these to the consumer.
+        case give([Item], to: Consumer)
+        /// Tell the consumer to read the log itself.
+        case sendBack(Consumer)
+        /// Tell the consumer that no more comes, and why if it was a failure.
+        case end(Consumer, (any Error)?)
+    }
+
+    private struct Waiting {
+        var consumer: Consumer
+        var after: SequenceNumber
+    }
+
+    /// How many values a subscriber is given at once.
+    private static var portionMax: Int { 64 }
+
+    private(set) var tail: LogTail<Value>?
+    private let keepsTail: Bool
+    private var subscribers: Set<Name> = []
+    private var waiting: [Name: Waiting] = [:]
+    /// Why a subscription ended, until its subscriber has been told.
+    private var failures: [Name: any Error] = [:]
+    private var isRunning = false
+    private var completion: (failure: (any Error)?, Void)?
+    private var namesGiven: Name = 0
+
+    /// - Parameter tail: the tail from the start on, of a log that is nowhere but in memory. It stays when nobody
+    ///   subscribes, and nothing is ever started or stopped.
+    init(tail: LogTail<Value>? = nil) {
+        self.tail = tail
+        keepsTail = tail != nil
+    }
+
+    /// How many subscriptions there are.
+    var subscriberCount: Int { subscribers.count }
+
+    /// Somebody subscribes who has read the log up to `place`.
+    mutating func join(at place: LogPlace) -> (name: Name, actions: [Action]) {
+        namesGiven += 1
+        subscribers.insert(namesGiven)
+        if tail == nil { tail = LogTail(at: place) }
+        guard !isRunning, !keepsTail, completion == nil else { return (namesGiven, []) }
+        isRunning = true
+        return (namesGiven, [.start])
+    }
+
+    /// A subscriber that has read up to `sequence` comes for more.
+    mutating func next(_ consumer: Consumer, of name: Name, after sequence: SequenceNumber) -> [Action] {
+        guard subscribers.contains(name), let tail else {
+            return [.end(consumer, failures.removeValue(forKey: name))]
+        }
+        if sequence < tail.base.sequence { return [.sendBack(consumer)] }
+        let items = tail.items(after: sequence, limit: Self.portionMax)
+        if !items.isEmpty { return [.give(items, to: consumer)] }
+        if let completion {
+            subscribers.remove(name)
+            return [.end(consumer, completion.failure)]
+        }
+        waiting[name] = Waiting(consumer: consumer, after: sequence)
+        return []
+    }
+
+    /// The log was read on.
+    mutating func extend(_ items: [Item], reach: LogPlace) -> [Action] {
+        guard tail != nil else { return [] }
+        let before = tail?.reach.sequence
+        tail?.extend(items, reach: reach)
+        guard let tail, !items.isEmpty, !waiting.isEmpty else { return [] }
+        // Most of them have everything up to here, and get the same.
+        let portion = Array(items.prefix(Self.portionMax))
+        let isWhole = tail.base.sequence < portion[0].sequence
+        var actions: [Action] = []
+        for (name, waiter) in waiting {
+            if waiter.after == before, isWhole {
+                actions.append(.give(portion, to: waiter.consumer))
+            } else if waiter.after < tail.base.sequence {
+                actions.append(.sendBack(waiter.consumer))
+            } else {
+                let items = tail.items(after: waiter.after, limit: Self.portionMax)
+                // One that has read further than the tail reached waits on.
+                if items.isEmpty { continue }
+                actions.append(.give(items, to: waiter.consumer))
+            }
+            waiting[name] = nil
+        }
+        return actions
+    }
+
+    /// Everything that there will be has been read. Newcomers are told so from now on, too.
+    mutating func complete(_ failure: (any Error)?) -> [Action] {
+        guard completion == nil else { return [] }
+        completion = (failure, ())
+        isRunning = false
+        defer {
+            for name in waiting.keys { subscribers.remove(name) }
+            waiting = [:]
+        }
+        return waiting.values.map { .end($0.consumer, failure) }
+    }
+
+    /// The log cannot be read or written. That ends every subscription; newcomers begin anew.
+    mutating func fail(_ error: any Error) -> [Action] {
+        isRunning = false
+        for name in subscribers where waiting[name] == nil { failures[name] = error }
+        defer {
+            subscribers = []
+            waiting = [:]
+            if !keepsTail { tail = nil }
+        }
+        return waiting.values.map { .end($0.consumer, error) }
+    }
+
+    /// A subscriber was cancelled, or let go. The last one stops the reading.
+    mutating func leave(_ name: Name) -> [Action] {
+        failures[name] = nil
+        guard subscribers.remove(name) != nil else { return [] }
+        var actions: [Action] = []
+        if let waiter = waiting.removeValue(forKey: name) { actions.append(.end(waiter.consumer, nil)) }
+        if subscribers.isEmpty, isRunning {
+            isRunning = false
+            tail = nil
+            actions.insert(.stop, at: 0)
+        }
+        return actions
+    }
+
+    /// Changes how much of a log in memory is kept.
+    mutating func changeTail(_ change: (inout LogTail<Value>) -> Void) {
+        if var changed = tail.take() {
+            change(&changed)
+            tail = changed
+        }
+    }
+}

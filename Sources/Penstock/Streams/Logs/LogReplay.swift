@@ -1,0 +1,79 @@
+internal import Logging
+internal import PenstockCore
+
+/// A log as a memory that subscribers share: each gets the last values of the log and then what comes, whichever process
+/// it comes from. What the replay subject and `shareReplay(_:in:)` are made of, for `for await` as well as for Combine.
+package final class LogReplay<Element: Sendable>: Sendable {
+    /// The cursor whose place is the end of a log that has ended for good.
+    static var completion: CursorName { CursorName(stored: "penstock.completion") }
+
+    /// Feeds the log while there are subscribers. Ends early when its task is cancelled.
+    package typealias Source = @Sendable (LogFeed<Element>) async -> LogEnding
+
+    let count: Int
+    let log: Queue<Element>
+    let hub: LogHub<Element>
+    let writer: LogWriter
+    private let onMissed: @Sendable (Int) -> Void
+
+    /// - Parameters:
+    ///   - count: how many values a newcomer gets first.
+    ///   - canEnd: whether the log can end for good, for all processes.
+    ///   - source: what feeds the log while there are subscribers, if anything does.
+    ///   - onMissed: told how many messages retention forgot before a subscriber came to them.
+    package init(
+        remembering count: Int, in log: Queue<Element>, canEnd: Bool = false,
+        onMissed: @escaping @Sendable (Int) -> Void = { _ in }, source: Source? = nil
+    ) {
+        precondition(
+            (0...Limits.rowsMax).contains(count), "A replay remembers 0 to \(Limits.rowsMax) elements (rowsMax).")
+        self.count = count
+        self.log = log
+        let ending = canEnd ? Self.completion : nil
+        let writer = LogWriter(log.name, handle: log.handle, unless: ending)
+        self.writer = writer
+        var feeding: (@Sendable () async -> LogEnding)?
+        if let source { feeding = { await source(LogFeed(log, writer)) } }
+        hub = LogHub(log.access(ending: ending), source: feeding)
+        let logger = log.handle.logger
+        self.onMissed = { count in
+            logger.warning(
+                "retention forgot messages before a subscriber came to them",
+                metadata: ["queue": "\(log.name)", "count": "\(count)"])
+            onMissed(count)
+        }
+    }
+
+    /// How many subscriptions there are.
+    package var subscriberCount: Int { hub.subscriberCount }
+
+    /// Begins a subscription for somebody who comes for values: after everything that was sent before, and before
+    /// everything that is sent later.
+    func subscribe() -> LogCursor<Element> {
+        LogCursor(LogSubscription(hub, from: writer.look(last: count)), onMissed: onMissed)
+    }
+
+    /// Begins a subscription for somebody who is told of values: as many as it requests, one at a time.
+    ///
+    /// - Parameters:
+    ///   - receive: told of each value.
+    ///   - complete: told of the end, and why if it was a failure, after the last value. Not called after a cancellation.
+    package func subscribe(
+        receive: @escaping @Sendable (Element) -> Void, complete: @escaping @Sendable ((any Error)?) -> Void
+    ) -> LogDelivery {
+        LogDelivery(subscribe(), receive: receive, complete: complete)
+    }
+
+    /// Appends a value, and returns when it is committed.
+    package func send(_ element: Element) async throws -> Receipt {
+        try await writer.append(NewMessage(payload: try log.codec.encode(element)))
+    }
+
+    /// Ends the log for good, after everything that was sent before. Only the first end counts, of whichever process.
+    package func complete(_ failure: (any Error)?) async throws {
+        let note = failure.map { RecordedFailure($0).note }
+        try await writer.inTurn { [log] in
+            _ = try await log.storage.moveCursor(Self.completion, of: log.name, .place(after: nil, note: note))
+        }
+    }
+}

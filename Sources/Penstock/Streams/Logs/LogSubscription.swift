@@ -1,0 +1,171 @@
+internal import PenstockCore
+internal import Synchronization
+
+/// One subscription to a log: where it begins, and whether it is over. Letting it go ends it.
+final class LogSubscription<Value: Sendable>: Sendable {
+    private enum State {
+        /// The place is still being looked for.
+        case beginning
+        case joined(LogHub<Value>.Machine.Name)
+        case over
+    }
+
+    let hub: LogHub<Value>
+    private let look: LogLook
+    private let state = Mutex(State.beginning)
+
+    /// - Parameter look: how the log stood when the subscription began.
+    init(_ hub: LogHub<Value>, from look: LogLook) {
+        self.hub = hub
+        self.look = look
+    }
+
+    deinit {
+        cancel()
+    }
+
+    var isOver: Bool {
+        state.withLock { if case .over = $0 { true } else { false } }
+    }
+
+    /// Ends the subscription, from whatever task. Who waits for a value is told that none comes.
+    func cancel() {
+        let before = state.withLock { state in
+            defer { state = .over }
+            return state
+        }
+        look.cancel()
+        if case .joined(let name) = before { hub.leave(name) }
+    }
+
+    /// How the log stood when the subscription began; `nil` when it is over.
+    fileprivate func begin() async throws -> LogBeginning? {
+        try await look.beginning()
+    }
+
+    /// Takes its place among the subscribers; what they share begins to run with the first one.
+    fileprivate func join(at place: LogPlace) {
+        state.withLock { state in
+            // Inside the lock, so that whoever cancels next finds the name.
+            if case .beginning = state { state = .joined(hub.join(at: place)) }
+        }
+    }
+
+    fileprivate var name: LogHub<Value>.Machine.Name? {
+        state.withLock { if case .joined(let name) = $0 { name } else { nil } }
+    }
+}
+
+/// Reads a log on behalf of one subscription: its own pages while it is behind, and what all share while it keeps up.
+/// Holds a page at most.
+struct LogCursor<Value: Sendable>: Sendable {
+    private enum Phase {
+        case fresh
+        case behind
+        case keepingUp
+        case over
+    }
+
+    let subscription: LogSubscription<Value>
+    /// Told how many messages retention forgot before the subscription came to them, each time that it finds some.
+    private let onMissed: @Sendable (Int) -> Void
+    private var phase = Phase.fresh
+    private var place = LogPlace(sequence: SequenceNumber(0), ordinal: 0)
+    private var items: ArraySlice<LogItem<Value>> = []
+
+    init(_ subscription: LogSubscription<Value>, onMissed: @escaping @Sendable (Int) -> Void = { _ in }) {
+        self.subscription = subscription
+        self.onMissed = onMissed
+    }
+
+    /// Whether the next value would have to be waited for, as far as is known.
+    var isEmpty: Bool { items.isEmpty }
+
+    /// The next value, once there is one; `nil` after the last, and when the subscription or the task is cancelled.
+    mutating func next(isolation: isolated (any Actor)? = #isolation) async throws -> LogItem<Value>? {
+        do {
+            while items.isEmpty {
+                if Task.isCancelled || subscription.isOver { phase = .over }
+                guard try await fetch(isolation: isolation) else {
+                    await end(isolation: isolation)
+                    return nil
+                }
+            }
+            return items.popFirst()
+        } catch {
+            let isCancelled = Task.isCancelled || subscription.isOver || error is CancellationError
+            await end(isolation: isolation)
+            if isCancelled { return nil }
+            throw error
+        }
+    }
+
+    /// Lets go of everything after this value: the subscription goes on behind it.
+    mutating func skip(to sequence: SequenceNumber) {
+        items = items.drop { $0.sequence <= sequence }
+    }
+
+    private mutating func end(isolation: isolated (any Actor)?) async {
+        phase = .over
+        items = []
+        subscription.cancel()
+        await subscription.hub.waitForRest(isolation: isolation)
+    }
+
+    /// - Returns: whether there may be more.
+    private mutating func fetch(isolation: isolated (any Actor)?) async throws -> Bool {
+        switch phase {
+        case .fresh:
+            guard let beginning = try await subscription.begin() else { return false }
+            place = beginning.place
+            phase = .behind
+            if let page = beginning.page {
+                if page.isAtEnd { phase = .keepingUp }
+                if let decode = subscription.hub.access?.decode { take(page.stretch(from: place, decode: decode)) }
+            }
+            subscription.join(at: beginning.end)
+        case .behind:
+            guard let access = subscription.hub.access else { return takeFromMemory() }
+            let stretch = try await access.read(from: place).stretch
+            take(stretch)
+            phase = stretch.isAtEnd ? .keepingUp : .behind
+        case .keepingUp:
+            guard let name = subscription.name else { return false }
+            switch await subscription.hub.next(of: name, after: place.sequence, isolation: isolation) {
+            case .items(let items): take(items)
+            case .behind: phase = .behind
+            case .end(let failure):
+                if let failure { throw failure }
+                return false
+            }
+        case .over:
+            return false
+        }
+        return true
+    }
+
+    private mutating func take(_ stretch: LogStretch<Value>) {
+        items = stretch.items[...]
+        place = stretch.reach
+        if stretch.missed > 0 { onMissed(stretch.missed) }
+    }
+
+    private mutating func take(_ items: [LogItem<Value>]) {
+        guard let first = items.first, let last = items.last else { return }
+        self.items = items[...]
+        let missed = first.ordinal - place.ordinal - 1
+        // Where two readers counted at different moments, the difference may come out late, but never twice.
+        place = LogPlace(sequence: last.sequence, ordinal: max(last.ordinal, place.ordinal + items.count))
+        if missed > 0 { onMissed(missed) }
+    }
+
+    /// In memory what is no longer in the tail is gone.
+    private mutating func takeFromMemory() -> Bool {
+        guard let base = subscription.hub.tail?.base else { return false }
+        let missed = base.ordinal - place.ordinal
+        place = LogPlace(sequence: max(base.sequence, place.sequence), ordinal: max(base.ordinal, place.ordinal))
+        phase = .keepingUp
+        if missed > 0 { onMissed(missed) }
+        return true
+    }
+}

@@ -1,0 +1,153 @@
+internal import PenstockCore
+internal import Synchronization
+
+/// Writes into a log, and looks at it, in the order in which it was asked to, whether or not the caller waits.
+///
+/// One task works off what was asked for while there is something. It belongs to the store, and closing the store waits
+/// for it: what was handed over is written, also when who handed it over is gone.
+final class LogWriter: Sendable {
+    let name: QueueName
+    private let handle: StoreHandle
+    /// When the log has this cursor, nothing is appended any more.
+    private let ending: CursorName?
+    private let staging = Mutex(LogStaging())
+
+    init(_ name: QueueName, handle: StoreHandle, unless ending: CursorName? = nil) {
+        self.name = name
+        self.handle = handle
+        self.ending = ending
+    }
+
+    /// How many messages wait that nobody waits for.
+    var handedOver: Int { staging.withLock { $0.handedOver } }
+
+    /// Appends a message after everything that was asked for before, and returns when it is committed.
+    func append(_ message: NewMessage) async throws -> Receipt {
+        try check(message)
+        let name = staging.withLock { $0.newName() }
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let append = LogStaging.Append(name: name, message: message, isHandedOver: false) {
+                    continuation.resume(with: $0)
+                }
+                // Inside the lock, so that a cancellation finds the append or is found.
+                add {
+                    Task.isCancelled ? nil : $0.add(append)
+                } orElse: {
+                    continuation.resume(throwing: CancellationError())
+                }
+            }
+        } onCancel: {
+            let append = staging.withLock { $0.withdraw(name) }
+            append?.answer(.failure(CancellationError()))
+        }
+    }
+
+    /// Hands a message over, to be appended after everything that was asked for before.
+    ///
+    /// - Parameters:
+    ///   - limit: how many may wait that were handed over.
+    ///   - answer: told what came of it, on the writer's task. Nothing else happens there until it returns.
+    /// - Throws: `invalidInput`; `queueFull` when so many wait already. Then `answer` is not called.
+    func handOver(_ message: NewMessage, limit: Int, _ answer: @escaping LogStaging.Answer) throws {
+        try check(message)
+        var isFull = false
+        add({ staging in
+            isFull = staging.handedOver >= limit
+            if isFull { return nil }
+            let name = staging.newName()
+            return staging.add(.init(name: name, message: message, isHandedOver: true, answer: answer))
+        })
+        if isFull {
+            throw PenstockError(
+                .queueFull, "\(limit) messages for the log '\(name)' wait to be written; await some of them.")
+        }
+    }
+
+    /// Looks at the log's last `count` messages, when everything that was asked for before is done.
+    func look(last count: Int) -> LogLook {
+        let look = LogLook()
+        add { $0.add(look, last: count) }
+        return look
+    }
+
+    /// Runs `body` when everything that was asked for before is done. Nothing else is done until it returns.
+    func inTurn(_ body: @escaping @Sendable () async -> Void) {
+        add { $0.add(body) }
+    }
+
+    /// Runs `body` when everything that was asked for before is done, and gives its answer.
+    func inTurn<Answer: Sendable>(
+        _ body: @escaping @Sendable () async throws -> Answer
+    ) async throws -> Answer {
+        try await withCheckedThrowingContinuation { continuation in
+            inTurn {
+                do {
+                    continuation.resume(returning: try await body())
+                } catch {
+                    continuation.resume(throwing: error)
+                }
+            }
+        }
+    }
+
+    /// A message that cannot be accepted is its caller's concern alone.
+    private func check(_ message: NewMessage) throws {
+        try NewMessage.validate(appended: [message], now: handle.time.now)
+    }
+
+    /// - Parameters:
+    ///   - change: adds to the line, and says whether work has to begin; `nil`: nothing was added.
+    ///   - refused: called when nothing was added.
+    private func add(_ change: (inout LogStaging) -> Bool?, orElse refused: () -> Void = {}) {
+        let mustBegin = staging.withLock { change(&$0) }
+        guard let mustBegin else { return refused() }
+        if mustBegin { handle.chores.begin { await self.work() } }
+    }
+
+    private func work() async {
+        while let step = staging.withLock({ $0.next() }) {
+            switch step {
+            case .append(let appends): await write(appends)
+            case .look(let count, let looks): await look(last: count, for: looks)
+            case .perform(let body): await body()
+            }
+        }
+    }
+
+    private func write(_ appends: [LogStaging.Append]) async {
+        let results: [Result<Receipt, any Error>]
+        do {
+            let messages = appends.map(\.message)
+            let receipts = try await handle.storage.append(
+                messages, to: name, unless: ending, durability: handle.durability)
+            handle.metrics(of: name).record(receipts, of: messages)
+            results = appends.indices.map { index in
+                index < receipts.count
+                    ? .success(receipts[index])
+                    : .failure(PenstockError(.storage, "The store gave no receipt for a message that it accepted."))
+            }
+        } catch {
+            results = appends.map { _ in .failure(error) }
+        }
+        staging.withLock { $0.answered(appends) }
+        for (append, result) in zip(appends, results) { append.answer(result) }
+        // A log has no workers that would keep house.
+        if handle.prunePace.isDue {
+            handle.chores.begin(isDispensable: true) { [handle] in
+                await Housekeeper(handle: handle).tidy()
+            }
+        }
+    }
+
+    private func look(last count: Int, for looks: [LogLook]) async {
+        let result: Result<LogBeginning, any Error>
+        do {
+            let query = LogQuery(queue: name, .last(count), limit: LogAccess<Void>.pageCountMax, cursor: ending)
+            result = .success(LogBeginning(try await handle.storage.log(query)))
+        } catch {
+            result = .failure(error)
+        }
+        for look in looks { look.answer(result) }
+    }
+}

@@ -1,0 +1,50 @@
+internal import PenstockStreams
+
+/// Reads a sequence into a log.
+enum SequenceSource {
+    /// Reads `base` from its beginning until its end, or until the task is cancelled.
+    static func run<Base: AsyncSequence & Sendable>(
+        _ base: Base, into feed: LogFeed<Base.Element>
+    ) async -> LogEnding where Base.Element: Sendable {
+        await withTaskGroup(of: LogEnding?.self) { group in
+            group.addTask { await read(base, into: feed) }
+            // A value that cannot be written ends the reading also while upstream has nothing to give.
+            group.addTask { await feed.failure().map { .broken($0) } }
+            defer { group.cancelAll() }
+            let first: LogEnding? = await group.next() ?? nil
+            return first ?? .finished
+        }
+    }
+
+    private static func read<Base: AsyncSequence & Sendable>(
+        _ base: Base, into feed: LogFeed<Base.Element>
+    ) async -> LogEnding where Base.Element: Sendable {
+        var ending = LogEnding.finished
+        var upstream = base.makeAsyncIterator()
+        // Who loses what nobody has asked for is asked for as much as may be under way.
+        let request = (upstream as? any DemandedIterator)?.request
+        request?(LogFeed<Base.Element>.underWayMax)
+        while !Task.isCancelled {
+            let element: Base.Element
+            do {
+                guard let next = try await upstream.next(isolation: nil) else { break }
+                element = next
+            } catch {
+                ending = .failed(error)
+                break
+            }
+            do {
+                try await feed.take(element)
+            } catch {
+                return .broken(error)
+            }
+            request?(1)
+        }
+        do {
+            try await feed.finish()
+            return ending
+        } catch {
+            return .broken(error)
+        }
+    }
+}

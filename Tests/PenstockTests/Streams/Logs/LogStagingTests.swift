@@ -1,0 +1,75 @@
+import PenstockCore
+import Testing
+
+@testable import Penstock
+
+@Suite struct LogStagingTests {
+    private func append(
+        _ staging: inout LogStaging, _ text: String, isHandedOver: Bool = false
+    ) -> (name: LogStaging.Name, mustBegin: Bool) {
+        let name = staging.newName()
+        let message = NewMessage(payload: Array(text.utf8))
+        return (name, staging.add(.init(name: name, message: message, isHandedOver: isHandedOver) { _ in }))
+    }
+
+    private func text(_ step: LogStaging.Step?) -> String {
+        switch step {
+        case nil: "nothing"
+        case .append(let appends): appends.map { String(decoding: $0.message.payload, as: UTF8.self) }.joined()
+        case .look(let count, let looks): "look \(count) x\(looks.count)"
+        case .perform: "perform"
+        }
+    }
+
+    @Test func oneBeginsAndNeighboursGoTogether() {
+        var staging = LogStaging()
+        #expect(append(&staging, "a").mustBegin == true)
+        #expect(append(&staging, "b").mustBegin == false)
+        #expect(staging.add(LogLook(), last: 2) == false)
+        #expect(staging.add(LogLook(), last: 2) == false)
+        #expect(staging.add(LogLook(), last: 3) == false)
+        _ = append(&staging, "c")
+        let mustBegin = staging.add {}
+        #expect(!mustBegin)
+        _ = append(&staging, "d")
+        var steps: [String] = []
+        while let step = staging.next() { steps.append(text(step)) }
+        #expect(steps == ["ab", "look 2 x2", "look 3 x1", "c", "perform", "d"])
+        #expect(append(&staging, "e").mustBegin == true, "The work was over.")
+    }
+
+    @Test func batchesAreBounded() {
+        var staging = LogStaging()
+        for _ in 1...2500 { _ = append(&staging, "x") }
+        var counts: [Int] = []
+        for _ in 1...3 { counts.append(text(staging.next()).count) }
+        #expect(counts == [1000, 1000, 500])
+        let large = String(repeating: "y", count: 5 * 1024 * 1024)
+        for _ in 1...2 { _ = append(&staging, large) }
+        #expect(text(staging.next()).count == large.count)
+        #expect(text(staging.next()).count == large.count)
+        #expect(text(staging.next()) == "nothing")
+    }
+
+    @Test func whatNobodyHasBegunWithCanBeTakenBack() {
+        var staging = LogStaging()
+        let first = append(&staging, "a").name
+        let second = append(&staging, "b", isHandedOver: true).name
+        #expect(staging.handedOver == 1)
+        #expect(staging.withdraw(second)?.name == second)
+        #expect(staging.handedOver == 0)
+        #expect(staging.withdraw(second)?.name == nil)
+        #expect(text(staging.next()) == "a")
+        #expect(staging.withdraw(first)?.name == nil)
+    }
+
+    @Test func handedOverOnesCountUntilTheyAreAnswered() {
+        var staging = LogStaging()
+        _ = append(&staging, "a", isHandedOver: true)
+        _ = append(&staging, "b", isHandedOver: true)
+        guard case .append(let appends) = staging.next() else { return }
+        #expect(staging.handedOver == 2)
+        staging.answered(appends)
+        #expect(staging.handedOver == 0)
+    }
+}
