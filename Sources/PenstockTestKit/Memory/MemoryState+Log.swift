@@ -27,9 +27,12 @@ extension MemoryState {
         rung.insert(name)
         if let count = queue.policy.retention.count {
             // As many as came, and a few of those that were too many before.
-            let beyond = outlived(in: name, by: Retention(age: nil, count: count), at: moment.now)
-                .prefix(batch.count + 64)
-            countMissed(Array(beyond), in: name)
+            let ended = log.elements.filter { sequence in
+                guard let message = messages[sequence] else { return false }
+                return message.queue == name && message.state.isFinished && message.state != .dead
+            }
+            let beyond = Array(ended.prefix(max(0, min(ended.count - count, batch.count + 64))))
+            countMissed(beyond, in: name)
             for sequence in beyond { forget(sequence) }
         }
         return receipts
@@ -38,12 +41,7 @@ extension MemoryState {
     func log(_ query: LogQuery) throws(PenstockError) -> LogPage {
         try query.validate()
         let queue = try queue(query.queue)
-        let all = Array(messages(of: query.queue))
-        let rest: ArraySlice<MemoryMessage> =
-            switch query.start {
-            case .after(let sequence): all[(all.firstIndex { $0.sequence > sequence } ?? all.endIndex)...]
-            case .last(let count): all.suffix(count)
-            }
+        let rest = rest(of: query)
         var records: [LogRecord] = []
         var bytes = 0
         for message in rest {
@@ -60,6 +58,16 @@ extension MemoryState {
         return LogPage(
             records: records, count: count, isAtEnd: isAtEnd, end: lastSequence, accepted: queue.totals.enqueued,
             cursor: query.cursor.flatMap { queue.cursors[$0] })
+    }
+
+    /// What the log has from the query's start on.
+    private func rest(of query: LogQuery) -> [MemoryMessage] {
+        // Sought from the end, near which most readers are.
+        let own = log.elements.reversed().lazy.compactMap { messages[$0] }.filter { $0.queue == query.queue }
+        return switch query.start {
+        case .after(let sequence): own.prefix { $0.sequence > sequence }.reversed()
+        case .last(let count): own.prefix(count).reversed()
+        }
     }
 
     mutating func moveCursor(

@@ -22,7 +22,7 @@ extension MemoryState {
     }
 
     /// The messages of a queue that are to be forgotten, oldest first. Those that wait or run are never among them.
-    func outlived(in name: QueueName, by retention: Retention, at now: Timestamp) -> [SequenceNumber] {
+    private func outlived(in name: QueueName, by retention: Retention, at now: Timestamp) -> [SequenceNumber] {
         func isOlder(_ message: MemoryMessage, than age: Duration?) -> Bool {
             guard let age, let finishedAt = message.finishedAt else { return false }
             return now - finishedAt >= age

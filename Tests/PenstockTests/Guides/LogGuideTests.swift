@@ -1,0 +1,97 @@
+import Foundation
+import Penstock
+import PenstockTestKit
+import Synchronization
+import Testing
+
+/// What the guides' programs printed. Their `print` is this one.
+private let printed = Mutex<[String]>([])
+private let printedCount = Mutex(Tally())
+
+func print(_ items: Any...) {
+    printed.withLock { $0.append(items.map { "\($0)" }.joined(separator: " ")) }
+    printedCount.withLock { $0 }.add()
+}
+
+@Suite(.serialized, .timeLimit(.minutes(1))) struct LogGuideTests {
+    private static let root = URL(filePath: #filePath)
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent()
+
+    private func text(_ path: String) throws -> String {
+        try String(contentsOf: Self.root.appending(path: path), encoding: .utf8)
+    }
+
+    /// What is between the marks of a guide, without the indentation of the first line.
+    private func marked(_ guide: String, in text: String) -> [String] {
+        text.components(separatedBy: "// guide \(guide)\n").dropFirst().map { rest in
+            var lines = rest.components(separatedBy: "\n")
+            lines.removeSubrange((lines.firstIndex { $0.trimmingCharacters(in: .whitespaces) == "// end" } ?? 0)...)
+            let indentation = lines.first?.prefix { $0 == " " }.count ?? 0
+            return lines.map { String($0.dropFirst(indentation)) }.joined(separator: "\n")
+        }
+    }
+
+    @Test(arguments: ["EventBus", "ReplayInALog"])
+    func everyBlockOfCodeIsCompiled(guide: String) throws {
+        let shown = try text("Sources/Penstock/Penstock.docc/\(guide).md")
+            .components(separatedBy: "\n```swift\n").dropFirst().map { $0.components(separatedBy: "\n```")[0] }
+        let compiled = try ["LogGuidePrograms", "LogGuideSnippets"].flatMap { file in
+            marked(guide, in: try text("Tests/PenstockTests/Guides/\(file).swift"))
+        }
+        #expect(!shown.isEmpty)
+        #expect(Array(shown) == compiled)
+    }
+
+    /// Runs a guide's program, which opens a file in the working directory, as its reader's would.
+    private func run(_ files: [String], _ body: () async throws -> Void) async throws -> [String] {
+        func removeFiles() {
+            for file in files {
+                for suffix in ["", "-wal", "-shm", "-penstock"] {
+                    try? FileManager.default.removeItem(atPath: file + suffix)
+                }
+            }
+        }
+        removeFiles()
+        defer { removeFiles() }
+        printed.withLock { $0 = [] }
+        printedCount.withLock { $0 = Tally() }
+        try await body()
+        return printed.withLock { $0 }
+    }
+
+    @Test func theBusTellsAndReplays() async throws {
+        let lines = try await run(["shop.db"]) { try await ShopWithEvents.main() }
+        #expect(
+            lines == [
+                "mail for order 1", "mail for order 2", "later, mail for order 3", "later, mail for order 4",
+                "replayed 3", "replayed 4",
+            ])
+    }
+
+    @Test func theThermometersMemoryOutlivesIt() async throws {
+        let lines = try await run(["readings.db"]) { try await Thermometer.main() }
+        #expect(
+            lines == [
+                "measured 20.5", "measured 21.0", "measured 21.5", "measured 22.0", "then 21.5", "then 22.0",
+                "then 22.5",
+            ])
+    }
+
+    @Test func theExamplesDoWhatTheySay() async throws {
+        let lines = try await run([]) {
+            let store = PenstockStore(InMemoryStore())
+            let tokens = [try await LogGuides.tokens(store), try await LogGuides.kinds(store)]
+            let bus = try await EventBus.open(in: store)
+            let taking = Task { try await LogGuides.sequence(bus) }
+            try await bus.send(OrderPaid(price: 5))
+            try await bus.send(OrderPlaced(id: 7))
+            try await printedCount.withLock { $0 }.wait(for: 2)
+            taking.cancel()
+            _ = await taking.result
+            for token in tokens { token.cancel() }
+            try await LogGuides.subject(store)
+        }
+        #expect(Set(lines).isSuperset(of: ["a process hears of order 7", "5", "9.5"]))
+    }
+}
