@@ -23,7 +23,7 @@ enum Appending {
         account.change.enqueuedTotal += Int64(messages.count)
         account.change.doneTotal += Int64(messages.count)
         account.change.count(.done, Int64(messages.count))
-        transaction.ring(account.name, messages: 0)
+        account.ring(messages: 0)
         if let count = account.policy.retention.count {
             try Pruning.forget(
                 beyond: Retention(age: nil, count: count), of: account, limit: messages.count + arrearsMax,

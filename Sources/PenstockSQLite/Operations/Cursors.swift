@@ -29,7 +29,7 @@ enum Cursors {
         case .remove:
             guard let known else { return nil }
             try transaction.connection.run(delete, .integer(account.id), .text(name.text))
-            transaction.ring(account.name, messages: 0)
+            account.ring(messages: 0)
             return known
         }
     }
@@ -49,7 +49,7 @@ enum Cursors {
         try transaction.connection.run(
             insert, .integer(account.id), .text(name.text), .integer(place.rawValue), Value(note),
             .integer(transaction.now.microseconds))
-        transaction.ring(account.name, messages: 0)
+        account.ring(messages: 0)
         return CursorRecord(queue: account.name, name: name, sequence: place, note: note, movedAt: transaction.now)
     }
 
