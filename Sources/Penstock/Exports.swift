@@ -4,3 +4,5 @@
 @_exported public import struct PenstockSQLite.FileHealth
 @_exported public import struct PenstockSQLite.HealthFinding
 @_exported public import struct PenstockSQLite.HealthReport
+// And the operators in memory, so that a pipeline reads the same with `in:` and without.
+@_exported public import PenstockStreams

@@ -42,4 +42,8 @@ public enum Limits {
     public static let cursorCountMax = 1000
     /// Messages that one claim moves from scheduled to ready at most.
     public static let promotionCountMax = 1000
+    /// Values that a durable stream has taken from its source and not stored yet. It takes no more meanwhile.
+    public static let stagedCountMax = 1024
+    /// Bytes of those values, but for the one that exceeds them.
+    public static let stagedBytesMax = 16 * 1024 * 1024
 }

@@ -1,5 +1,3 @@
-internal import Logging
-internal import Metrics
 internal import PenstockCore
 
 /// Claims messages when they are asked for, and hands them out one by one. One iterator has it to itself.
@@ -15,9 +13,7 @@ final class Intake<Element: Sendable> {
     init(queue: Queue<Element>, demand: Demand, inFlight: InFlight) {
         self.queue = queue
         self.demand = demand
-        holder = LeaseHolder(
-            queue: queue.name, storage: queue.storage, time: queue.handle.time, metrics: queue.metrics,
-            inFlight: inFlight)
+        holder = LeaseHolder(queue, inFlight: inFlight, lease: demand.lease)
     }
 
     deinit {
@@ -30,7 +26,7 @@ final class Intake<Element: Sendable> {
             while !isOver {
                 try Task.checkCancellation()
                 if let message = claimed.first {
-                    let delivery = try await opened(message, isolation: isolation)
+                    let delivery = try await queue.opened(message, by: holder)
                     claimed.removeFirst()
                     if let delivery {
                         handedOut += 1
@@ -75,7 +71,7 @@ final class Intake<Element: Sendable> {
         guard claim.messages.isEmpty else {
             claimed = claim.messages[...]
             inFlight.add(claimed.map(\.lease), ending: ends)
-            record(claim.messages, at: time.now)
+            queue.metrics.record(claim.messages, at: time.now)
             return true
         }
         if demand.drains && inFlightCount == 0 { return false }
@@ -102,39 +98,11 @@ final class Intake<Element: Sendable> {
         demand.stop.map { stop in [{ try await stop.wait() }] } ?? []
     }
 
-    /// The message with its payload decoded; `nil` when it cannot be, and is a dead letter now.
-    private func opened(
-        _ message: ClaimedMessage, isolation: isolated (any Actor)?
-    ) async throws -> Delivery<Element>? {
-        let payload: Element
-        do {
-            payload = try queue.codec.decode(message.payload)
-        } catch {
-            queue.handle.logger.warning(
-                "payload cannot be decoded; the message is a dead letter",
-                metadata: ["queue": "\(queue.name)", "sequence": "\(message.lease.sequence)", "error": "\(error)"])
-            do {
-                try await holder.settle(message.lease, .dead(error: "\(error)", reason: .undecodable))
-            } catch let error as PenstockError where error.code == .leaseLost {
-                // Somebody was faster, by hand. It is not this reader's any more.
-            }
-            return nil
-        }
-        return Delivery(message, payload: payload, holder: holder)
-    }
-
     private func giveBack(isolation: isolated (any Actor)?) async {
         guard !claimed.isEmpty else { return }
         let leases = claimed.map(\.lease)
         claimed = []
         for lease in leases { inFlight.remove(lease) }
         await queue.handle.returns.complete(leases)
-    }
-
-    private func record(_ messages: [ClaimedMessage], at now: Timestamp) {
-        queue.metrics.claimed.increment(by: messages.count)
-        for message in messages {
-            queue.metrics.wait.recordMicroseconds((now - message.enqueuedAt).wholeMicroseconds)
-        }
     }
 }

@@ -5,10 +5,22 @@ internal import PenstockSQLite
 /// Settles and extends for all deliveries of one reader.
 struct LeaseHolder: Sendable {
     let queue: QueueName
-    let storage: any MessageStore
-    let time: any TimeSource
+    let handle: StoreHandle
     let metrics: QueueMetrics
     let inFlight: InFlight
+    /// How long the reader's leases last unless they are extended.
+    let lease: Duration
+
+    private var storage: any MessageStore { handle.storage }
+    private var time: any TimeSource { handle.time }
+
+    init(_ queue: Queue<some Sendable>, inFlight: InFlight, lease: Duration) {
+        self.queue = queue.name
+        handle = queue.handle
+        metrics = queue.metrics
+        self.inFlight = inFlight
+        self.lease = lease
+    }
 
     @discardableResult
     func settle(_ lease: Lease, _ verdict: Verdict) async throws -> MessageState {

@@ -26,8 +26,8 @@ final class Shift<Element: Sendable>: Sendable {
         self.options = options
         self.handler = handler
         holder = LeaseHolder(
-            queue: queue.name, storage: queue.storage, time: queue.handle.time, metrics: queue.metrics,
-            inFlight: InFlight(queue: queue.name, time: queue.handle.time, forgetsEnded: false))
+            queue, inFlight: InFlight(queue: queue.name, time: queue.handle.time, forgetsEnded: false),
+            lease: options.lease)
     }
 
     /// Ends the claiming. What runs may go on for the time of grace.

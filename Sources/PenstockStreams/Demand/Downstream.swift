@@ -3,9 +3,9 @@ internal import DequeModule
 /// What one downstream has asked for, and what was delivered to it, as a value.
 ///
 /// A delivered element is downstream's: it works on it, or is about to come for it. It never counts as waiting.
-struct Downstream<Element: Sendable, Consumer: Sendable>: Sendable {
+package struct Downstream<Element: Sendable, Consumer: Sendable>: Sendable {
     /// How many elements are asked for and not delivered yet.
-    private(set) var demand = 0
+    package private(set) var demand = 0
     /// Elements that were asked for in advance and delivered, and that nobody has come for yet.
     private var delivered: Deque<Element> = []
     /// Who has come for the next element. While somebody waits, `delivered` is empty.
@@ -14,17 +14,20 @@ struct Downstream<Element: Sendable, Consumer: Sendable>: Sendable {
     private var asksInAdvance = false
 
     /// Whether somebody waits for an element.
-    var isWaiting: Bool { consumer != nil }
+    package var isWaiting: Bool { consumer != nil }
+
+    /// Makes a downstream that has asked for nothing.
+    package init() {}
 
     /// Asks for so many elements more.
-    mutating func request(_ count: Int) {
+    package mutating func request(_ count: Int) {
         precondition(count >= 0, "A demand cannot be taken back.")
         asksInAdvance = true
         demand = demand.addingUpToMax(count)
     }
 
     /// Somebody comes for an element: it is here already, or they wait.
-    mutating func next(_ consumer: Consumer) -> Element? {
+    package mutating func next(_ consumer: Consumer) -> Element? {
         precondition(self.consumer == nil, "next() was called while another call of it was under way.")
         if let element = delivered.popFirst() { return element }
         self.consumer = consumer
@@ -33,7 +36,7 @@ struct Downstream<Element: Sendable, Consumer: Sendable>: Sendable {
     }
 
     /// Delivers an element that was asked for. Returns who is to be given it now.
-    mutating func deliver(_ element: Element) -> Consumer? {
+    package mutating func deliver(_ element: Element) -> Consumer? {
         precondition(demand > 0, "An element was delivered that nobody had asked for.")
         if demand < .max { demand -= 1 }
         guard let consumer = consumer.take() else {
@@ -44,12 +47,18 @@ struct Downstream<Element: Sendable, Consumer: Sendable>: Sendable {
     }
 
     /// Takes out who waits, to be told of the end.
-    mutating func takeConsumer() -> Consumer? {
+    package mutating func takeConsumer() -> Consumer? {
         consumer.take()
     }
 
     /// Lets go what was delivered and not come for.
-    mutating func forgetDelivered() {
+    package mutating func forgetDelivered() {
         delivered = []
+    }
+
+    /// Takes out what was delivered and not come for.
+    package mutating func takeDelivered() -> [Element] {
+        defer { delivered = [] }
+        return Array(delivered)
     }
 }

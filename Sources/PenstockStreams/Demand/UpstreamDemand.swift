@@ -2,7 +2,7 @@ internal import Synchronization
 
 /// What one iteration asks of its upstream, from the first moment on: also while upstream's iterator is still to be
 /// made. An upstream that cannot be asked in advance is not told; it is pulled.
-final class UpstreamDemand: Sendable {
+package final class UpstreamDemand: Sendable {
     private struct State {
         var request: (@Sendable (Int) -> Void)?
         var countUntold = 0
@@ -10,8 +10,11 @@ final class UpstreamDemand: Sendable {
 
     private let state = Mutex(State())
 
+    /// Makes a demand for nothing yet.
+    package init() {}
+
     /// Asks for so many elements more.
-    func ask(_ count: Int) {
+    package func ask(_ count: Int) {
         let request = state.withLock { state in
             if state.request == nil { state.countUntold = state.countUntold.addingUpToMax(count) }
             return state.request
@@ -20,7 +23,7 @@ final class UpstreamDemand: Sendable {
     }
 
     /// Begins to ask this iterator, and asks it for what has gathered.
-    func begin(with iterator: some AsyncIteratorProtocol) {
+    package func begin(with iterator: some AsyncIteratorProtocol) {
         guard let request = (iterator as? any DemandedIterator)?.request else { return }
         let count = state.withLock { state in
             defer { state.countUntold = 0 }
@@ -31,14 +34,14 @@ final class UpstreamDemand: Sendable {
     }
 
     /// Lets the iterator go.
-    func end() {
+    package func end() {
         state.withLock { $0.request = nil }
     }
 }
 
 extension Int {
     /// The sum, or the greatest number: that one stands for "without limit".
-    func addingUpToMax(_ other: Int) -> Int {
+    package func addingUpToMax(_ other: Int) -> Int {
         let (sum, overflow) = addingReportingOverflow(other)
         return overflow ? .max : sum
     }

@@ -1,0 +1,210 @@
+internal import Logging
+internal import Metrics
+internal import PenstockCore
+internal import PenstockStreams
+internal import Synchronization
+
+/// The clerk: goes to the store for what the machine has written down, one errand after another.
+extension BufferEngine {
+    /// How long a clerk that watches the queue goes without looking, as any reader does.
+    private static var lookInterval: Duration { Intake<Element>.lookInterval }
+
+    /// What the clerk knows of the queue beside the machine.
+    private struct Watch {
+        /// The moment before the last claim: rings since then may mean something new.
+        var changes: Wakeups.Token?
+        var departures: Wakeups.Token?
+        /// When the next scheduled message is due.
+        var nextDue: Timestamp?
+    }
+
+    /// Works until the stream is over and everything that it held and nobody got is back in line. Cancelling the task
+    /// does nothing: call ``cancel(handingBack:)``.
+    ///
+    /// - Returns: why the stream ended, if not because it had finished or was cancelled.
+    package func run() async -> (any Error)? {
+        var watch = Watch()
+        while true {
+            // The token comes before the look, so that a ring in between is not lost.
+            let token = work.token(for: queue.name)
+            let (step, actions, stillWaiters) = state.withLock { state in
+                let (step, actions) = state.machine.nextStep()
+                guard case .rest = step else {
+                    state.isResting = false
+                    return (step, actions, [@Sendable () -> Void]())
+                }
+                state.isResting = true
+                defer { state.stillWaiters = [] }
+                return (step, actions, state.stillWaiters)
+            }
+            carryOut(actions)
+            for waiter in stillWaiters { waiter() }
+            do {
+                switch step {
+                case .open: try await open()
+                case .enqueue(let messages): try await enqueue(messages, &watch)
+                case .claim(let limit): try await claim(limit, &watch)
+                case .count: try await count(&watch)
+                case .rest(let isWatching): try await rest(after: token, isWatching ? watch : nil)
+                case .end: return await end()
+                }
+            } catch {
+                perform { $0.storageFailed(error) }
+            }
+        }
+    }
+
+    // MARK: Errands
+
+    private func open() async throws {
+        try Lease.validate(options.lease)
+        if let delay = options.delay, delay < .zero || delay > Limits.delayMax {
+            throw PenstockError(.invalidInput, "A delay must be 0 to ten years (delayMax).")
+        }
+        let capacity = Capacity(options.size, whenFull: options.whenFull.policy)
+        try QueuePolicy(capacity: capacity).validate()
+
+        // What a stream that died had handed out comes first.
+        _ = try await queue.storage.reclaim()
+        let status = try await queue.status()
+        if status.policy.capacity != capacity {
+            var policy = status.policy
+            policy.capacity = capacity
+            try await queue.storage.configure(queue.name, .set(policy))
+        }
+        let isPaused = options.prefetch == .keepFull ? try await wasPaused() : false
+        perform { $0.opened(waiting: status.depths.waiting, isPaused: isPaused) }
+        outlets.opened()
+    }
+
+    /// Whether the last value that arrived overflowed, and none was taken since: then an earlier stream had paused, and
+    /// this one goes on in the same way.
+    private func wasPaused() async throws -> Bool {
+        let drops = MessageQuery(queue: queue.name, states: [.dropped], end: .last, limit: 1)
+        guard let drop = try await queue.storage.messages(drops).first else { return false }
+        let next = MessageQuery(queue: queue.name, after: drop.sequence, limit: 1)
+        let follower = try await queue.storage.messages(next).first
+        guard drop.reason == .dropOldest else { return follower == nil }
+        // What follows a dropped head is the head, until somebody takes it.
+        return follower.map { $0.state.isWaiting && $0.attempt == 0 } ?? false
+    }
+
+    private func enqueue(_ messages: [NewMessage], _ watch: inout Watch) async throws {
+        let token = queue.storage.changes.token(for: queue.name)
+        let receipts: [Receipt]
+        do {
+            receipts = try await queue.storage.enqueue(messages, to: queue.name, durability: queue.handle.durability)
+        } catch let error as PenstockError where error.code == .queueFull {
+            // Others have filled it. What still finds a place is stored, and then the stream fails.
+            return try await enqueueOneByOne(messages)
+        }
+        // What waits for room is to hear of it.
+        if receipts.count < messages.count { watch.changes = token }
+        record(receipts, of: messages)
+    }
+
+    private func enqueueOneByOne(_ messages: [NewMessage]) async throws {
+        var receipts: [Receipt] = []
+        do {
+            for message in messages {
+                receipts += try await queue.storage.enqueue(
+                    [message], to: queue.name, durability: queue.handle.durability)
+            }
+        } catch let error as PenstockError where error.code == .queueFull {
+            throw options.whenFull.failure
+        }
+        record(receipts, of: messages)
+    }
+
+    private func record(_ receipts: [Receipt], of messages: [NewMessage]) {
+        queue.metrics.record(receipts, of: messages)
+        let net = receipts.reduce(0) { $0 + ($1.state.isWaiting ? 1 : 0) - ($1.displaced == nil ? 0 : 1) }
+        perform { $0.enqueued(accepted: receipts.count, net: net) }
+    }
+
+    private func claim(_ limit: Int, _ watch: inout Watch) async throws {
+        let time = queue.handle.time
+        if queue.handle.reclaimPace.takesTurn() { _ = try await queue.storage.reclaim() }
+        watch.changes = queue.storage.changes.token(for: queue.name)
+        let ends = time.boot + options.lease
+        let claim = try await queue.storage.claim(
+            ClaimRequest(queue: queue.name, limit: limit, lease: options.lease))
+        watch.nextDue = claim.nextDue
+        holder.inFlight.add(claim.messages.map(\.lease), ending: ends)
+        queue.metrics.record(claim.messages, at: time.now)
+        // A claim also stops short when its payloads are many bytes.
+        let bytes = claim.messages.reduce(0) { $0 + $1.payload.count }
+        let isShort = claim.messages.count < limit && bytes <= Limits.batchBytesMax
+        perform { $0.claimed(claim.messages.count, isShort: isShort) }
+
+        var left = claim.messages[...]
+        defer { refuse(left.map(\.lease)) }
+        while let message = left.first {
+            let delivery = try await queue.opened(message, by: holder)
+            left.removeFirst()
+            guard let delivery else {
+                perform { $0.unopened() }
+                continue
+            }
+            if !outlets.give(delivery) { refuse([delivery.lease]) }
+        }
+    }
+
+    private func refuse(_ leases: [Lease]) {
+        if !leases.isEmpty { state.withLock { $0.refused += leases } }
+    }
+
+    private func count(_ watch: inout Watch) async throws {
+        watch.departures = holder.inFlight.token
+        watch.changes = queue.storage.changes.token(for: queue.name)
+        let held = holder.inFlight.count()
+        let waiting = try await queue.status().depths.waiting
+        let isDue = state.withLock { $0.finishDue.map { $0 <= queue.handle.time.now } ?? true }
+        perform { $0.counted(held + waiting + (isDue ? 0 : 1)) }
+    }
+
+    // MARK: Resting
+
+    private func rest(after token: Wakeups.Token, _ watch: Watch?) async throws {
+        let awaitWork: @Sendable () async throws -> Void = { [work, name = queue.name] in
+            try await work.wait(for: name, after: token)
+        }
+        guard let watch else { return try await awaitWork() }
+        let time = queue.handle.time
+        let look = time.now + Self.lookInterval
+        let finishDue = state.withLock { $0.finishDue }.flatMap { $0 > time.now ? $0 : nil }
+        let deadline = min(look, watch.nextDue ?? look, finishDue ?? look)
+        let changed = Latch()
+        var waits = [awaitWork]
+        waits.append {
+            try await time.sleep(until: deadline)
+            changed.open()
+        }
+        if let token = watch.changes {
+            waits.append { [changes = queue.storage.changes, name = queue.name] in
+                try await changes.wait(for: name, after: token)
+                changed.open()
+            }
+        }
+        if let token = watch.departures {
+            waits.append { [inFlight = holder.inFlight] in
+                try await inFlight.waitForDeparture(after: token)
+                changed.open()
+            }
+        }
+        try await firstOf(waits)
+        if changed.isOpen { perform { $0.looksAgain() } }
+    }
+
+    private func end() async -> (any Error)? {
+        let (refused, failure, stillWaiters) = state.withLock { state in
+            state.isResting = true
+            defer { state.stillWaiters = [] }
+            return (state.refused, state.machine.failure, state.stillWaiters)
+        }
+        for lease in refused { holder.inFlight.remove(lease) }
+        await queue.handle.returns.complete(refused)
+        for waiter in stillWaiters { waiter() }
+        return failure
+    }
+}

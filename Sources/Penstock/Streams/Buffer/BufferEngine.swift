@@ -1,0 +1,188 @@
+internal import Logging
+internal import PenstockCore
+package import PenstockStreams
+internal import Synchronization
+
+/// One subscription to a buffer whose waiting values are messages of a queue: the lock around the state machine, and
+/// the clerk who goes to the store. It knows no sequence and no publisher; those hand it what happens, in whatever order
+/// and from whatever thread, and do what its outlets say.
+///
+/// Everything but ``run()`` returns at once.
+package final class BufferEngine<Element: Sendable>: Sendable {
+    /// Goes on with true, or stops with false.
+    package typealias Puller = @Sendable (_ goesOn: Bool) -> Void
+    typealias Machine = DurableBufferStateMachine<NewMessage, Puller>
+
+    /// What a subscription is told.
+    package struct Options: Sendable {
+        /// How many values may wait, within `Limits.capacityRange`.
+        package var size: Int
+        /// How upstream is asked for values.
+        package var prefetch: BufferPrefetch
+        /// What happens to a value that finds the line full.
+        package var whenFull: DurableOverflow
+        /// How long a lease lasts unless it is extended.
+        package var lease: Duration
+        /// How much later each value, and the finish, is to come; `nil`: nothing is delayed.
+        package var delay: Duration?
+
+        /// Makes options.
+        package init(
+            size: Int, prefetch: BufferPrefetch, whenFull: DurableOverflow, lease: Duration = .seconds(30),
+            delay: Duration? = nil
+        ) {
+            self.size = size
+            self.prefetch = prefetch
+            self.whenFull = whenFull
+            self.lease = lease
+            self.delay = delay
+        }
+    }
+
+    /// Where things go. All of these are called outside of any lock, and may call the engine.
+    package struct Outlets: Sendable {
+        /// Asks upstream for so many values more; `Int.max`: without limit. Never before ``opened``.
+        package var ask: @Sendable (Int) -> Void
+        /// Gives a delivery to downstream, which has asked for it. Returns whether it was taken; one that was not goes
+        /// back in line at the end.
+        package var give: @Sendable (Delivery<Element>) -> Bool
+        /// Cancels upstream.
+        package var cancelUpstream: @Sendable () -> Void
+        /// The queue is ready, and from now on upstream is asked at once.
+        package var opened: @Sendable () -> Void
+
+        /// Makes outlets.
+        package init(
+            ask: @escaping @Sendable (Int) -> Void,
+            give: @escaping @Sendable (Delivery<Element>) -> Bool,
+            cancelUpstream: @escaping @Sendable () -> Void,
+            opened: @escaping @Sendable () -> Void = {}
+        ) {
+            self.ask = ask
+            self.give = give
+            self.cancelUpstream = cancelUpstream
+            self.opened = opened
+        }
+    }
+
+    struct State {
+        var machine: Machine
+        /// Whether the clerk has nothing to do, or only watches the queue.
+        var isResting = true
+        /// When the finish is due, once upstream has finished.
+        var finishDue: Timestamp?
+        /// What downstream did not take.
+        var refused: [Lease] = []
+        var stillWaiters: [@Sendable () -> Void] = []
+    }
+
+    let queue: Queue<Element>
+    let options: Options
+    let outlets: Outlets
+    let holder: LeaseHolder
+    let state: Mutex<State>
+    /// Rings when the clerk has something to do.
+    let work = Wakeups()
+
+    /// Makes a subscription that has not begun.
+    package init(queue: Queue<Element>, options: Options, outlets: Outlets) {
+        self.queue = queue
+        self.options = options
+        self.outlets = outlets
+        holder = LeaseHolder(
+            queue, inFlight: InFlight(queue: queue.name, time: queue.handle.time, forgetsEnded: true),
+            lease: options.lease)
+        let rules = Machine.Rules(
+            size: options.size, prefetch: options.prefetch, whenFull: options.whenFull.policy,
+            givesLater: options.delay != nil)
+        state = Mutex(State(machine: Machine(rules)))
+    }
+
+    /// Downstream asks for so many values more; `Int.max`: for any number.
+    package func request(_ count: Int) {
+        perform { $0.request(count) }
+    }
+
+    /// Calls `puller` when upstream owes a value and there is room for it.
+    package func whenWanted(_ puller: @escaping Puller) {
+        perform { $0.pullerAsks(puller) }
+    }
+
+    /// Upstream gave a value. One at a time.
+    package func arrived(_ element: Element) {
+        do {
+            let payload = try queue.codec.encode(element)
+            let due = options.delay.map { Due.at(queue.handle.time.now + $0) } ?? .now
+            perform { $0.arrived(NewMessage(payload: payload, due: due), bytes: payload.count) }
+        } catch {
+            perform { $0.failed(error) }
+        }
+    }
+
+    /// Upstream has finished.
+    package func upstreamFinished() {
+        state.withLock { [time = queue.handle.time] state in
+            if let delay = options.delay { state.finishDue = time.now + delay }
+        }
+        perform { $0.upstreamFinished() }
+    }
+
+    /// Upstream failed.
+    package func upstreamFailed(_ failure: any Error) {
+        perform { $0.failed(failure) }
+    }
+
+    /// Downstream wants no more. What it was given and hands back goes back in line.
+    package func cancel(handingBack deliveries: [Delivery<Element>] = []) {
+        state.withLock { $0.refused += deliveries.map(\.lease) }
+        perform { $0.cancel() }
+    }
+
+    /// Puts back in line what downstream was given before the end and does not want.
+    package func giveBack(_ deliveries: [Delivery<Element>]) {
+        let leases = deliveries.map(\.lease)
+        for lease in leases { holder.inFlight.remove(lease) }
+        queue.handle.returns.begin(leases)
+    }
+
+    /// Calls `body` when nothing is under way: all that befell until then is stored and given, and the clerk rests.
+    package func whenStill(_ body: @escaping @Sendable () -> Void) {
+        let isStill = state.withLock { state in
+            if !state.isResting { state.stillWaiters.append(body) }
+            return state.isResting
+        }
+        if isStill { body() }
+    }
+
+    /// Tells the machine of an event, and does what it says.
+    func perform(_ event: (inout Machine) -> [Machine.Action]) {
+        let (actions, mustWake) = state.withLock { state in
+            let actions = event(&state.machine)
+            var mustWake = false
+            if state.isResting, actions.contains(where: { if case .wake = $0 { true } else { false } }) {
+                state.isResting = false
+                mustWake = true
+            }
+            return (actions, mustWake)
+        }
+        if mustWake { work.ring(queue.name) }
+        carryOut(actions)
+    }
+
+    func carryOut(_ actions: [Machine.Action]) {
+        for action in actions {
+            switch action {
+            case .ask(let count): outlets.ask(count)
+            case .goOn(let puller): puller(true)
+            case .stop(let puller): puller(false)
+            case .cancelUpstream: outlets.cancelUpstream()
+            case .overflow: perform { [failure = options.whenFull.failure] in $0.failed(failure) }
+            case .lost(let count):
+                queue.handle.logger.error(
+                    "values of a stream not stored before its end",
+                    metadata: ["queue": "\(queue.name)", "count": "\(count)"])
+            case .wake: break
+            }
+        }
+    }
+}

@@ -1,0 +1,125 @@
+internal import PenstockCore
+
+/// The clerk's side of the machine: what is to be done in the store, and what the store answers.
+extension DurableBufferStateMachine {
+    /// What the clerk does next.
+    enum Step {
+        /// Make the queue ready, and count what waits.
+        case open
+        case enqueue([Value])
+        case claim(limit: Int)
+        /// Count what is left of the queue.
+        case count
+        /// Wait until it is woken or, when it watches, until the queue may have changed.
+        case rest(watching: Bool)
+        /// The stream is over.
+        case end
+    }
+
+    mutating func nextStep() -> (step: Step, actions: [Action]) {
+        switch phase {
+        case .idle: return (.rest(watching: false), [])
+        case .opening: return (.open, [])
+        case .running, .finishing, .failing, .cancelled: break
+        }
+        if let errand = errands.next(beside: isOpen ? demand : 0) {
+            switch errand {
+            case .enqueue(let values): return (.enqueue(values), letPullerGoOn())
+            case .claim(let limit): return (.claim(limit: limit), [])
+            }
+        }
+        if errands.isBlocked { return (.rest(watching: true), []) }
+        if !isOpen { return (.end, []) }
+        if demand > 0, !isKnownEmpty { return (.claim(limit: errands.look(for: demand)), []) }
+        if phase == .finishing {
+            if !isCounted { return (.count, []) }
+            if isOver { return (.end, []) }
+        }
+        return (.rest(watching: demand > 0 || phase == .finishing), [])
+    }
+
+    // MARK: What the store answers
+
+    /// The queue is ready for the stream.
+    ///
+    /// - Parameters:
+    ///   - waiting: how many messages wait.
+    ///   - isPaused: whether the last value that arrived found the line full, and none was taken since.
+    mutating func opened(waiting: Int, isPaused: Bool) -> [Action] {
+        guard phase == .opening else { return [] }
+        phase = .running
+        self.waiting = waiting
+        self.isPaused = isPaused && rules.prefetch == .keepFull && waiting >= rules.size
+        errands.stored = waiting
+        assign()
+        return askForMore()
+    }
+
+    /// The store took the first `accepted` values of the last enqueue, after which `net` more waited than before.
+    mutating func enqueued(accepted: Int, net: Int) -> [Action] {
+        isKnownEmpty = false
+        let answer = errands.enqueued(accepted: accepted, net: net)
+        isCounted = false
+        waiting = max(0, waiting + answer.surplus)
+        if answer.hasOverflowed { isPaused = true }
+        // What had demand and no room is kept, like the others, until there is room.
+        demand = demand.addingUpToMax(answer.heldBack)
+        waiting += answer.heldBack
+        guard errands.isBlocked else { return letPullerGoOn() }
+        if let lost = giveUpWaiting() { return [lost] }
+        assign()
+        return []
+    }
+
+    /// The last claim gave so many messages.
+    ///
+    /// - Parameter isShort: whether there were no more.
+    mutating func claimed(_ count: Int, isShort: Bool) -> [Action] {
+        let answer = errands.claimed(count, isShort: isShort)
+        if rules.givesLater { waiting = max(0, waiting - count) }
+        if !rules.givesLater { waiting = max(0, waiting - answer.missing) }
+        isKnownEmpty = isShort
+        isCounted = false
+        demand = demand.addingUpToMax(answer.unmet)
+        if demand < .max {
+            let taken = min(answer.surplus, demand)
+            demand -= taken
+            // What was found beside took the place of values that came meanwhile: these wait now.
+            waiting += errands.keepBack(answer.surplus - taken)
+        }
+        assign()
+        return askForMore()
+    }
+
+    /// A message that was claimed could not be handed out.
+    mutating func unopened() -> [Action] {
+        demand = demand.addingUpToMax(1)
+        assign()
+        return askForMore()
+    }
+
+    /// So many messages of the queue wait or are in hands that this stream gave them into.
+    mutating func counted(_ count: Int) -> [Action] {
+        isCounted = true
+        isOver = count == 0
+        return []
+    }
+
+    /// Something may have changed in the queue.
+    mutating func looksAgain() -> [Action] {
+        isKnownEmpty = false
+        isCounted = false
+        errands.isBlocked = false
+        return []
+    }
+
+    /// The store failed. What was to be stored cannot be.
+    mutating func storageFailed(_ failure: any Error) -> [Action] {
+        if phase != .cancelled {
+            phase = .failing
+            self.failure = self.failure ?? failure
+        }
+        let count = errands.forgetAll()
+        return stopUpstream() + (count > 0 ? [.lost(count)] : [])
+    }
+}

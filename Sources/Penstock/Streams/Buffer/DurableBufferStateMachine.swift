@@ -1,0 +1,206 @@
+internal import PenstockCore
+internal import PenstockStreams
+
+/// What a buffer whose values are messages of a queue does, as a value: events go in, and actions come out for the
+/// caller to perform.
+///
+/// The store decides what is kept and what is dropped. But it answers late, and a source is to be asked at once: so the
+/// machine counts along (`waiting`), decides by that count what is asked of the source, and writes down what the store
+/// is to do, in order, as errands. A clerk carries these out, one ``Step`` after another, and tells the answers, by which the count is set right should others use the queue as well.
+///
+/// ```
+/// idle --request--> opening --opened--> running --upstreamFinished--> finishing
+///   any of these --failed, storageFailed--> failing      any of them --cancel--> cancelled
+/// ```
+/// A stream that is failing or cancelled ends when its errands are done; one that is finishing also waits until nothing
+/// of the queue waits or is in the hands of whom it was given to.
+struct DurableBufferStateMachine<Value: Sendable, Puller: Sendable>: Sendable {
+    /// How it behaves.
+    struct Rules: Sendable {
+        /// How many values may wait.
+        var size: Int
+        var prefetch = BufferPrefetch.keepFull
+        var whenFull: OverflowPolicy
+        /// Whether every value waits for its due time: nothing goes straight through, and only the store knows what
+        /// may be claimed.
+        var givesLater = false
+    }
+
+    /// What the caller is to do at once.
+    enum Action {
+        /// Ask upstream for so many values more.
+        case ask(Int)
+        /// Let the puller come for a value.
+        case goOn(Puller)
+        /// Tell the puller that nobody wants more of it.
+        case stop(Puller)
+        /// Cancel what reads upstream.
+        case cancelUpstream
+        /// The value overflowed, and for that the stream is to fail.
+        case overflow
+        /// These could not be stored before the end.
+        case lost(Int)
+        /// Wake the clerk.
+        case wake
+    }
+
+    enum Phase {
+        case idle, opening, running, finishing, failing, cancelled
+    }
+
+    let rules: Rules
+    var phase = Phase.idle
+    /// How many values downstream has asked for, and that nothing is on its way for. `Int.max`: any number.
+    var demand = 0
+    /// How many messages wait once all errands are done.
+    var waiting = 0
+    /// How many values upstream was asked for and has not given.
+    var owed = 0
+    /// Whether the last value that arrived found the line full, and no place was left since.
+    var isPaused = false
+    /// Whether nothing can be claimed before something changes.
+    var isKnownEmpty = false
+    /// Whether the queue was found to be not at its end, and nothing has changed since.
+    var isCounted = false
+    /// Whether a count found nothing left.
+    var isOver = false
+    var errands: Errands<Value>
+    /// Who would pull, while it waits.
+    private var puller: Puller?
+    /// Why the stream failed.
+    var failure: (any Error)?
+
+    init(_ rules: Rules) {
+        self.rules = rules
+        errands = Errands(size: rules.size, waits: rules.whenFull == .wait)
+    }
+
+    // MARK: What downstream does
+
+    /// Downstream asks for so many values more.
+    mutating func request(_ count: Int) -> [Action] {
+        demand = demand.addingUpToMax(count)
+        switch phase {
+        case .idle:
+            phase = .opening
+            return [.wake]
+        case .running, .finishing:
+            assign()
+            return askForMore() + [.wake]
+        case .opening, .failing, .cancelled:
+            return []
+        }
+    }
+
+    /// Nobody wants more. What has arrived is still stored.
+    mutating func cancel() -> [Action] {
+        guard phase != .cancelled else { return [] }
+        phase = .cancelled
+        errands.forgetClaims()
+        return stopUpstream() + [giveUpWaiting(), .wake].compactMap(\.self)
+    }
+
+    // MARK: What upstream does
+
+    /// The puller would come for a value.
+    mutating func pullerAsks(_ puller: Puller) -> [Action] {
+        switch phase {
+        case .idle, .opening, .running:
+            self.puller = puller
+            return letPullerGoOn()
+        case .finishing, .failing, .cancelled:
+            return [.stop(puller)]
+        }
+    }
+
+    /// Upstream gave a value.
+    mutating func arrived(_ value: Value, bytes: Int) -> [Action] {
+        guard phase == .running else { return [] }
+        if owed > 0, owed < .max { owed -= 1 }
+        if demand > 0, !rules.givesLater {
+            if demand < .max { demand -= 1 }
+            errands.append(.pass(value, bytes: bytes))
+        } else if waiting < rules.size {
+            waiting += 1
+            errands.append(.keep(value, bytes: bytes))
+        } else {
+            switch rules.whenFull {
+            case .fail:
+                return [.overflow]
+            case .wait:
+                // Nothing was asked of it, but nothing may be lost: it waits for room.
+                waiting += 1
+                errands.append(.keep(value, bytes: bytes))
+            case .dropNewest, .dropOldest:
+                isPaused = true
+                // The store finds it full as well: it drops one, and puts that on record.
+                errands.append(.keep(value, bytes: bytes))
+            }
+        }
+        return [.wake]
+    }
+
+    /// Upstream has finished.
+    mutating func upstreamFinished() -> [Action] {
+        guard phase == .running else { return [] }
+        phase = .finishing
+        return [.wake]
+    }
+
+    /// Upstream failed, or the line's overflow does. What arrived before is stored.
+    mutating func failed(_ failure: any Error) -> [Action] {
+        guard phase == .running || phase == .opening else { return [] }
+        self.failure = failure
+        phase = .failing
+        return stopUpstream() + [giveUpWaiting(), .wake].compactMap(\.self)
+    }
+
+    // MARK: -
+
+    /// Whether downstream may still be given something new.
+    var isOpen: Bool { phase == .running || phase == .finishing }
+
+    /// Who is at the end does not wait until others make room.
+    mutating func giveUpWaiting() -> Action? {
+        guard errands.isBlocked, !isOpen else { return nil }
+        let count = errands.forgetAll()
+        return count > 0 ? .lost(count) : nil
+    }
+
+    /// Sends the clerk for what waits and is asked for.
+    mutating func assign() {
+        if !rules.givesLater, demand > 0, waiting > 0 {
+            let count = min(demand, waiting)
+            if demand < .max { demand -= count }
+            waiting -= count
+            errands.append(.claim(count))
+        }
+        if waiting < rules.size { isPaused = false }
+    }
+
+    /// Asks for what there is room for: with `keepFull` as many as would be asked for one by one until one overflows.
+    mutating func askForMore() -> [Action] {
+        guard phase == .running else { return [] }
+        let free = max(0, rules.size - waiting)
+        let room =
+            switch (rules.whenFull, rules.prefetch) {
+            case (.wait, _): rules.givesLater ? free : demand.addingUpToMax(free)
+            case (_, .byRequest): Int.max
+            case (_, .keepFull): demand.addingUpToMax(free).addingUpToMax(isPaused ? 0 : 1)
+            }
+        guard room > owed else { return letPullerGoOn() }
+        let ask = Action.ask(room == .max ? .max : room - owed)
+        owed = room
+        return [ask] + letPullerGoOn()
+    }
+
+    mutating func letPullerGoOn() -> [Action] {
+        guard phase == .running, owed > 0, !errands.isFull, let puller = puller.take() else { return [] }
+        return [.goOn(puller)]
+    }
+
+    mutating func stopUpstream() -> [Action] {
+        guard let puller = puller.take() else { return [.cancelUpstream] }
+        return [.cancelUpstream, .stop(puller)]
+    }
+}

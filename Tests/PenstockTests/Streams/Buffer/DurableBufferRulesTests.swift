@@ -1,0 +1,148 @@
+import PenstockCore
+import PenstockStreams
+import PenstockTestKit
+import Testing
+
+@testable import Penstock
+
+/// The machine and its errands against the rules of a buffer, followed one event at a time: whenever the clerk goes,
+/// and however much he takes with him, the same values come out and the same ones are dropped.
+@Suite struct DurableBufferRulesTests {
+    /// A store with one queue.
+    private struct Line {
+        let size: Int
+        let whenFull: OverflowPolicy
+        var waiting: [Int] = []
+        var dropped: [Int] = []
+        var given: [Int] = []
+
+        mutating func enqueue(_ values: [Int]) -> (accepted: Int, net: Int) {
+            let before = waiting.count
+            for (index, value) in values.enumerated() {
+                if waiting.count < size {
+                    waiting.append(value)
+                } else if whenFull == .dropOldest {
+                    dropped.append(waiting.removeFirst())
+                    waiting.append(value)
+                } else if whenFull == .dropNewest {
+                    dropped.append(value)
+                } else {
+                    return (index, waiting.count - before)
+                }
+            }
+            return (values.count, waiting.count - before)
+        }
+
+        mutating func claim(_ limit: Int) -> Int {
+            let taken = waiting.prefix(limit)
+            given += taken
+            waiting.removeFirst(taken.count)
+            return taken.count
+        }
+    }
+
+    /// The rules, literally.
+    private struct Rules {
+        var line: Line
+        var demand = 0
+
+        mutating func request(_ count: Int) {
+            demand += count
+            demand -= line.claim(demand)
+        }
+
+        mutating func arrive(_ value: Int) {
+            guard demand > 0 else { return _ = line.enqueue([value]) }
+            demand -= 1
+            line.given.append(value)
+        }
+    }
+
+    private enum Outcome: Equatable {
+        case stream(given: [Int], dropped: Set<Int>, waiting: [Int])
+    }
+
+    @Test(arguments: 0..<2_000)
+    func comeOutTheSameWheneverTheClerkGoes(seed: UInt64) {
+        let random = SeededRandom(seed: seed)
+        let size = random.next(in: 1...5)
+        let whenFull = random.pick([OverflowPolicy.dropNewest, .dropOldest, .wait]) ?? .wait
+        let prefetch = random.chance(0.5) ? BufferPrefetch.byRequest : .keepFull
+        var line = Line(size: size, whenFull: whenFull)
+        line.waiting = Array(-random.next(in: 0...3)..<0)
+        var rules = Rules(line: line)
+        var machine = DurableBufferStateMachine<Int, Int>(.init(size: size, prefetch: prefetch, whenFull: whenFull))
+        var callCount = 0
+
+        /// Returns whether the clerk had something to do.
+        func goToTheStore() -> Bool {
+            switch machine.nextStep().step {
+            case .enqueue(let values):
+                let (accepted, net) = line.enqueue(values)
+                _ = machine.enqueued(accepted: accepted, net: net)
+            case .claim(let limit):
+                let count = line.claim(limit)
+                _ = machine.claimed(count, isShort: count < limit)
+            case .open:
+                _ = machine.opened(waiting: line.waiting.count, isPaused: false)
+            case .count, .rest, .end:
+                return false
+            }
+            callCount += 1
+            return true
+        }
+
+        _ = machine.request(1)
+        rules.request(1)
+        #expect(goToTheStore())
+        for value in 1...60 {
+            switch random.next(in: 0...2) {
+            case 0 where machine.owed > 0:
+                _ = machine.arrived(value, bytes: 1)
+                rules.arrive(value)
+            case 1:
+                let count = random.next(in: 1...3)
+                _ = machine.request(count)
+                rules.request(count)
+            default:
+                _ = goToTheStore()
+            }
+        }
+        while goToTheStore() {}
+        #expect(line.given == rules.line.given, "\(size) \(whenFull) \(prefetch)")
+        #expect(Set(line.dropped) == Set(rules.line.dropped))
+        #expect(line.waiting == rules.line.waiting)
+        #expect(machine.waiting == line.waiting.count)
+        #expect(machine.demand == rules.demand)
+    }
+
+    /// What makes it fast: however values and demands interleave, few calls carry many of them.
+    @Test(arguments: [OverflowPolicy.dropNewest, .dropOldest, .wait])
+    func manyValuesGoInFewCalls(whenFull: OverflowPolicy) {
+        var line = Line(size: 1_000, whenFull: whenFull)
+        var machine = DurableBufferStateMachine<Int, Int>(.init(size: 1_000, prefetch: .keepFull, whenFull: whenFull))
+        _ = machine.request(1)
+        _ = machine.opened(waiting: 0, isPaused: false)
+        var calls = 0
+        for value in 1...10_000 {
+            if machine.owed > 0 { _ = machine.arrived(value, bytes: 1) }
+            _ = machine.request(1)
+            guard value % 100 == 0 else { continue }
+            steps: while true {
+                calls += 1
+                switch machine.nextStep().step {
+                case .enqueue(let values):
+                    let (accepted, net) = line.enqueue(values)
+                    _ = machine.enqueued(accepted: accepted, net: net)
+                case .claim(let limit):
+                    let count = line.claim(limit)
+                    _ = machine.claimed(count, isShort: count < limit)
+                case .open, .count, .rest, .end:
+                    break steps
+                }
+            }
+        }
+        #expect(line.given.count > 9_900)
+        #expect(calls <= 500, "Five for a hundred values at most.")
+    }
+}
