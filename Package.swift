@@ -108,7 +108,7 @@ let package = Package(
         .testTarget(
             name: "PenstockTests",
             dependencies: [
-                "Penstock", "PenstockCore", "PenstockTestKit",
+                "Penstock", "PenstockCore", "PenstockSQLite", "PenstockStreams", "PenstockTestKit",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "MetricsTestKit", package: "swift-metrics"),

@@ -1,4 +1,6 @@
 internal import PenstockCore
+internal import PenstockStreams
+internal import Synchronization
 
 extension Queue {
     /// The queue's messages as this process gets them, each under a lease.
@@ -7,6 +9,8 @@ extension Queue {
     /// - Gives messages by priority, and then by sequence. Suspends while none is ready.
     /// - Holds at most `inFlightMax` messages: the next one comes when an earlier one is settled, or its lease ends.
     ///   Nobody extends a lease but ``Delivery/extend(by:)``.
+    /// - Claims exactly as many as are asked for, whatever `inFlightMax` says, when `flatMap(maxConcurrent:_:)` is
+    ///   directly behind it. That one settles and extends by itself.
     /// - Makes a message whose payload cannot be decoded a dead letter with the reason, and goes on.
     /// - Gives back what was claimed and not yet handed out when the reader is cancelled or lets its iterator go.
     /// - Never finishes by itself; throws `CancellationError` when the task is cancelled, and what the store throws.
@@ -45,8 +49,12 @@ public struct Deliveries<Element: Sendable>: AsyncSequence, Sendable {
     }
 
     /// One reader.
-    public struct Iterator: AsyncIteratorProtocol {
+    public struct Iterator: AsyncIteratorProtocol, DemandedIterator {
         let intake: Intake<Element>
+
+        package var request: @Sendable (Int) -> Void {
+            { [asked = intake.askedInAdvance] count in asked.add(count) }
+        }
 
         /// The next message, once there is one.
         ///
@@ -77,5 +85,17 @@ struct Demand: Sendable {
 
     func validate() throws(PenstockError) {
         try ClaimRequest(queue: QueueName(stored: "any"), limit: inFlightMax, lease: lease).validate()
+    }
+}
+
+/// How many messages were asked of a reader before somebody comes for them.
+final class AskedInAdvance: Sendable {
+    private let inside = Mutex<Int?>(nil)
+
+    /// `nil` when nobody asks in advance.
+    var count: Int? { inside.withLock { $0 } }
+
+    func add(_ more: Int) {
+        inside.withLock { $0 = ($0 ?? 0).addingUpToMax(more) }
     }
 }

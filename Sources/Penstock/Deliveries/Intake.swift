@@ -9,6 +9,7 @@ final class Intake<Element: Sendable> {
     /// Claimed, and not yet handed out.
     private var claimed: ArraySlice<ClaimedMessage> = []
     private var handedOut = 0
+    let askedInAdvance = AskedInAdvance()
 
     init(queue: Queue<Element>, demand: Demand, inFlight: InFlight) {
         self.queue = queue
@@ -57,7 +58,10 @@ final class Intake<Element: Sendable> {
         let departed = inFlight.token
         let changed = queue.storage.changes.token(for: queue.name)
         let inFlightCount = inFlight.count()
-        let room = min(demand.inFlightMax - inFlightCount, demand.countMax.map { $0 - handedOut } ?? .max)
+        // Who comes has asked for one at least.
+        let asked = askedInAdvance.count.map { min(max($0 - handedOut, 1), Limits.batchCountMax) }
+        let room = min(
+            asked ?? demand.inFlightMax - inFlightCount, demand.countMax.map { $0 - handedOut } ?? .max)
         guard room > 0 else {
             try await firstOf([departure(after: departed)] + stopped)
             return true
@@ -71,7 +75,7 @@ final class Intake<Element: Sendable> {
         guard claim.messages.isEmpty else {
             claimed = claim.messages[...]
             inFlight.add(claimed.map(\.lease), ending: ends)
-            queue.metrics.record(claim.messages, at: time.now)
+            queue.metrics.recordClaim(of: claim.messages, at: time.now)
             return true
         }
         if demand.drains && inFlightCount == 0 { return false }

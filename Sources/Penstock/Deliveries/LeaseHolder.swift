@@ -41,6 +41,16 @@ struct LeaseHolder: Sendable {
         }
     }
 
+    /// Settles, also for a task that is cancelled.
+    @discardableResult
+    func settleThoughCancelled(_ lease: Lease, _ verdict: Verdict) async throws -> MessageState {
+        do {
+            return try await settle(lease, verdict)
+        } catch is CancellationError {
+            return try await Task { try await settle(lease, verdict) }.value
+        }
+    }
+
     /// Settles within an application's transaction. The lease is held until that commits: should it be rolled back, the
     /// message is as before, and can be settled again.
     func settle(_ lease: Lease, _ verdict: Verdict, in database: Database) throws {

@@ -3,11 +3,16 @@ internal import PenstockCore
 
 /// Extends the leases of all jobs together while they run, and ends those whose lease is lost.
 struct LeaseKeeper: Sendable {
-    let queue: QueueName
-    let handle: StoreHandle
-    let inFlight: InFlight
+    let holder: LeaseHolder
     let crew: Crew
-    let lease: Duration
+    /// Whether only leases of jobs that run are extended. A reader that hands messages to others leaves those alone: one
+    /// that was let go unsettled is to come back.
+    var onlyOfCrew = false
+
+    private var queue: QueueName { holder.queue }
+    private var handle: StoreHandle { holder.handle }
+    private var inFlight: InFlight { holder.inFlight }
+    private var lease: Duration { holder.lease }
 
     /// Works until the task is cancelled.
     ///
@@ -25,7 +30,7 @@ struct LeaseKeeper: Sendable {
     }
 
     private func extendAll() async {
-        let leases = inFlight.extended
+        let leases = onlyOfCrew ? inFlight.extended.filter { crew.job(of: $0) != nil } : inFlight.extended
         guard !leases.isEmpty else { return }
         let ends = handle.time.boot + lease
         do {

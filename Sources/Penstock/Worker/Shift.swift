@@ -37,8 +37,7 @@ final class Shift<Element: Sendable>: Sendable {
 
     func run() async throws {
         await withTaskGroup(of: Void.self) { group in
-            let keeper = LeaseKeeper(
-                queue: queue.name, handle: handle, inFlight: inFlight, crew: crew, lease: options.lease)
+            let keeper = LeaseKeeper(holder: holder, crew: crew)
             group.addTask { await keeper.run() }
             group.addTask { await self.dismissAfterGrace() }
             group.addTask { await Housekeeper(handle: self.handle).run() }

@@ -11,13 +11,21 @@ public struct FlatMapSequence<
     let transform: @Sendable (Base.Element) -> Inner
     private let failureOfBase: @Sendable (Base.Failure) -> Failure
     private let failureOfInner: @Sendable (Inner.Failure) -> Failure
+    /// Who goes with the inner sequences, if anybody does, and what its failures are to the stream.
+    let escort: Escort?
+
+    struct Escort: Sendable {
+        var make: @Sendable () -> any FlatMapEscort<Base.Element>
+        var failure: @Sendable (any Error) -> Failure
+    }
 
     init(
         _ base: Base,
         maxConcurrent: Int,
         transform: @escaping @Sendable (Base.Element) -> Inner,
         failureOfBase: @escaping @Sendable (Base.Failure) -> Failure,
-        failureOfInner: @escaping @Sendable (Inner.Failure) -> Failure
+        failureOfInner: @escaping @Sendable (Inner.Failure) -> Failure,
+        escort: Escort? = nil
     ) {
         precondition(maxConcurrent >= 1, "flatMap needs room for at least one inner sequence.")
         self.base = base
@@ -25,6 +33,19 @@ public struct FlatMapSequence<
         self.transform = transform
         self.failureOfBase = failureOfBase
         self.failureOfInner = failureOfInner
+        self.escort = escort
+    }
+
+    /// Makes one whose inner sequences somebody goes with. Their failures are that one's, and not the stream's.
+    package init(
+        _ base: Base,
+        maxConcurrent: Int,
+        transform: @escaping @Sendable (Base.Element) -> Inner,
+        escort: @escaping @Sendable () -> any FlatMapEscort<Base.Element>
+    ) where Failure == any Error {
+        self.init(
+            base, maxConcurrent: maxConcurrent, transform: transform, failureOfBase: { $0 }, failureOfInner: { $0 },
+            escort: Escort(make: escort, failure: { $0 }))
     }
 
     func failure(ofBase failure: Base.Failure) -> Failure { failureOfBase(failure) }

@@ -76,6 +76,20 @@ final class FlatMapStorage<
     }
 
     private func run() async {
+        if let escort = flow.escort?.make() {
+            await withDiscardingTaskGroup { group in
+                group.addTask { await escort.run() }
+                await readUpstream { await self.runInner(of: $0, with: escort) }
+                group.cancelAll()
+            }
+        } else {
+            await readUpstream { await self.runInner(of: $0) }
+        }
+        demand.end()
+        perform { $0.tasksEnded() }
+    }
+
+    private func readUpstream(_ runInner: @escaping @Sendable (Base.Element) async -> Void) async {
         await withDiscardingTaskGroup { group in
             var upstream = flow.base.makeAsyncIterator()
             demand.ask(flow.maxConcurrent)
@@ -84,26 +98,41 @@ final class FlatMapStorage<
                 while await goesOn({ $0.upstreamAsks($1) }), let element = try await upstream.next(isolation: nil) {
                     // An element that arrives after the end is let go, and its inner sequence never begins.
                     guard !Task.isCancelled else { break }
-                    group.addTask { await self.runInner(of: element) }
+                    group.addTask { await runInner(element) }
                 }
             } catch {
                 perform { $0.failed(flow.failure(ofBase: error)) }
             }
         }
-        demand.end()
-        perform { $0.tasksEnded() }
     }
 
     private func runInner(of element: Base.Element) async {
         do throws(Inner.Failure) {
-            if try await readInner(of: element) {
-                // Before upstream's loop comes for it: whoever is pulled only then would be asked too late.
-                demand.ask(1)
-                perform { $0.innerFinished() }
-            }
+            if try await readInner(of: element) { makeRoom() }
         } catch {
             perform { $0.failed(flow.failure(ofInner: error)) }
         }
+    }
+
+    private func runInner(of element: Base.Element, with escort: some FlatMapEscort<Base.Element>) async {
+        let read: @Sendable () async -> FlatMapInner.End = {
+            do {
+                return try await self.readInner(of: element) ? .finished : .unwanted
+            } catch {
+                return .failed(error)
+            }
+        }
+        do {
+            try await escort.accompany(element, FlatMapInner(read: read, makeRoom: { self.makeRoom() }))
+        } catch {
+            if let failure = flow.escort?.failure(error) { perform { $0.failed(failure) } }
+        }
+    }
+
+    private func makeRoom() {
+        // Before upstream's loop comes for it: whoever is pulled only then would be asked too late.
+        demand.ask(1)
+        perform { $0.innerFinished() }
     }
 
     /// Reads the inner sequence to its end (true), or until nobody wants more of it. Its iterator is gone on return,

@@ -6,9 +6,6 @@ internal import Synchronization
 
 /// The clerk: goes to the store for what the machine has written down, one errand after another.
 extension BufferEngine {
-    /// How long a clerk that watches the queue goes without looking, as any reader does.
-    private static var lookInterval: Duration { Intake<Element>.lookInterval }
-
     /// What the clerk knows of the queue beside the machine.
     private struct Watch {
         /// The moment before the last claim: rings since then may mean something new.
@@ -131,7 +128,7 @@ extension BufferEngine {
             ClaimRequest(queue: queue.name, limit: limit, lease: options.lease))
         watch.nextDue = claim.nextDue
         holder.inFlight.add(claim.messages.map(\.lease), ending: ends)
-        queue.metrics.record(claim.messages, at: time.now)
+        queue.metrics.recordClaim(of: claim.messages, at: time.now)
         // A claim also stops short when its payloads are many bytes.
         let bytes = claim.messages.reduce(0) { $0 + $1.payload.count }
         let isShort = claim.messages.count < limit && bytes <= Limits.batchBytesMax
@@ -171,7 +168,7 @@ extension BufferEngine {
         }
         guard let watch else { return try await awaitWork() }
         let time = queue.handle.time
-        let look = time.now + Self.lookInterval
+        let look = time.now + queue.storage.lookInterval
         let finishDue = state.withLock { $0.finishDue }.flatMap { $0 > time.now ? $0 : nil }
         let deadline = min(look, watch.nextDue ?? look, finishDue ?? look)
         let changed = Latch()

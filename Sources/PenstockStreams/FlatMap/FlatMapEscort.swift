@@ -1,0 +1,28 @@
+/// Who goes with the inner sequences of one iteration, from their beginnings to their ends.
+package protocol FlatMapEscort<Element>: Sendable {
+    /// What the inner sequences are made of.
+    associatedtype Element: Sendable
+
+    /// Works beside the inner sequences. It is cancelled when the last one has ended, and waited for.
+    func run() async
+
+    /// Reads the inner sequence of an element, and does what belongs to its end. What it throws, the stream fails with.
+    func accompany(_ element: Element, _ inner: FlatMapInner) async throws
+}
+
+/// One inner sequence, for who goes with it.
+package struct FlatMapInner: Sendable {
+    /// How the reading ended.
+    package enum End: Sendable {
+        case finished
+        case failed(any Error)
+        /// Nobody wants more of it.
+        case unwanted
+    }
+
+    /// Reads it to its end. Once, and its iterator is gone on return. It ends sooner when its task is cancelled, if it
+    /// heeds that.
+    package let read: @Sendable () async -> End
+    /// Lets upstream be asked for the next element. Once, when it has ended.
+    package let makeRoom: @Sendable () -> Void
+}

@@ -1,0 +1,54 @@
+import Penstock
+import PenstockCore
+import PenstockSQLite
+import PenstockTestKit
+import Testing
+
+/// What survives a process: a database, in memory or in a file, and the time of day.
+final class World: Sendable {
+    enum Kind: String, CaseIterable, Sendable {
+        case memory, sqlite
+    }
+
+    let time = ManualTime()
+    private let random = SeededRandom(seed: 7)
+    private let memory: InMemoryDatabase?
+    private let folder: FileTests.Folder?
+
+    init(_ kind: Kind) throws {
+        memory = kind == .memory ? InMemoryDatabase(time: time, random: random) : nil
+        folder = kind == .sqlite ? try FileTests.Folder() : nil
+    }
+
+    /// A process: a handle on the database.
+    func open() async throws -> any MessageStore {
+        if let memory { return memory.open() }
+        let path = try #require(folder?.path)
+        return try await SQLiteStore.open(path: path, options: .init(time: time, random: random))
+    }
+
+    /// The process dies.
+    func crash(_ storage: any MessageStore) async {
+        (storage as? InMemoryStore)?.crash()
+        await (storage as? SQLiteStore)?.crash()
+    }
+
+    func store(_ storage: any MessageStore) -> PenstockStore {
+        PenstockStore(storage, options: .init(time: time, random: random))
+    }
+}
+
+extension IdleExecutor {
+    /// Moves the hands from deadline to deadline, each time when nothing can go on before: to the moment, or until nobody
+    /// sleeps any more.
+    func run(_ time: ManualTime, to moment: Timestamp? = nil) async {
+        await waitUntilIdle()
+        while let deadline = time.nextDeadline, moment.map({ deadline <= $0 }) ?? true {
+            time.advanceToNextDeadline()
+            await waitUntilIdle()
+        }
+        guard let moment else { return }
+        time.advance(to: moment)
+        await waitUntilIdle()
+    }
+}
