@@ -109,7 +109,7 @@ final class TraceRun: Sendable {
                         try await time.sleep(until: time.now + .milliseconds(work))
                         return value
                     }
-                }, while: passTime)
+                }, store, while: passTime)
         }
         return await collect(
             source.buffer(size: buffer.size, prefetch: buffer.prefetch, whenFull: buffer.whenFull, in: queue)
@@ -118,11 +118,11 @@ final class TraceRun: Sendable {
                         try await time.sleep(until: time.now + .milliseconds(work))
                         return value
                     }
-                }, while: passTime)
+                }, store, while: passTime)
     }
 
     private func collect(
-        _ stream: some AsyncSequence<Int, any Error> & Sendable, while passTime: () async -> Void
+        _ stream: some AsyncSequence<Int, any Error> & Sendable, _ store: WatchedStore, while passTime: () async -> Void
     ) async -> (out: [Trace.Arrival], died: Bool) {
         let consumer = Task(executorPreference: executor) {
             var out: [Trace.Arrival] = []
@@ -136,7 +136,11 @@ final class TraceRun: Sendable {
             }
         }
         await passTime()
-        return await consumer.value
+        // Whoever dies does not work on what it has.
+        let isCut = store.isCut.load(ordering: .relaxed)
+        if isCut { consumer.cancel() }
+        let (out, hasFailed) = await consumer.value
+        return (out, hasFailed || isCut)
     }
 }
 
