@@ -1,0 +1,153 @@
+import Penstock
+import PenstockTestKit
+import Synchronization
+import Testing
+
+@Suite(.timeLimit(.minutes(2))) struct DurableBufferTests {
+    private let fixture = Fixture()
+    private var streaming: Streaming { Streaming(time: fixture.time) }
+
+    @Test func aLoopGetsDeliveriesAndSettlesThem() async throws {
+        let queue = try await fixture.queue()
+        var values: [Int] = []
+        for try await delivery in AtOnce(1...20).buffer(size: 3, prefetch: .keepFull, whenFull: .wait, in: queue) {
+            #expect(delivery.attempt == 1)
+            values.append(delivery.payload)
+            try await delivery.done()
+        }
+        #expect(values == Array(1...20))
+        #expect(try await fixture.store.values([.done]) == values)
+    }
+
+    @Test func aSourceFasterThanItsConsumer() async throws {
+        let queue = try await fixture.queue()
+        let streaming = streaming
+        let ticks = Ticks(range: 1...50, interval: .milliseconds(100), time: fixture.time)
+        let (values, failure) = await streaming(
+            ticks.buffer(size: 4, prefetch: .byRequest, whenFull: .dropOldest, in: queue)
+                .flatMap(maxConcurrent: 1, streaming.work(.milliseconds(1_030))))
+        #expect(failure == nil)
+        let dropped = try await fixture.store.values([.dropped])
+        #expect(Set(values).union(dropped) == Set(1...50))
+        #expect(values.count + dropped.count == 50)
+        #expect(values.suffix(4) == [47, 48, 49, 50])
+        #expect(values == values.sorted())
+    }
+
+    @Test(arguments: [OverflowPolicy.dropNewest, .dropOldest])
+    func everyDropIsOnRecordWithItsReason(policy: OverflowPolicy) async throws {
+        let queue = try await fixture.queue()
+        let streaming = streaming
+        let whenFull = policy == .dropNewest ? DurableOverflow.dropNewest : .dropOldest
+        let (values, _) = await streaming(
+            AtOnce(1...200).buffer(size: 10, prefetch: .byRequest, whenFull: whenFull, in: queue)
+                .flatMap(maxConcurrent: 3, streaming.work(.seconds(1))))
+        let drops = try await fixture.store.list(MessageQuery(queue: queue.name, states: [.dropped]))
+        #expect(values.count + drops.count == 200)
+        #expect(drops.allSatisfy { $0.reason == (policy == .dropNewest ? .dropNewest : .dropOldest) })
+        #expect(drops.allSatisfy { $0.finishedAt != nil })
+        let status = try await queue.status()
+        #expect(status.totals.dropped == drops.count)
+        #expect(status.policy.capacity == Capacity(10, whenFull: policy))
+    }
+
+    @Test func anOverflowThatFailsLeavesWhatWaitsForTheNextStream() async throws {
+        struct TooSlow: Error {}
+        let queue = try await fixture.queue()
+        let streaming = streaming
+        let stream = AtOnce(1...10).buffer(
+            size: 4, prefetch: .byRequest, whenFull: .customError { TooSlow() }, in: queue)
+        let (values, failure) = await streaming(stream.flatMap(maxConcurrent: 1, streaming.work(.seconds(1))))
+        #expect(failure is TooSlow)
+        // The first was being worked on, and goes on when nobody has asked for more meanwhile.
+        #expect(values == [1])
+        #expect(try await fixture.store.values([.ready]) == [2, 3, 4, 5])
+
+        let next = AtOnce([6]).buffer(size: 5, prefetch: .byRequest, whenFull: .dropNewest, in: queue)
+        let (rest, _) = await streaming(next.flatMap(maxConcurrent: 1, streaming.work(.seconds(1))))
+        #expect(rest == [2, 3, 4, 5, 6])
+    }
+
+    @Test func aFailureOfUpstreamLeavesWhatWaitsForTheNextStream() async throws {
+        let queue = try await fixture.queue()
+        let streaming = streaming
+        let stream = Failing(values: [1, 2, 3]).buffer(size: 4, prefetch: .keepFull, whenFull: .wait, in: queue)
+        let (_, failure) = await streaming(stream)
+        #expect(failure is Failing.Broken)
+        #expect(try await fixture.store.values() == [1, 2, 3])
+        // What the loop got it has not settled; its lease ends.
+        let (rest, _) = await streaming(
+            AtOnce([4]).buffer(size: 4, prefetch: .keepFull, whenFull: .wait, in: queue)
+                .flatMap(maxConcurrent: 1, streaming.work(.seconds(20))))
+        #expect(Set(rest) == [1, 2, 3, 4])
+    }
+
+    @Test func aValueThatCannotBeDecodedIsADeadLetterAndTakesNoDemand() async throws {
+        let bytes = try await fixture.store.queue("q")
+        try await bytes.enqueue(Array("no number".utf8))
+        let queue = try await fixture.queue()
+        let streaming = streaming
+        let (values, failure) = await streaming(
+            AtOnce(1...3).buffer(size: 4, prefetch: .keepFull, whenFull: .wait, in: queue)
+                .flatMap(maxConcurrent: 1, streaming.work(.seconds(1))))
+        #expect(values == [1, 2, 3])
+        #expect(failure == nil)
+        #expect(try await queue.status().depths.dead == 1)
+    }
+
+    @Test func othersMayUseTheQueueAsWell() async throws {
+        let queue = try await fixture.queue()
+        let streaming = streaming
+        let subject = AsyncPassthroughSubject<Int, Never>()
+        let stream = subject.buffer(size: 4, prefetch: .byRequest, whenFull: .dropNewest, in: queue)
+            .flatMap(maxConcurrent: 2, streaming.work(.seconds(1)))
+        let consumer = Task(executorPreference: streaming.executor) { await Streaming.read(stream) }
+        await streaming.executor.waitUntilIdle()
+        try await queue.enqueue(contentsOf: [101, 102, 103])
+        await streaming.executor.waitUntilIdle()
+        subject.send(1)
+        await streaming.executor.run(fixture.time, to: fixture.time.now + .seconds(10))
+        try await queue.enqueue(104)
+        subject.finish()
+        await streaming.executor.run(fixture.time)
+        #expect(await consumer.value.values == [101, 102, 103, 1, 104])
+    }
+
+    @Test func whatCannotBeIsRefusedAtTheDoor() async throws {
+        let queue = try await fixture.queue()
+        for stream in [
+            AtOnce([1]).buffer(size: 0, prefetch: .keepFull, whenFull: .wait, in: queue),
+            AtOnce([1]).buffer(size: 1, prefetch: .keepFull, whenFull: .wait, in: queue, lease: .zero),
+            AtOnce([1]).delay(for: .seconds(-1), in: queue),
+        ] {
+            let (_, failure) = await Streaming.read(stream)
+            #expect((failure as? PenstockError)?.code == .invalidInput)
+        }
+        #expect(try await fixture.store.values().isEmpty)
+    }
+
+    @Test(arguments: [
+        FaultyStore.Call.reclaim, .status, .configure, .messages, .enqueue, .claim, .settle,
+    ])
+    func aFaultOfTheStoreIsAFailureOfTheStream(call: FaultyStore.Call) async throws {
+        for side in [FaultyStore.Side.before, .after] {
+            let fixture = Fixture()
+            let queue = try await fixture.queue()
+            let streaming = Streaming(time: fixture.time)
+            let fault = PenstockError(.diskFull, "No room is left, because a test wants it so.")
+            fixture.calls.fail(call, side, with: fault)
+            let source = AtOnce(1...10)
+            let (values, failure) = await streaming(
+                source.buffer(size: 4, prefetch: .keepFull, whenFull: .dropNewest, in: queue)
+                    .flatMap(maxConcurrent: 1, streaming.work(.seconds(1))))
+            #expect((failure as? PenstockError)?.code == .diskFull)
+            let stored = try await fixture.store.values()
+            let (rest, _) = await streaming(
+                AtOnce(source.values.filter { $0 > stored.max() ?? 0 })
+                    .buffer(size: 10, prefetch: .keepFull, whenFull: .wait, in: queue)
+                    .flatMap(maxConcurrent: 1, streaming.work(.seconds(1))))
+            let dropped = try await fixture.store.values([.dropped])
+            #expect(Set(values).union(rest).union(dropped) == Set(1...10), "\(side)")
+        }
+    }
+}

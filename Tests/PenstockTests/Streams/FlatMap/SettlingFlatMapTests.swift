@@ -1,0 +1,114 @@
+import Penstock
+import PenstockTestKit
+import Synchronization
+import Testing
+
+@Suite(.timeLimit(.minutes(2))) struct SettlingFlatMapTests {
+    private let fixture = Fixture()
+    private var streaming: Streaming { Streaming(time: fixture.time) }
+    private struct Broken: Error {}
+
+    @Test func claimsExactlyAsManyAsItCanWorkOn() async throws {
+        let queue = try await fixture.queue()
+        try await queue.enqueue(contentsOf: Array(1...9))
+        let streaming = streaming
+        let stream = queue.deliveries().flatMap(maxConcurrent: 4, streaming.work(.seconds(1)))
+        let consumer = Task(executorPreference: streaming.executor) { await Streaming.read(stream) }
+        await streaming.executor.waitUntilIdle()
+        #expect(try await queue.status().depths.leased == 4)
+        #expect(fixture.calls.calls(of: .claim).count == 1)
+        await streaming.executor.run(fixture.time, to: fixture.time.now + .milliseconds(1_500))
+        #expect(try await queue.status().depths.leased == 4)
+        #expect(try await queue.status().depths.ready == 1)
+        consumer.cancel()
+        _ = await consumer.value
+        let status = try await queue.status()
+        #expect((status.depths.leased, status.depths.ready, status.totals.done) == (0, 5, 4))
+    }
+
+    @Test func howAnInnerSequenceEndsDecidesAboutItsMessage() async throws {
+        let queue = try await fixture.queue(policy: QueuePolicy(retry: RetryPolicy(attemptsMax: 2, jitter: 0)))
+        let time = fixture.time
+        let attempts = Mutex<[Int: [Timestamp]]>([:])
+        let (values, failure) = await streaming(
+            AtOnce(1...4).buffer(size: 9, prefetch: .keepFull, whenFull: .wait, in: queue)
+                .flatMap(maxConcurrent: 2) { value in
+                    Single {
+                        attempts.withLock { $0[value, default: []].append(time.now) }
+                        switch value {
+                        case 2: throw Broken()
+                        case 3: throw Reject("no such thing")
+                        case 4:
+                            if attempts.withLock({ $0[4]?.count }) == 1 {
+                                throw RetryAfter(.seconds(7), reason: "later")
+                            }
+                            return value
+                        default: return value
+                        }
+                    }
+                })
+        #expect(failure == nil)
+        #expect(values == [1, 4])
+        let records = try await fixture.store.list(MessageQuery(queue: queue.name, withAttempts: true))
+        #expect(records.map(\.state) == [.done, .dead, .dead, .done])
+        #expect(records.map(\.reason) == [nil, .attemptsExhausted, .rejected, nil])
+        #expect(records[1].attempts.count == 2)
+        #expect(records[2].attempts.map(\.error) == ["no such thing"])
+        let gaps = attempts.withLock { $0.mapValues { $0.count < 2 ? nil : $0[1] - $0[0] } }
+        #expect(gaps == [1: nil, 2: .seconds(1), 3: nil, 4: .seconds(7)])
+    }
+
+    @Test func anInnerSequenceMayGiveManyValuesAndNone() async throws {
+        let queue = try await fixture.queue()
+        let (values, _) = await streaming(
+            AtOnce(0...3).buffer(size: 9, prefetch: .keepFull, whenFull: .wait, in: queue)
+                .flatMap(maxConcurrent: 1) { value in AtOnce(Array(repeating: value, count: value)) })
+        #expect(values == [1, 2, 2, 3, 3, 3])
+        #expect(try await queue.status().totals.done == 4)
+    }
+
+    @Test func leasesAreExtendedWhileInnerSequencesRun() async throws {
+        let queue = try await fixture.queue()
+        let streaming = streaming
+        let (values, _) = await streaming(
+            AtOnce([1, 2]).buffer(size: 9, prefetch: .keepFull, whenFull: .wait, in: queue, lease: .seconds(3))
+                .flatMap(maxConcurrent: 2, streaming.work(.seconds(60))))
+        #expect(Set(values) == [1, 2])
+        #expect(fixture.calls.calls(of: .extend).count >= 40)
+        #expect(try await queue.status().totals.reclaimed == 0)
+    }
+
+    @Test func aLostLeaseCancelsItsInnerSequence() async throws {
+        let queue = try await fixture.queue()
+        let streaming = streaming
+        let cancelled = Tally()
+        let stream = AtOnce([1, 2]).buffer(size: 9, prefetch: .keepFull, whenFull: .wait, in: queue, lease: .seconds(3))
+            .flatMap(maxConcurrent: 2) { [time = fixture.time] value in
+                Single {
+                    do { try await time.sleep(until: time.now + .seconds(10)) } catch { cancelled.add() }
+                    return value
+                }
+            }
+        let consumer = Task(executorPreference: streaming.executor) { await Streaming.read(stream) }
+        await streaming.executor.waitUntilIdle()
+        try await fixture.store.cancel(.sequences([SequenceNumber(1)]))
+        await streaming.executor.run(fixture.time)
+        #expect(await consumer.value.values.contains(2))
+        #expect(cancelled.count == 1)
+        #expect(try await fixture.store.values([.done]) == [2])
+    }
+
+    @Test func aClosureThatNamesTheDeliverySettlesItself() async throws {
+        let queue = try await fixture.queue()
+        let (values, _) = await streaming(
+            AtOnce([1, 2]).buffer(size: 9, prefetch: .keepFull, whenFull: .wait, in: queue)
+                .flatMap(maxConcurrent: 1) { (delivery: Delivery<Int>) in
+                    Single {
+                        if delivery.payload == 1 { try await delivery.done() } else { try await delivery.reject("no") }
+                        return delivery.payload
+                    }
+                })
+        #expect(values == [1, 2])
+        #expect(try await fixture.store.values([.dead]) == [2])
+    }
+}
