@@ -140,16 +140,21 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
+        // A stream in a process of its own, which a proof kills.
+        .executableTarget(
+            name: "PenstockPipeline", dependencies: ["Penstock"], path: "Tests/PenstockProcessTests/Pipeline",
+            swiftSettings: strict),
         // Real processes on real files: what the program must show as a whole.
         .testTarget(
             name: "PenstockProcessTests",
             dependencies: [
-                "Penstock", "PenstockMain", "PenstockMigrations", "PenstockTestKit",
+                "Penstock", "PenstockMain", "PenstockMigrations", "PenstockPipeline", "PenstockTestKit",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
                 .product(name: "Subprocess", package: "swift-subprocess"),
                 .product(name: "SystemPackage", package: "swift-system", condition: .when(platforms: [.linux])),
             ],
+            exclude: ["Pipeline"],
             swiftSettings: strict
         ),
     ]

@@ -50,8 +50,13 @@ final class Site: Sendable {
 
     // MARK: The program
 
-    /// Where the build put the program: beside the test bundle.
-    static let program: FilePath = {
+    /// Where the build put the program.
+    static let program = built("penstock")
+    /// Where it put the stream that a proof kills.
+    static let pipeline = built("PenstockPipeline")
+
+    /// A program of this package: it is beside the test bundle.
+    private static func built(_ name: String) -> FilePath {
         #if canImport(Darwin)
             let bundle = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }
             let folder = bundle?.bundleURL.deletingLastPathComponent().path ?? "."
@@ -59,8 +64,8 @@ final class Site: Sendable {
             let test = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
             let folder = URL(filePath: test).deletingLastPathComponent().path
         #endif
-        return FilePath("\(folder)/penstock")
-    }()
+        return FilePath("\(folder)/\(name)")
+    }
 
     /// Starts `penstock` with `arguments`, on the site's file unless they name another.
     ///

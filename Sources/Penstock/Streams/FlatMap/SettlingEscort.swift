@@ -41,7 +41,11 @@ final class SettlingEscort<Element: Settleable>: FlatMapEscort {
         }
         try await withTaskCancellationHandler {
             try await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask { job.end(WorkEnd(await inner.read())) }
+                group.addTask {
+                    let end = WorkEnd(await inner.read())
+                    // Nobody is to blame for an error that comes of the stream's own end.
+                    job.end(Task.isCancelled ? .givenUp : end)
+                }
                 let end = await job.ended()
                 group.cancelAll()
                 switch end {
