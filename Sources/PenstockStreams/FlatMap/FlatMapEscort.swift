@@ -8,6 +8,9 @@ package protocol FlatMapEscort<Element>: Sendable {
 
     /// Reads the inner sequence of an element, and does what belongs to its end. What it throws, the stream fails with.
     func accompany(_ element: Element, _ inner: FlatMapInner) async throws
+
+    /// Takes leave of an element that arrived after the end, and whose inner sequence never begins.
+    func letGo(_ element: Element) async
 }
 
 /// One inner sequence, for who goes with it.

@@ -79,7 +79,7 @@ final class FlatMapStorage<
         if let escort = flow.escort?.make() {
             await withDiscardingTaskGroup { group in
                 group.addTask { await escort.run() }
-                await readUpstream { await self.runInner(of: $0, with: escort) }
+                await readUpstream(letGo: { await escort.letGo($0) }) { await self.runInner(of: $0, with: escort) }
                 group.cancelAll()
             }
         } else {
@@ -89,7 +89,10 @@ final class FlatMapStorage<
         perform { $0.tasksEnded() }
     }
 
-    private func readUpstream(_ runInner: @escaping @Sendable (Base.Element) async -> Void) async {
+    private func readUpstream(
+        letGo: (Base.Element) async -> Void = { _ in },
+        _ runInner: @escaping @Sendable (Base.Element) async -> Void
+    ) async {
         await withDiscardingTaskGroup { group in
             var upstream = flow.base.makeAsyncIterator()
             demand.ask(flow.maxConcurrent)
@@ -97,7 +100,10 @@ final class FlatMapStorage<
             do throws(Base.Failure) {
                 while await goesOn({ $0.upstreamAsks($1) }), let element = try await upstream.next(isolation: nil) {
                     // An element that arrives after the end is let go, and its inner sequence never begins.
-                    guard !Task.isCancelled else { break }
+                    guard !Task.isCancelled else {
+                        await letGo(element)
+                        break
+                    }
                     group.addTask { await runInner(element) }
                 }
             } catch {

@@ -66,6 +66,11 @@ final class SettlingEscort<Element: Settleable>: FlatMapEscort {
         }
     }
 
+    func letGo(_ element: Element) async {
+        // It is no failure of the stream when this does not succeed, so nothing is thrown.
+        try? await settle(element.delivery.lease, .givenUp, by: element.delivery.holder)
+    }
+
     private func watch(_ holder: LeaseHolder) {
         let isNew = known.withLock { $0.insert(ObjectIdentifier(holder.inFlight)).inserted }
         if isNew { appeared.yield(holder) }
