@@ -16,6 +16,7 @@ let package = Package(
     platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
     products: [
         .library(name: "Penstock", targets: ["Penstock"]),
+        .library(name: "PenstockCombine", targets: ["PenstockCombine"]),
         .library(name: "PenstockStreams", targets: ["PenstockStreams"]),
         .library(name: "PenstockTestKit", targets: ["PenstockTestKit"]),
         .executable(name: "penstock", targets: ["PenstockMain"]),
@@ -29,6 +30,7 @@ let package = Package(
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
         .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.2"),
         .package(url: "https://github.com/apple/swift-system", from: "1.5.0"),
+        .package(url: "https://github.com/OpenCombine/OpenCombine", from: "0.14.0"),
     ],
     targets: [
         // The levels, top to bottom. An arrow only goes down; ARCHITECTURE.md draws them.
@@ -44,6 +46,18 @@ let package = Package(
                 .product(name: "Subprocess", package: "swift-subprocess"),
                 // The paths and descriptors that swift-subprocess speaks in; Apple platforms have them in the system.
                 .product(name: "SystemPackage", package: "swift-system", condition: .when(platforms: [.linux])),
+            ],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "PenstockCombine",
+            dependencies: [
+                "Penstock", "PenstockCore", "PenstockStreams",
+                .product(name: "DequeModule", package: "swift-collections"),
+                // Apple platforms have Combine in the system, and never compile this one.
+                .product(
+                    name: "OpenCombineShim", package: "OpenCombine",
+                    condition: .when(platforms: [.linux, .android, .windows])),
             ],
             swiftSettings: strict
         ),
@@ -114,6 +128,13 @@ let package = Package(
                 .product(name: "MetricsTestKit", package: "swift-metrics"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle"),
+            ],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "PenstockCombineTests",
+            dependencies: [
+                "PenstockCombine", "Penstock", "PenstockCore", "PenstockSQLite", "PenstockStreams", "PenstockTestKit",
             ],
             swiftSettings: strict
         ),
