@@ -2,14 +2,14 @@
 ///
 /// The limit is never below the number of elements that are remembered for newcomers, as these wait for each newcomer.
 public struct ReplayBacklog<Failure: Error>: Sendable {
-    enum WhenFull: Sendable {
+    package enum WhenFull: Sendable {
         case suspendSender
         case dropOldest
         case end(@Sendable () -> Failure)
     }
 
-    let limit: Int
-    let whenFull: WhenFull
+    package let limit: Int
+    package let whenFull: WhenFull
 
     private init(_ limit: Int, _ whenFull: WhenFull) {
         precondition(limit >= 1, "A backlog needs room for at least one element.")
