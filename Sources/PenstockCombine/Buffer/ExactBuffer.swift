@@ -1,0 +1,100 @@
+extension Publishers {
+    /// A publisher that keeps values of another one until its subscriber asks for them.
+    /// Made by `buffer(size:prefetch:whenFull:)`, whose description holds for it.
+    public struct ExactBuffer<Upstream: Publisher>: Publisher {
+        /// What upstream publishes.
+        public typealias Output = Upstream.Output
+        /// How upstream fails, and an overflow that is an error.
+        public typealias Failure = Upstream.Failure
+
+        private let upstream: Upstream
+        private let size: Int
+        private let prefetch: Publishers.PrefetchStrategy
+        private let whenFull: Publishers.BufferingStrategy<Failure>
+        private let onDrop: ((Output) -> Void)?
+
+        init(
+            _ upstream: Upstream, size: Int, prefetch: Publishers.PrefetchStrategy,
+            whenFull: Publishers.BufferingStrategy<Failure>, onDrop: ((Output) -> Void)?
+        ) {
+            precondition(size >= 0, "A buffer cannot have fewer than no places.")
+            self.upstream = upstream
+            self.size = size
+            self.prefetch = prefetch
+            self.whenFull = whenFull
+            self.onDrop = onDrop
+        }
+
+        /// Begins a subscription, with a buffer of its own.
+        public func receive<Downstream: Subscriber>(subscriber: Downstream)
+        where Downstream.Input == Output, Downstream.Failure == Failure {
+            let machine = BufferMachine<Output, Failure>(size: size, prefetch: prefetch, whenFull: whenFull)
+            upstream.subscribe(BufferConduit(subscriber, machine: machine, whenFull: whenFull, onDrop: onDrop))
+        }
+    }
+}
+
+extension Publisher where Self: SendableMetatype {
+    /// Keeps up to `size` values that arrive while the subscriber is busy.
+    ///
+    /// It is Combine's operator, to the letter on every system: the open port of Combine has one that asks upstream
+    /// before the subscriber's first demand has come, and so gives other values. This one takes its place wherever
+    /// `PenstockCombine` is imported: the constraint, which every publisher of a known type meets, makes it the more
+    /// specialised of the two. In a generic function say `some Publisher & SendableMetatype`, without which the compiler
+    /// calls the two ambiguous.
+    ///
+    /// - Asks upstream for nothing before the subscriber's first demand. So the first value of any source goes straight
+    ///   through to it.
+    /// - Gives a value for which there is demand at once. Such a value takes no place: `size` counts values that wait.
+    /// - Keeps a value that arrives otherwise, and gives these in their order, one for each demand.
+    /// - Does as `whenFull` says with a value that finds `size` others waiting.
+    /// - Asks upstream as `prefetch` says. With `byRequest` without limit and without a pause. With `keepFull` it pauses
+    ///   after each value that overflowed, until the subscriber takes another; a subject loses what it sends meanwhile.
+    /// - Gives what waits, and then finishes, when upstream has finished. Fails as soon as upstream does.
+    ///
+    /// `receive`, `request` and `cancel` may race and re-enter.
+    ///
+    /// ```swift
+    /// readings.buffer(size: 100, prefetch: .byRequest, whenFull: .dropOldest)
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - size: how many values may wait, 0 or more.
+    ///   - prefetch: how upstream is asked for values.
+    ///   - whenFull: what happens to a value that finds the buffer full.
+    public func buffer(
+        size: Int,
+        prefetch: Publishers.PrefetchStrategy,
+        whenFull: Publishers.BufferingStrategy<Failure>
+    ) -> Publishers.ExactBuffer<Self> {
+        Publishers.ExactBuffer(self, size: size, prefetch: prefetch, whenFull: whenFull, onDrop: nil)
+    }
+}
+
+extension Publisher {
+    /// Keeps up to `size` values that arrive while the subscriber is busy.
+    ///
+    /// It stands beside the port's own so that neither is chosen in silence where the compiler knows too little of the
+    /// publisher to prefer the exact one.
+    public func buffer(
+        size: Int,
+        prefetch: Publishers.PrefetchStrategy,
+        whenFull: Publishers.BufferingStrategy<Failure>
+    ) -> Publishers.ExactBuffer<Self> {
+        Publishers.ExactBuffer(self, size: size, prefetch: prefetch, whenFull: whenFull, onDrop: nil)
+    }
+
+    /// Keeps up to `size` values that arrive while the subscriber is busy, and tells of each that is discarded.
+    ///
+    /// It does as `buffer(size:prefetch:whenFull:)`.
+    ///
+    /// - Parameter onDrop: told of each value that overflowed and was discarded, in the order in which they were.
+    public func buffer(
+        size: Int,
+        prefetch: Publishers.PrefetchStrategy,
+        whenFull: Publishers.BufferingStrategy<Failure>,
+        onDrop: @escaping (Output) -> Void
+    ) -> Publishers.ExactBuffer<Self> {
+        Publishers.ExactBuffer(self, size: size, prefetch: prefetch, whenFull: whenFull, onDrop: onDrop)
+    }
+}

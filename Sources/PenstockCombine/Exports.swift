@@ -1,0 +1,9 @@
+// Who imports PenstockCombine sees Combine, or the port of it on systems that have none, and all of Penstock: a pipeline
+// needs no other import.
+#if canImport(Combine)
+    @_exported public import Combine
+#else
+    @_exported public import OpenCombineShim
+#endif
+@_exported public import Penstock
+@_exported public import struct PenstockStreams.ReplayBacklog
