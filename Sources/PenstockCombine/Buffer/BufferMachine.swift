@@ -127,3 +127,5 @@ struct BufferMachine<Output, Failure: Error> {
         toAsk = 0
     }
 }
+
+extension BufferMachine.Step: Equatable where Output: Equatable, Failure: Equatable {}

@@ -43,3 +43,10 @@ final class Source<Output, Failure: Error>: Publisher {
         state.withLock { $0.subscriber.take() }?.receive(completion: completion)
     }
 }
+
+/// Something that Combine allows to be used from any thread, though the compiler does not know.
+struct Shared<Value>: @unchecked Sendable {
+    let value: Value
+
+    init(_ value: Value) { self.value = value }
+}

@@ -1,0 +1,125 @@
+import PenstockCombine
+import Testing
+
+@testable import PenstockCombine
+
+@Suite struct ShareReplayTests {
+    struct Broken: Error, Equatable {}
+
+    @Test func upstreamIsSubscribedOnceForAThousand() {
+        let source = Source<Int, Broken>()
+        let shared = source.shareReplay(1)
+        let probes = (0..<1_000).map { _ in Probe<Int, Broken>(demand: .max) }
+        for probe in probes[..<500] { shared.subscribe(probe) }
+        source.send(1)
+        source.send(2)
+        for probe in probes[500...] { shared.subscribe(probe) }
+        source.send(3)
+        #expect(source.subscriptionCount == 1)
+        #expect(shared.subscriberCount == 1_000)
+        #expect(probes[..<500].allSatisfy { $0.values == [1, 2, 3] })
+        #expect(probes[500...].allSatisfy { $0.values == [2, 3] })
+        for probe in probes.dropLast() { probe.cancel() }
+        #expect(source.cancelCount == 0)
+        probes.last?.cancel()
+        #expect(source.cancelCount == 1)
+        #expect(shared.subscriberCount == 0)
+    }
+
+    @Test func theMemoryStaysWhenTheLastOneLeaves() {
+        let source = Source<Int, Broken>()
+        let shared = source.shareReplay(2)
+        let first = Probe<Int, Broken>(demand: .max)
+        shared.subscribe(first)
+        for value in 1...3 { source.send(value) }
+        first.cancel()
+        source.send(99)
+        let second = Probe<Int, Broken>(demand: .max)
+        shared.subscribe(second)
+        source.send(4)
+        #expect(source.subscriptionCount == 2)
+        #expect(second.values == [2, 3, 4])
+    }
+
+    @Test func whoComesAfterTheEndGetsTheMemoryAndThatEnd() {
+        let source = Source<Int, Broken>()
+        let shared = source.shareReplay(1)
+        let first = Probe<Int, Broken>(demand: .max)
+        shared.subscribe(first)
+        source.send(1)
+        source.send(completion: .failure(Broken()))
+        #expect(first.failure == Broken())
+        let late = Probe<Int, Broken>(demand: .max)
+        shared.subscribe(late)
+        #expect(late.values == [1])
+        #expect(late.failure == Broken())
+        #expect(source.subscriptionCount == 1)
+    }
+
+    @Test func theSlowestSetsThePaceOfUpstream() {
+        let source = Source<Int, Broken>()
+        let shared = source.shareReplay(0, backlog: .suspendSender(at: 2))
+        let slow = Probe<Int, Broken>()
+        let quick = Probe<Int, Broken>(demand: .max)
+        shared.subscribe(slow)
+        shared.subscribe(quick)
+        #expect(source.asked == [2])
+        source.send(1)
+        source.send(2)
+        #expect(source.asked == [2, 1, 1])
+        // These were asked for, find no room, and stand in line.
+        source.send(3)
+        source.send(4)
+        #expect(source.asked == [2, 1, 1])
+        #expect(quick.values == [1, 2])
+        slow.request(1)
+        #expect(source.asked == [2, 1, 1, 1])
+        #expect(quick.values == [1, 2, 3])
+        source.send(completion: .finished)
+        slow.request(10)
+        #expect(slow.values == [1, 2, 3, 4])
+        #expect(quick.values == [1, 2, 3, 4])
+        #expect(slow.isFinished && quick.isFinished)
+    }
+
+    @Test func upstreamIsNotHeldUpWhereOthersLose() {
+        let source = Source<Int, Broken>()
+        let shared = source.shareReplay(0, backlog: .dropOldest(at: 2))
+        let slow = Probe<Int, Broken>()
+        shared.subscribe(slow)
+        #expect(source.asked == [.max])
+        for value in 1...5 { source.send(value) }
+        slow.request(5)
+        #expect(slow.values == [4, 5])
+    }
+
+    @Test func aSequenceThatAnswersAtOnceIsSharedWhole() {
+        let shared = (1...1_000).publisher.shareReplay(3)
+        let probe = Probe<Int, Never>(demand: .max)
+        shared.subscribe(probe)
+        #expect(probe.values == Array(1...1_000))
+        let late = Probe<Int, Never>(demand: .max)
+        shared.subscribe(late)
+        #expect(late.values == [998, 999, 1_000])
+        #expect(late.isFinished)
+    }
+
+    @Test func whoLeavesAsItIsGreetedLeavesNothingBehind() {
+        final class Leaver: Subscriber {
+            typealias Input = Int
+            typealias Failure = Broken
+            func receive(subscription: any Subscription) { subscription.cancel() }
+            func receive(_ input: Int) -> Subscribers.Demand { .none }
+            func receive(completion: Subscribers.Completion<Broken>) {}
+        }
+        let source = Source<Int, Broken>()
+        let shared = source.shareReplay(1)
+        shared.subscribe(Leaver())
+        #expect(shared.subscriberCount == 0)
+        #expect(source.cancelCount == source.subscriptionCount)
+        let probe = Probe<Int, Broken>(demand: .max)
+        shared.subscribe(probe)
+        source.send(1)
+        #expect(probe.values == [1])
+    }
+}
