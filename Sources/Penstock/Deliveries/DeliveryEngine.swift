@@ -1,0 +1,165 @@
+internal import PenstockCore
+internal import Synchronization
+
+/// One reader of a queue that is asked for messages ahead of their coming. It knows no sequence and no publisher.
+///
+/// - Claims exactly as many as were asked for and not given, and holds `inFlightMax` at most.
+/// - A message that cannot be decoded is a dead letter and does not count.
+package final class DeliveryEngine<Element: Sendable>: Sendable {
+    private struct State {
+        var demand = 0
+        var isCancelled = false
+        var isResting = true
+        var stillWaiters: [@Sendable () -> Void] = []
+    }
+
+    private let queue: Queue<Element>
+    private let inFlightMax: Int
+    private let holder: LeaseHolder
+    private let give: @Sendable (Delivery<Element>) -> Bool
+    private let state = Mutex(State())
+    /// Rings when demand came, or nobody wants more.
+    private let work = Wakeups()
+
+    private var inFlight: InFlight { holder.inFlight }
+
+    /// Makes a reader that has claimed nothing.
+    ///
+    /// - Parameter give: gives a delivery to downstream, which has asked for it, outside of any lock. Returns whether it
+    ///   was taken; one that was not goes back in line.
+    package init(
+        queue: Queue<Element>, inFlightMax: Int, lease: Duration, give: @escaping @Sendable (Delivery<Element>) -> Bool
+    ) {
+        self.queue = queue
+        self.inFlightMax = inFlightMax
+        self.give = give
+        holder = LeaseHolder(
+            queue, inFlight: InFlight(queue: queue.name, time: queue.handle.time, forgetsEnded: true), lease: lease)
+    }
+
+    /// Downstream asks for so many deliveries more; `Int.max`: for any number.
+    package func request(_ count: Int) {
+        tell { state in
+            let (sum, overflow) = state.demand.addingReportingOverflow(count)
+            state.demand = overflow ? .max : sum
+        }
+    }
+
+    /// Downstream wants no more.
+    package func cancel() {
+        tell { $0.isCancelled = true }
+    }
+
+    /// Calls `body` when nothing is under way: what can be claimed was given, and the reader waits.
+    package func whenStill(_ body: @escaping @Sendable () -> Void) {
+        let isStill = state.withLock { state in
+            if !state.isResting { state.stillWaiters.append(body) }
+            return state.isResting
+        }
+        if isStill { body() }
+    }
+
+    /// Works until ``cancel()`` or a failure of the store, which it returns.
+    package func run() async -> (any Error)? {
+        defer { rest() }
+        do {
+            try Demand(inFlightMax: inFlightMax, lease: holder.lease).validate()
+            while try await round() {}
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    private func tell(_ change: (inout State) -> Void) {
+        state.withLock { state in
+            change(&state)
+            state.isResting = false
+        }
+        work.ring(queue.name)
+    }
+
+    private func rest() {
+        let waiters = state.withLock { state in
+            state.isResting = true
+            defer { state.stillWaiters = [] }
+            return state.stillWaiters
+        }
+        for waiter in waiters { waiter() }
+    }
+
+    /// Claims once, or waits for a reason to. Returns whether there is to be another round.
+    private func round() async throws -> Bool {
+        // All tokens come before the look, so that a ring in between is not lost.
+        let told = work.token(for: queue.name)
+        let departed = inFlight.token
+        let changed = queue.storage.changes.token(for: queue.name)
+        let (demand, isCancelled) = state.withLock { ($0.demand, $0.isCancelled) }
+        if isCancelled { return false }
+        var waits = [toldWait(after: told)]
+        let room = min(demand, inFlightMax - inFlight.count())
+        if room > 0 {
+            let claim = try await claim(room)
+            if !claim.messages.isEmpty {
+                try await handOut(claim.messages)
+                return true
+            }
+            let time = queue.handle.time
+            let look = time.now + Intake<Element>.lookInterval
+            let deadline = min(claim.nextDue ?? look, look)
+            waits.append { try await time.sleep(until: deadline) }
+            waits.append { [changes = queue.storage.changes, name = queue.name] in
+                try await changes.wait(for: name, after: changed)
+            }
+        } else if demand > 0 {
+            waits.append { [inFlight] in try await inFlight.waitForDeparture(after: departed) }
+        }
+        if work.token(for: queue.name) == told { rest() }
+        try await firstOf(waits)
+        state.withLock { $0.isResting = false }
+        return true
+    }
+
+    private func toldWait(after token: Wakeups.Token) -> @Sendable () async throws -> Void {
+        { [work, name = queue.name] in try await work.wait(for: name, after: token) }
+    }
+
+    private func claim(_ limit: Int) async throws -> Claim {
+        let time = queue.handle.time
+        if queue.handle.reclaimPace.takesTurn() { _ = try await queue.storage.reclaim() }
+        let ends = time.boot + holder.lease
+        let claim = try await queue.storage.claim(
+            ClaimRequest(queue: queue.name, limit: min(limit, Limits.batchCountMax), lease: holder.lease))
+        inFlight.add(claim.messages.map(\.lease), ending: ends)
+        queue.metrics.record(claim.messages, at: time.now)
+        return claim
+    }
+
+    private func handOut(_ messages: [ClaimedMessage]) async throws {
+        var left = messages[...]
+        do {
+            while let message = left.first {
+                let delivery = try await queue.opened(message, by: holder)
+                guard let delivery else {
+                    left.removeFirst()
+                    continue
+                }
+                state.withLock { state in
+                    if state.demand < .max { state.demand -= 1 }
+                }
+                guard give(delivery) else { break }
+                left.removeFirst()
+            }
+        } catch {
+            await giveBack(left)
+            throw error
+        }
+        await giveBack(left)
+    }
+
+    private func giveBack(_ messages: ArraySlice<ClaimedMessage>) async {
+        let leases = messages.map(\.lease)
+        for lease in leases { inFlight.remove(lease) }
+        await queue.handle.returns.complete(leases)
+    }
+}
