@@ -6,4 +6,3 @@
     @_exported public import OpenCombineShim
 #endif
 @_exported public import Penstock
-@_exported public import struct PenstockStreams.ReplayBacklog

@@ -1,0 +1,177 @@
+internal import Penstock
+internal import PenstockStreams
+
+/// One subscription to a durable buffer: the engine, between upstream and one subscriber.
+///
+/// What is to be asked of upstream at first is known when the queue is open, as an earlier subscription may have left
+/// values there. The thread that asks first waits for that: so a subject loses nothing that it would not lose in memory.
+// Its state is behind a lock, and the subscriber hears from the engine's task alone.
+final class DurableBufferConduit<Element: Sendable>: Subscription, @unchecked Sendable {
+    typealias Downstream = AnySubscriber<Delivery<Element>, any Error>
+
+    private struct State {
+        var downstream: Downstream?
+        var upstream: (any Subscription)?
+        var isSubscribed = false
+        var hasBegun = false
+        /// What upstream is to be asked for by the thread that waits for the queue; `nil` when none does.
+        var firstAsk: Int? = 0
+        var isOpen = false
+        /// How upstream ended before the queue was open.
+        var completion: Result<Void, any Error>?
+    }
+
+    private let state: Guarded<State>
+    private let engine: BufferEngine<Element>
+    private let opened = Gate()
+    private let executor = StreamExecutor.current
+
+    init(_ downstream: Downstream, queue: Queue<Element>, options: BufferEngine<Element>.Options) {
+        state = Guarded(State(downstream: downstream))
+        let relay = Relay<DurableBufferConduit>()
+        engine = BufferEngine(
+            queue: queue, options: options,
+            outlets: .init(
+                ask: { relay.target?.ask($0) },
+                give: { relay.target?.give($0) ?? false },
+                cancelUpstream: { relay.target?.cancelUpstream() },
+                opened: { relay.target?.open() }))
+        relay.target = self
+    }
+
+    // MARK: Downstream
+
+    func request(_ demand: Subscribers.Demand) {
+        guard demand > .none else { return }
+        engine.request(demand.count)
+        let begins = state.withLock { state in
+            guard !state.hasBegun, state.downstream != nil else { return false }
+            state.hasBegun = true
+            return true
+        }
+        guard begins else { return }
+        Task(executorPreference: executor) {
+            let failure = await StreamExecutor.$engine.withValue(ObjectIdentifier(self)) { await self.engine.run() }
+            self.end(failure)
+        }
+        opened.pass()
+        let (count, upstream) = state.withLock { ($0.firstAsk.take() ?? 0, $0.upstream) }
+        if count > 0 { upstream?.request(Subscribers.Demand(count: count)) }
+    }
+
+    func cancel() {
+        let (upstream, downstream) = state.withLock { ($0.upstream.take(), $0.downstream.take()) }
+        upstream?.cancel()
+        engine.cancel()
+        opened.open()
+        // It may hold who cancels, and must not be let go inside the lock.
+        withExtendedLifetime(downstream) {}
+    }
+
+    // MARK: The engine
+
+    private func open() {
+        let completion = state.withLock { state in
+            state.isOpen = true
+            return state.completion.take()
+        }
+        opened.open()
+        if let completion { complete(completion) }
+    }
+
+    private func ask(_ count: Int) {
+        let upstream = state.withLock { state -> (any Subscription)? in
+            guard let first = state.firstAsk else { return state.upstream }
+            state.firstAsk = first.addingUpToMax(count)
+            return nil
+        }
+        guard let upstream else { return }
+        guard StreamExecutor.engine == ObjectIdentifier(self) else {
+            return upstream.request(Subscribers.Demand(count: count))
+        }
+        let asking = Asking(upstream: upstream, demand: Subscribers.Demand(count: count))
+        Task.detached(executorPreference: executor) { asking.perform() }
+    }
+
+    // A subscription of Combine may be asked from any thread.
+    private struct Asking: @unchecked Sendable {
+        let upstream: any Subscription
+        let demand: Subscribers.Demand
+
+        func perform() { upstream.request(demand) }
+    }
+
+    private func give(_ delivery: Delivery<Element>) -> Bool {
+        guard let downstream = state.withLock({ $0.downstream }) else { return false }
+        let more = downstream.receive(delivery).count
+        if more > 0 { engine.request(more) }
+        return true
+    }
+
+    private func cancelUpstream() {
+        state.withLock { $0.upstream.take() }?.cancel()
+    }
+
+    private func end(_ failure: (any Error)?) {
+        opened.open()
+        let (upstream, downstream) = state.withLock { ($0.upstream.take(), $0.downstream.take()) }
+        upstream?.cancel()
+        downstream?.receive(completion: failure.map { .failure($0) } ?? .finished)
+    }
+
+    // MARK: Upstream
+
+    private func begin(_ subscription: any Subscription) {
+        let downstream = state.withLock { state -> Downstream? in
+            guard !state.isSubscribed, let downstream = state.downstream else { return nil }
+            state.isSubscribed = true
+            state.upstream = subscription
+            return downstream
+        }
+        guard let downstream else { return subscription.cancel() }
+        downstream.receive(subscription: self)
+    }
+
+    private func arrived(_ element: Element) {
+        engine.arrived(element)
+        engine.waitForStaging()
+    }
+
+    private func upstreamEnded(_ completion: Result<Void, any Error>) {
+        let isOpen = state.withLock { state in
+            state.upstream = nil
+            if !state.isOpen { state.completion = completion }
+            return state.isOpen
+        }
+        if isOpen { complete(completion) }
+    }
+
+    private func complete(_ completion: Result<Void, any Error>) {
+        switch completion {
+        case .success: engine.upstreamFinished()
+        case .failure(let error): engine.upstreamFailed(error)
+        }
+    }
+
+    /// The side that upstream sees.
+    struct Intake<Failure: Error>: Subscriber {
+        let combineIdentifier = CombineIdentifier()
+        let conduit: DurableBufferConduit
+
+        func receive(subscription: any Subscription) {
+            conduit.begin(subscription)
+        }
+
+        func receive(_ input: Element) -> Subscribers.Demand {
+            conduit.arrived(input)
+            return .none
+        }
+
+        func receive(completion: Subscribers.Completion<Failure>) {
+            switch completion {
+            case .finished: conduit.upstreamEnded(.success(()))
+            case .failure(let error): conduit.upstreamEnded(.failure(error))
+            }
+        }
+    }
+}

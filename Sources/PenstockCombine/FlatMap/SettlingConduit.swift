@@ -1,0 +1,218 @@
+internal import Penstock
+
+/// One subscription to a settling flatMap: the lock around the machine, between upstream, the inner publishers and one
+/// subscriber.
+// Its state is behind a lock, and the subscriber is told one thing at a time.
+final class SettlingConduit<Output, Input: Settleable>: Subscriber, Subscription, @unchecked Sendable {
+    typealias Element = Input.Payload
+    typealias Failure = any Error
+    typealias Machine = SettlingMachine<Output>
+    typealias Name = Machine.Name
+
+    /// What belongs to a delivery while it is worked on.
+    private struct Work {
+        let tended: Tending<Element>.Tended
+        var subscription: (any Subscription)?
+    }
+
+    private struct State {
+        var machine = Machine()
+        var turns = Turns<Machine.Step>()
+        var downstream: AnySubscriber<Output, any Error>?
+        var upstream: (any Subscription)?
+        var isSubscribed = false
+        var works: [Name: Work] = [:]
+        /// The tasks that extend leases, one for each reader that deliveries came from.
+        var keepers: [Task<Void, Never>] = []
+        var isOver = false
+    }
+
+    private let state: Guarded<State>
+    private let maxPublishers: Subscribers.Demand
+    /// Makes the work on a payload and subscribes to it.
+    private let work: (Element, SettlingConduit, Name) -> Void
+    private let tending = Tending<Element>()
+    private let executor = StreamExecutor.current
+
+    init<Child: Publisher>(
+        _ downstream: AnySubscriber<Output, any Error>, maxPublishers: Subscribers.Demand,
+        transform: @escaping (Element) -> Child
+    ) where Child.Output == Output {
+        state = Guarded(State(downstream: downstream))
+        self.maxPublishers = maxPublishers
+        work = { transform($0).subscribe(Side<Child.Failure>(name: $2, conduit: $1)) }
+    }
+
+    // MARK: Upstream
+
+    func receive(subscription: any Subscription) {
+        let downstream = state.withLock { state -> AnySubscriber<Output, any Error>? in
+            guard !state.isSubscribed, let downstream = state.downstream else { return nil }
+            state.isSubscribed = true
+            state.upstream = subscription
+            return downstream
+        }
+        guard let downstream else { return subscription.cancel() }
+        downstream.receive(subscription: self)
+        if maxPublishers > .none { state.withLock { $0.upstream }?.request(maxPublishers) }
+    }
+
+    func receive(_ input: Input) -> Subscribers.Demand {
+        let delivery = input.delivery
+        let (tended, isFirst) = tending.begin(delivery)
+        let name = state.withLock { state -> Name? in
+            guard let name = state.machine.arrived() else { return nil }
+            state.works[name] = Work(tended: tended)
+            if isFirst {
+                state.keepers.append(
+                    Task(executorPreference: executor) { [tending] in await tending.keepLeases(of: delivery) })
+            }
+            return name
+        }
+        Task(executorPreference: executor) {
+            let outcome = await self.tending.finish(delivery, tended) {
+                if let name { self.perform { ([], $0.machine.workEnded(.lost, name)) } }
+            }
+            if let name { self.settled(name, outcome) }
+        }
+        guard let name else {
+            tended.end(.givenUp)
+            return .none
+        }
+        work(delivery.payload, self, name)
+        return .none
+    }
+
+    func receive(completion: Subscribers.Completion<any Error>) {
+        perform { $0.machine.ended(completion) }
+    }
+
+    // MARK: Downstream
+
+    func request(_ demand: Subscribers.Demand) {
+        perform { $0.machine.request(demand.count) }
+    }
+
+    func cancel() {
+        let downstream = state.withLock { $0.downstream.take() }
+        perform { state in
+            state.turns.forget()
+            state.isOver = true
+            return ([], state.machine.cancelled())
+        }
+        closeKeepers()
+        withExtendedLifetime(downstream) {}
+    }
+
+    // MARK: The works
+
+    private func workBegan(_ name: Name, _ subscription: any Subscription) {
+        let isWanted = state.withLock { state in
+            guard state.works[name] != nil, state.works[name]?.subscription == nil else { return false }
+            state.works[name]?.subscription = subscription
+            return true
+        }
+        guard isWanted else { return subscription.cancel() }
+        subscription.request(.max(1))
+    }
+
+    private func workGave(_ value: Output, _ name: Name) -> Subscribers.Demand {
+        var givesMore = false
+        perform { state in
+            let (steps, isTaken) = state.machine.workGave(value, name)
+            givesMore = isTaken
+            return (steps, [])
+        }
+        return givesMore ? .max(1) : .none
+    }
+
+    private func workEnded(_ end: Machine.WorkEnd, _ name: Name) {
+        state.withLock { $0.works[name]?.subscription = nil }
+        perform { ([], $0.machine.workEnded(end, name)) }
+    }
+
+    private func settled(_ name: Name, _ outcome: Tending<Element>.Outcome) {
+        if case .unsettled(let error) = outcome { perform { $0.machine.ended(.failure(error)) } }
+        perform { ($0.machine.settled(name), []) }
+    }
+
+    private struct Side<Failure: Error>: Subscriber {
+        typealias Input = Output
+
+        let combineIdentifier = CombineIdentifier()
+        let name: Name
+        let conduit: SettlingConduit
+
+        func receive(subscription: any Subscription) {
+            conduit.workBegan(name, subscription)
+        }
+
+        func receive(_ input: Output) -> Subscribers.Demand {
+            conduit.workGave(input, name)
+        }
+
+        func receive(completion: Subscribers.Completion<Failure>) {
+            switch completion {
+            case .finished: conduit.workEnded(.finished, name)
+            case .failure(let error): conduit.workEnded(.failed(error), name)
+            }
+        }
+    }
+
+    // MARK: -
+
+    /// Tells the machine of an event, and does what it says.
+    private func perform(_ event: (inout State) -> (steps: [Machine.Step], actions: [Machine.Action])) {
+        let (mustTell, actions) = state.withLock { state in
+            let (steps, actions) = event(&state)
+            return (state.turns.take(steps), actions)
+        }
+        if mustTell {
+            while let step = state.withLock({ $0.turns.next() }) { tell(step) }
+        }
+        for action in actions { carryOut(action) }
+    }
+
+    private func tell(_ step: Machine.Step) {
+        switch step {
+        case .give(let value):
+            guard let downstream = state.withLock({ $0.downstream }) else { return }
+            let more = downstream.receive(value).count
+            // This thread has the turn, and goes on with what that adds.
+            if more > 0 { perform { $0.machine.request(more) } }
+        case .end(let completion):
+            closeKeepers()
+            state.withLock { $0.downstream.take() }?.receive(completion: completion)
+        }
+    }
+
+    private func carryOut(_ action: Machine.Action) {
+        switch action {
+        case .askUpstream:
+            if maxPublishers != .unlimited { state.withLock { $0.upstream }?.request(.max(1)) }
+        case .askWork(let name):
+            state.withLock { $0.works[name]?.subscription }?.request(.max(1))
+        case .settle(let name, let end):
+            let work = state.withLock { $0.works.removeValue(forKey: name) }
+            switch end {
+            case .finished: work?.tended.end(.finished)
+            case .failed(let error): work?.tended.end(.failed(error))
+            case .lost: break
+            }
+        case .giveUp(let name), .cancel(let name):
+            let work = state.withLock { $0.works.removeValue(forKey: name) }
+            work?.subscription?.cancel()
+            work?.tended.end(.givenUp)
+        case .cancelUpstream:
+            state.withLock { $0.upstream.take() }?.cancel()
+        }
+    }
+
+    private func closeKeepers() {
+        let keepers = state.withLock { state in
+            defer { state.keepers = [] }
+            return state.keepers
+        }
+        for keeper in keepers { keeper.cancel() }
+    }
+}

@@ -1,0 +1,84 @@
+import Foundation
+import PenstockCombine
+import PenstockSQLite
+import PenstockTestKit
+import Testing
+
+@testable import PenstockCombine
+
+/// What survives the death of a process: a file or what stands for one, and the clocks.
+final class World: Sendable {
+    enum Kind: String, Sendable, CaseIterable, CustomTestStringConvertible {
+        case memory, sqlite
+        var testDescription: String { rawValue }
+    }
+
+    /// A process: an open store, and what runs its streams.
+    struct Process: Sendable {
+        let store: PenstockStore
+        let stillness = Stillness()
+        let crash: @Sendable () async -> Void
+
+        init(_ base: any MessageStore, _ world: World, crash: @escaping @Sendable () async -> Void) {
+            store = PenstockStore(
+                WatchedStore(base: base, stillness: stillness),
+                options: .init(durability: .processCrash, time: world.time, random: SeededRandom(seed: 7)))
+            self.crash = crash
+        }
+
+        /// Makes a stream's subscription, so that its tasks are watched.
+        func run<Result>(_ body: () -> Result) -> Result {
+            StreamExecutor.$current.withValue(stillness, operation: body)
+        }
+    }
+
+    let time = ManualTime()
+    let scheduler = VirtualScheduler()
+    private let kind: Kind
+    private let database: InMemoryDatabase
+    private let folder = FileManager.default.temporaryDirectory.appending(path: "penstock-\(UUID().uuidString)")
+    private let beganAt: Timestamp
+
+    init(_ kind: Kind) throws {
+        self.kind = kind
+        beganAt = time.now
+        database = InMemoryDatabase(time: time, random: SeededRandom(seed: 1))
+        if kind == .sqlite { try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true) }
+    }
+
+    deinit {
+        if kind == .sqlite { try? FileManager.default.removeItem(at: folder) }
+    }
+
+    func open() async throws -> Process {
+        switch kind {
+        case .memory:
+            let store = database.open()
+            return Process(store, self) { store.crash() }
+        case .sqlite:
+            let store = try await SQLiteStore.open(
+                path: folder.appending(path: "q.db").path,
+                options: .init(time: time, random: SeededRandom(seed: 3)))
+            return Process(store, self) { await store.crash() }
+        }
+    }
+
+    /// Moves to the next thing that is to happen until the moment, by the scheduler or the store's clocks. Returns
+    /// whether there was any.
+    func step(until milliseconds: Int = .max) -> Bool {
+        let action = scheduler.nextMoment.map(\.milliseconds)
+        let deadline = time.nextDeadline.map { Int((($0 - beganAt).wholeMicroseconds + 999) / 1_000) }
+        guard let next = [action, deadline].compactMap(\.self).min(), next <= milliseconds else { return false }
+        move(to: next)
+        if next == action { scheduler.performNext(until: VirtualMoment(milliseconds: next)) }
+        return true
+    }
+
+    /// Moves both clocks to the moment.
+    func move(to milliseconds: Int) {
+        time.advance(to: beganAt + .milliseconds(milliseconds))
+        if scheduler.nextMoment.map({ $0.milliseconds > milliseconds }) ?? true {
+            scheduler.run(to: VirtualMoment(milliseconds: milliseconds))
+        }
+    }
+}
