@@ -4,7 +4,7 @@ import Synchronization
 @testable import PenstockCombine
 
 /// A subscriber that asks for exactly what it is told to, and keeps what it hears.
-final class Probe<Input: Equatable, Failure: Error>: Subscriber {
+final class Probe<Input, Failure: Error>: Subscriber {
     private struct State {
         var subscription: (any Subscription)?
         var values: [Input] = []

@@ -18,12 +18,15 @@ final class World: Sendable {
         let store: PenstockStore
         let stillness = Stillness()
         let crash: @Sendable () async -> Void
+        /// The files stay as long as a process is there.
+        private let world: World
 
         init(_ base: any MessageStore, _ world: World, crash: @escaping @Sendable () async -> Void) {
             store = PenstockStore(
                 WatchedStore(base: base, stillness: stillness),
                 options: .init(durability: .processCrash, time: world.time, random: SeededRandom(seed: 7)))
             self.crash = crash
+            self.world = world
         }
 
         /// Makes a stream's subscription, so that its tasks are watched.

@@ -1,0 +1,142 @@
+import PenstockCombine
+import PenstockTestKit
+import Testing
+
+@testable import PenstockCombine
+
+@Suite(.timeLimit(.minutes(2))) struct DurableBufferTests {
+    struct Full: Error, Equatable {}
+    struct Broken: Error, Equatable {}
+
+    private typealias Reader = Probe<Delivery<Int>, any Error>
+
+    private func fixture(_ kind: World.Kind = .memory) async throws -> (World, World.Process, Queue<Int>) {
+        let world = try World(kind)
+        let process = try await world.open()
+        return (world, process, try await process.store.queue("q", of: Int.self))
+    }
+
+    @Test(arguments: World.Kind.allCases)
+    func anOverflowThatIsAnErrorFailsAndWhatWaitsStays(kind: World.Kind) async throws {
+        let (_, process, queue) = try await fixture(kind)
+        let subject = PassthroughSubject<Int, Never>()
+        let reader = Reader(demand: 1)
+        await process.read(
+            subject.buffer(size: 2, prefetch: .byRequest, whenFull: .customError { Full() }, in: queue), reader)
+        for value in 1...5 { subject.send(value) }
+        await process.stillness.wait()
+        #expect(reader.values.map(\.payload) == [1])
+        #expect(reader.failure is Full)
+        #expect(try await process.count(.ready) == 2)
+
+        let next = Reader(demand: 9)
+        let other = PassthroughSubject<Int, Never>()
+        await process.read(
+            other.buffer(size: 2, prefetch: .byRequest, whenFull: .dropNewest, in: queue), next)
+        other.send(9)
+        await process.stillness.wait()
+        #expect(next.values.map(\.payload) == [2, 3, 9])
+        next.cancel()
+        await process.stillness.wait()
+        await process.crash()
+    }
+
+    @Test func aFailureOfUpstreamComesAtOnceAndWhatWaitsStays() async throws {
+        let (_, process, queue) = try await fixture()
+        let subject = PassthroughSubject<Int, Broken>()
+        let reader = Reader(demand: 1)
+        await process.read(
+            subject.buffer(size: 9, prefetch: .byRequest, whenFull: .dropNewest, in: queue), reader)
+        for value in 1...3 { subject.send(value) }
+        subject.send(completion: .failure(Broken()))
+        await process.stillness.wait()
+        #expect(reader.values.map(\.payload) == [1])
+        #expect(reader.failure is Broken)
+        #expect(try await process.count(.ready) == 2)
+    }
+
+    @Test func itFinishesWhenAllIsSettled() async throws {
+        let (_, process, queue) = try await fixture()
+        let reader = Reader(demand: 9)
+        await process.read(
+            (1...3).publisher.buffer(size: 9, prefetch: .byRequest, whenFull: .dropNewest, in: queue), reader)
+        #expect(reader.values.map(\.payload) == [1, 2, 3])
+        #expect(!reader.isFinished)
+        for delivery in reader.values { try await delivery.done() }
+        await process.stillness.wait()
+        #expect(reader.isFinished)
+    }
+
+    @Test func withoutAPolicyNothingIsLost() async throws {
+        let (world, process, queue) = try await fixture()
+        let probe = Probe<Int, any Error>(demand: .max)
+        await process.read(
+            (1...500).publisher.buffer(size: 4, in: queue).flatMap(maxPublishers: .max(3)) { value in
+                Just(value).delay(for: .milliseconds(value % 7 + 1), scheduler: world.scheduler)
+            }, probe)
+        while !probe.isFinished, world.step() { await process.stillness.wait() }
+        #expect(probe.values.sorted() == Array(1...500))
+        #expect(try await process.count(.dropped) == 0)
+    }
+
+    @Test func aSourceFasterThanTheStoreWaits() async throws {
+        let (_, process, queue) = try await fixture(.sqlite)
+        let count = Limits.stagedCountMax * 5
+        let probe = Probe<Int, any Error>(demand: .max)
+        await process.read(
+            (1...count).publisher.buffer(size: 10, prefetch: .byRequest, whenFull: .dropOldest, in: queue)
+                .flatMap { Just($0) }, probe)
+        #expect(probe.values == Array(1...count))
+        #expect(probe.isFinished)
+        await process.crash()
+    }
+
+    @Test(arguments: World.Kind.allCases)
+    func aDelayGoesOnAfterARestartWithWhatWasLeftOfIt(kind: World.Kind) async throws {
+        let (world, process, queue) = try await fixture(kind)
+        let subject = PassthroughSubject<Int, Never>()
+        let first = Reader(demand: 9)
+        await process.read(subject.delay(for: .seconds(10), in: queue), first)
+        subject.send(1)
+        await process.stillness.wait()
+        await world.pass(4_000, in: process)
+        await process.crash()
+        first.cancel()
+
+        let reopened = try await world.open()
+        let same = try await reopened.store.queue("q", of: Int.self)
+        let second = Reader(demand: 9)
+        await reopened.read(PassthroughSubject<Int, Never>().delay(for: .seconds(10), in: same), second)
+        await world.pass(5_990, in: reopened)
+        #expect(second.values.isEmpty)
+        await world.pass(1_000, in: reopened)
+        #expect(second.values.map(\.payload) == [1])
+        second.cancel()
+        await reopened.stillness.wait()
+        await reopened.crash()
+    }
+
+    @Test func storageErrorsAreFailures() async throws {
+        let (world, process, queue) = try await fixture()
+        let subject = PassthroughSubject<Int, Never>()
+        let reader = Reader(demand: 1)
+        await process.read(
+            subject.buffer(size: 2, prefetch: .keepFull, whenFull: .dropNewest, in: queue), reader)
+        await process.crash()
+        subject.send(1)
+        await process.stillness.wait()
+        #expect((reader.failure as? PenstockError)?.code == .closed)
+
+        // Also before it has begun, and for numbers that cannot be: who asks first is not left waiting.
+        let late = Reader(demand: 1)
+        await process.read(
+            subject.buffer(size: 2, prefetch: .keepFull, whenFull: .dropNewest, in: queue), late)
+        #expect((late.failure as? PenstockError)?.code == .closed)
+        let open = try await world.open()
+        let same = try await open.store.queue("q", of: Int.self)
+        let mistaken = Reader(demand: 1)
+        await open.read(
+            subject.buffer(size: 0, prefetch: .keepFull, whenFull: .dropNewest, in: same), mistaken)
+        #expect((mistaken.failure as? PenstockError)?.code == .invalidInput)
+    }
+}

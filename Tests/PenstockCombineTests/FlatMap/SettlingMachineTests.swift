@@ -1,0 +1,130 @@
+import PenstockCombine
+import Testing
+
+@testable import PenstockCombine
+
+/// Every state against every event.
+@Suite struct SettlingMachineTests {
+    struct Broken: Error {}
+
+    typealias Machine = SettlingMachine<Int>
+
+    /// A machine with one work, and so much demand.
+    private func working(demand: Int = 0) -> Machine {
+        var machine = Machine()
+        if demand > 0 { _ = machine.request(demand) }
+        _ = machine.arrived()
+        return machine
+    }
+    private var valueWaits: Machine {
+        var machine = working()
+        _ = machine.workGave(1, 1)
+        return machine
+    }
+    private var endedValueWaits: Machine {
+        var machine = valueWaits
+        _ = machine.workEnded(.finished, 1)
+        return machine
+    }
+    private var settling: Machine {
+        var machine = working()
+        _ = machine.workEnded(.finished, 1)
+        return machine
+    }
+    private var over: Machine {
+        var machine = working()
+        _ = machine.cancelled()
+        return machine
+    }
+
+    private func names(_ things: [Any]) -> [String] {
+        things.map { "\($0)".replacingOccurrencesOfModules }
+    }
+
+    @Test func request() {
+        var idle = working()
+        #expect(names(idle.request(1).actions) == [])
+        var waits = valueWaits
+        let given = waits.request(1)
+        #expect(names(given.steps) == ["give(1)"])
+        #expect(names(given.actions) == ["askWork(1)"])
+        var ended = endedValueWaits
+        #expect(names(ended.request(1).actions) == ["settle(1, finished)", "askUpstream"])
+        var gone = over
+        #expect(gone.request(1).steps.isEmpty)
+    }
+
+    @Test func workGave() {
+        var asked = working(demand: 1)
+        #expect(asked.workGave(7, 1).givesMore)
+        #expect(!asked.workGave(8, 1).givesMore)
+        #expect(names(asked.request(1).steps) == ["give(8)"])
+        var gone = over
+        #expect(gone.workGave(7, 1).steps.isEmpty)
+        #expect(!gone.workGave(7, 1).givesMore)
+    }
+
+    @Test func workEnded() {
+        var idle = working()
+        #expect(names(idle.workEnded(.finished, 1)) == ["settle(1, finished)", "askUpstream"])
+        #expect(names(idle.workEnded(.finished, 1)) == [])
+        var fails = working()
+        #expect(names(fails.workEnded(.failed(Broken()), 1)) == ["settle(1, failed(Broken()))", "askUpstream"])
+        var lost = working()
+        #expect(names(lost.workEnded(.lost, 1)) == ["cancel(1)", "askUpstream"])
+        // The last value is to be taken first.
+        var waits = valueWaits
+        #expect(names(waits.workEnded(.finished, 1)) == [])
+        var gone = over
+        #expect(names(gone.workEnded(.finished, 1)) == [])
+    }
+
+    @Test func settled() {
+        var open = settling
+        #expect(open.settled(1).isEmpty)
+        var finishing = settling
+        #expect(finishing.ended(.finished).steps.isEmpty)
+        #expect(finishing.settled(1).count == 1)
+        #expect(finishing.settled(1).isEmpty)
+    }
+
+    @Test func ended() {
+        var idle = Machine()
+        #expect(idle.ended(.finished).steps.count == 1)
+        #expect(idle.arrived() == nil)
+        var busy = working()
+        #expect(busy.ended(.finished).steps.isEmpty)
+        #expect(names(busy.workEnded(.finished, 1)) == ["settle(1, finished)"])
+        #expect(busy.settled(1).count == 1)
+        var fails = working()
+        let failed = fails.ended(.failure(Broken()))
+        #expect(failed.steps.count == 1)
+        #expect(names(failed.actions) == ["cancelUpstream", "giveUp(1)"])
+        #expect(fails.ended(.failure(Broken())).steps.isEmpty)
+    }
+
+    @Test func cancelled() {
+        var waits = valueWaits
+        #expect(names(waits.cancelled()) == ["cancelUpstream", "giveUp(1)"])
+        #expect(waits.cancelled().isEmpty)
+        #expect(waits.arrived() == nil)
+    }
+}
+
+extension String {
+    /// The text of a value without the names of the types around its cases.
+    fileprivate var replacingOccurrencesOfModules: String {
+        var text = ""
+        var word = ""
+        for character in self {
+            switch character {
+            case ".": word = ""
+            case "(", ")", ",", " ":
+                text += word + String(character)
+                word = ""
+            default: word.append(character)
+            }
+        }
+        return text + word
+    }
+}

@@ -1,0 +1,155 @@
+import PenstockCombine
+import PenstockTestKit
+import Testing
+
+@testable import PenstockCombine
+
+@Suite(.timeLimit(.minutes(2))) struct SettlingTests {
+    struct Broken: Error {}
+
+    private func fixture(
+        _ values: [Int], on kind: World.Kind = .memory, attemptsMax: Int = 3
+    ) async throws -> (World, World.Process, Queue<Int>) {
+        let world = try World(kind)
+        let process = try await world.open()
+        let retry = RetryPolicy(attemptsMax: attemptsMax, jitter: 0)
+        let queue = try await process.store.queue(
+            "q", of: Int.self, policy: QueuePolicy(retry: retry))
+        _ = try await queue.enqueue(contentsOf: values)
+        return (world, process, queue)
+    }
+
+    @Test(arguments: World.Kind.allCases)
+    func whatFinishesIsDone(kind: World.Kind) async throws {
+        let (world, process, queue) = try await fixture(Array(1...5), on: kind)
+        let probe = Probe<Int, any Error>(demand: .max)
+        await process.read(
+            queue.publisher.flatMap(maxPublishers: .max(2)) { value in
+                Just(value * 10).delay(for: 1, scheduler: world.scheduler)
+            }, probe)
+        #expect(try await process.count(.leased) == 2)
+        await world.pass(1_000, in: process)
+        #expect(probe.values == [10, 20])
+        #expect(try await process.count(.done) == 2)
+        #expect(try await process.count(.leased) == 2)
+        await world.pass(2_000, in: process)
+        #expect(probe.values == [10, 20, 30, 40, 50])
+        #expect(try await process.count(.done) == 5)
+        probe.cancel()
+        await process.stillness.wait()
+        await process.crash()
+    }
+
+    @Test func aFailureIsItsMessagesMatter() async throws {
+        let (world, process, queue) = try await fixture([1, 2, 3, 4], attemptsMax: 2)
+        let seen = Guarded<[Int]>([])
+        let probe = Probe<Int, any Error>(demand: .max)
+        await process.read(
+            queue.publisher.flatMap(maxPublishers: .max(1)) { value -> AnyPublisher<Int, any Error> in
+                seen.withLock { $0.append(value) }
+                switch value {
+                case 1: return Fail(error: Broken()).eraseToAnyPublisher()
+                case 2: return Fail(error: Reject("no such customer")).eraseToAnyPublisher()
+                case 3 where seen.withLock { $0.filter { $0 == 3 }.count == 1 }:
+                    return Fail(error: RetryAfter(.seconds(60), reason: "closed")).eraseToAnyPublisher()
+                default: return Just(value).setFailureType(to: (any Error).self).eraseToAnyPublisher()
+                }
+            }, probe)
+        #expect(seen.withLock { $0 } == [1, 2, 3, 4])
+        #expect(probe.values == [4])
+        #expect(try await process.count(.dead) == 1)
+        #expect(try await process.count(.scheduled) == 2)
+        await world.pass(59_000, in: process)
+        // 1 was tried again, and its attempts are used up.
+        #expect(try await process.count(.dead) == 2)
+        await world.pass(2_000, in: process)
+        #expect(probe.values == [4, 3])
+        #expect(probe.completionCount == 0)
+        probe.cancel()
+        await process.stillness.wait()
+    }
+
+    @Test func leasesAreExtendedWhileTheWorkGoesOn() async throws {
+        let (world, process, queue) = try await fixture([1])
+        let probe = Probe<Int, any Error>(demand: .max)
+        await process.read(
+            queue.publisher(lease: .seconds(10)).flatMap(maxPublishers: .max(1)) { value in
+                Just(value).delay(for: 100, scheduler: world.scheduler)
+            }, probe)
+        await world.pass(100_000, in: process)
+        #expect(probe.values == [1])
+        let message = try #require(try await process.store.list(MessageQuery()).first)
+        #expect(message.state == .done)
+        #expect(message.attempt == 1)
+        probe.cancel()
+        await process.stillness.wait()
+    }
+
+    @Test func whoseLeaseIsLostIsCancelledAndTheNextComes() async throws {
+        let (world, process, queue) = try await fixture([1, 2])
+        let probe = Probe<Int, any Error>(demand: .max)
+        let cancelled = Tally()
+        await process.read(
+            queue.publisher(lease: .seconds(9)).flatMap(maxPublishers: .max(1)) { value in
+                Just(value).delay(for: 60, scheduler: world.scheduler)
+                    .handleEvents(receiveCancel: { cancelled.add() })
+            }, probe)
+        try await process.store.cancel(try await process.store.list(MessageQuery(limit: 1)).map(\.sequence))
+        await world.pass(3_000, in: process)
+        #expect(cancelled.count == 1)
+        await world.pass(60_000, in: process)
+        #expect(probe.values == [2])
+        probe.cancel()
+        await process.stillness.wait()
+    }
+
+    @Test func whatIsWorkedOnGoesBackWhenNobodyWantsMore() async throws {
+        let (world, process, queue) = try await fixture([1, 2, 3])
+        let probe = Probe<Int, any Error>(demand: .max)
+        await process.read(
+            queue.publisher.flatMap(maxPublishers: .max(2)) { value in
+                Just(value).delay(for: 1, scheduler: world.scheduler)
+            }, probe)
+        #expect(try await process.count(.leased) == 2)
+        probe.cancel()
+        await process.stillness.wait()
+        #expect(try await process.count(.ready) == 3)
+        await world.pass(2_000, in: process)
+        #expect(probe.values == [])
+        let messages = try await process.store.list(MessageQuery())
+        #expect(messages.allSatisfy { $0.attempt == 0 })
+    }
+
+    @Test func demandIsHonouredExactly() async throws {
+        let (_, process, queue) = try await fixture(Array(1...4))
+        let probe = Probe<Int, any Error>(demand: 1)
+        await process.read(
+            queue.publisher.flatMap(maxPublishers: .max(1)) { value in [value, value * 10].publisher }, probe)
+        #expect(probe.values == [1])
+        #expect(try await process.count(.done) == 0)
+        probe.request(2)
+        await process.stillness.wait()
+        #expect(probe.values == [1, 10, 2])
+        // A work has ended when the last of its values was taken.
+        #expect(try await process.count(.done) == 1)
+        probe.request(.max)
+        await process.stillness.wait()
+        #expect(probe.values == [1, 10, 2, 20, 3, 30, 4, 40])
+        #expect(try await process.count(.done) == 4)
+        probe.cancel()
+        await process.stillness.wait()
+    }
+
+    @Test func aStoreThatCannotSettleFailsTheStream() async throws {
+        let (world, process, queue) = try await fixture([1])
+        let probe = Probe<Int, any Error>(demand: .max)
+        await process.read(
+            queue.publisher.flatMap(maxPublishers: .max(1)) { value in
+                Just(value).delay(for: 1, scheduler: world.scheduler)
+            }, probe)
+        await process.crash()
+        await world.pass(1_000, in: process)
+        #expect((probe.failure as? PenstockError)?.code == .closed)
+        #expect(probe.completionCount == 1)
+    }
+}

@@ -1,0 +1,110 @@
+import PenstockCombine
+import PenstockTestKit
+import Testing
+
+@testable import PenstockCombine
+
+@Suite(.timeLimit(.minutes(2))) struct QueuePublisherTests {
+    private typealias Reader = Probe<Delivery<Int>, any Error>
+
+    @Test(arguments: World.Kind.allCases)
+    func asManyAreClaimedAsAreAskedFor(kind: World.Kind) async throws {
+        let world = try World(kind)
+        let process = try await world.open()
+        let queue = try await process.store.queue("q", of: Int.self)
+        _ = try await queue.enqueue(contentsOf: Array(1...10))
+        let reader = Reader()
+        await process.read(queue.publisher, reader)
+        #expect(try await process.count(.leased) == 0)
+        reader.request(3)
+        await process.stillness.wait()
+        #expect(reader.values.map(\.payload) == [1, 2, 3])
+        #expect(try await process.count(.leased) == 3)
+        reader.request(2)
+        await process.stillness.wait()
+        #expect(reader.values.map(\.payload) == [1, 2, 3, 4, 5])
+        #expect(try await process.count(.leased) == 5)
+        reader.cancel()
+        await process.crash()
+    }
+
+    @Test func whatComesLaterIsGivenToWhoWaits() async throws {
+        let world = try World(.memory)
+        let process = try await world.open()
+        let queue = try await process.store.queue("q", of: Int.self)
+        let reader = Reader(demand: 2)
+        await process.read(queue.publisher, reader)
+        _ = try await queue.enqueue(1)
+        await process.stillness.wait()
+        _ = try await queue.enqueue(2, due: .after(.seconds(5)))
+        _ = try await queue.enqueue(3, due: .after(.seconds(6)))
+        await world.pass(5_000, in: process)
+        #expect(reader.values.map(\.payload) == [1, 2])
+        await world.pass(5_000, in: process)
+        #expect(reader.values.count == 2)
+        reader.cancel()
+        await process.stillness.wait()
+    }
+
+    @Test func ofAnUnlimitedDemandOnlySoManyAreHeld() async throws {
+        let world = try World(.memory)
+        let process = try await world.open()
+        let queue = try await process.store.queue("q", of: Int.self)
+        _ = try await queue.enqueue(contentsOf: Array(1...5))
+        let reader = Reader(demand: .max)
+        await process.read(queue.publisher(inFlightMax: 2), reader)
+        #expect(reader.values.map(\.payload) == [1, 2])
+        try await reader.values[0].done()
+        await process.stillness.wait()
+        #expect(reader.values.map(\.payload) == [1, 2, 3])
+        reader.cancel()
+        await process.stillness.wait()
+    }
+
+    @Test func whatCannotBeDecodedIsADeadLetterAndDoesNotCount() async throws {
+        let world = try World(.memory)
+        let process = try await world.open()
+        let bytes = try await process.store.queue("q")
+        _ = try await bytes.enqueue(Array("no number".utf8))
+        let queue = try await process.store.queue("q", of: Int.self)
+        _ = try await queue.enqueue(7)
+        let reader = Reader(demand: 1)
+        await process.read(queue.publisher, reader)
+        #expect(reader.values.map(\.payload) == [7])
+        #expect(try await process.count(.dead) == 1)
+        reader.cancel()
+        await process.stillness.wait()
+    }
+
+    @Test func whatWasClaimedAndNotWantedGoesBack() async throws {
+        let world = try World(.memory)
+        let process = try await world.open()
+        let queue = try await process.store.queue("q", of: Int.self)
+        _ = try await queue.enqueue(contentsOf: [1, 2, 3])
+        let reader = Reader(demand: 3) { reader, _ in
+            reader.cancel()
+            return 0
+        }
+        await process.read(queue.publisher, reader)
+        #expect(reader.values.map(\.payload) == [1])
+        #expect(try await process.count(.leased) == 1)
+        #expect(try await process.count(.ready) == 2)
+        #expect(reader.completionCount == 0)
+    }
+
+    @Test func storageErrorsAreFailures() async throws {
+        let world = try World(.memory)
+        let process = try await world.open()
+        let queue = try await process.store.queue("q", of: Int.self)
+        await process.crash()
+        let reader = Reader(demand: 1)
+        await process.read(queue.publisher, reader)
+        #expect((reader.failure as? PenstockError)?.code == .closed)
+
+        let open = try await world.open()
+        let other = try await open.store.queue("q", of: Int.self)
+        let mistaken = Reader(demand: 1)
+        await open.read(other.publisher(inFlightMax: 0), mistaken)
+        #expect((mistaken.failure as? PenstockError)?.code == .invalidInput)
+    }
+}

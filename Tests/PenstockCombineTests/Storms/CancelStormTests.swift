@@ -1,0 +1,123 @@
+import PenstockCombine
+import PenstockTestKit
+import Testing
+
+@testable import PenstockCombine
+
+/// Ten thousand starts and cancellations of each operator, at whatever moment they hit: nothing hangs, and nothing is
+/// left.
+@Suite(.serialized, .timeLimit(.minutes(5))) struct CancelStormTests {
+    /// Begins a stream and cancels it, ten thousand times unless it is said otherwise, eight at once, while values are
+    /// sent. Returns how many values came through.
+    @discardableResult
+    private func storm<Failure: Error>(
+        _ process: World.Process? = nil, rounds: Int = 10_000, send: @escaping @Sendable (Int) -> Void = { _ in },
+        _ make: @escaping @Sendable (Live.Token) -> AnyPublisher<Int, Failure>,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async -> Int {
+        let live = Live()
+        let heard = Tally()
+        await withTaskGroup(of: Void.self) { group in
+            for lane in 0..<8 {
+                group.addTask {
+                    let random = SeededRandom(seed: UInt64(lane))
+                    for round in 0..<rounds / 8 {
+                        let demand = random.next(in: 0...3)
+                        let probe = Probe<Int, Failure>(demand: demand) { _, _ in
+                            heard.add()
+                            return 0
+                        }
+                        async let subscribed: Void = {
+                            let begin = { make(live.token()).subscribe(probe) }
+                            if let process { process.run(begin) } else { begin() }
+                        }()
+                        if random.chance(0.5) { send(round) }
+                        if random.chance(0.3) { await Task.yield() }
+                        probe.cancel()
+                        await subscribed
+                        // Whoever cancelled before it had a subscription has one by now.
+                        probe.cancel()
+                    }
+                }
+            }
+        }
+        await process?.stillness.wait()
+        #expect(live.count == 0, sourceLocation: sourceLocation)
+        return heard.count
+    }
+
+    @Test func buffer() async {
+        let subject = Shared(PassthroughSubject<Int, Never>())
+        let heardCount = await storm(send: { subject.value.send($0) }) { token in
+            subject.value.map { value in withExtendedLifetime(token) { value } }
+                .buffer(size: 2, prefetch: .keepFull, whenFull: .dropOldest).eraseToAnyPublisher()
+        }
+        #expect(heardCount > 0)
+    }
+
+    @Test func delay() async {
+        let subject = Shared(PassthroughSubject<Int, Never>())
+        let scheduler = VirtualScheduler()
+        let heardCount = await storm(send: { value in
+            subject.value.send(value)
+            scheduler.run()
+        }) { token in
+            subject.value.map { value in withExtendedLifetime(token) { value } }
+                .delay(for: .milliseconds(1), scheduler: scheduler).eraseToAnyPublisher()
+        }
+        scheduler.run()
+        #expect(heardCount > 0)
+    }
+
+    @Test func replaySubject() async {
+        let subject = ReplaySubject<Int, Never>(remembering: 3, backlog: .dropOldest(at: 4))
+        let heardCount = await storm(send: { subject.send($0) }) { token in
+            subject.map { value in withExtendedLifetime(token) { value } }.eraseToAnyPublisher()
+        }
+        #expect(heardCount > 0)
+        #expect(subject.subscriberCount == 0)
+    }
+
+    @Test func shareReplay() async {
+        let subject = Shared(PassthroughSubject<Int, Never>())
+        let shared = Shared(subject.value.shareReplay(3, backlog: .dropOldest(at: 4)))
+        let heardCount = await storm(send: { subject.value.send($0) }) { token in
+            shared.value.map { value in withExtendedLifetime(token) { value } }.eraseToAnyPublisher()
+        }
+        #expect(heardCount > 0)
+        #expect(shared.value.subscriberCount == 0)
+    }
+
+    @Test func queuePublisherAndSettlingFlatMap() async throws {
+        let process = try await World(.memory).open()
+        let queue = try await process.store.queue("q", of: Int.self)
+        _ = try await queue.enqueue(contentsOf: Array(1...5))
+        await storm(process) { token in
+            queue.publisher.flatMap(maxPublishers: .max(2)) { value in
+                // Works that never end, some that do, and some that fail.
+                value.isMultiple(of: 2)
+                    ? Empty<Int, any Error>(completeImmediately: false).eraseToAnyPublisher()
+                    : Fail(error: RetryAfter(.zero, reason: "\(withExtendedLifetime(token) { value })"))
+                        .eraseToAnyPublisher()
+            }.eraseToAnyPublisher()
+        }
+        #expect(try await process.count(.leased) == 0)
+    }
+
+    @Test func durableBuffer() async throws {
+        var heardCount = 0
+        // In several stores, as one in memory becomes slow when it has kept many thousand messages.
+        for _ in 1...50 {
+            let process = try await World(.memory).open()
+            let queue = try await process.store.queue("q", of: Int.self)
+            let subject = Shared(PassthroughSubject<Int, Never>())
+            heardCount += await storm(process, rounds: 200, send: { subject.value.send($0) }) { token in
+                subject.value.map { value in withExtendedLifetime(token) { value } }
+                    .buffer(size: 2, prefetch: .keepFull, whenFull: .dropOldest, in: queue)
+                    .flatMap(maxPublishers: .max(1)) { Just($0) }.eraseToAnyPublisher()
+            }
+            #expect(try await process.count(.leased) == 0)
+        }
+        #expect(heardCount > 0)
+    }
+}

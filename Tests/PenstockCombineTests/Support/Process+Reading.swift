@@ -1,0 +1,30 @@
+import PenstockCombine
+import Testing
+
+@testable import PenstockCombine
+
+extension World.Process {
+    /// Subscribes, asks, and waits until nothing goes on by itself.
+    func read<Source: Publisher>(
+        _ source: Source, _ probe: Probe<Source.Output, Source.Failure>
+    ) async {
+        run { source.subscribe(probe) }
+        await stillness.wait()
+    }
+
+    /// How many messages of the queue are in the state.
+    func count(_ state: MessageState) async throws -> Int {
+        try await store.list(MessageQuery(states: [state], limit: 1_000)).count
+    }
+}
+
+extension World {
+    /// Lets time pass, with all that happens meanwhile.
+    func pass(_ milliseconds: Int, in process: Process) async {
+        let end = scheduler.now.milliseconds + milliseconds
+        await process.stillness.wait()
+        while step(until: end) { await process.stillness.wait() }
+        move(to: end)
+        await process.stillness.wait()
+    }
+}
