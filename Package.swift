@@ -142,7 +142,7 @@ let package = Package(
         .testTarget(
             name: "PenstockDocsTests",
             dependencies: [
-                "Penstock", "PenstockMain",
+                "Penstock", "PenstockCombine", "PenstockMain",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),

@@ -6,3 +6,5 @@
     @_exported public import OpenCombineShim
 #endif
 @_exported public import Penstock
+// The schedulers that pipelines name.
+@_exported public import Dispatch

@@ -1,0 +1,78 @@
+import PenstockCombine
+
+/// What the guides of PenstockCombine show. A test compares each block with the one in its guide.
+struct Guides {
+    // guide Buffer
+    func inMemory() -> AnyPublisher<Int, Never> {
+        (1...10).publisher
+            .buffer(size: 4, prefetch: .byRequest, whenFull: .dropNewest)
+            .flatMap(maxPublishers: .max(1)) { Just($0).delay(for: .seconds(1), scheduler: DispatchQueue.main) }
+            .eraseToAnyPublisher()
+    }
+    // end
+
+    // guide Buffer
+    func inAQueue(_ waiting: Queue<Int>) -> AnyPublisher<Int, any Error> {
+        (1...10).publisher
+            .buffer(size: 4, prefetch: .byRequest, whenFull: .dropNewest, in: waiting)
+            .flatMap(maxPublishers: .max(1)) { Just($0).delay(for: .seconds(1), scheduler: DispatchQueue.main) }
+            .eraseToAnyPublisher()
+    }
+    // end
+
+    // guide Buffer
+    func lossless(_ lines: some Publisher<String, Never>, _ waiting: Queue<String>) -> AnyPublisher<Int, any Error> {
+        lines.buffer(size: 1_000, in: waiting)
+            .flatMap(maxPublishers: .max(8)) { Just($0.count) }
+            .eraseToAnyPublisher()
+    }
+    // end
+
+    // guide Queues
+    func shipments(
+        _ orders: Queue<Int>, ship: @escaping (Int) -> AnyPublisher<String, any Error>
+    ) -> AnyPublisher<String, any Error> {
+        orders.publisher
+            .flatMap(maxPublishers: .max(4)) { order in ship(order) }
+            .eraseToAnyPublisher()
+    }
+    // end
+
+    // guide Queues
+    func numbers(_ orders: Queue<Int>) -> AnyPublisher<SequenceNumber, any Error> {
+        orders.publisher(inFlightMax: 2, lease: .seconds(60))
+            .map { delivery in delivery.sequence }
+            .eraseToAnyPublisher()
+    }
+    // end
+
+    // guide Delay
+    func reminders(_ events: some Publisher<String, Never> & SendableMetatype) -> AnyPublisher<String, Never> {
+        events.delay(for: .seconds(60), scheduler: DispatchQueue.main).eraseToAnyPublisher()
+    }
+    // end
+
+    // guide Delay
+    func durableReminders(
+        _ events: some Publisher<String, Never>, _ pending: Queue<String>
+    ) -> AnyPublisher<String, any Error> {
+        events.delay(for: .seconds(60), in: pending)
+            .flatMap(maxPublishers: .max(1)) { Just($0) }
+            .eraseToAnyPublisher()
+    }
+    // end
+
+    // guide Replay
+    func thermometer() -> ReplaySubject<Double, Never> {
+        let temperatures = ReplaySubject<Double, Never>(remembering: 1, backlog: .dropOldest(at: 16))
+        temperatures.send(21.5)
+        return temperatures
+    }
+    // end
+
+    // guide Replay
+    func shared(_ prices: some Publisher<Int, Never>) -> AnyPublisher<Int, Never> {
+        prices.shareReplay(1).eraseToAnyPublisher()
+    }
+    // end
+}
