@@ -25,8 +25,8 @@ package final class DeliveryEngine<Element: Sendable>: Sendable {
 
     /// Makes a reader that has claimed nothing.
     ///
-    /// - Parameter give: gives a delivery to downstream, which has asked for it, outside of any lock. Returns whether it
-    ///   was taken; one that was not goes back in line.
+    /// - Parameter give: gives a delivery to downstream, which has asked for it, outside of any lock. Returns whether
+    ///   it was taken; one that was not goes back in line.
     package init(
         queue: Queue<Element>, inFlightMax: Int, lease: Duration, give: @escaping @Sendable (Delivery<Element>) -> Bool
     ) {

@@ -16,13 +16,18 @@ final class Chores: Sendable {
 
     /// Begins a task.
     ///
-    /// - Parameter isDispensable: whether closing the store cancels it.
-    func begin(isDispensable: Bool = false, _ body: @escaping @Sendable () async -> Void) {
+    /// - Parameters:
+    ///   - isDispensable: whether closing the store cancels it.
+    ///   - executor: where it runs, for what somebody waits for on Swift's own threads; `nil`: on those.
+    func begin(
+        isDispensable: Bool = false, on executor: (any TaskExecutor)? = nil,
+        _ body: @escaping @Sendable () async -> Void
+    ) {
         // Inside the lock, so that the task finds itself in the list when it ends.
         state.withLock { state in
             state.namesGiven += 1
             let name = state.namesGiven
-            let task = Task {
+            let task = Task(executorPreference: executor) {
                 await body()
                 _ = self.state.withLock { $0.running.removeValue(forKey: name) }
             }

@@ -1,8 +1,9 @@
 internal import Logging
 internal import PenstockCore
 
-/// A log as a memory that subscribers share: each gets the last values of the log and then what comes, whichever process
-/// it comes from. What the replay subject and `shareReplay(_:in:)` are made of, for `for await` as well as for Combine.
+/// A log as a memory that subscribers share: each gets the last values of the log and then what comes, whichever
+/// process it comes from. What the replay subject and `shareReplay(_:in:)` are made of, for `for await` as well as for
+/// Combine.
 package final class LogReplay<Element: Sendable>: Sendable {
     /// The cursor whose place is the end of a log that has ended for good.
     static var completion: CursorName { CursorName(stored: "penstock.completion") }
@@ -21,16 +22,18 @@ package final class LogReplay<Element: Sendable>: Sendable {
     ///   - canEnd: whether the log can end for good, for all processes.
     ///   - source: what feeds the log while there are subscribers, if anything does.
     ///   - onMissed: told how many messages retention forgot before a subscriber came to them.
+    ///   - executor: where the log is written, for callers that wait for it on Swift's own threads.
     package init(
         remembering count: Int, in log: Queue<Element>, canEnd: Bool = false,
-        onMissed: @escaping @Sendable (Int) -> Void = { _ in }, source: Source? = nil
+        onMissed: @escaping @Sendable (Int) -> Void = { _ in }, executor: (any TaskExecutor)? = nil,
+        source: Source? = nil
     ) {
         precondition(
             (0...Limits.rowsMax).contains(count), "A replay remembers 0 to \(Limits.rowsMax) elements (rowsMax).")
         self.count = count
         self.log = log
         let ending = canEnd ? Self.completion : nil
-        let writer = LogWriter(log.name, handle: log.handle, unless: ending)
+        let writer = LogWriter(log.name, handle: log.handle, unless: ending, executor: executor)
         self.writer = writer
         var feeding: (@Sendable () async -> LogEnding)?
         if let source { feeding = { await source(LogFeed(log, writer)) } }
@@ -57,11 +60,38 @@ package final class LogReplay<Element: Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - receive: told of each value.
-    ///   - complete: told of the end, and why if it was a failure, after the last value. Not called after a cancellation.
+    ///   - complete: told of the end, and why if it was a failure, after the last value. Not called after a
+    ///     cancellation.
     package func subscribe(
         receive: @escaping @Sendable (Element) -> Void, complete: @escaping @Sendable ((any Error)?) -> Void
     ) -> LogDelivery {
         LogDelivery(subscribe(), receive: receive, complete: complete)
+    }
+
+    /// Hands a value over, to be appended after everything that was handed over before. The caller bounds how many
+    /// wait.
+    ///
+    /// - Parameter answer: told what came of it. Nothing else is written until it returns.
+    /// - Throws: what the codec throws, and `invalidInput`. Then `answer` is not called.
+    package func post(
+        _ element: Element, _ answer: @escaping @Sendable (Result<Receipt, any Error>) -> Void
+    ) throws {
+        try writer.handOver(NewMessage(payload: try log.codec.encode(element)), limit: .max, answer)
+    }
+
+    /// Ends the log for good, after everything that was handed over before.
+    ///
+    /// - Parameter answer: told why it could not be ended, if it could not.
+    package func postCompletion(_ failure: (any Error)?, _ answer: @escaping @Sendable ((any Error)?) -> Void) {
+        let note = failure.map { RecordedFailure($0).note }
+        writer.inTurn { [log] in
+            do {
+                _ = try await log.storage.moveCursor(Self.completion, of: log.name, .place(after: nil, note: note))
+                answer(nil)
+            } catch {
+                answer(error)
+            }
+        }
     }
 
     /// Appends a value, and returns when it is committed.

@@ -10,12 +10,16 @@ final class LogWriter: Sendable {
     private let handle: StoreHandle
     /// When the log has this cursor, nothing is appended any more.
     private let ending: CursorName?
+    private let executor: (any TaskExecutor)?
     private let staging = Mutex(LogStaging())
 
-    init(_ name: QueueName, handle: StoreHandle, unless ending: CursorName? = nil) {
+    init(
+        _ name: QueueName, handle: StoreHandle, unless ending: CursorName? = nil, executor: (any TaskExecutor)? = nil
+    ) {
         self.name = name
         self.handle = handle
         self.ending = ending
+        self.executor = executor
     }
 
     /// How many messages wait that nobody waits for.
@@ -102,7 +106,7 @@ final class LogWriter: Sendable {
     private func add(_ change: (inout LogStaging) -> Bool?, orElse refused: () -> Void = {}) {
         let mustBegin = staging.withLock { change(&$0) }
         guard let mustBegin else { return refused() }
-        if mustBegin { handle.chores.begin { await self.work() } }
+        if mustBegin { handle.chores.begin(on: executor) { await self.work() } }
     }
 
     private func work() async {

@@ -52,6 +52,15 @@ final class WatchedStore: MessageStore {
         try await pass { try await self.base.extend(leases, by: duration) }
     }
     func reclaim() async throws -> Reclaimed { try await pass { try await self.base.reclaim() } }
+    func append(
+        _ messages: [NewMessage], to queue: QueueName, unless ending: CursorName?, durability: Durability
+    ) async throws -> [Receipt] {
+        try await pass { try await self.base.append(messages, to: queue, unless: ending, durability: durability) }
+    }
+    func log(_ query: LogQuery) async throws -> LogPage { try await pass { try await self.base.log(query) } }
+    func moveCursor(_ cursor: CursorName, of queue: QueueName, _ move: CursorMove) async throws -> CursorRecord? {
+        try await pass { try await self.base.moveCursor(cursor, of: queue, move) }
+    }
     func messages(_ query: MessageQuery) async throws -> [MessageRecord] {
         try await pass { try await self.base.messages(query) }
     }
