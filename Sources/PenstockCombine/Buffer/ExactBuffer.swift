@@ -40,16 +40,17 @@ extension Publisher where Self: SendableMetatype {
     /// It is Combine's operator, to the letter on every system: the open port of Combine has one that asks upstream
     /// before the subscriber's first demand has come, and so gives other values. This one takes its place wherever
     /// `PenstockCombine` is imported: the constraint, which every publisher of a known type meets, makes it the more
-    /// specialised of the two. In a generic function say `some Publisher & SendableMetatype`, without which the compiler
-    /// calls the two ambiguous.
+    /// specialised of the two. In a generic function say `some Publisher & SendableMetatype`, without which the
+    /// compiler calls the two ambiguous.
     ///
     /// - Asks upstream for nothing before the subscriber's first demand. So the first value of any source goes straight
     ///   through to it.
     /// - Gives a value for which there is demand at once. Such a value takes no place: `size` counts values that wait.
     /// - Keeps a value that arrives otherwise, and gives these in their order, one for each demand.
     /// - Does as `whenFull` says with a value that finds `size` others waiting.
-    /// - Asks upstream as `prefetch` says. With `byRequest` without limit and without a pause. With `keepFull` it pauses
-    ///   after each value that overflowed, until the subscriber takes another; a subject loses what it sends meanwhile.
+    /// - Asks upstream as `prefetch` says. With `byRequest` without limit and without a pause. With `keepFull` it
+    ///   pauses after each value that overflowed, until the subscriber takes another; a subject loses what it sends
+    ///   meanwhile.
     /// - Gives what waits, and then finishes, when upstream has finished. Fails as soon as upstream does.
     ///
     /// `receive`, `request` and `cancel` may race and re-enter.

@@ -41,8 +41,8 @@ extension Publisher where Self: SendableMetatype {
     /// Gives each value, and the finish, `interval` after it came.
     ///
     /// It takes the place of the open port's own wherever `PenstockCombine` is imported, as
-    /// `buffer(size:prefetch:whenFull:)` does. That one delays failures, too, and goes on after a cancellation that comes
-    /// between upstream's finish and the delayed one.
+    /// `buffer(size:prefetch:whenFull:)` does. That one delays failures, too, and goes on after a cancellation that
+    /// comes between upstream's finish and the delayed one.
     ///
     /// - Moves neither the subscription nor the demand: what the subscriber asks for, upstream is asked for at once. As
     ///   many values are held as the subscriber asked for and have not come yet.

@@ -24,13 +24,13 @@ extension Publishers {
 }
 
 extension Publisher where Output: Sendable {
-    /// Keeps up to `size` values that arrive while the subscriber is busy as messages of a queue, so that they survive a
-    /// restart.
+    /// Keeps up to `size` values that arrive while the subscriber is busy as messages of a queue, so that they survive
+    /// a restart.
     ///
     /// It does as `buffer(size:prefetch:whenFull:)` does in memory, and the same values come out. Beyond that:
     ///
-    /// - It hands on deliveries. `flatMap(maxPublishers:_:)` directly behind it gives its closure the values and settles
-    ///   by itself; who subscribes otherwise settles each delivery.
+    /// - It hands on deliveries. `flatMap(maxPublishers:_:)` directly behind it gives its closure the values and
+    ///   settles by itself; who subscribes otherwise settles each delivery.
     /// - The queue's capacity and overflow policy are the operator's: they are set when a subscription begins.
     /// - Every value is stored before it is handed on, also one that takes no place.
     /// - A value that is dropped stays in the queue's log, with its state and the reason (`penstock_drops`).
@@ -39,9 +39,9 @@ extension Publisher where Output: Sendable {
     /// - Gives what waits, and then finishes, when upstream has finished: when no message of the queue waits, one to be
     ///   tried again included, and every delivery is settled.
     /// - Fails as soon as upstream or the store does. What has arrived is stored, and stays.
-    /// - Gives its values on a thread of its own, one at a time. The thread that subscribes and asks first waits until the
-    ///   queue is open. A source is made to wait, on the thread that it sends from, while `Limits.stagedCountMax` of its
-    ///   values wait for the store.
+    /// - Gives its values on a thread of its own, one at a time. The thread that subscribes and asks first waits until
+    ///   the queue is open. A source is made to wait, on the thread that it sends from, while `Limits.stagedCountMax`
+    ///   of its values wait for the store.
     ///
     /// ```swift
     /// readings.buffer(size: 100, prefetch: .byRequest, whenFull: .dropOldest, in: queue)
@@ -51,8 +51,8 @@ extension Publisher where Output: Sendable {
     /// - Parameters:
     ///   - size: how many values may wait, within `Limits.capacityRange`.
     ///   - prefetch: how upstream is asked for values.
-    ///   - whenFull: what happens to a value that finds the queue full. With `customError` what waits stays, and the next
-    ///     subscription on the queue gets it first.
+    ///   - whenFull: what happens to a value that finds the queue full. With `customError` what waits stays, and the
+    ///     next subscription on the queue gets it first.
     ///   - queue: where values wait.
     ///   - lease: how long a delivery's lease lasts unless it is extended, within `Limits.leaseRange`.
     ///
@@ -85,8 +85,8 @@ extension Publisher where Output: Sendable {
     /// Keeps up to `size` values that arrive while the subscriber is busy as messages of a queue, and loses none:
     /// upstream is asked for as many as there is room for.
     ///
-    /// It does as `buffer(size:prefetch:whenFull:in:)` otherwise. A source that cannot be paused (a subject) loses what it
-    /// sends while it is asked for nothing.
+    /// It does as `buffer(size:prefetch:whenFull:in:)` otherwise. A source that cannot be paused (a subject) loses what
+    /// it sends while it is asked for nothing.
     public func buffer(
         size: Int, in queue: Queue<Output>, lease: Duration = .seconds(30)
     ) -> Publishers.DurableBuffer<Self> {
@@ -98,8 +98,8 @@ extension Publisher where Output: Sendable {
     /// Gives each value, and the finish, `interval` after it came, by way of a queue: a delay that is running goes on
     /// after a restart with what was left of it.
     ///
-    /// It hands on deliveries, as `buffer(size:prefetch:whenFull:in:)` does, and upstream is asked for as many values as
-    /// may be held. The subscription is not delayed, and neither is a failure.
+    /// It hands on deliveries, as `buffer(size:prefetch:whenFull:in:)` does, and upstream is asked for as many values
+    /// as may be held. The subscription is not delayed, and neither is a failure.
     ///
     /// - Parameters:
     ///   - interval: how much later, up to `Limits.delayMax`.

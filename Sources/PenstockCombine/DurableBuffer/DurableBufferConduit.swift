@@ -4,7 +4,8 @@ internal import PenstockStreams
 /// One subscription to a durable buffer: the engine, between upstream and one subscriber.
 ///
 /// What is to be asked of upstream at first is known when the queue is open, as an earlier subscription may have left
-/// values there. The thread that asks first waits for that: so a subject loses nothing that it would not lose in memory.
+/// values there. The thread that asks first waits for that: so a subject loses nothing that it would not lose in
+/// memory.
 // Its state is behind a lock, and the subscriber hears from the engine's task alone.
 final class DurableBufferConduit<Element: Sendable>: Subscription, @unchecked Sendable {
     typealias Downstream = AnySubscriber<Delivery<Element>, any Error>

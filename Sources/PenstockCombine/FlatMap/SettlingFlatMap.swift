@@ -31,13 +31,14 @@ extension Publisher where Output: Settleable, Failure == any Error {
     /// | the inner publisher | the message |
     /// |---|---|
     /// | finishes | is done |
-    /// | fails | comes back as the queue's policy says, with the error on record; a dead letter when attempts are used up |
+    /// | fails | comes back as the queue's policy says, with the error on record; a dead letter when attempts are used
+    /// up |
     /// | fails with ``Penstock/RetryAfter`` | comes back after that delay |
     /// | fails with ``Penstock/Reject`` | is a dead letter at once |
     ///
     /// - The stream goes on after a failure of an inner publisher. It fails when the store does.
-    /// - Asks for `maxPublishers` messages at first, and for one more each time an inner publisher has ended and what it
-    ///   gave was taken.
+    /// - Asks for `maxPublishers` messages at first, and for one more each time an inner publisher has ended and what
+    ///   it gave was taken.
     /// - Extends the leases of what is worked on. An inner publisher whose lease was lost all the same is cancelled.
     /// - When the subscriber cancels, or the process dies, what was worked on goes back in line.
     ///

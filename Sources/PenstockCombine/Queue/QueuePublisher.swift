@@ -8,8 +8,8 @@ extension Queue {
 
     /// The queue's messages as this process gets them, each under a lease.
     ///
-    /// - Claims exactly as many messages as the subscriber asked for and has not got, and holds `inFlightMax` at most: of
-    ///   an unlimited demand, the next ones come when earlier ones are settled.
+    /// - Claims exactly as many messages as the subscriber asked for and has not got, and holds `inFlightMax` at most:
+    ///   of an unlimited demand, the next ones come when earlier ones are settled.
     /// - Gives messages by priority, and then by sequence. Waits while none is ready.
     /// - Makes a message whose payload cannot be decoded a dead letter with the reason, and goes on.
     /// - Never finishes by itself. Fails with what the store throws.

@@ -38,6 +38,13 @@ final class ReplayHub<Output, Failure: Error> {
 
     var subscriberCount: Int { state.withLock { $0.machine.subscriberCount } }
 
+    func subscribe(_ listener: Listener) {
+        let name = state.withLock { $0.machine.subscribe(listener) }
+        listener.receive(subscription: ReplaySubscription(self, name))
+        // A completion without values before it needs no demand.
+        request(0, by: name)
+    }
+
     func request(_ count: Int, by name: Machine.Name) {
         perform { $0.machine.request(count, by: name) }
     }

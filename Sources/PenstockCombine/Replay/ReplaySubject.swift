@@ -1,3 +1,4 @@
+public import Penstock
 public import PenstockStreams
 
 /// A subject that remembers the last values that were sent by it, and its completion.
@@ -15,39 +16,78 @@ public import PenstockStreams
 /// temperatures.send(21.5)
 /// ```
 public final class ReplaySubject<Output, Failure: Error>: Subject {
-    private let hub: ReplayHub<Output, Failure>
+    /// What there is behind it: a memory of its own, or a log.
+    private struct Backing {
+        let send: (Output) -> Void
+        let complete: (Subscribers.Completion<Failure>) -> Void
+        let subscribe: (AnySubscriber<Output, Failure>) -> Void
+        let countSubscribers: () -> Int
+    }
+
+    private let backing: Backing
 
     /// Makes a subject that nothing was sent by.
     ///
     /// - Parameters:
     ///   - count: how many values are remembered for newcomers, 0 or more.
-    ///   - backlog: how many values may wait for a slow subscriber, and what happens then. With `suspendSender` the thread
-    ///     that sends waits until every subscriber has room; only a send from within a subscriber's `receive` does not,
-    ///     as it would wait for itself: its value stands in line.
+    ///   - backlog: how many values may wait for a slow subscriber, and what happens then. With `suspendSender` the
+    ///     thread that sends waits until every subscriber has room; only a send from within a subscriber's `receive`
+    ///     does not, as it would wait for itself: its value stands in line.
     ///   - onDrop: told of each value that a subscriber lost, once for each of these.
     public init(
         remembering count: Int,
         backlog: ReplayBacklog<Failure> = .suspendSender(at: 256),
         onDrop: @escaping (Output) -> Void = { _ in }
     ) {
-        hub = ReplayHub(remembering: count, backlog: backlog, onDrop: onDrop)
+        let hub = ReplayHub(remembering: count, backlog: backlog, onDrop: onDrop)
+        backing = Backing(
+            send: hub.sendAndWait, complete: hub.complete, subscribe: hub.subscribe,
+            countSubscribers: { hub.subscriberCount })
+    }
+
+    /// Makes a subject of a log, which remembers by itself. Others on the same log, in this process or another, are the
+    /// same subject: their values come out here as well, a new process replays what an earlier one sent, and a log that
+    /// was completed stays so.
+    ///
+    /// - `send` hands a value to the log, in the order of the calls; subscribers get it when it is committed. The
+    ///   thread that sends waits only while `Limits.stagedCountMax` values are on their way.
+    /// - Each subscriber has its own place in the log: a slow one loses nothing, and holds nobody back. Values that
+    ///   the queue's retention forgot before a subscriber came to them are counted by `onMissed`.
+    /// - A failure is kept as a ``Penstock/RecordedFailure``.
+    /// - When the store cannot write or read, the subject is over in this process, and its subscribers get the error.
+    ///
+    /// ```swift
+    /// let prices = ReplaySubject(remembering: 3, in: try await store.queue("prices", of: Double.self))
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - count: how many values a newcomer gets first, 0 to `Limits.rowsMax`.
+    ///   - log: the queue whose log holds the values. They are done as they are accepted; nobody works them.
+    ///   - onMissed: told how many messages retention forgot before a subscriber came to them.
+    public init(
+        remembering count: Int, in log: Queue<Output>, onMissed: @escaping @Sendable (Int) -> Void = { _ in }
+    ) where Output: Sendable, Failure == any Error {
+        let subject = LogSubject(remembering: count, in: log, onMissed: onMissed)
+        backing = Backing(
+            send: subject.send, complete: subject.complete, subscribe: subject.subscribe,
+            countSubscribers: { subject.subscriberCount })
     }
 
     /// How many subscriptions there are.
-    public var subscriberCount: Int { hub.subscriberCount }
+    public var subscriberCount: Int { backing.countSubscribers() }
 
     /// Sends a value to all subscribers. After the completion it does nothing.
     public func send(_ value: Output) {
-        hub.sendAndWait(value)
+        backing.send(value)
     }
 
     /// Ends the subject, when those who wait to send have sent. Only the first completion counts.
     public func send(completion: Subscribers.Completion<Failure>) {
-        hub.complete(completion)
+        backing.complete(completion)
     }
 
-    /// Attaches a publisher that sends by this subject. It is asked for everything; with a backlog of `suspendSender` its
-    /// thread waits.
+    /// Attaches a publisher that sends by this subject. It is asked for everything; with a backlog of `suspendSender`
+    /// its thread waits.
     public func send(subscription: any Subscription) {
         subscription.request(.unlimited)
     }
@@ -55,10 +95,7 @@ public final class ReplaySubject<Output, Failure: Error>: Subject {
     /// Subscribes: what is remembered now and what is sent from now on goes to the subscriber.
     public func receive<Downstream: Subscriber>(subscriber: Downstream)
     where Downstream.Input == Output, Downstream.Failure == Failure {
-        let name = hub.state.withLock { $0.machine.subscribe(AnySubscriber(subscriber)) }
-        subscriber.receive(subscription: ReplaySubscription(hub, name))
-        // A completion without values before it needs no demand.
-        hub.request(0, by: name)
+        backing.subscribe(AnySubscriber(subscriber))
     }
 }
 

@@ -103,15 +103,15 @@ private final class Feed<Input, Failure: Error>: Subscriber, ReplayFeed {
 extension Publisher {
     /// Subscribes upstream once for all subscribers, and gives each newcomer the last `count` values first.
     ///
-    /// - Subscribes upstream when the first subscriber comes, and cancels it when the last one leaves. What is remembered
-    ///   stays. The next subscriber gets it, and upstream is subscribed anew.
+    /// - Subscribes upstream when the first subscriber comes, and cancels it when the last one leaves. What is
+    ///   remembered stays. The next subscriber gets it, and upstream is subscribed anew.
     /// - Gives a newcomer what is remembered, and then what comes from its subscription on: in upstream's order, and
     ///   none twice.
-    /// - Gives each subscriber exactly as many values as it asks for, and keeps the others for it, within the bound that
-    ///   `backlog` names. With `suspendSender` upstream is asked for one backlog ahead and for one more with each value
-    ///   that all have room for; otherwise for everything.
-    /// - Gives everybody upstream's completion after the values before it. A later newcomer gets what is remembered, and
-    ///   that same completion.
+    /// - Gives each subscriber exactly as many values as it asks for, and keeps the others for it, within the bound
+    ///   that `backlog` names. With `suspendSender` upstream is asked for one backlog ahead and for one more with each
+    ///   value that all have room for; otherwise for everything.
+    /// - Gives everybody upstream's completion after the values before it. A later newcomer gets what is remembered,
+    ///   and that same completion.
     ///
     /// ```swift
     /// let shared = prices.shareReplay(1)

@@ -75,4 +75,18 @@ struct Guides {
         prices.shareReplay(1).eraseToAnyPublisher()
     }
     // end
+
+    // guide Replay
+    func durableThermometer(_ log: Queue<Double>) -> ReplaySubject<Double, any Error> {
+        let temperatures = ReplaySubject(remembering: 1, in: log)
+        temperatures.send(21.5)
+        return temperatures
+    }
+    // end
+
+    // guide Replay
+    func durablyShared(_ prices: some Publisher<Int, Never>, _ log: Queue<Int>) -> AnyPublisher<Int, any Error> {
+        prices.shareReplay(1, in: log).eraseToAnyPublisher()
+    }
+    // end
 }

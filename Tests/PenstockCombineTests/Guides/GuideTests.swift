@@ -23,7 +23,7 @@ import Testing
 
     @Test(arguments: ["Buffer", "Queues", "Delay", "Replay"])
     func everyBlockOfCodeIsCompiled(guide: String) throws {
-        let page = try text("Sources/PenstockStreams/PenstockCombine.docc/\(guide).md")
+        let page = try text("Sources/PenstockCombine/PenstockCombine.docc/\(guide).md")
         let shown = page.components(separatedBy: "\n```swift\n").dropFirst().map { rest in
             rest.components(separatedBy: "\n```")[0]
         }
@@ -33,10 +33,10 @@ import Testing
     }
 
     @Test func everyGuideIsListed() throws {
-        let folder = Self.root.appending(path: "Sources/PenstockStreams/PenstockCombine.docc")
+        let folder = Self.root.appending(path: "Sources/PenstockCombine/PenstockCombine.docc")
         let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
             .filter { $0 != "PenstockCombine.md" }.map { "<doc:\($0.dropLast(3))>" }
-        let listed = try text("Sources/PenstockStreams/PenstockCombine.docc/PenstockCombine.md")
+        let listed = try text("Sources/PenstockCombine/PenstockCombine.docc/PenstockCombine.md")
             .components(separatedBy: "\n").filter { $0.hasPrefix("- ") }.map { String($0.dropFirst(2)) }
         #expect(names.sorted() == listed.sorted())
     }

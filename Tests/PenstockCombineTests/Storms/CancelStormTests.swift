@@ -42,8 +42,16 @@ import Testing
             }
         }
         await process?.stillness.wait()
+        // A task may still hold what it was about to let go; that something is left for good, the time limit tells.
+        while live.count > 0, !Task.isCancelled { await Task.yield() }
         #expect(live.count == 0, sourceLocation: sourceLocation)
         return heard.count
+    }
+
+    /// What is given back at the end is the store's own business, and takes a moment: that something is leased for good,
+    /// the time limit tells.
+    private func nothingIsLeased(in process: World.Process) async throws {
+        while try await process.count(.leased) > 0 { await Task.yield() }
     }
 
     @Test func buffer() async {
@@ -101,7 +109,7 @@ import Testing
                         .eraseToAnyPublisher()
             }.eraseToAnyPublisher()
         }
-        #expect(try await process.count(.leased) == 0)
+        try await nothingIsLeased(in: process)
     }
 
     @Test func durableBuffer() async throws {
@@ -116,8 +124,44 @@ import Testing
                     .buffer(size: 2, prefetch: .keepFull, whenFull: .dropOldest, in: queue)
                     .flatMap(maxPublishers: .max(1)) { Just($0) }.eraseToAnyPublisher()
             }
-            #expect(try await process.count(.leased) == 0)
+            try await nothingIsLeased(in: process)
         }
         #expect(heardCount > 0)
+    }
+
+    @Test func replaySubjectInALog() async throws {
+        let process = try await World(.memory).open()
+        let log = try await process.store.queue("log", of: Int.self)
+        let subject = ReplaySubject(remembering: 3, in: log)
+        subject.send(0)
+        let values = Tally()
+        await storm(rounds: 10_000) { token in
+            subject.map { value in
+                values.add()
+                return withExtendedLifetime(token) { value }
+            }.eraseToAnyPublisher()
+        }
+        #expect(subject.subscriberCount == 0)
+        // Who stays gets what is there.
+        let probe = Probe<Int, any Error>(demand: 1) { _, _ in
+            values.add()
+            return 0
+        }
+        let before = values.count
+        subject.subscribe(probe)
+        try await values.wait(for: before + 1)
+        #expect(probe.values == [0])
+        probe.cancel()
+    }
+
+    @Test func shareReplayInALog() async throws {
+        let process = try await World(.memory).open()
+        let log = try await process.store.queue("log", of: Int.self)
+        let subject = Shared(PassthroughSubject<Int, Never>())
+        let shared = Shared(subject.value.shareReplay(3, in: log))
+        await storm(rounds: 10_000) { token in
+            shared.value.map { value in withExtendedLifetime(token) { value } }.eraseToAnyPublisher()
+        }
+        while shared.value.subscriberCount > 0 { await Task.yield() }
     }
 }

@@ -11,8 +11,15 @@ final class Stillness: TaskExecutor {
         var waiters: [CheckedContinuation<Void, Never>] = []
     }
 
+    /// A task that is still suspended when its test is over holds its executor unowned: they stay, all of them.
+    private static let all = Mutex<[Stillness]>([])
+
     private let queue = DispatchQueue(label: "stillness", attributes: .concurrent)
     private let state = Mutex(State())
+
+    init() {
+        Self.all.withLock { $0.append(self) }
+    }
 
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
@@ -49,16 +56,37 @@ final class Stillness: TaskExecutor {
     }
 }
 
-/// A store whose calls count as under way until they are answered.
-struct WatchedStore: MessageStore {
-    let base: any MessageStore
-    let stillness: Stillness
+/// A store whose calls count as under way until they are answered, and that can be cut off: after so many calls nothing
+/// takes effect any more, as when a process dies.
+final class WatchedStore: MessageStore {
+    private let base: any MessageStore
+    private let stillness: Stillness
+    /// How many more calls take effect; `nil`: all.
+    private let callsLeft = Mutex<Int?>(nil)
+
+    init(base: any MessageStore, stillness: Stillness) {
+        self.base = base
+        self.stillness = stillness
+    }
 
     var changes: Wakeups { base.changes }
+
+    /// Whether all calls fail by now.
+    var isCut: Bool { callsLeft.withLock { $0.map { $0 < 0 } ?? false } }
+
+    func cut(after count: Int) {
+        callsLeft.withLock { $0 = count }
+    }
 
     private func watch<Answer>(_ call: () async throws -> Answer) async throws -> Answer {
         stillness.begin()
         defer { stillness.end() }
+        let mayPass = callsLeft.withLock { left in
+            guard let count = left else { return true }
+            left = max(-1, count - 1)
+            return count > 0
+        }
+        guard mayPass else { throw PenstockError(.closed, "The store is cut off because a test wants it to be.") }
         return try await call()
     }
 
@@ -82,6 +110,20 @@ struct WatchedStore: MessageStore {
 
     func reclaim() async throws -> Reclaimed {
         try await watch { try await base.reclaim() }
+    }
+
+    func append(
+        _ messages: [NewMessage], to queue: QueueName, unless ending: CursorName?, durability: Durability
+    ) async throws -> [Receipt] {
+        try await watch { try await base.append(messages, to: queue, unless: ending, durability: durability) }
+    }
+
+    func log(_ query: LogQuery) async throws -> LogPage {
+        try await watch { try await base.log(query) }
+    }
+
+    func moveCursor(_ cursor: CursorName, of queue: QueueName, _ move: CursorMove) async throws -> CursorRecord? {
+        try await watch { try await base.moveCursor(cursor, of: queue, move) }
     }
 
     func messages(_ query: MessageQuery) async throws -> [MessageRecord] {

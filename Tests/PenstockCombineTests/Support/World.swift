@@ -16,14 +16,16 @@ final class World: Sendable {
     /// A process: an open store, and what runs its streams.
     struct Process: Sendable {
         let store: PenstockStore
+        let watched: WatchedStore
         let stillness = Stillness()
         let crash: @Sendable () async -> Void
         /// The files stay as long as a process is there.
         private let world: World
 
         init(_ base: any MessageStore, _ world: World, crash: @escaping @Sendable () async -> Void) {
+            watched = WatchedStore(base: base, stillness: stillness)
             store = PenstockStore(
-                WatchedStore(base: base, stillness: stillness),
+                watched,
                 options: .init(durability: .processCrash, time: world.time, random: SeededRandom(seed: 7)))
             self.crash = crash
             self.world = world

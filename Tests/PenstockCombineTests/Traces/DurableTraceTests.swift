@@ -30,6 +30,22 @@ import Testing
         #expect(deaths > trace.out.count)
     }
 
+    /// The process dies after each of its calls to the store. Only of a sequence: what a subject sent and the store never
+    /// heard of is gone.
+    @Test(arguments: durable.filter { $0.name.hasPrefix("A") }, World.Kind.allCases)
+    func stoppedAfterEachCall(trace: Trace, kind: World.Kind) async throws {
+        var deaths = 0
+        while true {
+            let run = try DurableRun(trace, kind)
+            guard try await run.go(cutAfter: deaths) else { break }
+            try await run.die()
+            try await run.go()
+            try run.check()
+            deaths += 1
+        }
+        #expect(deaths > trace.out.count)
+    }
+
     /// The process dies as a value comes out: that is never settled.
     @Test(arguments: durable, World.Kind.allCases)
     func stoppedBeforeASettle(trace: Trace, kind: World.Kind) async throws {
@@ -74,6 +90,11 @@ final class DurableRun {
         }
     }
 
+    /// Goes on to the end, or until the store heard of so many calls and was cut off. Returns whether it was the latter.
+    func go(cutAfter count: Int) async throws -> Bool {
+        try await go(cutAfter: count) { self.process?.watched.isCut == true }
+    }
+
     /// Goes on until before the value comes out that makes it `count`.
     func go(untilBefore count: Int) async throws -> Bool {
         try await go { [trace, world] in
@@ -82,12 +103,12 @@ final class DurableRun {
         }
     }
 
-    private func go(until isEnough: () -> Bool) async throws -> Bool {
-        let process = try await begin()
+    private func go(cutAfter count: Int? = nil, until isEnough: () -> Bool) async throws -> Bool {
+        let process = try await begin(cutAfter: count)
         while true {
             await process.stillness.wait()
-            if case .failure(let failure)? = end.withLock({ $0 }) { throw failure }
             if isEnough() { return true }
+            if case .failure(let failure)? = end.withLock({ $0 }) { throw failure }
             if end.withLock({ $0 }) != nil { return false }
             if world.step(until: sends.first?.at ?? .max) { continue }
             guard let send = sends.popFirst() else { return false }
@@ -128,7 +149,7 @@ final class DurableRun {
             "\(values), died after \(died.count)", sourceLocation: sourceLocation)
     }
 
-    private func begin() async throws -> World.Process {
+    private func begin(cutAfter callsMax: Int?) async throws -> World.Process {
         if let process { return process }
         let process = try await world.open()
         self.process = process
@@ -137,6 +158,7 @@ final class DurableRun {
         case .sequence(let values):
             // The log tells which ones have arrived.
             let count = try await process.store.list(MessageQuery(queue: queue.name, limit: 100)).count
+            if let callsMax { process.watched.cut(after: callsMax) }
             running = process.run { work(values.dropFirst(count).publisher, queue) }
         case .subject:
             let subject = PassthroughSubject<Int, Never>()

@@ -1,0 +1,73 @@
+internal import Penstock
+
+/// One subscription to a log, and the subscriber that asks it.
+// Its state is behind a lock, and the subscriber hears from the delivery's task alone, or of an end from elsewhere.
+final class LogConduit<Output: Sendable>: Subscription, @unchecked Sendable {
+    typealias Downstream = AnySubscriber<Output, any Error>
+
+    private struct State {
+        var downstream: Downstream?
+        var delivery: LogDelivery?
+        /// Whether the subscriber has its subscription: it hears of nothing before.
+        var isGreeted = false
+        var end: Subscribers.Completion<any Error>?
+    }
+
+    private let state: Guarded<State>
+
+    private init(_ downstream: Downstream) {
+        state = Guarded(State(downstream: downstream))
+    }
+
+    /// Subscribes to the log: from the place that it has at this moment.
+    @discardableResult
+    static func subscribe(_ downstream: Downstream, to replay: LogReplay<Output>) -> LogConduit {
+        let conduit = LogConduit(downstream)
+        let delivery = replay.subscribe(
+            receive: { [weak conduit] in conduit?.give($0) },
+            complete: { [weak conduit] in conduit?.end($0) })
+        conduit.state.withLock { $0.delivery = delivery }
+        downstream.receive(subscription: conduit)
+        conduit.greeted()
+        return conduit
+    }
+
+    func request(_ demand: Subscribers.Demand) {
+        guard demand > .none else { return }
+        state.withLock { $0.delivery }?.request(demand.count)
+    }
+
+    func cancel() {
+        let (downstream, delivery) = state.withLock { ($0.downstream.take(), $0.delivery.take()) }
+        delivery?.cancel()
+        // It may hold who cancels, and must not be let go inside the lock.
+        withExtendedLifetime(downstream) {}
+    }
+
+    /// The end has come: of the log, or of its subject.
+    func end(_ failure: (any Error)?) {
+        let completion: Subscribers.Completion<any Error> = failure.map { .failure($0) } ?? .finished
+        let (downstream, delivery) = state.withLock { state -> (Downstream?, LogDelivery?) in
+            guard state.isGreeted else {
+                state.end = state.end ?? completion
+                return (nil, nil)
+            }
+            return (state.downstream.take(), state.delivery.take())
+        }
+        delivery?.cancel()
+        downstream?.receive(completion: completion)
+    }
+
+    private func greeted() {
+        let (end, downstream) = state.withLock { state -> (Subscribers.Completion<any Error>?, Downstream?) in
+            state.isGreeted = true
+            return (state.end, state.end == nil ? nil : state.downstream.take())
+        }
+        if let end { downstream?.receive(completion: end) }
+    }
+
+    private func give(_ value: Output) {
+        guard let downstream = state.withLock({ $0.downstream }) else { return }
+        request(downstream.receive(value))
+    }
+}
