@@ -105,11 +105,11 @@ package final class DeliveryEngine<Element: Sendable>: Sendable {
                 return true
             }
             let time = queue.handle.time
-            let look = time.now + Intake<Element>.lookInterval
+            let look = time.now + queue.storage.lookInterval
             let deadline = min(claim.nextDue ?? look, look)
             waits.append { try await time.sleep(until: deadline) }
             waits.append { [changes = queue.storage.changes, name = queue.name] in
-                try await changes.wait(for: name, after: changed)
+                try await changes.waitForWork(in: name, after: changed)
             }
         } else if demand > 0 {
             waits.append { [inFlight] in try await inFlight.waitForDeparture(after: departed) }
@@ -131,7 +131,7 @@ package final class DeliveryEngine<Element: Sendable>: Sendable {
         let claim = try await queue.storage.claim(
             ClaimRequest(queue: queue.name, limit: min(limit, Limits.batchCountMax), lease: holder.lease))
         inFlight.add(claim.messages.map(\.lease), ending: ends)
-        queue.metrics.record(claim.messages, at: time.now)
+        queue.metrics.recordClaim(of: claim.messages, at: time.now)
         return claim
     }
 

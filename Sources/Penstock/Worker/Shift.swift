@@ -246,5 +246,4 @@ final class Shift<Element: Sendable>: Sendable {
             return Task.isCancelled ? .givenUp : .threw(error)
         }
     }
-
 }

@@ -56,7 +56,7 @@ final class SettlingEscort<Element: Settleable>: FlatMapEscort {
                     try await group.waitForAll()
                     inner.makeRoom()
                     try await settle(lease, end, by: holder)
-                case .returned, .threw, .timedOut:
+                case .returned, .threw, .undecodable, .timedOut:
                     inner.makeRoom()
                     try await settle(lease, end, by: holder)
                 }
