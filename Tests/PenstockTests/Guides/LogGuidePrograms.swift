@@ -9,7 +9,7 @@ struct OrderPlaced: Event {
 
 struct ShopWithEvents {
     static func main() async throws {
-        let store = try await PenstockStore.open(path: "shop.db")
+        let store = try await PenstockStore.open(path: "events.db")
         let bus = try await EventBus.open(in: store)
         let mails = bus.subscribe(OrderPlaced.self, named: "mailer")
         for id in 1...3 { bus << OrderPlaced(id: id) }
@@ -23,7 +23,7 @@ struct ShopWithEvents {
         try await store.close()
 
         // After a restart it goes on behind the last event that was settled under its name.
-        let later = try await PenstockStore.open(path: "shop.db")
+        let later = try await PenstockStore.open(path: "events.db")
         let again = try await EventBus.open(in: later)
         for try await order in again.subscribe(OrderPlaced.self, named: "mailer") {
             print("later, mail for order", order.event.id)

@@ -61,7 +61,7 @@ func print(_ items: Any...) {
     }
 
     @Test func theBusTellsAndReplays() async throws {
-        let lines = try await run(["shop.db"]) { try await ShopWithEvents.main() }
+        let lines = try await run(["events.db"]) { try await ShopWithEvents.main() }
         #expect(
             lines == [
                 "mail for order 1", "mail for order 2", "later, mail for order 3", "later, mail for order 4",
