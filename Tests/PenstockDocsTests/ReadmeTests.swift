@@ -14,12 +14,12 @@ func print(_ items: Any...) {
     private static let root = URL(filePath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
-    private func text(_ path: String) throws -> String {
+    func text(_ path: String) throws -> String {
         try String(contentsOf: Self.root.appending(path: path), encoding: .utf8)
     }
 
     /// The blocks of `text` fenced as `language`.
-    private func blocks(_ language: String, in text: String) -> [String] {
+    func blocks(_ language: String, in text: String) -> [String] {
         text.components(separatedBy: "\n```\(language)\n").dropFirst().map { rest in
             rest.components(separatedBy: "\n```")[0]
         }
@@ -44,8 +44,10 @@ func print(_ items: Any...) {
 
     @Test func everyBlockOfCodeIsCompiled() throws {
         let shown = blocks("swift", in: try text("README.md"))
-        let program = try text("Tests/PenstockDocsTests/ReadmeProgram.swift")
-        let compiled = [program] + marked(in: try text("Tests/PenstockDocsTests/ReadmeSnippets.swift"))
+        func source(_ name: String) throws -> String { try text("Tests/PenstockDocsTests/\(name).swift") }
+        let compiled =
+            [try source("ReadmeProgram")] + marked(in: try source("ReadmeSnippets"))
+            + [try source("StreamProgram"), try source("PublisherProgram")] + marked(in: try source("ReadmeEvents"))
         #expect(shown.count == compiled.count)
         for (shown, compiled) in zip(shown, compiled) {
             let shown = shown.replacing("@main struct", with: "struct")
