@@ -107,6 +107,7 @@ final class SettlingConduit<Output, Input: Settleable>: Subscriber, Subscription
     // MARK: The works
 
     private func workBegan(_ name: Name, _ subscription: any Subscription) {
+        let subscription = OneCallAtATime(subscription)
         let isWanted = state.withLock { state in
             guard state.works[name] != nil, state.works[name]?.subscription == nil else { return false }
             state.works[name]?.subscription = subscription
