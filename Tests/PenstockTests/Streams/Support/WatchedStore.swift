@@ -18,7 +18,9 @@ final class WatchedStore: MessageStore {
         self.callsLeft = Mutex(callsLeft)
     }
 
-    var changes: Wakeups { base.changes }
+    /// A bell of its own, rung where the call is made: the store's own may ring at any time, from any thread, and the
+    /// executor would not know that somebody has been woken.
+    let changes = Wakeups()
 
     /// Whether a call came after the cut.
     let isCut = Atomic(false)
@@ -42,11 +44,15 @@ final class WatchedStore: MessageStore {
     func enqueue(
         _ messages: [NewMessage], to queue: QueueName, durability: Durability
     ) async throws -> [Receipt] {
-        try await pass { try await self.base.enqueue(messages, to: queue, durability: durability) }
+        let receipts = try await pass { try await self.base.enqueue(messages, to: queue, durability: durability) }
+        changes.ring(queue)
+        return receipts
     }
     func claim(_ request: ClaimRequest) async throws -> Claim { try await pass { try await self.base.claim(request) } }
     func settle(_ settlements: [Settlement]) async throws -> [SettleResult] {
-        try await pass { try await self.base.settle(settlements) }
+        let results = try await pass { try await self.base.settle(settlements) }
+        changes.ring(nil)
+        return results
     }
     func extend(_ leases: [Lease], by duration: Duration) async throws -> [Bool] {
         try await pass { try await self.base.extend(leases, by: duration) }
