@@ -134,7 +134,7 @@ final class SettlingConduit<Output, Input: Settleable>: Subscriber, Subscription
 
     private func settled(_ name: Name, _ outcome: Tending<Element>.Outcome) {
         if case .unsettled(let error) = outcome { perform { $0.machine.ended(.failure(error)) } }
-        perform { ($0.machine.settled(name), []) }
+        perform { $0.machine.settled(name) }
     }
 
     private struct Side<Failure: Error>: Subscriber {

@@ -37,8 +37,8 @@ extension Publisher where Output: Settleable, Failure == any Error {
     /// | fails with ``Penstock/Reject`` | is a dead letter at once |
     ///
     /// - The stream goes on after a failure of an inner publisher. It fails when the store does.
-    /// - Asks for `maxPublishers` messages at first, and for one more each time an inner publisher has ended and what
-    ///   it gave was taken.
+    /// - Asks for `maxPublishers` deliveries at first, and for one more each time an inner publisher has ended, what it
+    ///   gave was taken, and its message is settled.
     /// - Extends the leases of what is worked on. An inner publisher whose lease was lost all the same is cancelled.
     /// - When the subscriber cancels, or the process dies, what was worked on goes back in line.
     ///

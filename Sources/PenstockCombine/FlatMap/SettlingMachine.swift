@@ -4,8 +4,8 @@ internal import PenstockStreams
 /// What a bounded flatMap over deliveries does, as a value: events go in, and what is to be done comes out.
 ///
 /// Each delivery has a publisher of its own, its work. That has ended when it says so and the last of its values was
-/// taken; then the delivery is settled, and upstream is asked for another at once, so that both can go to the store
-/// together. A work that fails does not fail the stream.
+/// taken; then the delivery is settled, and upstream is asked for another when that is done: a process that dies between
+/// the two leaves no more handed out than may be worked on. A work that fails does not fail the stream.
 ///
 /// ```
 /// open --upstream finished--> finishing --no work, nothing to settle--> over
@@ -109,9 +109,9 @@ struct SettlingMachine<Output> {
     }
 
     /// A delivery was settled.
-    mutating func settled(_ name: Name) -> [Step] {
-        guard settling.remove(name) != nil else { return [] }
-        return finishIfDone()
+    mutating func settled(_ name: Name) -> (steps: [Step], actions: [Action]) {
+        guard settling.remove(name) != nil else { return ([], []) }
+        return (finishIfDone(), phase == .open ? [.askUpstream] : [])
     }
 
     /// Upstream ended, or the store failed.
@@ -137,14 +137,12 @@ struct SettlingMachine<Output> {
     private mutating func endIfDone(_ name: Name) -> [Action] {
         guard let work = works[name], let end = work.end, work.valuesWaiting == 0 else { return [] }
         works[name] = nil
-        var actions: [Action] = []
-        if case .lost = end {
-            // Nothing is left to settle.
-        } else {
+        guard case .lost = end else {
             settling.insert(name)
-            actions.append(.settle(name, end))
+            return [.settle(name, end)]
         }
-        return phase == .open ? actions + [.askUpstream] : actions
+        // Nothing is left to settle.
+        return phase == .open ? [.askUpstream] : []
     }
 
     private mutating func finishIfDone() -> [Step] {
