@@ -11,9 +11,21 @@ import Synchronization
 /// A blocked `flock` knows no end, and a holder may be stopped for hours, in a debugger or by Ctrl-Z. So it is a thread
 /// of its own that blocks, and only when the lock is taken; who waits for the thread can give up.
 ///
+/// Handing the turn from one process to the next takes longer than a small transaction. So who had to wait for it may
+/// keep it for a few transactions, ``keepMax`` long; who found nobody before the turnstile lets go of it at once.
+///
 /// One thread at a time may pass.
 final class Turnstile: Sendable {
+    /// How long a turn may be kept. With a dozen processes in line, each has its turn within some 20 ms.
+    private static let keepMax = Duration.milliseconds(1)
+    /// How long whoever keeps the turn waits for more to do. A caller that was just answered takes less to call again.
+    static let lingerMicroseconds = 60
+    /// After a turn, the next one in line needs a moment to wake up. Who has more to do lets it go first.
+    private static let stepBackMicroseconds: UInt32 = 50
+
     private let lock: TurnstileLock
+    /// Since when the turn is kept, which was waited for; `nil`: nothing is kept.
+    private let keptSince = Mutex<ContinuousClock.Instant?>(nil)
 
     init(_ folder: SideFolder) throws {
         lock = TurnstileLock(try folder.open(folder.turnstile))
@@ -23,16 +35,51 @@ final class Turnstile: Sendable {
         lock.stop()
     }
 
-    /// Waits for its turn, runs `body`, and lets the next one through.
+    /// Waits for its turn, unless it is kept, and runs `body`.
     ///
     /// - Throws: `busy` when the turn has not come within `limit`, and what `body` throws.
     func pass<T>(within limit: Duration, _ body: () throws -> T) throws -> T {
-        guard lock.take(within: limit) else {
-            throw PenstockError(
-                .busy, "Another process has written to this store for longer than \(limit); is it stopped? End it.")
+        if !isKept {
+            switch lock.take(within: limit) {
+            case .atOnce: break
+            case .afterWaiting: keptSince.withLock { $0 = .now }
+            case .notAtAll:
+                throw PenstockError(
+                    .busy,
+                    "Another process has written to this store for longer than \(limit); is it stopped? End it.")
+            }
         }
-        defer { lock.letGo() }
+        defer {
+            if let since = keptSince.withLock({ $0 }) {
+                if ContinuousClock.now - since >= Self.keepMax {
+                    letGo()
+                    usleep(Self.stepBackMicroseconds)
+                }
+            } else {
+                lock.letGo()
+            }
+        }
         return try body()
+    }
+
+    /// Whether the turn is kept.
+    private var isKept: Bool { keptSince.withLock { $0 != nil } }
+
+    /// Whether the turn is kept and may be kept on. If so, whoever has nothing to do soon must let go of it.
+    func mayLinger() -> Bool {
+        guard let since = keptSince.withLock({ $0 }) else { return false }
+        if ContinuousClock.now - since < Self.keepMax { return true }
+        letGo()
+        return false
+    }
+
+    /// Lets the next one through, if the turn was kept.
+    func letGo() {
+        let wasKept = keptSince.withLock { since in
+            defer { since = nil }
+            return since != nil
+        }
+        if wasKept { lock.letGo() }
     }
 }
 
@@ -69,8 +116,13 @@ private final class TurnstileLock: Sendable {
         close(descriptor)
     }
 
-    /// Whether the lock was got within `limit`.
-    func take(within limit: Duration) -> Bool {
+    /// How the lock was got, if it was within `limit`.
+    enum Taking {
+        case atOnce, afterWaiting, notAtAll
+    }
+
+    /// Waits for the lock, but not longer than `limit`.
+    func take(within limit: Duration) -> Taking {
         let (isIdle, mustStart) = state.withLock { state -> (Bool, Bool) in
             if state.phase == .idle, flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return (true, false) }
             defer {
@@ -80,7 +132,7 @@ private final class TurnstileLock: Sendable {
             if state.phase == .idle { asked.signal() }
             return (false, !state.hasThread)
         }
-        if isIdle { return true }
+        if isIdle { return .atOnce }
         if mustStart { start() }
         let seconds = limit / .seconds(1)
         let isInTime = answered.wait(timeout: .now() + seconds) == .success
@@ -90,7 +142,7 @@ private final class TurnstileLock: Sendable {
         }
         // The answer came between the end of the wait and the look: it must not stay for the next one.
         if isGranted, !isInTime { answered.wait() }
-        return isGranted
+        return isGranted ? .afterWaiting : .notAtAll
     }
 
     func letGo() {

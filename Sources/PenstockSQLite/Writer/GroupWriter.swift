@@ -168,6 +168,7 @@ private final class Core: Sendable {
         while let jobs = take() {
             runner.run(jobs, committed: committed)
         }
+        access.turnstile.letGo()
         runner.end()
         let waiting = state.withLock { state in
             state.hasEnded = true
@@ -200,7 +201,15 @@ private final class Core: Sendable {
             }
             if !jobs.isEmpty { return jobs }
             if mustEnd { return nil }
-            bell.wait()
+            let turnstile = access.turnstile
+            if turnstile.mayLinger() {
+                // Whoever was just answered may have more. If not, others have waited long enough.
+                if bell.wait(timeout: .now() + .microseconds(Turnstile.lingerMicroseconds)) == .timedOut {
+                    turnstile.letGo()
+                }
+            } else {
+                bell.wait()
+            }
         }
     }
 }
