@@ -17,7 +17,7 @@ import Synchronization
 /// One thread at a time may pass.
 final class Turnstile: Sendable {
     /// How long a turn may be kept. With a dozen processes in line, each has its turn within some 20 ms.
-    private static let keepMax = Duration.milliseconds(1)
+    private static let keepMax = Duration.microseconds(1500)
     /// How long whoever keeps the turn waits for more to do. A caller that was just answered takes less to call again.
     static let lingerMicroseconds = 60
     /// After a turn, the next one in line needs a moment to wake up. Who has more to do lets it go first.
