@@ -29,10 +29,12 @@ public struct Mutex<Value>: ~Copyable, @unchecked Sendable {
 
     private let box: Box
 
+    /// Makes a lock around `value`.
     public init(_ value: consuming sending Value) {
         box = Box(value)
     }
 
+    /// Runs `body` with the value, one at a time.
     public borrowing func withLock<Answer, Failure: Error>(
         _ body: (inout Value) throws(Failure) -> Answer
     ) throws(Failure) -> Answer {

@@ -7,9 +7,6 @@ internal import Synchronization
 /// them synchronously.
 enum OpenCombineSide {
     static let operators = [
-        Measurable(name: "none.combine", title: "no operator: a Publisher of numbers, OpenCombine") { count in
-            await counted((0..<count).publisher)
-        },
         Measurable(name: "buffer.combine", title: "buffer, nothing dropped: OpenCombine", isQuick: true) { count in
             await counted((0..<count).publisher.buffer(size: count, prefetch: .byRequest, whenFull: .dropNewest))
         },

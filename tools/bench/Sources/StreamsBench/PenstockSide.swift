@@ -2,9 +2,6 @@ internal import PenstockStreams
 
 enum PenstockSide {
     static let operators = [
-        Measurable(name: "none.async", title: "no operator: an AsyncSequence of numbers") { count in
-            await Numbers(count: count).drained()
-        },
         Measurable(name: "buffer.penstock", title: "buffer, nothing dropped: PenstockStreams", isQuick: true) { count in
             await Numbers(count: count)
                 .buffer(size: count, prefetch: .byRequest, whenFull: BufferOverflow<Never>.dropNewest).drained()
