@@ -70,18 +70,12 @@ public struct Deliveries<Element: Sendable>: AsyncSequence, Sendable {
 @available(*, unavailable)
 extension Deliveries.Iterator: Sendable {}
 
-/// How much a reader wants, and until when.
+/// How much a reader wants.
 struct Demand: Sendable {
     /// How many messages may be claimed and not settled.
     var inFlightMax: Int
     /// How long a lease lasts.
     var lease: Duration
-    /// How many to hand out before the end; `nil`: any number.
-    var countMax: Int?
-    /// Whether to end when no message is ready and none is in flight.
-    var drains = false
-    /// Ends the reading when it opens.
-    var stop: Latch?
 
     func validate() throws(PenstockError) {
         try ClaimRequest(queue: QueueName(stored: "any"), limit: inFlightMax, lease: lease).validate()

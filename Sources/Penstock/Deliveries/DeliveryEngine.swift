@@ -99,18 +99,12 @@ package final class DeliveryEngine<Element: Sendable>: Sendable {
         var waits = [toldWait(after: told)]
         let room = min(demand, inFlightMax - inFlight.count())
         if room > 0 {
-            let claim = try await claim(room)
+            let claim = try await holder.claim(upTo: min(room, Limits.batchCountMax))
             if !claim.messages.isEmpty {
                 try await handOut(claim.messages)
                 return true
             }
-            let time = queue.handle.time
-            let look = time.now + queue.storage.lookInterval
-            let deadline = min(claim.nextDue ?? look, look)
-            waits.append { try await time.sleep(until: deadline) }
-            waits.append { [changes = queue.storage.changes, name = queue.name] in
-                try await changes.waitForWork(in: name, after: changed)
-            }
+            waits += holder.waitsForWork(after: changed, due: claim.nextDue)
         } else if demand > 0 {
             waits.append { [inFlight] in try await inFlight.waitForDeparture(after: departed) }
         }
@@ -122,17 +116,6 @@ package final class DeliveryEngine<Element: Sendable>: Sendable {
 
     private func toldWait(after token: Wakeups.Token) -> @Sendable () async throws -> Void {
         { [work, name = queue.name] in try await work.wait(for: name, after: token) }
-    }
-
-    private func claim(_ limit: Int) async throws -> Claim {
-        let time = queue.handle.time
-        if queue.handle.reclaimPace.takesTurn() { _ = try await queue.storage.reclaim() }
-        let ends = time.boot + holder.lease
-        let claim = try await queue.storage.claim(
-            ClaimRequest(queue: queue.name, limit: min(limit, Limits.batchCountMax), lease: holder.lease))
-        inFlight.add(claim.messages.map(\.lease), ending: ends)
-        queue.metrics.recordClaim(of: claim.messages, at: time.now)
-        return claim
     }
 
     private func handOut(_ messages: [ClaimedMessage]) async throws {
@@ -151,15 +134,9 @@ package final class DeliveryEngine<Element: Sendable>: Sendable {
                 left.removeFirst()
             }
         } catch {
-            await giveBack(left)
+            await holder.giveBack(left.map(\.lease))
             throw error
         }
-        await giveBack(left)
-    }
-
-    private func giveBack(_ messages: ArraySlice<ClaimedMessage>) async {
-        let leases = messages.map(\.lease)
-        for lease in leases { inFlight.remove(lease) }
-        await queue.handle.returns.complete(leases)
+        await holder.giveBack(left.map(\.lease))
     }
 }

@@ -21,10 +21,10 @@ final class Intake<Element: Sendable> {
         queue.handle.returns.begin(claimed.map(\.lease))
     }
 
-    /// The next message; `nil` when the demand says that this is the end.
-    func next(isolation: isolated (any Actor)?) async throws -> Delivery<Element>? {
+    /// The next message, once there is one.
+    func next(isolation: isolated (any Actor)?) async throws -> Delivery<Element> {
         do {
-            while !isOver {
+            while true {
                 try Task.checkCancellation()
                 if let message = claimed.first {
                     let delivery = try await queue.opened(message, by: holder)
@@ -33,80 +33,31 @@ final class Intake<Element: Sendable> {
                         handedOut += 1
                         return delivery
                     }
-                } else if try await !claim(isolation: isolation) {
-                    break
+                } else {
+                    try await claim(isolation: isolation)
                 }
             }
         } catch {
-            await giveBack(isolation: isolation)
+            let leases = claimed.map(\.lease)
+            claimed = []
+            await holder.giveBack(leases)
             throw error
         }
-        await giveBack(isolation: isolation)
-        return nil
-    }
-
-    private var isOver: Bool {
-        demand.stop?.isOpen == true || demand.countMax.map { handedOut >= $0 } == true
     }
 
     /// Claims what there is room for, or waits for a reason to try again.
-    ///
-    /// - Returns: `false` when there is nothing more to wait for.
-    private func claim(isolation: isolated (any Actor)?) async throws -> Bool {
+    private func claim(isolation: isolated (any Actor)?) async throws {
         try demand.validate()
         // Both tokens come before the look, so that a ring in between is not lost.
         let departed = inFlight.token
         let changed = queue.storage.changes.token(for: queue.name)
-        let inFlightCount = inFlight.count()
         // Who comes has asked for one at least.
         let asked = askedInAdvance.count.map { min(max($0 - handedOut, 1), Limits.batchCountMax) }
-        let room = min(
-            asked ?? demand.inFlightMax - inFlightCount, demand.countMax.map { $0 - handedOut } ?? .max)
-        guard room > 0 else {
-            try await firstOf([departure(after: departed)] + stopped)
-            return true
-        }
+        let room = asked ?? demand.inFlightMax - inFlight.count()
+        guard room > 0 else { return try await inFlight.waitForDeparture(after: departed) }
 
-        let time = queue.handle.time
-        if queue.handle.reclaimPace.takesTurn() { _ = try await queue.storage.reclaim() }
-        let ends = time.boot + demand.lease
-        let claim = try await queue.storage.claim(
-            ClaimRequest(queue: queue.name, limit: room, lease: demand.lease))
-        guard claim.messages.isEmpty else {
-            claimed = claim.messages[...]
-            inFlight.add(claimed.map(\.lease), ending: ends)
-            queue.metrics.recordClaim(of: claim.messages, at: time.now)
-            return true
-        }
-        if demand.drains && inFlightCount == 0 { return false }
-
-        let look = time.now + queue.storage.lookInterval
-        let deadline = min(claim.nextDue ?? look, look)
-        var waits = [change(after: changed), { @Sendable in try await time.sleep(until: deadline) }]
-        if demand.drains { waits.append(departure(after: departed)) }
-        try await firstOf(waits + stopped)
-        return true
-    }
-
-    private func change(after token: Wakeups.Token) -> @Sendable () async throws -> Void {
-        { [changes = queue.storage.changes, name = queue.name] in try await changes.waitForWork(in: name, after: token)
-        }
-    }
-
-    private func departure(after token: Wakeups.Token) -> @Sendable () async throws -> Void {
-        { [inFlight] in try await inFlight.waitForDeparture(after: token) }
-    }
-
-    /// The wait for the end of the reading, if somebody may ask for it.
-    private var stopped: [@Sendable () async throws -> Void] {
-        demand.stop.map { stop in [{ try await stop.wait() }] } ?? []
-    }
-
-    private func giveBack(isolation: isolated (any Actor)?) async {
-        guard !claimed.isEmpty else { return }
-        let leases = claimed.map(\.lease)
-        claimed = []
-        for lease in leases { inFlight.remove(lease) }
-        await queue.handle.returns.complete(leases)
+        let claim = try await holder.claim(upTo: room)
+        claimed = claim.messages[...]
+        if claimed.isEmpty { try await firstOf(holder.waitsForWork(after: changed, due: claim.nextDue)) }
     }
 }

@@ -91,9 +91,7 @@ final class Shift<Element: Sendable>: Sendable {
             takenCount += claim.messages.count
             begin(claim.messages)
             if options.drain, claim.messages.isEmpty, busyCount == 0 { return stop() }
-            // Less than was wanted is all that there was.
-            if claim.messages.count < room, claim.messages.reduce(0, { $0 + $1.payload.count }) <= Limits.batchBytesMax
-            {
+            if claim.isAll(of: room) {
                 await waitForWork(after: changed, due: claim.nextDue)
             }
         }
@@ -101,17 +99,12 @@ final class Shift<Element: Sendable>: Sendable {
 
     /// Returns when a message may have come, a place is free, or something is to be handed in.
     private func waitForWork(after token: Wakeups.Token, due: Timestamp?) async {
-        let look = time.now + queue.storage.lookInterval
-        let deadline = min(due ?? look, look)
         // Cancelled only with the worker, which is found out at the next turn.
-        try? await firstOf([
-            { [changes = queue.storage.changes, name = queue.name] in
-                try await changes.waitForWork(in: name, after: token)
-            },
-            { [time] in try await time.sleep(until: deadline) },
-            { [workbench] in await workbench.wait() },
-            { [stopping] in try await stopping.wait() },
-        ])
+        try? await firstOf(
+            holder.waitsForWork(after: token, due: due) + [
+                { [workbench] in await workbench.wait() },
+                { [stopping] in try await stopping.wait() },
+            ])
     }
 
     /// Hands in, and claims up to `room` messages.
@@ -133,8 +126,7 @@ final class Shift<Element: Sendable>: Sendable {
         record(exchange.settled, of: held)
         do {
             let claim = try exchange.claim.get()
-            inFlight.add(claim.messages.map(\.lease), ending: ends)
-            queue.metrics.recordClaim(of: claim.messages, at: time.now)
+            holder.hold(claim, until: ends)
             return claim
         } catch {
             fail(error)

@@ -164,35 +164,6 @@ import Synchronization
             value.withLock { $0.take() }
         }
     }
-
-    /// Says when a thread has ended.
-    private final class ThreadEnd: Sendable {
-        private struct State {
-            var hasCome = false
-            var waiters: [CheckedContinuation<Void, Never>] = []
-        }
-
-        private let state = Mutex(State())
-
-        func come() {
-            let waiters = state.withLock { state in
-                state.hasCome = true
-                defer { state.waiters = [] }
-                return state.waiters
-            }
-            for waiter in waiters { waiter.resume() }
-        }
-
-        func wait() async {
-            await withCheckedContinuation { continuation in
-                let hasCome = state.withLock { state in
-                    if !state.hasCome { state.waiters.append(continuation) }
-                    return state.hasCome
-                }
-                if hasCome { continuation.resume() }
-            }
-        }
-    }
 #else
     /// A ``Watch`` on a queue of its own: the doorbell's file and a timer wake it.
     final class WatchThread: Sendable {

@@ -67,14 +67,14 @@ final class GroupWriter: Sendable {
         } catch {
             result = .failure(error)
         }
-        await core.waitForEnd()
+        await core.end.wait()
         try result.get()
     }
 
     /// Finishes what was asked for, ends the thread, and returns when it is through.
     func close() async {
         _ = core.stop()
-        await core.waitForEnd()
+        await core.end.wait()
     }
 
     /// Throws `closed` once the writer was told to end.
@@ -94,13 +94,12 @@ private final class Core: Sendable {
         var jobs: [any Job] = []
         var isAsleep = false
         var isStopping = false
-        var hasEnded = false
-        var awaitingEnd: [CheckedContinuation<Void, Never>] = []
     }
 
     /// Rows in one transaction, about: a transaction of this size takes some 50 ms.
     private static let weightMax = 10_000
 
+    let end = ThreadEnd()
     private let state = Mutex(State())
     private let bell = DispatchSemaphore(value: 0)
     private let access: DatabaseAccess
@@ -152,16 +151,6 @@ private final class Core: Sendable {
         return isFirst
     }
 
-    func waitForEnd() async {
-        await withCheckedContinuation { continuation in
-            let hasEnded = state.withLock { state in
-                if !state.hasEnded { state.awaitingEnd.append(continuation) }
-                return state.hasEnded
-            }
-            if hasEnded { continuation.resume() }
-        }
-    }
-
     /// The thread.
     func run() {
         let runner = TransactionRunner(access: access, time: time, random: random)
@@ -170,12 +159,7 @@ private final class Core: Sendable {
         }
         access.turnstile.letGo()
         runner.end()
-        let waiting = state.withLock { state in
-            state.hasEnded = true
-            defer { state.awaitingEnd = [] }
-            return state.awaitingEnd
-        }
-        for continuation in waiting { continuation.resume() }
+        end.come()
     }
 
     /// The jobs of the next transaction; sleeps until there are some, and gives `nil` when there will be none.

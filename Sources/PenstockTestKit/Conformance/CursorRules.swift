@@ -123,11 +123,16 @@ enum CursorRules {
                 try await listener.changes.wait(for: .jobs, after: token)
             }
         }
-        let sequences = try await store.add("1").map(\.sequence)
+        // A store may also ring for what it finds when it looks, whoever wrote it. A move that rings would ring every time.
+        let sequences = try await store.add("1", "2", "3", "4", "5", "6", "7", "8").map(\.sequence)
         try await store.moveCursor(mailer, of: .jobs, .place(after: SequenceNumber(0)))
-        let token = store.changes.token(for: .jobs)
-        try await store.moveCursor(mailer, of: .jobs, .advance(to: sequences[0]))
-        #expect(store.changes.token(for: .jobs) == token)
+        var quietMoves = 0
+        for sequence in sequences {
+            let token = store.changes.token(for: .jobs)
+            try await store.moveCursor(mailer, of: .jobs, .advance(to: sequence))
+            if store.changes.token(for: .jobs) == token { quietMoves += 1 }
+        }
+        #expect(quietMoves > 0)
     }
 
     static func checksInput(_ bench: Bench) async throws {

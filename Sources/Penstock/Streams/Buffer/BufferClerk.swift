@@ -120,19 +120,10 @@ extension BufferEngine {
     }
 
     private func claim(_ limit: Int, _ watch: inout Watch) async throws {
-        let time = queue.handle.time
-        if queue.handle.reclaimPace.takesTurn() { _ = try await queue.storage.reclaim() }
         watch.changes = queue.storage.changes.token(for: queue.name)
-        let ends = time.boot + options.lease
-        let claim = try await queue.storage.claim(
-            ClaimRequest(queue: queue.name, limit: limit, lease: options.lease))
+        let claim = try await holder.claim(upTo: limit)
         watch.nextDue = claim.nextDue
-        holder.inFlight.add(claim.messages.map(\.lease), ending: ends)
-        queue.metrics.recordClaim(of: claim.messages, at: time.now)
-        // A claim also stops short when its payloads are many bytes.
-        let bytes = claim.messages.reduce(0) { $0 + $1.payload.count }
-        let isShort = claim.messages.count < limit && bytes <= Limits.batchBytesMax
-        perform { $0.claimed(claim.messages.count, isShort: isShort) }
+        perform { $0.claimed(claim.messages.count, isShort: claim.isAll(of: limit)) }
 
         var left = claim.messages[...]
         defer { refuse(left.map(\.lease)) }
@@ -199,8 +190,7 @@ extension BufferEngine {
             defer { state.stillWaiters = [] }
             return (state.refused, state.machine.failure, state.stillWaiters)
         }
-        for lease in refused { holder.inFlight.remove(lease) }
-        await queue.handle.returns.complete(refused)
+        await holder.giveBack(refused)
         for waiter in stillWaiters { waiter() }
         return failure
     }

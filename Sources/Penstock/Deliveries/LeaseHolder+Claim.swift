@@ -1,0 +1,46 @@
+internal import Metrics
+internal import PenstockCore
+
+extension LeaseHolder {
+    /// Claims up to `limit` messages for this reader, and holds them. Looks for lost work before, when it is time to.
+    func claim(upTo limit: Int) async throws -> Claim {
+        if handle.reclaimPace.takesTurn() { _ = try await handle.storage.reclaim() }
+        let ends = handle.time.boot + lease
+        let claim = try await handle.storage.claim(ClaimRequest(queue: queue, limit: limit, lease: lease))
+        hold(claim, until: ends)
+        return claim
+    }
+
+    /// Holds what a claim gave, whose leases end at `ends` or later.
+    func hold(_ claim: Claim, until ends: BootTime) {
+        inFlight.add(claim.messages.map(\.lease), ending: ends)
+        metrics.recordClaim(of: claim.messages, at: handle.time.now)
+    }
+
+    /// What whoever has claimed in vain waits for: a ring later than `token`, the time at which the next message is due,
+    /// or that of a look.
+    func waitsForWork(after token: Wakeups.Token, due: Timestamp?) -> [@Sendable () async throws -> Void] {
+        let (changes, time) = (handle.storage.changes, handle.time)
+        let look = time.now + handle.storage.lookInterval
+        let deadline = min(due ?? look, look)
+        return [
+            { [queue] in try await changes.waitForWork(in: queue, after: token) },
+            { try await time.sleep(until: deadline) },
+        ]
+    }
+
+    /// Puts messages back in line that nobody gets, also for a task that is cancelled.
+    func giveBack(_ leases: [Lease]) async {
+        if leases.isEmpty { return }
+        inFlight.remove(leases)
+        await handle.returns.complete(leases)
+    }
+}
+
+extension Claim {
+    /// Whether this is all that there was for a claim of up to `limit`: a claim also stops short when its payloads are
+    /// many bytes.
+    func isAll(of limit: Int) -> Bool {
+        messages.count < limit && messages.reduce(0) { $0 + $1.payload.count } <= Limits.batchBytesMax
+    }
+}
