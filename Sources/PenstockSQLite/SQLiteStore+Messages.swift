@@ -46,7 +46,7 @@ extension SQLiteStore {
         let exchange = try await writer.perform(
             weight: settlements.count + request.limit, glance: settlements.isEmpty ? glance : nil
         ) { transaction in
-            let settled = try settlements.map { try Settling.perform($0, in: transaction) }
+            let settled = try Settling.perform(settlements, in: transaction)
             do {
                 let claim = try Claiming.perform(request, worker: worker, in: transaction)
                 return Exchange(settled: settled, claim: .success(claim))
@@ -66,7 +66,7 @@ extension SQLiteStore {
         if settlements.isEmpty { return [] }
         for settlement in settlements { try settlement.validate() }
         return try await writer.perform(weight: settlements.count) { transaction in
-            try settlements.map { try Settling.perform($0, in: transaction) }
+            try Settling.perform(settlements, in: transaction)
         }
     }
 

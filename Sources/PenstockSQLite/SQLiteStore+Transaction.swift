@@ -31,7 +31,7 @@ extension SQLiteStore {
     public func settle(_ settlements: [Settlement], in database: Database) throws -> [SettleResult] {
         for settlement in settlements { try settlement.validate() }
         return try join(database) { transaction in
-            try settlements.map { try Settling.perform($0, in: transaction) }
+            try Settling.perform(settlements, in: transaction)
         }
     }
 

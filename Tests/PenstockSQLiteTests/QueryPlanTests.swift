@@ -125,14 +125,23 @@ import Testing
         try await expectSearches([
             ("AND due_at <= ?2", "penstock_scheduled_due (queue_id=? AND due_at<?)"),
             ("SELECT due_at", "penstock_scheduled_due (queue_id=?)"),
-            ("WHERE queue_id = ?1 ORDER BY priority DESC, sequence LIMIT", "PRIMARY KEY (queue_id=?)"),
-            ("sequence <= ?3", "PRIMARY KEY (queue_id=? AND priority=? AND sequence<?)"),
+            ("ORDER BY ready.priority DESC, ready.sequence LIMIT", "PRIMARY KEY (queue_id=?)"),
+            ("ORDER BY ready.priority DESC, ready.sequence LIMIT", "log USING INTEGER PRIMARY KEY (rowid=?)"),
+            ("INSERT INTO penstock_lease", "PRIMARY KEY (queue_id=? AND priority=? AND sequence<?)"),
+            ("DELETE FROM penstock_ready", "PRIMARY KEY (queue_id=? AND priority=? AND sequence<?)"),
         ])
         _ = try await store.extend(messages.map(\.lease), by: .seconds(60))
         let verdicts: [Verdict] = [.done, .retry(error: "e"), .dead(error: "e"), .release]
         _ = try await store.settle(zip(messages, verdicts).map { Settlement($0.lease, $1) })
+        _ = try await store.enqueue(many(3), to: .mail, durability: .processCrash)
+        let run = try await store.take(3, from: .mail).sorted { $0.lease.sequence < $1.lease.sequence }
+        _ = try await store.settle(run.map { Settlement($0.lease, .done) })
         _ = try await store.reclaim()
-        try await expectSearches()
+        try await expectSearches([
+            ("FROM penstock_lease WHERE sequence >=", "INTEGER PRIMARY KEY (rowid>?)"),
+            ("SELECT queue_id, sequence, 'done'", "INTEGER PRIMARY KEY (rowid>? AND rowid<?)"),
+            ("DELETE FROM penstock_lease WHERE sequence BETWEEN", "INTEGER PRIMARY KEY (rowid>? AND rowid<?)"),
+        ])
         try await store.configure(.jobs, .set(.bounded(1, .dropOldest)))
         try await store.put(.text("x"))
         try await expectSearches([("AND priority < ?2", "PRIMARY KEY (queue_id=? AND priority<?)")])

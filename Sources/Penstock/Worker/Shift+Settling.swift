@@ -2,8 +2,9 @@ internal import Logging
 internal import PenstockCore
 
 extension Shift {
-    /// Those whose handler has not settled by itself.
+    /// Those whose handler has not settled by itself, in the order of the log: a store moves neighbours together.
     func stillHeld(_ finished: [Workbench.Finished]) -> [Workbench.Finished] {
+        let finished = finished.sorted { $0.message.lease.sequence < $1.message.lease.sequence }
         let held = inFlight.beginSettling(finished.map(\.message.lease))
         return zip(finished, held).compactMap { $1 ? $0 : nil }
     }

@@ -15,10 +15,12 @@ enum Appending {
             throw PenstockError(
                 .illegalTransition, "The log '\(queue)' has ended: it has the cursor '\(cursor)'. Use another log.")
         }
-        let receipts = try messages.map { message in
-            let sequence = try Enqueue.writeLog(message, account, in: transaction)
-            try Line.record(sequence, account, .done, nil, attempt: 0, in: transaction)
-            return Receipt(sequence: SequenceNumber(sequence), state: .done, durability: durability)
+        if messages.isEmpty { return [] }
+        let sequences = try LogRows.write(messages, account, in: transaction)
+        try transaction.connection.run(insertOutcomes) { row in
+            row.bind(sequences.lowerBound, at: 1)
+            row.bind(sequences.upperBound, at: 2)
+            row.bind(transaction.now.microseconds, at: 3)
         }
         account.change.enqueuedTotal += Int64(messages.count)
         account.change.doneTotal += Int64(messages.count)
@@ -29,6 +31,12 @@ enum Appending {
                 beyond: Retention(age: nil, count: count), of: account, limit: messages.count + arrearsMax,
                 in: transaction)
         }
-        return receipts
+        return sequences.map { Receipt(sequence: SequenceNumber($0), state: .done, durability: durability) }
     }
+
+    private static let insertOutcomes = Query(
+        """
+        INSERT INTO penstock_outcome (queue_id, sequence, state, reason, attempt, finished_at)
+        SELECT queue_id, sequence, 'done', NULL, 0, ?3 FROM penstock_log WHERE sequence BETWEEN ?1 AND ?2
+        """)
 }

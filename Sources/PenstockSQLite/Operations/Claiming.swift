@@ -22,53 +22,20 @@ enum Claiming {
         let account = try transaction.account(of: request.queue)
         if account.isPaused { return Claim(messages: [], nextDue: nil) }
         try promote(account, in: transaction)
+        let tokens = LeaseTokens(random: transaction.random)
+        let messages = try readReady(account, limit: request.limit, tokens, in: transaction)
         let connection = transaction.connection
-        let ready = try connection.all(selectReady, .integer(account.id), .integer(Int64(request.limit))) { row in
-            Ready(
-                sequence: row.integer(0), priority: row.integer(1), attempt: row.integer(2), forgiven: row.integer(3),
-                keyed: row.integer(4))
-        }
-        var messages: [ClaimedMessage] = []
-        if !ready.isEmpty {
-            messages.reserveCapacity(ready.count)
-            let workerID = try worker.register(in: transaction)
-            let deadline = transaction.time.boot.microseconds + request.lease.wholeMicroseconds
-            var bytes = 0
-            for message in ready {
-                // Payloads of a claim are in memory together, so there is a bound on them as on a batch's.
-                if bytes > Limits.batchBytesMax { break }
-                let token = LeaseToken(random: transaction.random)
-                try connection.run(insertLease) { row in
-                    row.bind(message.sequence, at: 1)
-                    row.bind(account.id, at: 2)
-                    row.bind(token.rawValue, at: 3)
-                    row.bind(workerID, at: 4)
-                    row.bind(transaction.now.microseconds, at: 5)
-                    row.bind(deadline, at: 6)
-                    row.bind(message.priority, at: 7)
-                    row.bind(message.attempt + 1, at: 8)
-                    row.bind(message.forgiven, at: 9)
-                    row.bind(message.keyed, at: 10)
-                }
-                let claimed = try read(message, token, in: transaction)
-                bytes += claimed.payload.count
-                messages.append(claimed)
-            }
-            try removeFromReady(ready.prefix(messages.count), account, connection)
+        if !messages.isEmpty {
+            let lease = LeaseRow(
+                base: tokens.base, workerID: try worker.register(in: transaction),
+                deadline: transaction.time.boot.microseconds + request.lease.wholeMicroseconds)
+            try move(messages, account, lease, in: transaction)
             account.change.ready -= Int64(messages.count)
             account.change.leased += Int64(messages.count)
             if account.hasWaitingProducers { account.ring(messages: 0) }
         }
         let due = try connection.first(firstDue, .integer(account.id)) { Timestamp(microseconds: $0.integer(0)) }
         return Claim(messages: messages, nextDue: due)
-    }
-
-    private struct Ready {
-        var sequence: Int64
-        var priority: Int64
-        var attempt: Int64
-        var forgiven: Int64
-        var keyed: Int64
     }
 
     /// Makes scheduled messages that are due ready, up to ``Limits/promotionCountMax`` of them.
@@ -88,36 +55,67 @@ enum Claiming {
         }
     }
 
-    private static func read(
-        _ message: Ready, _ token: LeaseToken, in transaction: Transaction
-    ) throws -> ClaimedMessage {
-        let lease = Lease(sequence: SequenceNumber(message.sequence), token: token)
-        let claimed = try transaction.connection.first(readLog, .integer(message.sequence)) { row in
-            ClaimedMessage(
-                lease: lease, attempt: Int(message.attempt) + 1,
-                enqueuedAt: Timestamp(microseconds: row.integer(0)), priority: Int(message.priority),
-                headers: HeaderText.decode(row.text(1)), payload: row.bytes(3),
-                origin: row.optionalInteger(2).map { SequenceNumber($0) })
+    /// The messages that are next in line, with their payloads.
+    private static func readReady(
+        _ account: QueueAccount, limit: Int, _ tokens: LeaseTokens, in transaction: Transaction
+    ) throws -> [ClaimedMessage] {
+        let statement = try transaction.connection.statement(selectReady)
+        defer { statement.reset() }
+        statement.bind(account.id, at: 1)
+        statement.bind(Int64(limit), at: 2)
+        var messages: [ClaimedMessage] = []
+        var bytes = 0
+        // Payloads of a claim are in memory together, so there is a bound on them as on a batch's.
+        while bytes <= Limits.batchBytesMax, try statement.step() {
+            let sequence = SequenceNumber(statement.integer(0))
+            guard let enqueuedAt = statement.optionalInteger(3) else {
+                throw PenstockError(
+                    .corrupt,
+                    "\(transaction.path) has message \(sequence) in line but not in its log; run `penstock doctor`.")
+            }
+            let payload = statement.bytes(6)
+            bytes += payload.count
+            messages.append(
+                ClaimedMessage(
+                    lease: Lease(sequence: sequence, token: tokens.token(of: sequence)),
+                    attempt: Int(statement.integer(2)) + 1, enqueuedAt: Timestamp(microseconds: enqueuedAt),
+                    priority: Int(statement.integer(1)), headers: HeaderText.decode(statement.text(4)),
+                    payload: payload, origin: statement.optionalInteger(5).map { SequenceNumber($0) }))
         }
-        guard let claimed else {
-            throw PenstockError(
-                .corrupt,
-                "\(transaction.path) has message \(message.sequence) in line but not in its log; run `penstock doctor`."
-            )
-        }
-        return claimed
+        return messages
     }
 
-    /// Takes the claimed messages out of `penstock_ready`. They are the first of each priority they have, so one
-    /// range for each priority removes them all.
-    private static func removeFromReady(
-        _ ready: ArraySlice<Ready>, _ account: QueueAccount, _ connection: Connection
+    /// Moves messages that are next in line from `penstock_ready` to `penstock_lease`. They are the first of each
+    /// priority they have, so one range for each priority holds them all.
+    private static func move(
+        _ messages: [ClaimedMessage], _ account: QueueAccount, _ lease: LeaseRow, in transaction: Transaction
     ) throws {
-        for (index, message) in ready.enumerated()
-        where index + 1 == ready.count || ready[index + 1].priority != message.priority {
-            try connection.run(
-                deleteReady, .integer(account.id), .integer(message.priority), .integer(message.sequence))
+        let connection = transaction.connection
+        for (index, message) in messages.enumerated()
+        where index + 1 == messages.count || messages[index + 1].priority != message.priority {
+            let last = message.lease.sequence.rawValue
+            try connection.run(insertLeases) { row in
+                row.bind(account.id, at: 1)
+                row.bind(Int64(message.priority), at: 2)
+                row.bind(last, at: 3)
+                row.bind(lease.base, at: 4)
+                row.bind(lease.workerID, at: 5)
+                row.bind(transaction.now.microseconds, at: 6)
+                row.bind(lease.deadline, at: 7)
+            }
+            try connection.run(deleteReady) { row in
+                row.bind(account.id, at: 1)
+                row.bind(Int64(message.priority), at: 2)
+                row.bind(last, at: 3)
+            }
         }
+    }
+
+    /// What the leases of one claim have in common.
+    private struct LeaseRow {
+        var base: Int64
+        var workerID: Int64
+        var deadline: Int64
     }
 
     private static let readQueue = Query("SELECT id, paused FROM penstock_queue WHERE name = ?1")
@@ -131,17 +129,32 @@ enum Claiming {
         """)
     private static let selectReady = Query(
         """
-        SELECT sequence, priority, attempt, forgiven, keyed FROM penstock_ready
-        WHERE queue_id = ?1 ORDER BY priority DESC, sequence LIMIT ?2
+        SELECT ready.sequence, ready.priority, ready.attempt, log.enqueued_at, log.headers, log.origin, log.payload
+        FROM penstock_ready AS ready LEFT JOIN penstock_log AS log ON log.sequence = ready.sequence
+        WHERE ready.queue_id = ?1 ORDER BY ready.priority DESC, ready.sequence LIMIT ?2
         """)
-    private static let deleteReady = Query(
-        "DELETE FROM penstock_ready WHERE queue_id = ?1 AND priority = ?2 AND sequence <= ?3")
-    private static let insertLease = Query(
+    private static let insertLeases = Query(
         """
         INSERT INTO penstock_lease
             (sequence, queue_id, token, worker_id, claimed_at, deadline, priority, attempt, forgiven, keyed)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+        SELECT sequence, queue_id, ?4 + sequence, ?5, ?6, ?7, priority, attempt + 1, forgiven, keyed
+        FROM penstock_ready WHERE queue_id = ?1 AND priority = ?2 AND sequence <= ?3
         """)
-    private static let readLog = Query(
-        "SELECT enqueued_at, headers, origin, payload FROM penstock_log WHERE sequence = ?1")
+    private static let deleteReady = Query(
+        "DELETE FROM penstock_ready WHERE queue_id = ?1 AND priority = ?2 AND sequence <= ?3")
+}
+
+/// The tokens of one claim: each is a random number and the message's sequence number, so that one statement can write
+/// them all. Another claim of the same message begins with another random number.
+private struct LeaseTokens {
+    let base: Int64
+
+    init(random: some RandomSource) {
+        // Of 62 bits, so that no sum overflows: SQLite would go on with a floating-point number.
+        base = Int64(bitPattern: random.next() >> 2)
+    }
+
+    func token(of sequence: SequenceNumber) -> LeaseToken {
+        LeaseToken(rawValue: base + sequence.rawValue)
+    }
 }

@@ -1,4 +1,3 @@
-import Foundation
 import PenstockCore
 
 /// Accepting messages.
@@ -19,6 +18,9 @@ enum Enqueue {
     private static func accept(
         _ messages: [NewMessage], _ account: QueueAccount, _ durability: Durability, in transaction: Transaction
     ) throws -> [Receipt] {
+        if messages.count > 1, try areReadyAtOnce(messages, account, in: transaction) {
+            return try acceptTogether(messages, account, durability, in: transaction)
+        }
         var receipts: [Receipt] = []
         receipts.reserveCapacity(messages.count)
         for message in messages {
@@ -27,6 +29,34 @@ enum Enqueue {
         }
         return receipts
     }
+
+    /// Whether there is room for all of `messages`, and nothing to look up or to decide for any of them.
+    private static func areReadyAtOnce(
+        _ messages: [NewMessage], _ account: QueueAccount, in transaction: Transaction
+    ) throws -> Bool {
+        try messages.allSatisfy { $0.uniqueKey == nil && $0.dueTime(acceptedAt: transaction.now) == nil }
+            && account.hasRoom(for: messages.count, transaction.connection)
+    }
+
+    private static func acceptTogether(
+        _ messages: [NewMessage], _ account: QueueAccount, _ durability: Durability, in transaction: Transaction
+    ) throws -> [Receipt] {
+        let sequences = try LogRows.write(messages, account, in: transaction)
+        try transaction.connection.run(insertReady) { row in
+            row.bind(sequences.lowerBound, at: 1)
+            row.bind(sequences.upperBound, at: 2)
+        }
+        account.change.count(.ready, Int64(messages.count))
+        account.change.enqueuedTotal += Int64(messages.count)
+        account.ring(messages: messages.count)
+        return sequences.map { Receipt(sequence: SequenceNumber($0), state: .ready, durability: durability) }
+    }
+
+    private static let insertReady = Query(
+        """
+        INSERT INTO penstock_ready (queue_id, priority, sequence, attempt, forgiven, keyed)
+        SELECT queue_id, priority, sequence, 0, 0, 0 FROM penstock_log WHERE sequence BETWEEN ?1 AND ?2
+        """)
 
     /// Accepts one message.
     ///
@@ -50,7 +80,7 @@ enum Enqueue {
         if let replaced {
             // The arriving message takes its place, so nobody asks whether there is room.
             try move(replaced, by: .replaced, in: transaction)
-        } else if try account.isFull(transaction.connection), let policy = account.policy.capacity {
+        } else if try !account.hasRoom(for: 1, transaction.connection), let policy = account.policy.capacity {
             switch policy.whenFull {
             case .fail:
                 throw PenstockError(
@@ -68,7 +98,7 @@ enum Enqueue {
                 }
             }
         }
-        let sequence = try writeLog(message, account, in: transaction)
+        let sequence = try LogRows.write(message, account, in: transaction)
         let due = message.dueTime(acceptedAt: transaction.now)
         if let key = message.uniqueKey { try UniqueKeys.hold(key.key, sequence, account, in: transaction) }
         try Line.put(
@@ -83,7 +113,7 @@ enum Enqueue {
     private static func dropArriving(
         _ message: NewMessage, _ account: QueueAccount, _ durability: Durability, in transaction: Transaction
     ) throws -> Receipt {
-        let sequence = try writeLog(message, account, in: transaction)
+        let sequence = try LogRows.write(message, account, in: transaction)
         try Line.record(sequence, account, .dropped, .dropNewest, attempt: 0, in: transaction)
         account.change.enqueuedTotal += 1
         account.change.count(.dropped, 1)
@@ -96,54 +126,5 @@ enum Enqueue {
         if let outcome = try Line.outcome(of: event, on: entry, in: transaction) {
             try Line.move(entry, to: outcome, in: transaction)
         }
-    }
-
-    /// Writes a message into the log, and nowhere else.
-    ///
-    /// - Returns: its sequence number.
-    static func writeLog(
-        _ message: NewMessage, _ account: QueueAccount, in transaction: Transaction
-    ) throws -> Int64 {
-        let sequence = transaction.nextSequence()
-        let statement = try transaction.connection.statement(insertLog)
-        defer { statement.reset() }
-        statement.bind(sequence, at: 1)
-        statement.bind(account.id, at: 2)
-        statement.bind(transaction.now.microseconds, at: 3)
-        statement.bind(Int64(message.priority), at: 4)
-        statement.bind(Value(message.attemptsMax.map(Int64.init)), at: 5)
-        statement.bind(Value(message.uniqueKey?.key), at: 6)
-        statement.bind(Value(HeaderText.encode(message.headers)), at: 7)
-        statement.bind(Value(message.origin?.rawValue), at: 8)
-        try message.payload.withUnsafeBytes { bytes in
-            statement.bind(uncopied: bytes, at: 9)
-            _ = try statement.step()
-        }
-        return sequence
-    }
-
-    private static let insertLog = Query(
-        """
-        INSERT INTO penstock_log
-            (sequence, queue_id, enqueued_at, priority, attempts_max, unique_key, headers, origin, payload)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
-        """)
-}
-
-/// Headers as the log stores them: a JSON object of strings.
-enum HeaderText {
-    /// `headers` as JSON with its keys in order, or `nil` when there are none.
-    static func encode(_ headers: [String: String]) -> String? {
-        if headers.isEmpty { return nil }
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        // A dictionary of strings can always be written as JSON.
-        return (try? encoder.encode(headers)).map { String(decoding: $0, as: UTF8.self) }
-    }
-
-    /// The headers that `text` holds. What is not an object of strings counts as none: the file may be anybody's.
-    static func decode(_ text: String?) -> [String: String] {
-        guard let text else { return [:] }
-        return (try? JSONDecoder().decode([String: String].self, from: Data(text.utf8))) ?? [:]
     }
 }

@@ -2,8 +2,22 @@ import PenstockCore
 
 /// Verdicts on leased messages, and more time for them.
 enum Settling {
-    /// Carries out one verdict, if the lease is still held.
-    static func perform(_ settlement: Settlement, in transaction: Transaction) throws -> SettleResult {
+    /// Carries out verdicts, in their order: each if its lease is still held.
+    static func perform(_ settlements: [Settlement], in transaction: Transaction) throws -> [SettleResult] {
+        var results: [SettleResult] = []
+        results.reserveCapacity(settlements.count)
+        while results.count < settlements.count {
+            let count = try DoneRun.finish(settlements[results.count...], in: transaction)
+            if count > 0 {
+                results += repeatElement(.settled(.done), count: count)
+            } else {
+                results.append(try perform(settlements[results.count], in: transaction))
+            }
+        }
+        return results
+    }
+
+    private static func perform(_ settlement: Settlement, in transaction: Transaction) throws -> SettleResult {
         guard let entry = try Line.leased(settlement.lease.sequence.rawValue, in: transaction),
             entry.lease?.token == settlement.lease.token.rawValue
         else { return .leaseLost }

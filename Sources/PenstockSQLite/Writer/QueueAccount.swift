@@ -67,9 +67,9 @@ final class QueueAccount {
         ring = Ring(messages: (ring?.messages ?? 0) + messages, isForAll: ring?.isForAll ?? false)
     }
 
-    /// Whether one message more would be beyond the capacity. Reads the depth on the first call only.
-    func isFull(_ connection: Connection) throws -> Bool {
-        guard let capacity = policy.capacity else { return false }
+    /// Whether `count` messages more are within the capacity. Reads the depth on the first call only.
+    func hasRoom(for count: Int, _ connection: Connection) throws -> Bool {
+        guard let capacity = policy.capacity else { return true }
         let before: Int64
         if let known = waitingBefore {
             before = known
@@ -77,7 +77,7 @@ final class QueueAccount {
             before = try connection.first(Self.readWaiting, .integer(id)) { $0.integer(0) } ?? 0
             waitingBefore = before
         }
-        return before + change.waiting >= Int64(capacity.count)
+        return before + change.waiting + Int64(count) <= Int64(capacity.count)
     }
 
     func writeDown(_ connection: Connection) throws {

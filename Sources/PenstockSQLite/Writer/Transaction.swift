@@ -64,10 +64,12 @@ final class Transaction {
         try policies.row(named: name, connection) != nil
     }
 
-    /// The next sequence number.
-    func nextSequence() -> Int64 {
-        lastSequence += 1
-        return lastSequence
+    /// The next `count` sequence numbers.
+    ///
+    /// - Returns: the first of them.
+    func nextSequences(_ count: Int) -> Int64 {
+        defer { lastSequence += Int64(count) }
+        return lastSequence + 1
     }
 
     /// Rings for everybody who waits for `queue` once this is committed.

@@ -36,6 +36,7 @@ public struct ConformanceCase: Sendable, CustomTestStringConvertible {
         OverflowRules.cases,
         ClaimRules.cases,
         SettleRules.cases,
+        SettleListRules.cases,
         LeaseRules.cases,
         RecoveryRules.cases,
         QueryRules.cases,

@@ -1,0 +1,91 @@
+import Foundation
+import PenstockCore
+
+/// Writing messages into the log, and nowhere else.
+enum LogRows {
+    /// How many messages one statement writes. Beginning and ending a statement costs as much as writing a row.
+    private static let chunkCount = 16
+
+    /// Writes `messages`, at least one, one after the other.
+    ///
+    /// - Returns: their sequence numbers, which have no gaps.
+    static func write(
+        _ messages: [NewMessage], _ account: QueueAccount, in transaction: Transaction
+    ) throws -> ClosedRange<Int64> {
+        let first = transaction.nextSequences(messages.count)
+        var rest = messages[...]
+        while !rest.isEmpty {
+            let chunk = rest.prefix(rest.count < chunkCount ? 1 : chunkCount)
+            let statement = try transaction.connection.statement(chunk.count == 1 ? insertOne : insertChunk)
+            defer { statement.reset() }
+            statement.bind(account.id, at: 1)
+            statement.bind(transaction.now.microseconds, at: 2)
+            statement.bind(first + Int64(chunk.startIndex), at: 3)
+            try step(statement, binding: chunk, at: 4)
+            rest = rest.dropFirst(chunk.count)
+        }
+        return first...first + Int64(messages.count) - 1
+    }
+
+    /// Writes one message.
+    ///
+    /// - Returns: its sequence number.
+    static func write(_ message: NewMessage, _ account: QueueAccount, in transaction: Transaction) throws -> Int64 {
+        try write([message], account, in: transaction).lowerBound
+    }
+
+    /// Steps `statement` while all payloads, which are not copied, are where they are bound to be.
+    private static func step(
+        _ statement: PreparedStatement, binding messages: ArraySlice<NewMessage>, at index: Int
+    ) throws {
+        guard let message = messages.first else {
+            _ = try statement.step()
+            return
+        }
+        statement.bind(Int64(message.priority), at: index)
+        statement.bind(Value(message.attemptsMax.map(Int64.init)), at: index + 1)
+        statement.bind(Value(message.uniqueKey?.key), at: index + 2)
+        statement.bind(Value(HeaderText.encode(message.headers)), at: index + 3)
+        statement.bind(Value(message.origin?.rawValue), at: index + 4)
+        try message.payload.withUnsafeBytes { bytes in
+            statement.bind(uncopied: bytes, at: index + 5)
+            try step(statement, binding: messages.dropFirst(), at: index + columnCount)
+        }
+    }
+
+    /// Columns of a row that are bound for it alone.
+    private static let columnCount = 6
+    private static let insertOne = insert(1)
+    private static let insertChunk = insert(chunkCount)
+
+    private static func insert(_ count: Int) -> Query {
+        let rows = (0..<count).map { row in
+            let values = (0..<columnCount).map { "?\(4 + row * columnCount + $0)" }
+            return "(?3 + \(row), ?1, ?2, \(values.joined(separator: ", ")))"
+        }
+        return Query(
+            """
+            INSERT INTO penstock_log
+                (sequence, queue_id, enqueued_at, priority, attempts_max, unique_key, headers, origin, payload)
+            VALUES \(rows.joined(separator: ", "))
+            """)
+    }
+}
+
+/// Headers as the log stores them: a JSON object of strings.
+enum HeaderText {
+    /// `headers` as JSON with its keys in order, or `nil` when there are none.
+    static func encode(_ headers: [String: String]) -> String? {
+        if headers.isEmpty { return nil }
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        // A dictionary of strings can always be written as JSON.
+        return (try? encoder.encode(headers)).map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// The headers that `text` holds. What is not an object of strings counts as none: the file may be anybody's.
+    static func decode(_ text: String?) -> [String: String] {
+        guard let text else { return [:] }
+        return (try? JSONDecoder().decode([String: String].self, from: Data(text.utf8))) ?? [:]
+    }
+}
