@@ -5,7 +5,7 @@ public import PenstockCore
 /// A ``MessageStore`` in an SQLite file, for any number of processes of one machine.
 ///
 /// Guarantees, beyond the protocol's:
-/// - A call with durability `powerLoss` is on the disk when it returns (WAL, `synchronous = FULL`).
+/// - A call with durability `powerLoss` is on the disk when it returns (WAL, flushed after the commit).
 /// - Calls of this process share transactions; no caller sees a lock, and no blocking call runs on Swift's threads.
 /// - The messages of a process that dies are given back at the first ``reclaim()`` after its death.
 ///
@@ -24,6 +24,8 @@ public final class SQLiteStore: MessageStore {
         public var workerName: String?
         /// How long another program may hold the file for writing before calls throw `busy`. For tests.
         package var busyMax = Duration.seconds(30)
+        /// How what was committed gets on the disk. For tests, in which the power fails.
+        var flush = Flusher.systemFlush
 
         /// Makes options: the machine's clocks and generator, a missing file is made.
         public init(
@@ -94,7 +96,8 @@ public final class SQLiteStore: MessageStore {
         time = options.time
         random = options.random
         access = DatabaseAccess(
-            path: path, pool: pool, turnstile: try Turnstile(folder), ownsPool: ownsPool, busyMax: options.busyMax)
+            path: path, pool: pool, turnstile: try Turnstile(folder), flusher: ownsPool ? try Flusher(path, flush: options.flush) : nil,
+            busyMax: options.busyMax)
         worker = WorkerIdentity(folder, name: options.workerName, startedAt: options.time.now)
         doorbell = try Doorbell(folder)
         listener = Listener(path: path, folder: folder, doorbell: doorbell, time: options.time)

@@ -1,68 +1,139 @@
+import Foundation
 import GRDB
 import PenstockCore
 import Testing
 
 @testable import PenstockSQLite
 
-/// When a commit waits for the disk.
+/// What a receipt says of the disk.
 @Suite(.timeLimit(.minutes(5))) struct DurabilityTests {
     private let folder: TemporaryFolder
+    private let disk: TestDisk
     private var path: String { folder.file("queue.db") }
 
     init() throws {
         folder = try TemporaryFolder()
+        disk = TestDisk(folder.file("queue.db"))
     }
 
-    /// SQLite's setting at the last commit: 1 is NORMAL, 2 is FULL.
-    private func level(_ store: SQLiteStore) async throws -> Int? {
-        try await store.access.pool.writeWithoutTransaction { try Int.fetchOne($0, sql: "PRAGMA synchronous") }
+    /// What `body` gives, which must wait for so many flushes.
+    private func waiting<T>(
+        for flushes: Int, sourceLocation: SourceLocation = #_sourceLocation, _ body: () async throws -> T
+    ) async rethrows -> T {
+        let before = disk.flushCount
+        let value = try await body()
+        #expect(disk.flushCount - before == flushes, sourceLocation: sourceLocation)
+        return value
     }
 
     @Test func eachCallHasTheDurabilityThatItAskedFor() async throws {
-        let store = try await SQLiteStore.openWithJobs(path)
-        #expect(try await store.put(.text("a"), durability: .powerLoss).durability == .powerLoss)
-        #expect(try await level(store) == 2)
-        #expect(try await store.put(.text("b"), durability: .processCrash).durability == .processCrash)
-        #expect(try await level(store) == 1)
-        try await store.put(.text("c"), durability: .powerLoss)
-        let messages = try await store.take(2)
-        #expect(try await level(store) == 1, "A claim that is lost means delivering again.")
-        try await store.configure(.jobs, .pause)
-        #expect(try await level(store) == 2)
-        _ = try await store.settle(messages.map { Settlement($0.lease, .done) })
-        #expect(try await level(store) == 1)
+        let store = try await SQLiteStore.openWithJobs(path, options: disk.options)
+        let flushed = try await waiting(for: 1) { try await store.put(.text("a"), durability: .powerLoss) }
+        #expect(flushed.durability == .powerLoss)
+        let committed = try await waiting(for: 0) { try await store.put(.text("b"), durability: .processCrash) }
+        #expect(committed.durability == .processCrash)
+        // Losing a claim or a verdict means delivering again.
+        let messages = try await waiting(for: 0) { try await store.take(2) }
+        try await waiting(for: 1) { try await store.configure(.jobs, .pause) }
+        _ = try await waiting(for: 0) { try await store.settle(messages.map { Settlement($0.lease, .done) }) }
         try await store.close()
     }
 
-    @Test func oneCallOfAGroupThatWaitsMakesTheGroupWait() async throws {
-        let store = try await SQLiteStore.openWithJobs(path)
+    @Test func aGroupIsFlushedOnce() async throws {
+        let store = try await SQLiteStore.openWithJobs(path, options: disk.options)
         let held = try await HeldWriter(store)
-        async let first: Receipt = store.put(.text("a"), durability: .processCrash)
-        async let second: Receipt = store.put(.text("b"), durability: .powerLoss)
-        async let third: Receipt = store.put(.text("c"), durability: .processCrash)
+        async let first: Receipt = store.put(.text("a"), durability: .powerLoss)
+        async let second: Receipt = store.put(.text("b"), durability: .processCrash)
+        async let third: Receipt = store.put(.text("c"), durability: .powerLoss)
         await held.waitForCalls(3)
+        let before = disk.flushCount
         try await held.letGo()
         _ = try await (first, second, third)
-        #expect(try await level(store) == 2)
+        #expect(disk.flushCount == before + 1)
         try await store.close()
     }
 
-    /// The message that is there may never have been flushed. A transaction that writes nothing flushes nothing.
+    /// The message that is there may never have been flushed.
     @Test func aSkippedMessageIsAsDurableAsItsReceiptSays() async throws {
-        let store = try await SQLiteStore.openWithJobs(path)
-        let program = try ForeignProgram(path)
+        let store = try await SQLiteStore.openWithJobs(path, options: disk.options)
         try await store.put(.text("it", key: "k"), durability: .processCrash)
-        let before = try await program.number("SELECT flush_count FROM penstock_state")
+        let skipped = try await waiting(for: 0) {
+            try await store.put(.text("again", key: "k"), durability: .processCrash)
+        }
+        #expect(skipped.skipped)
+        #expect(try disk.textsAfterPowerCut().isEmpty)
 
-        #expect(try await store.put(.text("again", key: "k"), durability: .processCrash).skipped)
-        #expect(try await program.number("SELECT flush_count FROM penstock_state") == before)
-
-        let version = try await program.number("PRAGMA data_version")
         let receipt = try await store.put(.text("again", key: "k"), durability: .powerLoss)
         #expect(receipt.skipped)
         #expect(receipt.durability == .powerLoss)
-        #expect(try await level(store) == 2)
-        #expect(try await program.number("PRAGMA data_version") != version, "Something was written, and so flushed.")
+        #expect(try disk.textsAfterPowerCut() == ["it"])
         try await store.close()
+    }
+
+    /// In an application's pool the COMMIT flushes, and one that writes nothing flushes nothing.
+    @Test func aSkippedMessageInAnApplicationsPoolIsWrittenFor() async throws {
+        let pool = try DatabasePool(path: path)
+        let store = try await SQLiteStore.open(pool: pool)
+        try await store.configure(.jobs, .create(QueuePolicy(), ifAbsent: true))
+        try await store.put(.text("it", key: "k"), durability: .processCrash)
+        let program = try ForeignProgram(path)
+        let version = try await program.number("PRAGMA data_version")
+        #expect(try await store.put(.text("again", key: "k"), durability: .processCrash).skipped)
+        #expect(try await program.number("PRAGMA data_version") == version)
+        #expect(try await store.put(.text("again", key: "k"), durability: .powerLoss).skipped)
+        #expect(try await program.number("PRAGMA data_version") != version)
+        try await store.close()
+    }
+
+    /// Whenever the power fails, what was acknowledged before is there.
+    @Test func whatIsAcknowledgedIsOnTheDisk() async throws {
+        let store = try await SQLiteStore.openWithJobs(path, options: disk.options)
+        var cutCount = 0
+        try await withThrowingTaskGroup(of: Void.self) { [disk] group in
+            for producer in 0..<8 {
+                group.addTask {
+                    for number in 0..<50 {
+                        let batch = (0..<number % 3 + 1).map { "\(producer) \(number) \($0)" }
+                        let isDurable = number % 5 != 4
+                        _ = try await store.enqueue(
+                            batch.map { .text($0) }, to: .jobs, durability: isDurable ? .powerLoss : .processCrash)
+                        if isDurable { disk.acknowledge(batch) }
+                    }
+                }
+            }
+            group.addTask {
+                while disk.acknowledged.count < 600 {
+                    let messages = try await store.take(10)
+                    _ = try await store.settle(messages.map { Settlement($0.lease, .done) })
+                }
+            }
+            while disk.acknowledged.count < 600 {
+                let told = disk.acknowledged
+                #expect(try disk.textsAfterPowerCut().isSuperset(of: told))
+                cutCount += 1
+            }
+            try await group.waitForAll()
+        }
+        #expect(cutCount > 1)
+        let told = disk.acknowledged
+        #expect(try disk.textsAfterPowerCut().isSuperset(of: told))
+        try await store.close()
+    }
+
+    /// A flush that succeeds after one that failed says nothing of what the first one lost.
+    @Test func nothingIsCalledDurableAfterAFlushThatFailed() async throws {
+        let store = try await SQLiteStore.openWithJobs(path, options: disk.options)
+        disk.breakDown()
+        let error = await expect(.storage) { try await store.put(.text("a"), durability: .powerLoss) }
+        #expect(error?.message.contains("may be there or not") == true)
+        disk.breakDown(false)
+        await expect(.storage) { try await store.put(.text("b"), durability: .powerLoss) }
+        #expect(try await store.put(.text("c"), durability: .processCrash).durability == .processCrash)
+        try await store.close()
+
+        let again = try await SQLiteStore.open(path: path, options: disk.options)
+        try await again.put(.text("d"), durability: .powerLoss)
+        #expect(try await again.texts() == ["a", "b", "c", "d"])
+        try await again.close()
     }
 }

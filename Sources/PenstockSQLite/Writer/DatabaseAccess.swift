@@ -7,27 +7,19 @@ struct DatabaseAccess: Sendable {
     let path: String
     let pool: DatabasePool
     let turnstile: Turnstile
-    /// Whether the pool was opened by the store, which then also closes it and sets it up as it likes.
-    let ownsPool: Bool
+    /// Flushes what the store commits to its own file. In an application's pool there is none: the COMMIT flushes.
+    let flusher: Flusher?
     /// How long another program may hold the file before callers are told.
     let busyMax: Duration
 
-    /// Runs `body`, one transaction, such that its commit waits for the disk, or does not.
+    /// Runs `body`, one transaction, such that its commit has the durability that is `wanted`, or gets it from the
+    /// flusher.
     ///
     /// `PRAGMA synchronous`: FULL flushes the WAL at each COMMIT, NORMAL before a checkpoint only. It cannot be set
-    /// inside a transaction. In the store's own pool it is set only when it changes. In an application's pool it is
-    /// the application's: it is only ever made stricter, and put back.
-    func withDurability<T>(
-        _ wanted: Durability, was current: inout Durability?, _ database: Database, _ body: () throws -> T
-    ) throws -> T {
-        if ownsPool {
-            if current != wanted {
-                try Self.setLevel(wanted == .powerLoss ? Self.full : Self.normal, database)
-                current = wanted
-            }
-            return try body()
-        }
-        guard wanted == .powerLoss, let level = try Self.level(of: database), level < Self.full else {
+    /// inside a transaction. In an application's pool it is the application's: it is only ever made stricter, and put
+    /// back.
+    func withDurability<T>(_ wanted: Durability, _ database: Database, _ body: () throws -> T) throws -> T {
+        guard flusher == nil, wanted == .powerLoss, let level = try Self.level(of: database), level < Self.full else {
             return try body()
         }
         try Self.setLevel(Self.full, database)
@@ -42,10 +34,9 @@ struct DatabaseAccess: Sendable {
 
     /// Closes the pool, if it is the store's. What cannot be closed now is closed when the process ends.
     func close() {
-        if ownsPool { try? pool.close() }
+        if flusher != nil { try? pool.close() }
     }
 
-    private static let normal = 1
     private static let full = 2
 
     private static func level(of database: Database) throws -> Int? {

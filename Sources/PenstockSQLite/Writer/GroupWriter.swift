@@ -155,11 +155,25 @@ private final class Core: Sendable {
     func run() {
         let runner = TransactionRunner(access: access, time: time, random: random)
         while let jobs = take() {
-            runner.run(jobs, committed: committed)
+            let unflushed = runner.run(jobs, committed: committed)
+            if !unflushed.isEmpty { flush(for: unflushed) }
         }
         access.turnstile.letGo()
+        access.flusher?.end()
         runner.end()
         end.come()
+    }
+
+    /// Has `jobs`, which are committed, flushed and answered: here when nobody waits for the next transaction, which
+    /// spares a lone caller the way to another thread.
+    private func flush(for jobs: [any Job]) {
+        guard let flusher = access.flusher else { return }
+        if state.withLock({ $0.jobs.isEmpty }) {
+            access.turnstile.letGo()
+            flusher.flush(for: jobs)
+        } else {
+            flusher.flushSoon(for: jobs)
+        }
     }
 
     /// The jobs of the next transaction; sleeps until there are some, and gives `nil` when there will be none.

@@ -5,6 +5,8 @@ import Synchronization
 protocol Job: AnyObject, Sendable {
     var durability: Durability? { get }
     var weight: Int { get }
+    /// Whether the answer, once it is committed, must also be on the disk. A refusal need not.
+    var awaitsFlush: Bool { get }
     /// Whether ``glance(_:now:)`` may answer without a transaction.
     var canGlance: Bool { get }
 
@@ -42,6 +44,11 @@ final class PendingJob<Answer: Sendable>: Job {
     }
 
     var canGlance: Bool { look != nil }
+
+    var awaitsFlush: Bool {
+        guard durability == .powerLoss, case .success = answer.withLock({ $0 }) else { return false }
+        return true
+    }
 
     func glance(_ connection: Connection, now: Timestamp) throws -> Bool {
         do {

@@ -5,14 +5,14 @@ import PenstockCore
 /// Carries out jobs in transactions, on the writer's thread.
 ///
 /// At each point a crash leaves the file as after the last COMMIT: before it, no caller has been answered; after it,
-/// each answer is true, and a ring that was not given is made good by the looks that waiters take by themselves.
+/// each answer is true, and a ring that was not given is made good by the looks that waiters take by themselves. A power
+/// cut leaves it as after some COMMIT, and not before the last one that was flushed; who asked for that is answered then.
 final class TransactionRunner {
     private let access: DatabaseAccess
     private let time: any TimeSource
     private let random: any RandomSource
     private let policies = PolicyCache()
     private var connection: Connection?
-    private var durability: Durability?
 
     init(access: DatabaseAccess, time: any TimeSource, random: any RandomSource) {
         self.access = access
@@ -20,42 +20,64 @@ final class TransactionRunner {
         self.random = random
     }
 
-    /// Answers every job, and calls `committed` after each transaction that came through.
-    func run(_ jobs: [any Job], committed: GroupWriter.Committed) {
+    /// Carries out every job, and calls `committed` after each transaction that came through.
+    ///
+    /// - Returns: the jobs that are committed, and are to be answered when that is flushed. The others are answered.
+    func run(_ jobs: [any Job], committed: GroupWriter.Committed) -> [any Job] {
         access.pool.unsafeReentrantWrite { database in
             let connection = connection(to: database)
             var jobs = jobs
             if jobs.allSatisfy(\.canGlance) {
                 jobs.removeAll { job in glanced(job, connection) }
-                if jobs.isEmpty { return }
+                if jobs.isEmpty { return [] }
             }
             do {
                 committed(try transact(jobs, connection))
-                for job in jobs { job.finish(nil) }
+                return unflushed(jobs)
             } catch let error as NotBegun {
                 for job in jobs { job.finish(translated(error.cause)) }
             } catch  where jobs.count > 1 {
                 // One of them did not go through. Alone, each has the answer that is its own.
-                runOneByOne(jobs, connection, committed)
+                return runOneByOne(jobs, connection, committed)
             } catch {
                 jobs[0].finish(translated(error))
             }
+            return []
         }
     }
 
-    private func runOneByOne(_ jobs: [any Job], _ connection: Connection, _ committed: GroupWriter.Committed) {
+    private func runOneByOne(
+        _ jobs: [any Job], _ connection: Connection, _ committed: GroupWriter.Committed
+    ) -> [any Job] {
+        var done: [any Job] = []
         for (index, job) in jobs.enumerated() {
             do {
                 committed(try transact([job], connection))
-                job.finish(nil)
+                done.append(job)
             } catch let error as NotBegun {
                 // What keeps this one out keeps out the others: they need not wait as long again, each in its turn.
                 for job in jobs[index...] { job.finish(translated(error.cause)) }
-                return
+                break
             } catch {
                 job.finish(translated(error))
             }
         }
+        return unflushed(done)
+    }
+
+    /// Answers those of `jobs`, which are committed, that do not wait for a flush.
+    ///
+    /// - Returns: the others.
+    private func unflushed(_ jobs: [any Job]) -> [any Job] {
+        var others: [any Job] = []
+        for job in jobs {
+            if access.flusher != nil, job.awaitsFlush {
+                others.append(job)
+            } else {
+                job.finish(nil)
+            }
+        }
+        return others
     }
 
     /// Lets go of the prepared statements, which must not outlive the connection.
@@ -92,7 +114,7 @@ final class TransactionRunner {
         let wanted: Durability = jobs.contains { $0.durability == .powerLoss } ? .powerLoss : .processCrash
         do {
             return try access.turnstile.pass(within: access.busyMax) {
-                try access.withDurability(wanted, was: &durability, connection.database) {
+                try access.withDurability(wanted, connection.database) {
                     let transaction = try begin(connection)
                     do {
                         for job in jobs { try job.perform(in: transaction) }

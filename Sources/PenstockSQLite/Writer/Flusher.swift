@@ -1,0 +1,116 @@
+import Foundation
+import PenstockCore
+import Synchronization
+
+/// Puts on the disk what was committed, and answers those who wait for it.
+///
+/// A commit with `synchronous = NORMAL` is whole in the write-ahead log, where every process sees it and where a killed
+/// process leaves it; `fdatasync` of the log puts it on the disk with everything before it. That is what SQLite itself
+/// does within a COMMIT with `FULL`. Done after the COMMIT it needs no lock: other processes write meanwhile, and
+/// so does this one. A log that was begun anew in between was first copied into the database and flushed there.
+///
+/// A flush that fails may have lost pages that no later flush knows of. So nothing is called durable from then on.
+final class Flusher: Sendable {
+    private struct State {
+        var jobs: [any Job] = []
+        var hasThread = false
+        var isStopping = false
+        var failure: PenstockError?
+    }
+
+    /// Flushes the file that is open as a descriptor; returns 0, or another number and says why in `errno`.
+    typealias Flush = @Sendable (Int32) -> Int32
+
+    private let path: String
+    private let descriptor: Int32
+    private let flush: Flush
+    private let state = Mutex(State())
+    private let bell = DispatchSemaphore(value: 0)
+    private let threadEnd = DispatchSemaphore(value: 0)
+
+    /// Opens the log of the database at `path`, on which a connection must be open and stay so: it keeps the log there.
+    init(_ path: String, flush: @escaping Flush) throws {
+        self.path = path
+        self.flush = flush
+        descriptor = open(path + "-wal", O_RDWR | O_CLOEXEC)
+        guard descriptor >= 0 else { throw SystemErrors.failure("The log of \(path) cannot be opened", errno) }
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    /// Flushes, and answers `jobs`, before it returns.
+    func flush(for jobs: [any Job]) {
+        let failure = flushed()
+        for job in jobs { job.finish(failure) }
+    }
+
+    /// Flushes and answers `jobs` on a thread of its own, together with others that come meanwhile.
+    func flushSoon(for jobs: [any Job]) {
+        let (mustWake, mustStart) = state.withLock { state in
+            defer {
+                state.jobs += jobs
+                state.hasThread = true
+            }
+            return (state.jobs.isEmpty, !state.hasThread)
+        }
+        if mustStart { start() }
+        if mustWake { bell.signal() }
+    }
+
+    /// Returns when everybody has been answered.
+    func end() {
+        let hasThread = state.withLock { state in
+            state.isStopping = true
+            return state.hasThread
+        }
+        guard hasThread else { return }
+        bell.signal()
+        threadEnd.wait()
+    }
+
+    private func start() {
+        let thread = Thread { [self] in
+            while true {
+                bell.wait()
+                let (jobs, isStopping) = state.withLock { state in
+                    defer { state.jobs = [] }
+                    return (state.jobs, state.isStopping)
+                }
+                if !jobs.isEmpty { flush(for: jobs) }
+                if isStopping { break }
+            }
+            threadEnd.signal()
+        }
+        thread.name = "penstock flusher"
+        thread.start()
+    }
+
+    /// Flushes, unless it has failed before.
+    ///
+    /// - Returns: why the answer cannot be that it is on the disk.
+    private func flushed() -> PenstockError? {
+        if let failure = state.withLock({ $0.failure }) { return failure }
+        guard flush(descriptor) != 0 else { return nil }
+        let failure = PenstockError(
+            .storage,
+            "The disk of \(path) reported an error (\(String(cString: strerror(errno)))); what was not acknowledged may "
+                + "be there or not. Close the store, see to the disk, and open it again.")
+        state.withLock { $0.failure = failure }
+        return failure
+    }
+
+    /// The operating system's flush.
+    @Sendable static func systemFlush(_ descriptor: Int32) -> Int32 {
+        #if canImport(Darwin)
+            // There fsync leaves data in the drive's cache; only a full sync survives a power cut.
+            fcntl(descriptor, F_FULLFSYNC)
+        #else
+            while true {
+                let result = fdatasync(descriptor)
+                if result == 0 || errno != EINTR { return result }
+            }
+        #endif
+    }
+}
