@@ -96,8 +96,8 @@ public final class SQLiteStore: MessageStore {
         time = options.time
         random = options.random
         access = DatabaseAccess(
-            path: path, pool: pool, turnstile: try Turnstile(folder), flusher: ownsPool ? try Flusher(path, flush: options.flush) : nil,
-            busyMax: options.busyMax)
+            path: path, pool: pool, turnstile: try Turnstile(folder),
+            flusher: ownsPool ? try Flusher(path, flush: options.flush) : nil, busyMax: options.busyMax)
         worker = WorkerIdentity(folder, name: options.workerName, startedAt: options.time.now)
         doorbell = try Doorbell(folder)
         listener = Listener(path: path, folder: folder, doorbell: doorbell, time: options.time)

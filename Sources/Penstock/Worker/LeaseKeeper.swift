@@ -39,7 +39,7 @@ struct LeaseKeeper: Sendable {
                 if isHeld {
                     inFlight.moveEnd(of: lease, to: ends)
                 } else if inFlight.isExtended(lease) {
-                    crew.job(of: lease)?.end(.leaseLost)
+                    if let job = crew.job(of: lease) { job.end(.leaseLost) } else { inFlight.remove(lease) }
                 }
             }
         } catch is CancellationError {

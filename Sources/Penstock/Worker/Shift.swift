@@ -11,7 +11,7 @@ final class Shift<Element: Sendable>: Sendable {
     private let handler: Worker<Element>.Handler
     let holder: LeaseHolder
     private let crew = Crew()
-    private let workbench = Workbench()
+    private let workbench: Workbench
     /// Opens when nothing more is to be claimed.
     private let stopping = Latch()
     /// Why claiming ended, if it was an error.
@@ -25,6 +25,7 @@ final class Shift<Element: Sendable>: Sendable {
         self.queue = queue
         self.options = options
         self.handler = handler
+        workbench = Workbench(concurrency: options.concurrency, ahead: options.ahead)
         holder = LeaseHolder(
             queue, inFlight: InFlight(queue: queue.name, time: queue.handle.time, forgetsEnded: false),
             lease: options.lease)
@@ -33,6 +34,8 @@ final class Shift<Element: Sendable>: Sendable {
     /// Ends the claiming. What runs may go on for the time of grace.
     func stop() {
         stopping.open()
+        // What waits for a place is given back.
+        workbench.touch()
     }
 
     func run() async throws {
@@ -66,31 +69,41 @@ final class Shift<Element: Sendable>: Sendable {
 
     // MARK: Claiming and settling
 
-    /// Takes messages up while there are free places, and hands in what is finished, both in one call: what ends while
-    /// a call is under way goes with the next one. Returns when nothing more is to be claimed and every handler has left.
+    /// Takes messages up while there are free places and, if handlers are fast, some more; and hands in what is finished,
+    /// both in one call: what ends while a call is under way goes with the next one. Returns when nothing more is to be
+    /// claimed and every handler has left.
     private func manage() async {
         var takenCount = 0
         while true {
             // The token comes before the look, so that a ring in between is not lost.
             let changed = queue.storage.changes.token(for: queue.name)
             if !stopping.isOpen { await reclaim() }
-            let (finished, busyCount) = workbench.take()
+            var look = workbench.take()
+            if stopping.isOpen || look.waitingEnd.map({ $0.left(at: time.boot) == nil }) == true {
+                let waiting = workbench.takeWaiting()
+                takenCount -= waiting.count
+                look.finished += waiting
+                (look.waitingCount, look.waitingEnd, look.aheadCount) = (0, nil, 0)
+            }
             let isOver = stopping.isOpen || takenCount == options.max
-            let room = isOver ? 0 : min(options.concurrency - busyCount, options.max.map { $0 - takenCount } ?? .max)
+            let places = options.concurrency + look.aheadCount - look.busyCount - look.waitingCount
+            let room = isOver ? 0 : min(max(places, 0), options.max.map { $0 - takenCount } ?? .max)
             if room == 0 {
-                if !finished.isEmpty {
-                    await settle(finished)
-                } else if isOver, busyCount == 0 {
+                if !look.finished.isEmpty {
+                    await settle(look.finished)
+                } else if isOver, look.busyCount == 0 {
                     return
+                } else if let end = look.waitingEnd {
+                    await waitForPlace(until: end)
                 } else {
                     await workbench.wait(evenIfCancelled: true)
                 }
                 continue
             }
-            guard let claim = await handIn(finished, thenClaim: room) else { continue }
+            guard let claim = await handIn(look.finished, thenClaim: room) else { continue }
             takenCount += claim.messages.count
             begin(claim.messages)
-            if options.drain, claim.messages.isEmpty, busyCount == 0 { return stop() }
+            if options.drain, claim.messages.isEmpty, look.busyCount + look.waitingCount == 0 { return stop() }
             if claim.isAll(of: room) {
                 await waitForWork(after: changed, due: claim.nextDue)
             }
@@ -105,6 +118,15 @@ final class Shift<Element: Sendable>: Sendable {
                 { [workbench] in await workbench.wait() },
                 { [stopping] in try await stopping.wait() },
             ])
+    }
+
+    /// Returns when a handler has left or something is to be handed in, and at `end`, when what waits for a place is given
+    /// back.
+    private func waitForPlace(until end: BootTime) async {
+        try? await firstOf([
+            { [workbench] in await workbench.wait() },
+            { [time] in try await time.sleep(for: end.left(at: time.boot) ?? .zero) },
+        ])
     }
 
     /// Hands in, and claims up to `room` messages.
@@ -156,14 +178,21 @@ final class Shift<Element: Sendable>: Sendable {
     // MARK: Working
 
     private func begin(_ messages: [ClaimedMessage]) {
-        workbench.begin(messages.count)
-        for message in messages {
-            // Each runs in a task that can be cancelled alone. None outlives the worker: it waits until all have left.
-            let task = HandlerTask()
-            let job = Job(message.lease) { [self] job, end in ended(job, message, task, end) }
-            crew.add(job)
-            task.begin { await self.work(on: message, job) }
+        for message in workbench.begin(messages, at: time.boot) { begin(message) }
+    }
+
+    /// Begins with a message that has a place, or with the next one if its lease was lost while it waited.
+    private func begin(_ message: ClaimedMessage) {
+        var message = message
+        while !inFlight.contains(message.lease) {
+            guard let next = workbench.leave(after: nil) else { return }
+            message = next
         }
+        // Each runs in a task that can be cancelled alone. None outlives the worker: it waits until all have left.
+        let task = HandlerTask()
+        let job = Job(message.lease) { [self, message] job, end in ended(job, message, task, end) }
+        crew.add(job)
+        task.begin { [message] in await self.work(on: message, job) }
     }
 
     /// Called once for each job, with the first reason for its end.
@@ -188,6 +217,7 @@ final class Shift<Element: Sendable>: Sendable {
     }
 
     private func work(on message: ClaimedMessage, _ job: Job) async {
+        let began = time.boot
         if let timeout = options.timeout {
             await withTaskGroup(of: Void.self) { group in
                 group.addTask { [time] in
@@ -205,7 +235,10 @@ final class Shift<Element: Sendable>: Sendable {
             case .givenUp, .leaseLost: nil
             case let end: end.verdict
             }
-        workbench.leave(verdict.map { Workbench.Finished(message: message, verdict: $0) })
+        let finished = verdict.map { Workbench.Finished(message: message, verdict: $0) }
+        if let next = workbench.leave(finished, after: .microseconds(time.boot.microseconds - began.microseconds)) {
+            begin(next)
+        }
     }
 
     private func handle(_ message: ClaimedMessage) async -> WorkEnd {

@@ -1,10 +1,11 @@
 internal import PenstockCore
 internal import Synchronization
 
-/// What lies between the handlers of a worker and the one who claims for them: how many are at work, and what is ready
-/// to be handed in.
+/// What lies between the handlers of a worker and the one who claims for them: what waits for a place, how many are at
+/// work, and what is ready to be handed in.
 ///
-/// Verdicts gather here while a call to the store is under way, and go together with the next one.
+/// A handler that leaves makes room for the next message at once. Verdicts gather here while a call to the store is
+/// under way, and go together with the next one.
 final class Workbench: Sendable {
     /// A message whose work has ended, to be settled.
     struct Finished: Sendable {
@@ -12,8 +13,29 @@ final class Workbench: Sendable {
         var verdict: Verdict
     }
 
+    /// What the one who claims goes by.
+    struct Look {
+        var finished: [Finished]
+        /// Messages at work.
+        var busyCount: Int
+        /// Messages that wait for a place, and how long the first of them may.
+        var waitingCount: Int
+        var waitingEnd: BootTime?
+        /// How many messages to claim beyond the free places.
+        var aheadCount: Int
+    }
+
+    private struct Waiting {
+        var message: ClaimedMessage
+        var end: BootTime
+    }
+
     private struct State {
+        var ahead: ClaimAhead
         var busyCount = 0
+        var waiting: [Waiting] = []
+        /// How many of `waiting` have been taken from its front already.
+        var takenCount = 0
         var finished: [Finished] = []
         /// Whether something has changed since it was last looked at.
         var isTouched = false
@@ -23,13 +45,39 @@ final class Workbench: Sendable {
             isTouched = true
             return waiter.take()
         }
+
+        mutating func next() -> ClaimedMessage? {
+            guard takenCount < waiting.count else { return nil }
+            defer {
+                takenCount += 1
+                if takenCount == waiting.count { (waiting, takenCount) = ([], 0) }
+            }
+            return waiting[takenCount].message
+        }
     }
 
-    private let state = Mutex(State())
+    private let concurrency: Int
+    private let state: Mutex<State>
 
-    /// So many handlers begin.
-    func begin(_ count: Int) {
-        state.withLock { $0.busyCount += count }
+    init(concurrency: Int, ahead span: Duration) {
+        self.concurrency = concurrency
+        state = Mutex(State(ahead: ClaimAhead(span: span, concurrency: concurrency)))
+    }
+
+    /// Takes messages up that were claimed at `now`.
+    ///
+    /// - Returns: those that have a place, and begin. The others wait for one, in order.
+    func begin(_ messages: [ClaimedMessage], at now: BootTime) -> [ClaimedMessage] {
+        state.withLock { state in
+            let end = now + state.ahead.patience
+            state.waiting += messages.map { Waiting(message: $0, end: end) }
+            var begun: [ClaimedMessage] = []
+            while state.busyCount < concurrency, let message = state.next() {
+                begun.append(message)
+                state.busyCount += 1
+            }
+            return begun
+        }
     }
 
     /// A message's work has ended, though its handler may still be there.
@@ -41,22 +89,45 @@ final class Workbench: Sendable {
         waiter?.resume()
     }
 
-    /// A handler has returned, and may have something to hand in.
-    func leave(_ finished: Finished? = nil) {
-        let waiter = state.withLock { state in
-            state.busyCount -= 1
+    /// A handler has returned after `work`, and may have something to hand in; or there was none, and no work.
+    ///
+    /// - Returns: a message that has its place now, and begins.
+    func leave(_ finished: Finished? = nil, after work: Duration?) -> ClaimedMessage? {
+        let (next, waiter) = state.withLock { state in
+            if let work { state.ahead.record(work) }
             if let finished { state.finished.append(finished) }
-            return state.touch()
+            let next = state.next()
+            if next == nil { state.busyCount -= 1 }
+            return (next, state.touch())
         }
         waiter?.resume()
+        return next
     }
 
-    /// What was handed in, and how many handlers are still at work.
-    func take() -> (finished: [Finished], busyCount: Int) {
+    /// Has ``wait(evenIfCancelled:)`` return.
+    func touch() {
+        state.withLock { $0.touch() }?.resume()
+    }
+
+    /// What was handed in, and how many messages are in the worker's hands.
+    func take() -> Look {
         state.withLock { state in
             state.isTouched = false
             defer { state.finished = [] }
-            return (state.finished, state.busyCount)
+            return Look(
+                finished: state.finished, busyCount: state.busyCount,
+                waitingCount: state.waiting.count - state.takenCount,
+                waitingEnd: state.waiting.isEmpty ? nil : state.waiting[state.takenCount].end,
+                aheadCount: state.ahead.count)
+        }
+    }
+
+    /// Takes out what waits for a place, to be given back.
+    func takeWaiting() -> [Finished] {
+        state.withLock { state in
+            defer { (state.waiting, state.takenCount) = ([], 0) }
+            state.ahead.forget()
+            return state.waiting[state.takenCount...].map { Finished(message: $0.message, verdict: .release) }
         }
     }
 

@@ -35,6 +35,11 @@ public struct Worker<Element: Sendable>: Service {
     public struct Options: Sendable {
         /// How many handlers may run at once, 1 to `Limits.batchCountMax`.
         public var concurrency: Int
+        /// How much work to claim beyond the handlers that are free, going by how long handlers have taken lately, from
+        /// nothing to a second. With the 2 milliseconds that it is unless set, handlers that take microseconds do not
+        /// wait for the store after each message, and for handlers that take longer nothing is claimed ahead. What was
+        /// claimed ahead is leased, and is given back when no handler was free for it in ten times as long.
+        public var ahead: Duration
         /// How long a lease lasts, within `Limits.leaseRange`. It is extended while the handler runs, so this is no
         /// bound on the work, only on how long a message stays away when this process hangs.
         public var lease: Duration
@@ -50,9 +55,10 @@ public struct Worker<Element: Sendable>: Service {
         /// queue.
         public var drain: Bool
 
-        /// Makes options: one handler at a time, leases of 30 seconds, 30 seconds of grace, and no end.
+        /// Makes options: one handler at a time, 2 milliseconds of work claimed ahead, leases of 30 seconds, 30 seconds of grace, and no end.
         public init(
             concurrency: Int = 1,
+            ahead: Duration = .milliseconds(2),
             lease: Duration = .seconds(30),
             timeout: Duration? = nil,
             grace: Duration = .seconds(30),
@@ -60,6 +66,7 @@ public struct Worker<Element: Sendable>: Service {
             drain: Bool = false
         ) {
             self.concurrency = concurrency
+            self.ahead = ahead
             self.lease = lease
             self.timeout = timeout
             self.grace = grace
@@ -71,6 +78,10 @@ public struct Worker<Element: Sendable>: Service {
             try Demand(inFlightMax: concurrency, lease: lease).validate()
             if let timeout, timeout <= .zero {
                 throw PenstockError(.invalidInput, "A worker's timeout must be longer than nothing.")
+            }
+            guard ahead >= .zero, ahead <= .seconds(1) else {
+                throw PenstockError(
+                    .invalidInput, "A worker can claim ahead for a second at most, and not for less than none.")
             }
             guard grace >= .zero else { throw PenstockError(.invalidInput, "A worker's grace cannot be negative.") }
             if let max, max < 1 {

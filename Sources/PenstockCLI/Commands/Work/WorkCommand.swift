@@ -95,7 +95,10 @@ struct WorkCommand: Subcommand {
             let queue = try await store.queue(queue.text, create: false)
             let worker = CommandWorker(
                 queue: queue,
-                options: .init(concurrency: concurrency, lease: lease, grace: Self.workerGrace, max: max, drain: drain),
+                // A command takes so long that nothing is gained by claiming ahead of it.
+                options: .init(
+                    concurrency: concurrency, ahead: .zero, lease: lease, grace: Self.workerGrace, max: max,
+                    drain: drain),
                 grace: grace, handler: handler, logger: logger)
             try await worker.run()
         }
