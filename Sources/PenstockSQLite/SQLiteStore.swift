@@ -26,6 +26,10 @@ public final class SQLiteStore: MessageStore {
         package var busyMax = Duration.seconds(30)
         /// How what was committed gets on the disk. For tests, in which the power fails.
         var flush = Flusher.systemFlush
+        /// Whether the last to close the file leaves its write-ahead log in place while that is short. Putting it away is
+        /// two flushes, and making another at the next opening one more: much for a process that writes once. Nothing
+        /// is lost by it, as the log is read at the next opening.
+        package var leavesLog = false
 
         /// Makes options: the machine's clocks and generator, a missing file is made.
         public init(
@@ -51,6 +55,8 @@ public final class SQLiteStore: MessageStore {
     private let listener: Listener
     let doorbell: Doorbell
     private let bell: GroupWriter.Committed
+    /// Let go after the pool; see ``OpenFile/Opened``.
+    private let glance: DatabaseQueue?
 
     /// Opens the file at `path`, and brings it to the newest schema.
     ///
@@ -62,9 +68,10 @@ public final class SQLiteStore: MessageStore {
         try await Blocking.run {
             let path = try DatabasePath.resolved(path)
             do {
-                let pool = try OpenFile.pool(
-                    at: path, createIfMissing: options.createIfMissing, busyMax: options.busyMax)
-                return try SQLiteStore(pool, path: path, ownsPool: true, options)
+                let file = try OpenFile.pool(
+                    at: path, createIfMissing: options.createIfMissing, leavesLog: options.leavesLog,
+                    busyMax: options.busyMax)
+                return try SQLiteStore(file.pool, path: path, ownsPool: true, glance: file.glance, options)
             } catch {
                 throw StorageErrors.translated(error, path: path)
             }
@@ -88,7 +95,10 @@ public final class SQLiteStore: MessageStore {
         }
     }
 
-    private init(_ pool: DatabasePool, path: String, ownsPool: Bool, _ options: Options) throws {
+    private init(
+        _ pool: DatabasePool, path: String, ownsPool: Bool, glance: DatabaseQueue? = nil, _ options: Options
+    ) throws {
+        self.glance = glance
         _ = try pool.writeWithoutTransaction { database in
             try SchemaMigrator(path: path).migrate(database, busyMax: options.busyMax)
         }

@@ -24,6 +24,8 @@ extension PenstockStore {
 
 extension PenstockStore.Options {
     fileprivate var ofSQLite: SQLiteStore.Options {
-        SQLiteStore.Options(time: time, random: random, createIfMissing: createIfMissing)
+        var options = SQLiteStore.Options(time: time, random: random, createIfMissing: createIfMissing)
+        options.leavesLog = leavesLog
+        return options
     }
 }

@@ -44,6 +44,8 @@ public struct PenstockStore: Sendable {
         public var random: any RandomSource
         /// Whether `open` makes the file when there is none.
         public var createIfMissing: Bool
+        /// Whether the file's log stays, when it is short, though this is the last to close: for processes that write once.
+        package var leavesLog = false
 
         /// Makes options: messages survive a power cut, the machine's clocks, and a file made at need.
         public init(

@@ -15,14 +15,36 @@ enum OpenFile {
     /// cannot write before it is opened. So is one that holds another program's tables: Penstock's come beside them
     /// only through that program's own pool, or by hand, and never because a path was mistyped.
     ///
+    /// - Parameter leavesLog: whether a log that is not long stays when this is the last to close the file.
     /// - Throws: `notFound` when there is no file and `createIfMissing` is false; `notADatabase`, `newerSchema`,
     ///   `readOnly` and so on when it cannot be used.
-    static func pool(at path: String, createIfMissing: Bool, busyMax: Duration) throws -> DatabasePool {
+    static func pool(at path: String, createIfMissing: Bool, leavesLog: Bool, busyMax: Duration) throws -> Opened {
         try creating.withLock { _ in try prepareFile(path, createIfMissing: createIfMissing) }
         return try Patience.whileLocked(upTo: busyMax) {
-            try refuseUnusable(path, busyMax: busyMax)
-            return try DatabasePool(path: path, configuration: configuration(busyMax: busyMax))
+            // It stays open until the pool is: the first to open a file reads all of its log, and the next one need not.
+            let glance = try refuseUnusable(path, busyMax: busyMax)
+            let pool = try DatabasePool(path: path, configuration: configuration(busyMax: busyMax))
+            if leavesLog, size(of: path + "-wal") <= leftLogMax { return Opened(pool: pool, glance: glance) }
+            try glance?.close()
+            return Opened(pool: pool, glance: nil)
         }
+    }
+
+    /// An open file.
+    struct Opened {
+        let pool: DatabasePool
+        /// A connection that only reads. Where it is let go after the pool, the log stays: the last connection of a file
+        /// puts its log away, and this one cannot.
+        let glance: DatabaseQueue?
+    }
+
+    /// Whoever opens a file first reads all of a log that was left, about a millisecond for this much.
+    private static let leftLogMax = 512 * 1024
+
+    /// The size of the file at `path`; 0 when there is none.
+    private static func size(of path: String) -> Int {
+        var status = stat()
+        return stat(path, &status) == 0 ? Int(status.st_size) : 0
     }
 
     private static func prepareFile(_ path: String, createIfMissing: Bool) throws {
@@ -53,22 +75,22 @@ enum OpenFile {
     }
 
     /// Throws when the file at `path` is none of Penstock's, or newer than this program. Changes nothing in it.
-    private static func refuseUnusable(_ path: String, busyMax: Duration) throws {
-        var status = stat()
-        var walStatus = stat()
-        let isEmpty = stat(path, &status) == 0 && status.st_size == 0
+    ///
+    /// - Returns: the connection that it was looked at through; `nil` for an empty file.
+    private static func refuseUnusable(_ path: String, busyMax: Duration) throws -> DatabaseQueue? {
         // The first transaction of a file lies in the write-ahead log alone until the first checkpoint.
-        if isEmpty, stat(path + "-wal", &walStatus) != 0 || walStatus.st_size == 0 { return }
+        if size(of: path) == 0, size(of: path + "-wal") == 0 { return nil }
         do {
-            try refuseForeign(path, readonly: true, busyMax: busyMax)
+            return try refuseForeign(path, readonly: true, busyMax: busyMax)
         } catch let error as DatabaseError where error.extendedResultCode == .SQLITE_READONLY_ROLLBACK {
             // Somebody died while writing the file in the way without a write-ahead log, in which files are made. Only a
             // connection that may write takes back what was begun.
-            try refuseForeign(path, readonly: false, busyMax: busyMax)
+            try refuseForeign(path, readonly: false, busyMax: busyMax).close()
+            return nil
         }
     }
 
-    private static func refuseForeign(_ path: String, readonly: Bool, busyMax: Duration) throws {
+    private static func refuseForeign(_ path: String, readonly: Bool, busyMax: Duration) throws -> DatabaseQueue {
         var configuration = Configuration()
         configuration.readonly = readonly
         configuration.label = "penstock glance"
@@ -76,7 +98,8 @@ enum OpenFile {
             Patience.pause()
             return pauses < Patience.pauses(in: busyMax)
         }
-        try DatabaseQueue(path: path, configuration: configuration).read { database in
+        let file = try DatabaseQueue(path: path, configuration: configuration)
+        try file.read { database in
             if try SchemaMigrator(path: path).refuseNewer(database) > 0 { return }
             let others = try String.fetchOne(
                 database,
@@ -88,6 +111,7 @@ enum OpenFile {
                         + "own pool, or give Penstock a file of its own.")
             }
         }
+        return file
     }
 
     private static func configuration(busyMax: Duration) -> Configuration {
