@@ -24,6 +24,11 @@ extension PenstockStore {
         try await queue(name, codec: BytesCodec(), policy: policy, create: create)
     }
 
+    /// A queue of raw bytes that is not looked up, for one call that says by itself when there is none.
+    package func queueNotLookedUp(_ name: QueueName) -> Queue<[UInt8]> {
+        Queue(name, codec: BytesCodec(), handle: handle)
+    }
+
     /// A queue whose payloads a codec makes and reads.
     ///
     /// It does as ``queue(_:of:policy:create:)``.

@@ -55,8 +55,10 @@ struct StoreFile: Sendable {
     private func open(mayCreate: Bool, logger: Logger?) async throws -> PenstockStore {
         let isNew = !exists
         guard mayCreate || !isNew else { throw missing }
+        var options = PenstockStore.Options(logger: logger, createIfMissing: mayCreate)
+        options.leavesLog = true
         do {
-            return try await PenstockStore.open(path: path, options: .init(logger: logger, createIfMissing: mayCreate))
+            return try await PenstockStore.open(path: path, options: options)
         } catch let error as PenstockError where isNew && [.readOnly, .notFound].contains(error.code) {
             throw Failure(.cannotCreate, error.message)
         }

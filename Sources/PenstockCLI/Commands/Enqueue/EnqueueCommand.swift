@@ -83,11 +83,18 @@ struct EnqueueCommand: Subcommand {
             try messageOptions.message([]).validate(now: SystemTime().now)
             let input = try InputFile.open(file ?? payload)
             defer { input.close() }
-            try await use { try await enqueueLines(of: input, into: $0) }
+            try await use { store in
+                try await enqueueLines(of: input, into: try await store.queue(queue.text, create: create))
+            }
         } else {
             let message = messageOptions.message(try readPayload(), key: uniqueKey)
             try message.validate(now: SystemTime().now)
-            try await use { try await enqueue(message, into: $0) }
+            try await use { store in
+                // To look the queue up takes a connection more, and the store refuses a message for none all the same.
+                let queue =
+                    create ? try await store.queue(queue.text, create: true) : store.queueNotLookedUp(queue)
+                try await enqueue(message, into: queue)
+            }
         }
     }
 
@@ -103,10 +110,8 @@ struct EnqueueCommand: Subcommand {
     }
 
     @MainActor
-    private func use(_ body: @MainActor (Queue<[UInt8]>) async throws -> Void) async throws {
-        try await fileOptions.file.use(mayCreate: create, queue: queue) { store in
-            try await body(try await store.queue(queue.text, create: create))
-        }
+    private func use(_ body: @MainActor (PenstockStore) async throws -> Void) async throws {
+        try await fileOptions.file.use(mayCreate: create, queue: queue, body)
     }
 
     @MainActor
