@@ -148,11 +148,6 @@ def merged(latencies):
 
 
 def cpu_seconds(pid):
-    """Processor time of all threads of a process."""
-    total = 0
-    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
-        try:
-            total += int((task / "schedstat").read_text().split()[0])
-        except (OSError, IndexError):
-            continue
-    return total / 1e9
+    """Processor time of all threads that a process has and had."""
+    # The clock that clock_getcpuclockid(3) names; a sum over the threads falls when one of them ends.
+    return time.clock_gettime((~pid << 3) | 2)
