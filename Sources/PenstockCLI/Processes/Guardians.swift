@@ -8,17 +8,31 @@
 import Synchronization
 
 /// The guardians of a worker: as many as commands ran at once, each used for one command after another.
+///
+/// One that nobody uses for a while is ended: the library that waits for its process wakes up for it every second.
 final class Guardians: Sendable {
     private struct State {
-        var idle: [Guardian] = []
+        /// By when they were last used, the latest at the end, with the round of that.
+        var idle: [(guardian: Guardian, round: Int)] = []
         var busy: [Int32: Guardian] = [:]
         var isKilled = false
+        var round = 0
     }
 
+    /// How long a round is. A guardian that is not used in a whole one is ended.
+    static let rest = Duration.seconds(10)
+
     private let state = Mutex(State())
+    private let clock: any Clock<Duration>
+    /// Says when a guardian is left.
+    private let departures: AsyncStream<Void>
+    private let departing: AsyncStream<Void>.Continuation
 
     /// Makes no guardians yet: they start when they are needed.
-    init() {}
+    init(clock: any Clock<Duration> = ContinuousClock()) {
+        self.clock = clock
+        (departures, departing) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    }
 
     /// Calls `body`, and ends all guardians before it returns.
     ///
@@ -26,6 +40,8 @@ final class Guardians: Sendable {
     func use<Result: Sendable>(_ body: () async throws -> Result) async throws -> Result {
         // A command that ends without reading its payload must not end this process.
         _ = signal(SIGPIPE, SIG_IGN)
+        // Cancelled, and waited for, when this returns.
+        async let _ = retireIdle()
         let result: Swift.Result<Result, any Error>
         do {
             result = .success(
@@ -37,7 +53,7 @@ final class Guardians: Sendable {
         } catch {
             result = .failure(error)
         }
-        for guardian in state.withLock({ $0.idle }) { await guardian.end() }
+        while let (guardian, _) = state.withLock({ $0.idle.popLast() }) { await guardian.end() }
         return try result.get()
     }
 
@@ -60,16 +76,16 @@ final class Guardians: Sendable {
         let isKept = state.withLock { state in
             state.busy[guardian.group.id] = nil
             guard guardian.group.isLed, !state.isKilled else { return false }
-            state.idle.append(guardian)
+            state.idle.append((guardian, state.round))
             return true
         }
-        if !isKept { await guardian.end() }
+        if isKept { departing.yield() } else { await guardian.end() }
         return try result.get()
     }
 
     private func take() async throws -> Guardian {
         while true {
-            guard let guardian = state.withLock({ $0.idle.popLast() }) else { break }
+            guard let (guardian, _) = state.withLock({ $0.idle.popLast() }) else { break }
             if guardian.group.isLed { return register(guardian) }
             await guardian.end()
         }
@@ -82,6 +98,24 @@ final class Guardians: Sendable {
             if state.isKilled { guardian.group.kill() }
         }
         return guardian
+    }
+
+    /// Ends the guardians that nobody uses, until the task is cancelled. Sleeps on while there are none.
+    private func retireIdle() async {
+        for await _ in departures {
+            var hasIdle = true
+            while hasIdle {
+                guard (try? await clock.sleep(for: Self.rest)) != nil else { return }
+                let retired = state.withLock { state in
+                    let retired = state.idle.prefix { $0.round < state.round }
+                    state.idle.removeFirst(retired.count)
+                    state.round += 1
+                    hasIdle = !state.idle.isEmpty
+                    return retired
+                }
+                for (guardian, _) in retired { await guardian.end() }
+            }
+        }
     }
 
     private func killAll() {

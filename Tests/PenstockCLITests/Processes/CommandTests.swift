@@ -199,6 +199,22 @@ struct CommandTests {
         }
     }
 
+    @Test func aGuardianThatNobodyUsesIsEnded() async throws {
+        let clock = ManualClock()
+        let guardians = Guardians(clock: clock)
+        try await guardians.use {
+            let first = try await guardians.withGroup { $0 }
+            // It was left in the round that ends now, and not used in the one after it.
+            for _ in 1...2 {
+                try await clock.waitForSleepers()
+                clock.advance(by: Guardians.rest)
+            }
+            while first.isLed { await Task.yield() }
+            #expect(try await guardians.withGroup { $0.id } != first.id)
+            #expect(try await run(shell("exit 5"), in: guardians).status == .exited(5))
+        }
+    }
+
     @Test func aCommandIsInItsGuardiansGroup() async throws {
         let end = try await Guardians.use { guardians in
             // The shell asks whether a process group of the guardian's number can be signalled, and then kills it.
