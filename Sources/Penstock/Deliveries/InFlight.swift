@@ -13,6 +13,8 @@ final class InFlight: Sendable {
 
     private struct State {
         var entries: [LeaseToken: Entry] = [:]
+        /// Opens when a lease comes, for who found that there is none.
+        var arrival: Latch?
     }
 
     private let state = Mutex(State())
@@ -31,9 +33,26 @@ final class InFlight: Sendable {
     }
 
     func add(_ leases: [Lease], ending ends: BootTime) {
-        state.withLock { state in
+        if leases.isEmpty { return }
+        let arrival = state.withLock { state in
             for lease in leases { state.entries[lease.token] = Entry(lease: lease, ends: ends) }
+            defer { state.arrival = nil }
+            return state.arrival
         }
+        arrival?.open()
+    }
+
+    /// Returns when there is a lease, at once when there is one already.
+    ///
+    /// - Throws: `CancellationError` when the task is cancelled first.
+    func waitForAny() async throws {
+        let arrival: Latch? = state.withLock { state in
+            guard state.entries.isEmpty else { return nil }
+            let arrival = state.arrival ?? Latch()
+            state.arrival = arrival
+            return arrival
+        }
+        try await arrival?.wait()
     }
 
     /// Takes the lease out, as it was settled or lost.

@@ -17,10 +17,11 @@ struct LeaseKeeper: Sendable {
     /// Works until the task is cancelled.
     ///
     /// A third of a lease between two calls: each lease is first extended when at least two thirds of it are left, and
-    /// one call may fail before any ends.
+    /// one call may fail before any ends. While there are none it sleeps on.
     func run() async {
         do {
             while true {
+                try await inFlight.waitForAny()
                 try await handle.time.sleep(for: lease / 3)
                 await extendAll()
             }

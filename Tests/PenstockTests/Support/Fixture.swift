@@ -4,8 +4,10 @@ import PenstockTestKit
 
 /// A store in memory with clocks that the test moves, whose calls are counted and can be made to fail.
 struct Fixture {
-    /// How many of its own tasks a worker has asleep while it runs: the keeper of its leases, and the housekeeper.
+    /// How many of its own tasks a worker has asleep while it works: the keeper of its leases, and the housekeeper.
     static let sleepersOfWorker = 2
+    /// How many it has asleep that has never had a message: the housekeeper, and the look for work.
+    static let sleepersOfIdleWorker = 2
 
     let time = ManualTime()
     let database: InMemoryDatabase

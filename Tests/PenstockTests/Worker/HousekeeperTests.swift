@@ -17,11 +17,11 @@ import Testing
         let receipt = try await queue.enqueue(1)
         let worker = Task { try await Worker(queue) { _ in }.run() }
         try await eventually { try await the.state(receipt) == .done }
-        // Its own sleepers, and the reader that waits for the next message.
-        try await the.time.waitForSleepers(count: Fixture.sleepersOfWorker + 1)
         #expect(try await countOfMessages() == 1)
-        the.time.advance(by: Pace.ofPruning)
-        try await eventually { try await countOfMessages() == 0 }
+        try await eventually {
+            the.time.advance(by: Pace.ofPruning)
+            return try await countOfMessages() == 0
+        }
         worker.cancel()
         _ = await worker.result
     }

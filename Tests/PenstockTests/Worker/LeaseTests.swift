@@ -81,16 +81,20 @@ import Testing
             }, options: .init(metrics: metrics))
         let queue = try await the.queue()
         let receipt = try await queue.enqueue(1)
+        // The keeper of leases sleeps again as long as there is another one.
+        try await queue.enqueue(2)
         let worker = Task {
-            try await Worker(queue, options: .init(lease: .seconds(9), max: 1)) { delivery in
+            try await Worker(queue, options: .init(concurrency: 2, lease: .seconds(9), max: 2)) { delivery in
                 begun.add()
-                try await settling.wait(for: 1)
-                try await delivery.done()
-                settled.add()
+                if delivery.payload == 1 {
+                    try await settling.wait(for: 1)
+                    try await delivery.done()
+                    settled.add()
+                }
                 try await gate.wait(for: 1)
             }.run()
         }
-        try await begun.wait(for: 1)
+        try await begun.wait(for: 2)
         try await the.time.waitForSleepers(count: Fixture.sleepersOfWorker)
         the.time.advance(by: .seconds(3))
         // When the keeper sleeps again it has judged the extension.

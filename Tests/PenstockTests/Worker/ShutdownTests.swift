@@ -70,7 +70,7 @@ import Testing
         try await testGracefulShutdown { trigger in
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await Worker(queue) { _ in }.run() }
-                try await the.time.waitForSleepers(count: Fixture.sleepersOfWorker + 1)
+                try await the.time.waitForSleepers(count: Fixture.sleepersOfIdleWorker)
                 trigger.triggerGracefulShutdown()
                 try await group.waitForAll()
             }
