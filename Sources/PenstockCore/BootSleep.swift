@@ -1,10 +1,6 @@
-internal import PenstockCore
-
 extension TimeSource {
-    /// Returns when `duration` has passed on the boot clock, which nobody can set.
-    ///
-    /// - Throws: `CancellationError` when the task is cancelled first.
-    func sleep(for duration: Duration) async throws {
+    /// Sleeps by the wall clock, and again for as long as the boot clock says that it was not enough.
+    public func sleep(for duration: Duration) async throws {
         let deadline = boot + duration
         while let left = deadline.left(at: boot) {
             try await sleep(until: now + left)
@@ -14,13 +10,14 @@ extension TimeSource {
 }
 
 extension BootTime {
-    static func + (moment: BootTime, duration: Duration) -> BootTime {
+    /// The moment `duration` later.
+    package static func + (moment: BootTime, duration: Duration) -> BootTime {
         let (sum, overflow) = moment.microseconds.addingReportingOverflow(duration.wholeMicroseconds)
         return BootTime(bootID: moment.bootID, microseconds: overflow ? .max : sum)
     }
 
     /// How long it is from `now` to this moment; `nil` when it has come, or belongs to an earlier boot.
-    func left(at now: BootTime) -> Duration? {
+    package func left(at now: BootTime) -> Duration? {
         guard bootID == now.bootID, microseconds > now.microseconds else { return nil }
         return .microseconds(microseconds - now.microseconds)
     }

@@ -38,6 +38,16 @@ public struct SystemTime: TimeSource {
         }
     }
 
+    /// Returns once `duration` has passed. It need not look at a clock meanwhile: nobody sets the one it sleeps by, which
+    /// goes on while the machine sleeps.
+    public func sleep(for duration: Duration) async throws {
+        let deadline = boot + duration
+        while let left = deadline.left(at: boot) {
+            try await Task.sleep(for: min(left, .seconds(86_400)), tolerance: .zero)
+        }
+        try Task.checkCancellation()
+    }
+
     private static func microseconds(of clock: clockid_t) -> Int64 {
         var time = timespec()
         clock_gettime(clock, &time)

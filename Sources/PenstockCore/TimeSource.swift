@@ -10,6 +10,10 @@ public protocol TimeSource: Sendable {
     ///
     /// A source may return early after the wall clock was set; callers look at the time again.
     func sleep(until deadline: Timestamp) async throws
+
+    /// Returns once `duration` has passed on the boot clock, which nobody can set, or throws `CancellationError` when the
+    /// task is cancelled. There is one that sleeps by the wall clock and looks at the boot clock.
+    func sleep(for duration: Duration) async throws
 }
 
 /// Where tokens and jitter come from. It is handed in, so that a test can repeat what it saw.

@@ -20,12 +20,14 @@ extension LeaseHolder {
     /// What whoever has claimed in vain waits for: a ring later than `token`, the time at which the next message is due,
     /// or that of a look.
     func waitsForWork(after token: Wakeups.Token, due: Timestamp?) -> [@Sendable () async throws -> Void] {
-        let (changes, time) = (handle.storage.changes, handle.time)
-        let look = time.now + handle.storage.lookInterval
-        let deadline = min(due ?? look, look)
+        let (changes, time, look) = (handle.storage.changes, handle.time, handle.storage.lookInterval)
+        let deadline = due.map { min($0, time.now + look) }
         return [
             { [queue] in try await changes.waitForWork(in: queue, after: token) },
-            { try await time.sleep(until: deadline) },
+            {
+                // Only what is due goes by the wall clock, which has to be looked at now and then.
+                if let deadline { try await time.sleep(until: deadline) } else { try await time.sleep(for: look) }
+            },
         ]
     }
 

@@ -102,10 +102,9 @@ public struct LogSequence<Element: Sendable>: AsyncSequence, Sendable {
     }
 
     private func waitForChange(after token: Wakeups.Token) async throws {
-        let deadline = queue.handle.time.now + queue.storage.lookInterval
         try await firstOf([
             { [queue] in try await queue.storage.changes.wait(for: queue.name, after: token) },
-            { [queue] in try await queue.handle.time.sleep(until: deadline) },
+            { [queue] in try await queue.handle.time.sleep(for: queue.storage.lookInterval) },
         ])
     }
 }

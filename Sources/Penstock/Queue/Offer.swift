@@ -53,7 +53,7 @@ extension StoreHandle {
                 try await within(deadline) { [storage, time] in
                     try await firstOf([
                         { try await storage.changes.wait(for: queue, after: token) },
-                        { try await time.sleep(until: time.now + storage.lookInterval) },
+                        { try await time.sleep(for: storage.lookInterval) },
                     ])
                 }
             }

@@ -23,10 +23,9 @@ struct LogAccess<Value: Sendable>: Sendable {
 
     /// Returns when something may have been written since `token` was taken.
     func waitForChange(after token: Wakeups.Token) async throws {
-        let deadline = handle.time.now + storage.lookInterval
         try await firstOf([
             { [storage, name] in try await storage.changes.wait(for: name, after: token) },
-            { [handle] in try await handle.time.sleep(until: deadline) },
+            { [handle, storage] in try await handle.time.sleep(for: storage.lookInterval) },
         ])
     }
 }
