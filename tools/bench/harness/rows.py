@@ -95,8 +95,8 @@ def penstock(place):
               batches + ["--handlers", 256], first=20000, together=400)
     yield Row("penstock.two.64", "penstock", "full life, 64 producers | 64 handlers, two processes",
               processes(place, 1, 64, 1, 1, ["--handlers", 64]), first=5000, together=64)
-    yield Row("penstock.two.batches", "penstock", "full life, 4 producers of 100 | 2 tasks of 100, two processes",
-              processes(place, 1, 4, 100, 1, ["--consumers", 2, "--claim", 100]), first=20000, together=400)
+    yield Row("penstock.two.batches", "penstock", "full life, 4 producers of 100 | 4 tasks of 100, two processes",
+              processes(place, 1, 4, 100, 1, ["--consumers", 4, "--claim", 100]), first=20000, together=400)
     yield Row("penstock.eight", "penstock", "full life, 8 producer and 4 worker processes, one at a time",
               processes(place, 8, 1, 1, 4, ["--handlers", 1]), first=1000, together=8, quick=True, latency="latency")
     yield Row("penstock.cli", "penstock", "`penstock enqueue` of one message, start to finish", cli(place), unit="ms",

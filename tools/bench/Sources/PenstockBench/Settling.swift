@@ -17,22 +17,29 @@ struct Batches: Sendable {
             ClaimRequest(queue: queue.name, limit: limit, lease: .seconds(30)))
         if claim.messages.isEmpty { return 0 }
         let results = try await store.storage.settle(claim.messages.map { Settlement($0.lease, .done) })
-        for result in results where result != .settled(.done) {
-            throw PenstockError(.leaseLost, "A message could not be settled: \(result)")
-        }
+        try check(results)
         return results.count
     }
 
-    /// Goes on until `isOver` says so, and waits when there is nothing to claim. `count` is told of each batch.
+    /// Goes on until `isOver` says so, and waits when there is nothing to claim: settles a batch and claims the next one
+    /// in one call. `count` is told of each batch that is settled.
     func work(until isOver: @Sendable () -> Bool, count: @Sendable (Int) -> Void) async throws {
+        let request = ClaimRequest(queue: queue.name, limit: limit, lease: .seconds(30))
+        var claimed: [ClaimedMessage] = []
         while !isOver() {
             let token = store.storage.changes.token(for: queue.name)
-            let settled = try await turn()
-            if settled > 0 {
-                count(settled)
-            } else if !isOver() {
-                try await store.storage.changes.wait(for: queue.name, after: token)
-            }
+            let exchange = try await store.storage.settle(
+                claimed.map { Settlement($0.lease, .done) }, thenClaim: request)
+            try check(exchange.settled)
+            if !claimed.isEmpty { count(claimed.count) }
+            claimed = try exchange.claim.get().messages
+            if claimed.isEmpty, !isOver() { try await store.storage.changes.wait(for: queue.name, after: token) }
+        }
+    }
+
+    private func check(_ results: [SettleResult]) throws {
+        for result in results where result != .settled(.done) {
+            throw PenstockError(.leaseLost, "A message could not be settled: \(result)")
         }
     }
 }
