@@ -23,6 +23,8 @@ public final class Wakeups: Sendable {
 
     private struct Waiter {
         var purpose: Purpose
+        /// How many messages it can take.
+        var room: Int
         var continuation: CheckedContinuation<Void, any Error>
     }
 
@@ -88,8 +90,12 @@ public final class Wakeups: Sendable {
 
     /// The present moment in the order of the rings for `queue`.
     public func token(for queue: QueueName) -> Token {
-        let place = Self.place(of: queue)
-        return state.withLock { Token(rings: $0.count(at: place)) }
+        token(at: Self.place(of: queue))
+    }
+
+    /// The present moment in the order of the rings at `place`.
+    package func token(at place: Int) -> Token {
+        state.withLock { Token(rings: $0.count(at: place)) }
     }
 
     /// Wakes who waits for `queue`, or everybody when it is `nil`.
@@ -107,7 +113,7 @@ public final class Wakeups: Sendable {
 
     /// Wakes everybody who waits at `place`.
     ///
-    /// - Returns: how many of them wait for work.
+    /// - Returns: how many messages those that wait for work can take.
     @discardableResult
     package func ringAll(at place: Int) -> Int {
         let woken = state.withLock { state in
@@ -115,19 +121,24 @@ public final class Wakeups: Sendable {
             return state.takeWaiters(at: place)
         }
         for waiter in woken { waiter.continuation.resume() }
-        return woken.count { $0.purpose == .work }
+        return woken.reduce(0) { $1.purpose == .work ? $0 + $1.room : $0 }
     }
 
-    /// Wakes who waits for news at `place` and, of those who wait for work, as many as `workers` says, first come first
-    /// served. The others sleep on; who has taken a token and does not wait yet looks again.
+    /// Wakes who waits for news at `place` and, of those who wait for work, as many as can take the messages that
+    /// `messages` says there are, first come first served. The others sleep on; who has taken a token and does not wait
+    /// yet looks again.
     ///
-    /// - Parameter workers: is told how many wait for work, and says how many of them to wake.
-    package func ring(at place: Int, workers: (Int) -> Int) {
+    /// - Parameter messages: is told how many messages those who wait for work can take, and says for how many to wake.
+    package func ring(at place: Int, messages: (_ room: Int) -> Int) {
         let woken = state.withLock { state in
             state.rings[place] += 1
-            let working = (state.waiters[place] ?? [:]).filter { $0.value.purpose == .work }.keys
-            let spared = working.sorted().dropFirst(workers(working.count)).compactMap { id in
-                state.removeWaiter(id, at: place).map { (id, $0) }
+            let working = (state.waiters[place] ?? [:]).filter { $0.value.purpose == .work }
+            var left = messages(working.values.reduce(0) { $0 + $1.room })
+            let spared = working.sorted { $0.key < $1.key }.drop { waiter in
+                defer { left -= waiter.value.room }
+                return left > 0
+            }.compactMap { waiter in
+                state.removeWaiter(waiter.key, at: place).map { (waiter.key, $0) }
             }
             let woken = state.takeWaiters(at: place)
             if !spared.isEmpty {
@@ -148,7 +159,7 @@ public final class Wakeups: Sendable {
     ///
     /// - Throws: `CancellationError` when the task is cancelled first.
     public func wait(for queue: QueueName, after token: Token) async throws {
-        try await wait(at: Self.place(of: queue), after: token, .news)
+        try await wait(at: Self.place(of: queue), after: token, .news, room: 0)
     }
 
     /// Returns when there may be messages of `queue` to claim that were not there when `token` was taken.
@@ -156,12 +167,13 @@ public final class Wakeups: Sendable {
     /// It does as ``wait(for:after:)``, but sleeps on when others that wait for work, in whichever process, have been
     /// woken for all the messages that a ring told of.
     ///
+    /// - Parameter room: how many messages the caller claims when it is woken. Nobody else is woken for these.
     /// - Throws: `CancellationError` when the task is cancelled first.
-    public func waitForWork(in queue: QueueName, after token: Token) async throws {
-        try await wait(at: Self.place(of: queue), after: token, .work)
+    public func waitForWork(in queue: QueueName, after token: Token, room: Int = 1) async throws {
+        try await wait(at: Self.place(of: queue), after: token, .work, room: max(room, 1))
     }
 
-    private func wait(at place: Int, after token: Token, _ purpose: Purpose) async throws {
+    private func wait(at place: Int, after token: Token, _ purpose: Purpose, room: Int) async throws {
         let id = state.withLock { $0.takeID() }
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
@@ -169,7 +181,8 @@ public final class Wakeups: Sendable {
                     state.withLock { state in
                         if Task.isCancelled { return (.failure(CancellationError()), []) }
                         if state.count(at: place) > token.rings { return (.success(()), []) }
-                        state.waiters[place, default: [:]][id] = Waiter(purpose: purpose, continuation: continuation)
+                        state.waiters[place, default: [:]][id] = Waiter(
+                            purpose: purpose, room: room, continuation: continuation)
                         state.waiterCount += 1
                         return (nil, state.takeWatchers())
                     }

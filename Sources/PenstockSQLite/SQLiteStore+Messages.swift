@@ -44,7 +44,7 @@ extension SQLiteStore {
             try Claiming.glance(request, connection, now).map { Exchange(settled: [], claim: .success($0)) }
         }
         let exchange = try await writer.perform(
-            weight: settlements.count + request.limit, glance: settlements.isEmpty ? glance : nil
+            weight: settlements.count + request.limit, glance: settlements.isEmpty && !wasRungFor(place) ? glance : nil
         ) { transaction in
             let settled = try Settling.perform(settlements, in: transaction)
             do {

@@ -1,6 +1,7 @@
 import Foundation
 public import GRDB
 public import PenstockCore
+import Synchronization
 
 /// A ``MessageStore`` in an SQLite file, for any number of processes of one machine.
 ///
@@ -55,6 +56,8 @@ public final class SQLiteStore: MessageStore {
     private let listener: Listener
     let doorbell: Doorbell
     private let bell: GroupWriter.Committed
+    /// When a place was last claimed at, in the order of its rings.
+    private let claims = Mutex<[Int: Wakeups.Token]>([:])
     /// Let go after the pool; see ``OpenFile/Opened``.
     private let glance: DatabaseQueue?
 
@@ -117,8 +120,8 @@ public final class SQLiteStore: MessageStore {
             doorbell.ring(
                 rung.map { queue, ring in
                     let place = Wakeups.place(of: queue)
-                    let woken = wakeups.ringAll(at: place)
-                    return (place, Ring(messages: max(0, ring.messages - woken), isForAll: ring.isForAll))
+                    let room = wakeups.ringAll(at: place)
+                    return (place, Ring(messages: max(0, ring.messages - room), isForAll: ring.isForAll))
                 })
         }
         writer = GroupWriter(access: access, time: options.time, random: options.random, committed: bell)
@@ -137,6 +140,13 @@ public final class SQLiteStore: MessageStore {
     /// Once this store watches the file for all who wait, they need not look: no message is lost to one who sleeps on.
     public var lookInterval: Duration {
         listener.hearsEverything ? .seconds(60) : .milliseconds(250)
+    }
+
+    /// Whether somebody was woken at `place` since the last claim there: then there is something to take, most likely,
+    /// and to look first would be to look twice.
+    func wasRungFor(_ place: Int) -> Bool {
+        let token = wakeups.token(at: place)
+        return claims.withLock { $0.updateValue(token, forKey: place) } != token
     }
 
     /// Rings for `queues`, here and in other processes.

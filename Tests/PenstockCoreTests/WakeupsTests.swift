@@ -97,6 +97,31 @@ import Testing
         #expect(bell.waiterCount == 0)
     }
 
+    @Test func whoHasRoomForMoreIsWokenForMore() async throws {
+        let place = Wakeups.place(of: jobs)
+        let token = bell.token(for: jobs)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for (index, room) in [3, 1, 5, 1].enumerated() {
+                group.addTask { try await bell.waitForWork(in: jobs, after: token, room: room) }
+                try await bell.waitForWaiters(count: index + 1)
+            }
+            bell.ring(at: place) { room in
+                #expect(room == 10)
+                return 0
+            }
+            #expect(bell.waiterCount == 4)
+            bell.ring(at: place) { _ in 3 }
+            #expect(bell.waiterCount == 3)
+            bell.ring(at: place) { room in
+                #expect(room == 7)
+                return 2
+            }
+            #expect(bell.waiterCount == 1, "The second has room for one of the two only.")
+            #expect(bell.ringAll(at: place) == 1)
+            try await group.waitForAll()
+        }
+    }
+
     @Test func aRingForSomeWakesTheFirstWorkersAndAllWhoWantNews() async throws {
         let place = Wakeups.place(of: jobs)
         let token = bell.token(for: jobs)

@@ -140,9 +140,11 @@ import Testing
 
     @Test(arguments: ["", ", due_at"]) func aPlainInsertWakesWhoWaits(due: String) async throws {
         let store = try await SQLiteStore.openWithJobs(path)
-        for wait in [store.changes.wait, store.changes.waitForWork] {
-            let token = store.changes.token(for: .jobs)
-            async let woken: Void = wait(.jobs, token)
+        for wantsWork in [false, true] {
+            let changes = store.changes
+            let token = changes.token(for: .jobs)
+            async let woken: Void =
+                wantsWork ? changes.waitForWork(in: .jobs, after: token) : changes.wait(for: .jobs, after: token)
             try await store.changes.waitForWaiters()
             let other = try DatabaseQueue(path: path)
             try await other.write { database in

@@ -104,7 +104,7 @@ package final class DeliveryEngine<Element: Sendable>: Sendable {
                 try await handOut(claim.messages)
                 return true
             }
-            waits += holder.waitsForWork(after: changed, due: claim.nextDue)
+            waits += holder.waitsForWork(after: changed, room: 1, due: claim.nextDue)
         } else if demand > 0 {
             waits.append { [inFlight] in try await inFlight.waitForDeparture(after: departed) }
         }

@@ -58,6 +58,6 @@ final class Intake<Element: Sendable> {
 
         let claim = try await holder.claim(upTo: room)
         claimed = claim.messages[...]
-        if claimed.isEmpty { try await firstOf(holder.waitsForWork(after: changed, due: claim.nextDue)) }
+        if claimed.isEmpty { try await firstOf(holder.waitsForWork(after: changed, room: 1, due: claim.nextDue)) }
     }
 }

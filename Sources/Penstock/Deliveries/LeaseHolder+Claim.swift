@@ -18,12 +18,12 @@ extension LeaseHolder {
     }
 
     /// What whoever has claimed in vain waits for: a ring later than `token`, the time at which the next message is due,
-    /// or that of a look.
-    func waitsForWork(after token: Wakeups.Token, due: Timestamp?) -> [@Sendable () async throws -> Void] {
+    /// or that of a look. It must then claim `room` messages at least, as nobody else is woken for them.
+    func waitsForWork(after token: Wakeups.Token, room: Int, due: Timestamp?) -> [@Sendable () async throws -> Void] {
         let (changes, time, look) = (handle.storage.changes, handle.time, handle.storage.lookInterval)
         let deadline = due.map { min($0, time.now + look) }
         return [
-            { [queue] in try await changes.waitForWork(in: queue, after: token) },
+            { [queue] in try await changes.waitForWork(in: queue, after: token, room: room) },
             {
                 // Only what is due goes by the wall clock, which has to be looked at now and then.
                 if let deadline { try await time.sleep(until: deadline) } else { try await time.sleep(for: look) }

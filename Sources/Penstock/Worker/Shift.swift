@@ -74,6 +74,8 @@ final class Shift<Element: Sendable>: Sendable {
     /// claimed and every handler has left.
     private func manage() async {
         var takenCount = 0
+        // Messages for which nobody else is woken.
+        var promisedCount = 0
         while true {
             // The token comes before the look, so that a ring in between is not lost.
             let changed = queue.storage.changes.token(for: queue.name)
@@ -87,7 +89,8 @@ final class Shift<Element: Sendable>: Sendable {
             }
             let isOver = stopping.isOpen || takenCount == options.max
             let places = options.concurrency + look.aheadCount - look.busyCount - look.waitingCount
-            let room = isOver ? 0 : min(max(places, 0), options.max.map { $0 - takenCount } ?? .max)
+            let room = isOver ? 0 : min(max(places, promisedCount), options.max.map { $0 - takenCount } ?? .max)
+            promisedCount = 0
             if room == 0 {
                 if !look.finished.isEmpty {
                     await settle(look.finished)
@@ -105,16 +108,17 @@ final class Shift<Element: Sendable>: Sendable {
             begin(claim.messages)
             if options.drain, claim.messages.isEmpty, look.busyCount + look.waitingCount == 0 { return stop() }
             if claim.isAll(of: room) {
-                await waitForWork(after: changed, due: claim.nextDue)
+                promisedCount = room - claim.messages.count
+                await waitForWork(after: changed, room: promisedCount, due: claim.nextDue)
             }
         }
     }
 
     /// Returns when a message may have come, a place is free, or something is to be handed in.
-    private func waitForWork(after token: Wakeups.Token, due: Timestamp?) async {
+    private func waitForWork(after token: Wakeups.Token, room: Int, due: Timestamp?) async {
         // Cancelled only with the worker, which is found out at the next turn.
         try? await firstOf(
-            holder.waitsForWork(after: token, due: due) + [
+            holder.waitsForWork(after: token, room: room, due: due) + [
                 { [workbench] in await workbench.wait() },
                 { [stopping] in try await stopping.wait() },
             ])

@@ -13,6 +13,8 @@ final class Watch {
     static let pace = Duration.milliseconds(250)
     /// How long it goes without a look when the kernel says nothing.
     static let rest = Duration.seconds(5)
+    /// Between two times that it hears rings: each wakes a thread in every process that waits, for little.
+    static let hearingPauseMilliseconds: Int32 = 1
     /// From the kernel's word on the log to the look. Most commits are there by then.
     private static let pause = Duration.milliseconds(30)
     /// After a worker's file was closed its lock goes, but not in the same moment.
@@ -62,7 +64,7 @@ final class Watch {
             if word.ringsForAll != before.ringsForAll {
                 wakeups.ringAll(at: place)
             } else if word.rings != before.rings {
-                wakeups.ring(at: place) { waiting in waiting == 0 ? 0 : board.take(waiting, at: place) }
+                wakeups.ring(at: place) { room in room == 0 ? 0 : board.take(room, at: place) }
             }
         }
     }

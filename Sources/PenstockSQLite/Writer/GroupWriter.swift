@@ -28,7 +28,7 @@ final class GroupWriter: Sendable {
 
     /// A store that is let go without a close finishes what was asked of it and lets go of the file.
     deinit {
-        _ = core.stop()
+        _ = core.line.stop()
     }
 
     /// Runs `body` in a transaction, with other callers' work before and after it.
@@ -47,7 +47,7 @@ final class GroupWriter: Sendable {
         try await withCheckedThrowingContinuation { continuation in
             let job = PendingJob(
                 durability: durability, weight: weight, glance: glance, body: body, continuation: continuation)
-            if !core.submit(job) { continuation.resume(throwing: Self.closed) }
+            if !core.line.submit(job) { continuation.resume(throwing: Self.closed) }
         }
     }
 
@@ -62,7 +62,7 @@ final class GroupWriter: Sendable {
                 try await withCheckedThrowingContinuation { continuation in
                     let job = PendingJob(
                         durability: nil, weight: 1, glance: nil, body: last, continuation: continuation)
-                    if !core.stop(after: job) { continuation.resume() }
+                    if !core.line.stop(after: job) { continuation.resume() }
                 })
         } catch {
             result = .failure(error)
@@ -73,35 +73,25 @@ final class GroupWriter: Sendable {
 
     /// Finishes what was asked for, ends the thread, and returns when it is through.
     func close() async {
-        _ = core.stop()
+        _ = core.line.stop()
         await core.end.wait()
     }
 
     /// Throws `closed` once the writer was told to end.
     func refuseClosed() throws {
-        if core.isStopping { throw Self.closed }
+        if core.line.isStopping { throw Self.closed }
     }
 
     /// How many calls wait for the next transaction. For tests, which go on when they are all there.
-    var waitingCount: Int { core.waitingCount }
+    var waitingCount: Int { core.line.count }
 
     private static var closed: PenstockError { PenstockError(.closed, "The store is closed; open it again.") }
 }
 
 /// What the thread and the callers share.
 private final class Core: Sendable {
-    private struct State {
-        var jobs: [any Job] = []
-        var isAsleep = false
-        var isStopping = false
-    }
-
-    /// Rows in one transaction, about: a transaction of this size takes some 50 ms.
-    private static let weightMax = 10_000
-
+    let line = JobLine()
     let end = ThreadEnd()
-    private let state = Mutex(State())
-    private let bell = DispatchSemaphore(value: 0)
     private let access: DatabaseAccess
     private let time: any TimeSource
     private let random: any RandomSource
@@ -117,97 +107,37 @@ private final class Core: Sendable {
         self.committed = committed
     }
 
-    func submit(_ job: any Job) -> Bool {
-        let (accepted, mustWake) = state.withLock { state -> (Bool, Bool) in
-            if state.isStopping { return (false, false) }
-            state.jobs.append(job)
-            defer { state.isAsleep = false }
-            return (true, state.isAsleep)
-        }
-        if mustWake { bell.signal() }
-        return accepted
-    }
-
-    var isStopping: Bool {
-        state.withLock { $0.isStopping }
-    }
-
-    var waitingCount: Int {
-        state.withLock { $0.jobs.count }
-    }
-
-    /// Takes no more jobs but `last`.
-    ///
-    /// - Returns: whether nobody has stopped it before; `last` was not taken otherwise.
-    func stop(after last: (any Job)? = nil) -> Bool {
-        let (isFirst, mustWake) = state.withLock { state -> (Bool, Bool) in
-            if state.isStopping { return (false, false) }
-            state.isStopping = true
-            if let last { state.jobs.append(last) }
-            defer { state.isAsleep = false }
-            return (true, state.isAsleep)
-        }
-        if mustWake { bell.signal() }
-        return isFirst
-    }
-
     /// The thread.
     func run() {
-        let runner = TransactionRunner(access: access, time: time, random: random)
-        while let jobs = take() {
-            let unflushed = runner.run(jobs, committed: committed)
-            if !unflushed.isEmpty { flush(for: unflushed) }
+        let runner = TransactionRunner(
+            access: access, time: time, random: random,
+            turn: TurnWait(line, limit: access.busyMax, ended: end))
+        while line.wait() {
+            answer(runner.run(line))
         }
-        access.turnstile.letGo()
         access.flusher?.end()
         runner.end()
         end.come()
     }
 
-    /// Has `jobs`, which are committed, flushed and answered: here when nobody waits for the next transaction, which
+    /// Rings and answers. Whoever waits for the disk is answered here when nobody waits for the next transaction, which
     /// spares a lone caller the way to another thread.
-    private func flush(for jobs: [any Job]) {
-        guard let flusher = access.flusher else { return }
-        if state.withLock({ $0.jobs.isEmpty }) {
-            access.turnstile.letGo()
-            flusher.flush(for: jobs)
-        } else {
-            flusher.flushSoon(for: jobs)
+    private func answer(_ outcome: TransactionRunner.Outcome) {
+        for rung in outcome.rung { committed(rung) }
+        for (job, error) in outcome.failed { job.finish(error) }
+        guard let flusher = access.flusher else {
+            for job in outcome.committed { job.finish(nil) }
+            return
         }
-    }
-
-    /// The jobs of the next transaction; sleeps until there are some, and gives `nil` when there will be none.
-    private func take() -> [any Job]? {
-        while true {
-            let (jobs, mustEnd) = state.withLock { state -> ([any Job], Bool) in
-                var weight = 0
-                var count = 0
-                while count < state.jobs.count, count == 0 || weight + state.jobs[count].weight <= Self.weightMax {
-                    weight += state.jobs[count].weight
-                    count += 1
-                }
-                if count == 0 {
-                    state.isAsleep = !state.isStopping
-                    return ([], state.isStopping)
-                }
-                if count == state.jobs.count {
-                    defer { state.jobs = [] }
-                    return (state.jobs, false)
-                }
-                defer { state.jobs.removeFirst(count) }
-                return (Array(state.jobs[..<count]), false)
-            }
-            if !jobs.isEmpty { return jobs }
-            if mustEnd { return nil }
-            let turnstile = access.turnstile
-            if turnstile.mayLinger() {
-                // Whoever was just answered may have more. If not, others have waited long enough.
-                if bell.wait(timeout: .now() + .microseconds(Turnstile.lingerMicroseconds)) == .timedOut {
-                    turnstile.letGo()
-                }
-            } else {
-                bell.wait()
-            }
+        var unflushed: [any Job] = []
+        for job in outcome.committed {
+            if job.awaitsFlush { unflushed.append(job) } else { job.finish(nil) }
+        }
+        if unflushed.isEmpty { return }
+        if line.count == 0 {
+            flusher.flush(for: unflushed)
+        } else {
+            flusher.flushSoon(for: unflushed)
         }
     }
 }

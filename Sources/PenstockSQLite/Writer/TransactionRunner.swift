@@ -11,73 +11,70 @@ final class TransactionRunner {
     private let access: DatabaseAccess
     private let time: any TimeSource
     private let random: any RandomSource
+    private let turn: TurnWait
     private let policies = PolicyCache()
     private var connection: Connection?
 
-    init(access: DatabaseAccess, time: any TimeSource, random: any RandomSource) {
+    init(access: DatabaseAccess, time: any TimeSource, random: any RandomSource, turn: TurnWait) {
         self.access = access
+        self.turn = turn
         self.time = time
         self.random = random
     }
 
-    /// Carries out every job, and calls `committed` after each transaction that came through.
-    ///
-    /// - Returns: the jobs that are committed, and are to be answered when that is flushed. The others are answered.
-    func run(_ jobs: [any Job], committed: GroupWriter.Committed) -> [any Job] {
+    /// What came of some jobs.
+    struct Outcome {
+        /// Jobs that are committed, and not answered yet.
+        var committed: [any Job] = []
+        /// Jobs that came to nothing, and why.
+        var failed: [(job: any Job, error: any Error)] = []
+        /// What to ring for, for each commit.
+        var rung: [Rung] = []
+    }
+
+    /// Carries out the jobs that are in `line` when its turn has come. Those that a look answers are answered.
+    func run(_ line: JobLine) -> Outcome {
         access.pool.unsafeReentrantWrite { database in
             let connection = connection(to: database)
-            var jobs = jobs
-            if jobs.allSatisfy(\.canGlance) {
-                jobs.removeAll { job in glanced(job, connection) }
-                if jobs.isEmpty { return [] }
-            }
-            do {
-                committed(try transact(jobs, connection))
-                return unflushed(jobs)
-            } catch let error as NotBegun {
-                for job in jobs { job.finish(translated(error.cause)) }
-            } catch  where jobs.count > 1 {
-                // One of them did not go through. Alone, each has the answer that is its own.
-                return runOneByOne(jobs, connection, committed)
-            } catch {
-                jobs[0].finish(translated(error))
-            }
-            return []
+            line.look { glanced($0, connection) }
+            if line.count == 0 { return Outcome() }
+            turn.enter(access.turnstile)
+            defer { access.turnstile.leave() }
+            return run(line.take(), connection)
         }
     }
 
-    private func runOneByOne(
-        _ jobs: [any Job], _ connection: Connection, _ committed: GroupWriter.Committed
-    ) -> [any Job] {
-        var done: [any Job] = []
+    private func run(_ jobs: [any Job], _ connection: Connection) -> Outcome {
+        if jobs.isEmpty { return Outcome() }
+        do {
+            return Outcome(committed: jobs, rung: [try transact(jobs, connection)])
+        } catch let error as NotBegun {
+            let error = translated(error.cause)
+            return Outcome(failed: jobs.map { ($0, error) })
+        } catch  where jobs.count > 1 {
+            // One of them did not go through. Alone, each has the answer that is its own.
+            return runOneByOne(jobs, connection)
+        } catch {
+            return Outcome(failed: [(jobs[0], translated(error))])
+        }
+    }
+
+    private func runOneByOne(_ jobs: [any Job], _ connection: Connection) -> Outcome {
+        var outcome = Outcome()
         for (index, job) in jobs.enumerated() {
             do {
-                committed(try transact([job], connection))
-                done.append(job)
+                outcome.rung.append(try transact([job], connection))
+                outcome.committed.append(job)
             } catch let error as NotBegun {
                 // What keeps this one out keeps out the others: they need not wait as long again, each in its turn.
-                for job in jobs[index...] { job.finish(translated(error.cause)) }
+                let error = translated(error.cause)
+                outcome.failed += jobs[index...].map { ($0, error) }
                 break
             } catch {
-                job.finish(translated(error))
+                outcome.failed.append((job, translated(error)))
             }
         }
-        return unflushed(done)
-    }
-
-    /// Answers those of `jobs`, which are committed, that do not wait for a flush.
-    ///
-    /// - Returns: the others.
-    private func unflushed(_ jobs: [any Job]) -> [any Job] {
-        var others: [any Job] = []
-        for job in jobs {
-            if access.flusher != nil, job.awaitsFlush {
-                others.append(job)
-            } else {
-                job.finish(nil)
-            }
-        }
-        return others
+        return outcome
     }
 
     /// Lets go of the prepared statements, which must not outlive the connection.
@@ -113,19 +110,17 @@ final class TransactionRunner {
     private func transact(_ jobs: [any Job], _ connection: Connection) throws -> Rung {
         let wanted: Durability = jobs.contains { $0.durability == .powerLoss } ? .powerLoss : .processCrash
         do {
-            return try access.turnstile.pass(within: access.busyMax) {
-                try access.withDurability(wanted, connection.database) {
-                    let transaction = try begin(connection)
-                    do {
-                        for job in jobs { try job.perform(in: transaction) }
-                        try transaction.writeDown()
-                        try connection.execute(Self.commit)
-                    } catch {
-                        throw Failed(cause: undone(error, connection))
-                    }
-                    transaction.committed()
-                    return transaction.rung
+            return try access.withDurability(wanted, connection.database) {
+                let transaction = try begin(connection)
+                do {
+                    for job in jobs { try job.perform(in: transaction) }
+                    try transaction.writeDown()
+                    try connection.execute(Self.commit)
+                } catch {
+                    throw Failed(cause: undone(error, connection))
                 }
+                transaction.committed()
+                return transaction.rung
             }
         } catch let error as Failed {
             throw error.cause
