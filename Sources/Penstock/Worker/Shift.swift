@@ -74,22 +74,28 @@ final class Shift<Element: Sendable>: Sendable {
     /// claimed and every handler has left.
     private func manage() async {
         var takenCount = 0
-        // Messages for which nobody else is woken.
+        // Messages for which nobody else is woken since that token was taken.
         var promisedCount = 0
+        var promised: Wakeups.Token?
         while true {
             // The token comes before the look, so that a ring in between is not lost.
             let changed = queue.storage.changes.token(for: queue.name)
             if !stopping.isOpen { await reclaim() }
+            if let token = promised, stopping.isOpen, token != changed { await wakeAnother() }
+            promised = nil
             var look = workbench.take()
             if stopping.isOpen || look.waitingEnd.map({ $0.left(at: time.boot) == nil }) == true {
                 let waiting = workbench.takeWaiting()
                 takenCount -= waiting.count
                 look.finished += waiting
                 (look.waitingCount, look.waitingEnd, look.aheadCount) = (0, nil, 0)
+                // What is given back wakes another worker, who takes all that there is.
+                promisedCount = 0
             }
             let isOver = stopping.isOpen || takenCount == options.max
             let places = options.concurrency + look.aheadCount - look.busyCount - look.waitingCount
-            let room = isOver ? 0 : min(max(places, promisedCount), options.max.map { $0 - takenCount } ?? .max)
+            let left = options.max.map { $0 - takenCount } ?? .max
+            let room = isOver ? 0 : min(max(places, promisedCount), left, Limits.batchCountMax)
             promisedCount = 0
             if room == 0 {
                 if !look.finished.isEmpty {
@@ -108,20 +114,33 @@ final class Shift<Element: Sendable>: Sendable {
             begin(claim.messages)
             if options.drain, claim.messages.isEmpty, look.busyCount + look.waitingCount == 0 { return stop() }
             if claim.isAll(of: room) {
-                promisedCount = room - claim.messages.count
+                (promisedCount, promised) = (room - claim.messages.count, changed)
                 await waitForWork(after: changed, room: promisedCount, due: claim.nextDue)
             }
         }
     }
 
-    /// Returns when a message may have come, a place is free, or something is to be handed in.
+    /// Returns when a message may have come, a place is free, or something is to be handed in or given back.
     private func waitForWork(after token: Wakeups.Token, room: Int, due: Timestamp?) async {
+        var waits = holder.waitsForWork(after: token, room: room, due: due)
+        waits.append { [workbench] in await workbench.wait() }
+        waits.append { [stopping] in try await stopping.wait() }
+        if let end = workbench.waitingEnd {
+            waits.append { [time] in try await time.sleep(for: end.left(at: time.boot) ?? .zero) }
+        }
         // Cancelled only with the worker, which is found out at the next turn.
-        try? await firstOf(
-            holder.waitsForWork(after: token, room: room, due: due) + [
-                { [workbench] in await workbench.wait() },
-                { [stopping] in try await stopping.wait() },
-            ])
+        try? await firstOf(waits)
+    }
+
+    /// Passes on that it was woken for messages, which it does not take any more: one that is given back wakes another
+    /// worker, and that one takes all that there is.
+    private func wakeAnother() async {
+        let request = ClaimRequest(queue: queue.name, limit: 1, lease: options.lease)
+        await Task { [storage = queue.storage] in
+            // Should it fail, others find the messages when they look.
+            guard let message = try? await storage.claim(request).messages.first else { return }
+            _ = try? await storage.settle([Settlement(message.lease, .release)])
+        }.value
     }
 
     /// Returns when a handler has left or something is to be handed in, and at `end`, when what waits for a place is given

@@ -46,6 +46,11 @@ final class Workbench: Sendable {
             return waiter.take()
         }
 
+        /// How long the first message that waits for a place may.
+        var waitingEnd: BootTime? {
+            waiting.isEmpty ? nil : waiting[takenCount].end
+        }
+
         mutating func next() -> ClaimedMessage? {
             guard takenCount < waiting.count else { return nil }
             defer {
@@ -117,10 +122,13 @@ final class Workbench: Sendable {
             return Look(
                 finished: state.finished, busyCount: state.busyCount,
                 waitingCount: state.waiting.count - state.takenCount,
-                waitingEnd: state.waiting.isEmpty ? nil : state.waiting[state.takenCount].end,
+                waitingEnd: state.waitingEnd,
                 aheadCount: state.ahead.count)
         }
     }
+
+    /// How long the first message that waits for a place may; `nil` when none does.
+    var waitingEnd: BootTime? { state.withLock { $0.waitingEnd } }
 
     /// Takes out what waits for a place, to be given back.
     func takeWaiting() -> [Finished] {

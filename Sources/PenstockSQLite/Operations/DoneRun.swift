@@ -8,43 +8,59 @@ enum DoneRun {
     /// Finishes the run of at least two messages that `settlements` begins with.
     ///
     /// It ends before a verdict other than `done`, a lease that is lost, a message that holds a unique key, and a
-    /// message of another queue.
+    /// message of another queue. Leases of other queues may lie in between.
     ///
     /// - Returns: how many messages it finished; 0 when there is no such run.
     static func finish(_ settlements: ArraySlice<Settlement>, in transaction: Transaction) throws -> Int {
-        guard settlements.count > 1, let first = settlements.first?.lease.sequence.rawValue else { return 0 }
-        let connection = transaction.connection
-        let statement = try connection.statement(readLeases)
-        statement.bind(first, at: 1)
-        var run = (count: 0, last: first, queueID: Int64?.none)
-        do {
-            defer { statement.reset() }
-            for settlement in settlements {
-                guard case .done = settlement.verdict, try statement.step(),
-                    statement.integer(0) == settlement.lease.sequence.rawValue,
-                    statement.integer(1) == settlement.lease.token.rawValue,
-                    run.queueID == nil || run.queueID == statement.integer(2), statement.integer(3) == 0
-                else { break }
-                run = (run.count + 1, statement.integer(0), statement.integer(2))
-            }
-        }
-        guard run.count > 1, let queueID = run.queueID else { return 0 }
-
-        // Between the first and the last there are no leases but those of the run.
-        try connection.run(insertOutcomes) { row in
+        guard settlements.count > 1, let first = settlements.first?.lease.sequence.rawValue,
+            let run = try run(settlements, from: first, in: transaction.connection), run.count > 1
+        else { return 0 }
+        // Between the first and the last the queue has no leases but those of the run.
+        try transaction.connection.run(insertOutcomes) { row in
             row.bind(first, at: 1)
             row.bind(run.last, at: 2)
-            row.bind(transaction.now.microseconds, at: 3)
+            row.bind(run.queueID, at: 3)
+            row.bind(transaction.now.microseconds, at: 4)
         }
-        try connection.run(deleteLeases) { row in
+        try transaction.connection.run(deleteLeases) { row in
             row.bind(first, at: 1)
             row.bind(run.last, at: 2)
+            row.bind(run.queueID, at: 3)
         }
-        let account = try transaction.account(id: queueID)
+        let account = try transaction.account(id: run.queueID)
         account.change.count(.leased, -Int64(run.count))
         account.change.count(.done, Int64(run.count))
         account.change.doneTotal += Int64(run.count)
         return run.count
+    }
+
+    private struct Run {
+        var queueID: Int64
+        var count: Int
+        var last: Int64
+    }
+
+    /// Goes through settlements and leases side by side for as long as they agree.
+    private static func run(
+        _ settlements: ArraySlice<Settlement>, from first: Int64, in connection: Connection
+    ) throws -> Run? {
+        let statement = try connection.statement(readLeases)
+        defer { statement.reset() }
+        statement.bind(first, at: 1)
+        guard try statement.step() else { return nil }
+        var run = Run(queueID: statement.integer(2), count: 0, last: first)
+        var isAtLease = true
+        for settlement in settlements {
+            while isAtLease, statement.integer(2) != run.queueID { isAtLease = try statement.step() }
+            guard isAtLease, case .done = settlement.verdict,
+                statement.integer(0) == settlement.lease.sequence.rawValue,
+                statement.integer(1) == settlement.lease.token.rawValue, statement.integer(3) == 0
+            else { break }
+            run.count += 1
+            run.last = statement.integer(0)
+            isAtLease = try statement.step()
+        }
+        return run
     }
 
     private static let readLeases = Query(
@@ -52,7 +68,9 @@ enum DoneRun {
     private static let insertOutcomes = Query(
         """
         INSERT INTO penstock_outcome (queue_id, sequence, state, reason, attempt, finished_at)
-        SELECT queue_id, sequence, 'done', NULL, attempt, ?3 FROM penstock_lease WHERE sequence BETWEEN ?1 AND ?2
+        SELECT queue_id, sequence, 'done', NULL, attempt, ?4 FROM penstock_lease
+        WHERE sequence BETWEEN ?1 AND ?2 AND queue_id = ?3
         """)
-    private static let deleteLeases = Query("DELETE FROM penstock_lease WHERE sequence BETWEEN ?1 AND ?2")
+    private static let deleteLeases = Query(
+        "DELETE FROM penstock_lease WHERE sequence BETWEEN ?1 AND ?2 AND queue_id = ?3")
 }

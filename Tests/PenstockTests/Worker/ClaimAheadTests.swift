@@ -77,12 +77,12 @@ import Testing
         try await the.store.queues()[0].depths.leased
     }
 
-    /// A worker with messages 1 to 300 before it whose handler is stuck at the 40th.
-    private func begin(_ options: Worker<Int>.Options) async throws -> (
-        queue: Queue<Int>, worker: Task<Void, any Error>
-    ) {
+    /// A worker with messages 1 to `last` before it whose handler is stuck at the 40th.
+    private func begin(
+        _ options: Worker<Int>.Options, last: Int = 300
+    ) async throws -> (queue: Queue<Int>, worker: Task<Void, any Error>) {
         let queue = try await the.queue()
-        _ = try await queue.enqueue(contentsOf: Array(1...300))
+        _ = try await queue.enqueue(contentsOf: Array(1...last))
         let worker = Task { [scene] in
             try await Worker(queue, options: options) { try await scene.handle($0) }.run()
         }
@@ -98,6 +98,15 @@ import Testing
         #expect(the.calls.calls(of: .claim).count < 150)
     }
 
+    @Test func noClaimIsLargerThanAStoreTakes() async throws {
+        let queue = try await the.queue()
+        for start in [0, 8000, 16000] { _ = try await queue.enqueue(contentsOf: Array(start..<start + 8000)) }
+        let seen = Tally()
+        let options = Worker<Int>.Options(concurrency: Limits.batchCountMax, drain: true)
+        try await Worker(queue, options: options) { _ in seen.add() }.run()
+        #expect(seen.count == 24000)
+    }
+
     @Test func nothingIsClaimedAheadIfNobodyWantsIt() async throws {
         let (_, worker) = try await begin(.init(ahead: .zero, drain: true))
         #expect(try await leasedCount() == 1)
@@ -106,19 +115,21 @@ import Testing
         #expect(the.calls.calls(of: .claim).count >= 300)
     }
 
-    @Test func whatWaitsTooLongIsGivenBack() async throws {
-        let (_, worker) = try await begin(.init(drain: true))
+    /// Also when there are fewer messages than the worker wants, which then waits for more.
+    @Test(arguments: [300, 60])
+    func whatWaitsTooLongIsGivenBack(_ count: Int) async throws {
+        let (_, worker) = try await begin(.init(drain: true), last: count)
         try await eventually { try await leasedCount() > 1 }
-        // The worker's own, and the wait for a place.
-        try await the.time.waitForSleepers(count: Fixture.sleepersOfWorker + 1)
+        // The worker's own, and the wait for a place, or for a place, more messages and a look.
+        try await the.time.waitForSleepers(count: Fixture.sleepersOfWorker + (count == 300 ? 1 : 2))
         the.time.advance(by: .milliseconds(19))
         #expect(try await leasedCount() > 1)
         the.time.advance(by: .milliseconds(1))
         try await eventually { try await leasedCount() == 1 }
         scene.gate.add()
         try await worker.value
-        #expect(scene.seen.withLock { $0 } == Array(1...300), "In their order, and each once.")
-        #expect(try await the.store.list(MessageQuery(limit: 300)).allSatisfy { $0.attempt == 1 })
+        #expect(scene.seen.withLock { $0 } == Array(1...count), "In their order, and each once.")
+        #expect(try await the.store.list(MessageQuery(limit: count)).allSatisfy { $0.attempt == 1 })
     }
 
     @Test func whatWaitsIsGivenBackWhenTheWorkerStops() async throws {

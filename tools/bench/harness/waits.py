@@ -69,14 +69,16 @@ def backlog(place):
 
 def idle(place):
     """What a worker costs that has nothing to do, and one that has a million messages."""
-    seconds = 10 if place.quick else 30
+    seconds = 10 if place.quick else 60
     windows = 5
+    # Ten seconds long after something was written Penstock looks for more four times a second.
+    settling = 1 if place.quick else 15
 
     def watch(start):
         """Starts something idle, and measures processor time in windows of a minute's part."""
         def run(count, trace=None):
             with start() as pids:
-                time.sleep(1 if place.quick else 3)
+                time.sleep(settling)
                 values = []
                 for _ in range(windows):
                     before = sum(map(cpu_seconds, pids))
