@@ -28,7 +28,7 @@ public enum Program {
         do {
             try refuseArgumentsThatAreNotText()
             let arguments = LeadingOptions.moved(Array(CommandLine.arguments.dropFirst()))
-            var command = try await PenstockCommand.asyncParseAsRoot(arguments)
+            var command = try await parsed(arguments)
             if var command = command as? any AsyncParsableCommand {
                 try await command.run()
             } else {
@@ -38,6 +38,19 @@ public enum Program {
         } catch {
             return report(error)
         }
+    }
+
+    /// The command that `arguments` name, with its options.
+    ///
+    /// Scripts call `enqueue` once for each message, so that a proper call of it is parsed without a look at all other
+    /// commands, which takes milliseconds. Anything else, help and mistakes included, goes to the parser of all commands.
+    private static func parsed(_ arguments: [String]) async throws -> any ParsableCommand {
+        if arguments.first == EnqueueCommand.configuration.commandName,
+            let command = try? await EnqueueCommand.asyncParseAsRoot(Array(arguments.dropFirst()))
+        {
+            return command
+        }
+        return try await PenstockCommand.asyncParseAsRoot(arguments)
     }
 
     /// Says what went wrong.
