@@ -176,6 +176,25 @@ import Testing
         try await heir.close()
     }
 
+    /// Who has just looked for lost work does not look again at once. It is rung for until it does.
+    @Test func theDeathOfAWorkerIsToldMoreThanOnce() async throws {
+        let victim = try await SQLiteStore.openWithJobs(path)
+        let heir = try await SQLiteStore.open(path: path)
+        try await victim.put(.text("it"))
+        #expect(try await victim.take().count == 1)
+        var token = heir.changes.token(for: .jobs)
+        async let died: Void = victim.crash()
+        let began = ContinuousClock.now
+        while ContinuousClock.now - began < .milliseconds(700) {
+            try await heir.changes.waitForWork(in: .jobs, after: token)
+            token = heir.changes.token(for: .jobs)
+        }
+        #expect(ContinuousClock.now - began < .seconds(4), "And not at the end of a rest.")
+        await died
+        #expect(try await heir.reclaim() != Reclaimed())
+        try await heir.close()
+    }
+
     @Test func theEndOfALeaseWakesWhoWaits() async throws {
         let time = ManualTime()
         var options = SQLiteStore.Options()

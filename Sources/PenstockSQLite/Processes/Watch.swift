@@ -23,6 +23,9 @@ final class Watch {
     /// How many looks a write waits for its commit. One that takes longer is seen at the end of a rest.
     private static let expectantLooks = 40
     private static let looksAfterChange = 4
+    /// Whoever is rung for lost work may have looked for such just before, and does not again so soon. So it is rung for
+    /// until it is gone, for two seconds.
+    private static let looksAfterLoss = 8
 
     private let board: DoorbellBoard
     private let wakeups: Wakeups
@@ -34,6 +37,7 @@ final class Watch {
     private var heard: [DoorbellBoard.Word]
     private var suspiciousLooksLeft = 0
     private var expectantLooksLeft = 0
+    private var hasSeenLoss = false
     private var looks = 0
     private var lastLook: ContinuousClock.Instant
     private var nextLook: ContinuousClock.Instant
@@ -91,12 +95,15 @@ final class Watch {
         if wakeups.waiterCount > 0 || !isSure.isRaised {
             do {
                 let isRested = ContinuousClock.now - lastLook >= Self.pace * 2
-                let sight = try lookout.look(forTheDead: isSuspicious || isRested || looks.isMultiple(of: 2))
+                let asksForTheDead = isSuspicious || isRested || hasSeenLoss || looks.isMultiple(of: 2)
+                let sight = try lookout.look(forTheDead: asksForTheDead)
                 isSure.raise()
                 pass(on: sight)
                 firstEnd = sight.firstEnd
                 // Another commit may have been on its way, of which the kernel has said nothing.
                 if sight.hasChanged { expectantLooksLeft = Self.looksAfterChange }
+                if sight.hasLostWork, !hasSeenLoss { expectantLooksLeft = Self.looksAfterLoss }
+                if asksForTheDead { hasSeenLoss = sight.hasLostWork }
             } catch {
                 // It cannot be seen now. Waiters look by themselves meanwhile, and the next look may do better.
                 isSure.lower()
