@@ -6,6 +6,9 @@ public struct ClaimRequest: Sendable {
     public var limit: Int
     /// How long the leases last unless they are extended.
     public var lease: Duration
+    /// Whether a claim that comes with verdicts may find nothing because another worker, which has room, is at it. The
+    /// caller is rung for what that one does not take.
+    public var leavesToOthers = false
 
     /// Makes a demand for up to `limit` messages.
     public init(queue: QueueName, limit: Int, lease: Duration) {
@@ -63,6 +66,12 @@ public struct Claim: Sendable {
     public init(messages: [ClaimedMessage], nextDue: Timestamp?) {
         self.messages = messages
         self.nextDue = nextDue
+    }
+
+    /// Whether this is all that there was for a claim of up to `limit`: a claim also stops short when its payloads are
+    /// many bytes.
+    package func isAll(of limit: Int) -> Bool {
+        messages.count < limit && messages.reduce(0) { $0 + $1.payload.count } <= Limits.batchBytesMax
     }
 }
 

@@ -25,7 +25,14 @@ public final class Wakeups: Sendable {
         var purpose: Purpose
         /// How many messages it can take.
         var room: Int
-        var continuation: CheckedContinuation<Void, any Error>
+        /// What is done when it is woken, or when its wait is cancelled.
+        var resume: @Sendable (Result<Void, any Error>) -> Void
+    }
+
+    /// Somebody who is called when there is work.
+    package struct Call: Sendable {
+        fileprivate let place: Int
+        fileprivate let id: UInt64
     }
 
     /// Who waits until so many wait for a ring.
@@ -50,6 +57,11 @@ public final class Wakeups: Sendable {
         mutating func takeID() -> UInt64 {
             nextID += 1
             return nextID
+        }
+
+        mutating func add(_ waiter: Waiter, _ id: UInt64, at place: Int) {
+            waiters[place, default: [:]][id] = waiter
+            waiterCount += 1
         }
 
         mutating func removeWaiter(_ id: UInt64, at place: Int) -> Waiter? {
@@ -78,9 +90,21 @@ public final class Wakeups: Sendable {
     package static let placeCount = 1024
 
     private let state = Mutex(State())
+    private let listenForNews: (@Sendable () -> Void)?
+    private let listensForNews = Atomic(false)
 
     /// Makes a bell that nobody has rung.
-    public init() {}
+    public init() {
+        listenForNews = nil
+    }
+
+    /// Makes a bell for a store that may not hear of everything.
+    ///
+    /// - Parameter listenForNews: is called once, before somebody waits for news. From then on the store has to ring for
+    ///   all that happens, and not only where there is work.
+    package init(listenForNews: @escaping @Sendable () -> Void) {
+        self.listenForNews = listenForNews
+    }
 
     /// Where `queue` rings: FNV-1a of its name (http://www.isthe.com/chongo/tech/comp/fnv/), the same in every process.
     package static func place(of queue: QueueName) -> Int {
@@ -107,7 +131,7 @@ public final class Wakeups: Sendable {
                 state.ringsOfAll += 1
                 return Array(state.waiters.keys).flatMap { state.takeWaiters(at: $0) }
             }
-            for waiter in woken { waiter.continuation.resume() }
+            for waiter in woken { waiter.resume(.success(())) }
         }
     }
 
@@ -120,7 +144,7 @@ public final class Wakeups: Sendable {
             state.rings[place] += 1
             return state.takeWaiters(at: place)
         }
-        for waiter in woken { waiter.continuation.resume() }
+        for waiter in woken { waiter.resume(.success(())) }
         return woken.reduce(0) { $1.purpose == .work ? $0 + $1.room : $0 }
     }
 
@@ -147,7 +171,7 @@ public final class Wakeups: Sendable {
             }
             return woken
         }
-        for waiter in woken { waiter.continuation.resume() }
+        for waiter in woken { waiter.resume(.success(())) }
     }
 
     /// Wakes everybody who waits for news, wherever.
@@ -173,7 +197,32 @@ public final class Wakeups: Sendable {
         try await wait(at: Self.place(of: queue), after: token, .work, room: max(room, 1))
     }
 
+    /// Has `woken` called, once, when ``waitForWork(in:after:room:)`` would return: for somebody who waits for other things
+    /// as well and need not have a task for each.
+    ///
+    /// - Returns: what to ``cancel(_:)``, unless it was called already.
+    package func callForWork(
+        in queue: QueueName, after token: Token, room: Int, _ woken: @escaping @Sendable () -> Void
+    ) -> Call? {
+        let place = Self.place(of: queue)
+        let (call, content) = state.withLock { state -> (Call?, [CheckedContinuation<Void, any Error>]) in
+            if state.count(at: place) > token.rings { return (nil, []) }
+            let id = state.takeID()
+            state.add(Waiter(purpose: .work, room: max(room, 1)) { _ in woken() }, id, at: place)
+            return (Call(place: place, id: id), state.takeWatchers())
+        }
+        if call == nil { woken() }
+        for watcher in content { watcher.resume() }
+        return call
+    }
+
+    /// Waits no longer. Whoever was called, or is being called, has been woken all the same.
+    package func cancel(_ call: Call) {
+        _ = state.withLock { $0.removeWaiter(call.id, at: call.place) }
+    }
+
     private func wait(at place: Int, after token: Token, _ purpose: Purpose, room: Int) async throws {
+        if purpose == .news, let listenForNews, !listensForNews.exchange(true, ordering: .relaxed) { listenForNews() }
         let id = state.withLock { $0.takeID() }
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
@@ -181,9 +230,8 @@ public final class Wakeups: Sendable {
                     state.withLock { state in
                         if Task.isCancelled { return (.failure(CancellationError()), []) }
                         if state.count(at: place) > token.rings { return (.success(()), []) }
-                        state.waiters[place, default: [:]][id] = Waiter(
-                            purpose: purpose, room: room, continuation: continuation)
-                        state.waiterCount += 1
+                        state.add(
+                            Waiter(purpose: purpose, room: room) { continuation.resume(with: $0) }, id, at: place)
                         return (nil, state.takeWatchers())
                     }
                 if let result { continuation.resume(with: result) }
@@ -191,7 +239,7 @@ public final class Wakeups: Sendable {
             }
         } onCancel: {
             let waiter = state.withLock { $0.removeWaiter(id, at: place) }
-            waiter?.continuation.resume(throwing: CancellationError())
+            waiter?.resume(.failure(CancellationError()))
         }
     }
 

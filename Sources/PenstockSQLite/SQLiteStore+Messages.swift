@@ -39,6 +39,7 @@ extension SQLiteStore {
         }
         let worker = worker
         let place = Wakeups.place(of: request.queue)
+        let isLeft = request.leavesToOthers && !settlements.isEmpty && doorbell.attendance.isOthers(place)
         let announced = doorbell.board.word(at: place)
         let glance: @Sendable (Connection, Timestamp) throws -> Exchange? = { connection, now in
             try Claiming.glance(request, connection, now).map { Exchange(settled: [], claim: .success($0)) }
@@ -48,15 +49,18 @@ extension SQLiteStore {
         ) { transaction in
             let settled = try Settling.perform(settlements, in: transaction)
             do {
-                let claim = try Claiming.perform(request, worker: worker, in: transaction)
+                let limit = isLeft ? 0 : request.limit
+                let claim = try Claiming.perform(request, limit: limit, worker: worker, in: transaction)
                 return Exchange(settled: settled, claim: .success(claim))
             } catch let error as PenstockError where error.isRefusal {
                 return Exchange(settled: settled, claim: .failure(error))
             }
         }
-        // Nothing is left to wake others for, unless somebody has rung meanwhile.
-        if case .success(let claim) = exchange.claim, claim.messages.count < request.limit {
-            doorbell.board.clear(place, ifStill: announced)
+        if case .success(let claim) = exchange.claim, !isLeft {
+            let isAll = claim.isAll(of: request.limit)
+            // Nothing is left to wake others for then, unless somebody has rung meanwhile.
+            if isAll { doorbell.board.clear(place, ifStill: announced) }
+            doorbell.claim(at: place, isAllThatThereWas: isAll)
         }
         return exchange
     }

@@ -52,7 +52,7 @@ public final class SQLiteStore: MessageStore {
     let writer: GroupWriter
     let time: any TimeSource
     let random: any RandomSource
-    private let wakeups = Wakeups()
+    private let wakeups: Wakeups
     private let listener: Listener
     let doorbell: Doorbell
     private let bell: GroupWriter.Committed
@@ -113,6 +113,7 @@ public final class SQLiteStore: MessageStore {
             flusher: ownsPool ? try Flusher(path, flush: options.flush) : nil, busyMax: options.busyMax)
         worker = WorkerIdentity(folder, name: options.workerName, startedAt: options.time.now)
         doorbell = try Doorbell(folder)
+        wakeups = Wakeups { [doorbell] in doorbell.listen(to: .news) }
         listener = Listener(path: path, folder: folder, doorbell: doorbell, time: options.time)
         bell = { [wakeups, doorbell] rung in
             if rung.isEmpty { return }

@@ -122,6 +122,39 @@ import Testing
         }
     }
 
+    @Test func whoIsCalledForWorkIsCalledOnceAndCanCancel() async throws {
+        let place = Wakeups.place(of: jobs)
+        let called = Tally()
+        let token = bell.token(for: jobs)
+        let call = bell.callForWork(in: jobs, after: token, room: 3) { called.add() }
+        #expect(call != nil)
+        #expect(bell.waiterCount == 1)
+        bell.ring(at: place) { room in
+            #expect(room == 3)
+            return 1
+        }
+        #expect((called.count, bell.waiterCount) == (1, 0))
+        call.map(bell.cancel)
+        bell.ring(jobs)
+        #expect(called.count == 1)
+        #expect(bell.callForWork(in: jobs, after: token, room: 1) { called.add() } == nil)
+        #expect(called.count == 2, "It was rung for since that token.")
+        bell.callForWork(in: jobs, after: bell.token(for: jobs), room: 1) { called.add() }.map(bell.cancel)
+        bell.ring(jobs)
+        #expect((called.count, bell.waiterCount) == (2, 0))
+    }
+
+    @Test func itIsSaidOnceThatSomebodyWaitsForNews() async throws {
+        let said = Tally()
+        let bell = Wakeups { said.add() }
+        let token = bell.token(for: jobs)
+        bell.ring(jobs)
+        try await bell.waitForWork(in: jobs, after: token)
+        #expect(said.count == 0)
+        for _ in 1...2 { try await bell.wait(for: jobs, after: token) }
+        #expect(said.count == 1)
+    }
+
     @Test func aRingForSomeWakesTheFirstWorkersAndAllWhoWantNews() async throws {
         let place = Wakeups.place(of: jobs)
         let token = bell.token(for: jobs)

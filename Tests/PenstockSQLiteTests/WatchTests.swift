@@ -15,21 +15,6 @@ import Testing
         folder = try TemporaryFolder()
     }
 
-    /// A process that waits, without its thread: it hears when it is told to.
-    private final class Ear {
-        let doorbell: Doorbell
-        let wakeups = Wakeups()
-        let watch: Watch
-
-        init(_ path: String) throws {
-            let side = try SideFolder(besideDatabaseAt: path)
-            doorbell = try Doorbell(side)
-            doorbell.listen()
-            let lookout = Lookout(path: path, folder: side, time: SystemTime())
-            watch = Watch(board: doorbell.board, wakeups: wakeups, lookout: lookout, isSure: Flag(), hearsWrites: true)
-        }
-    }
-
     /// Eight processes wait, each with one worker and somebody who follows the log.
     @Test(arguments: [0, 1, 3, 8, 20]) func aRingWakesAsManyWorkersAsThereAreMessages(messages: Int) async throws {
         let place = Wakeups.place(of: .jobs)
@@ -160,11 +145,16 @@ import Testing
         #expect(store.lookInterval < .seconds(1))
     }
 
-    @Test func theDeathOfAWorkerWakesWhoWaits() async throws {
+    /// A store that holds the only message, and another one.
+    private func victimAndHeir() async throws -> (SQLiteStore, SQLiteStore) {
         let victim = try await SQLiteStore.openWithJobs(path)
-        let heir = try await SQLiteStore.open(path: path)
         try await victim.put(.text("it"))
         #expect(try await victim.take().count == 1)
+        return (victim, try await SQLiteStore.open(path: path))
+    }
+
+    @Test func theDeathOfAWorkerWakesWhoWaits() async throws {
+        let (victim, heir) = try await victimAndHeir()
         var token = heir.changes.token(for: .jobs)
         async let died: Void = victim.crash()
         while try await heir.reclaim() == Reclaimed() {
@@ -178,10 +168,7 @@ import Testing
 
     /// Who has just looked for lost work does not look again at once. It is rung for until it does.
     @Test func theDeathOfAWorkerIsToldMoreThanOnce() async throws {
-        let victim = try await SQLiteStore.openWithJobs(path)
-        let heir = try await SQLiteStore.open(path: path)
-        try await victim.put(.text("it"))
-        #expect(try await victim.take().count == 1)
+        let (victim, heir) = try await victimAndHeir()
         var token = heir.changes.token(for: .jobs)
         async let died: Void = victim.crash()
         let began = ContinuousClock.now

@@ -38,11 +38,3 @@ extension LeaseHolder {
         await handle.returns.complete(leases)
     }
 }
-
-extension Claim {
-    /// Whether this is all that there was for a claim of up to `limit`: a claim also stops short when its payloads are
-    /// many bytes.
-    func isAll(of limit: Int) -> Bool {
-        messages.count < limit && messages.reduce(0) { $0 + $1.payload.count } <= Limits.batchBytesMax
-    }
-}

@@ -15,15 +15,15 @@ enum Claiming {
         return Claim(messages: [], nextDue: due)
     }
 
-    /// Carries out one claim.
+    /// Carries out one claim, of no more than `limit` messages.
     static func perform(
-        _ request: ClaimRequest, worker: WorkerIdentity, in transaction: Transaction
+        _ request: ClaimRequest, limit: Int, worker: WorkerIdentity, in transaction: Transaction
     ) throws -> Claim {
         let account = try transaction.account(of: request.queue)
         if account.isPaused { return Claim(messages: [], nextDue: nil) }
         try promote(account, in: transaction)
         let tokens = LeaseTokens(random: transaction.random)
-        let messages = try readReady(account, limit: request.limit, tokens, in: transaction)
+        let messages = try readReady(account, limit: limit, tokens, in: transaction)
         let connection = transaction.connection
         if !messages.isEmpty {
             let lease = LeaseRow(

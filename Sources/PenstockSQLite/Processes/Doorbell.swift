@@ -8,12 +8,15 @@ import PenstockCore
 /// message: who listens also looks by itself.
 final class Doorbell: Sendable {
     let board: DoorbellBoard
+    let attendance: Attendance
     private let descriptor: Int32
 
-    init(_ folder: SideFolder) throws {
+    /// - Parameter time: a clock that all processes share.
+    init(_ folder: SideFolder, time: any TimeSource = SystemTime()) throws {
         descriptor = try folder.open(folder.doorbell)
         do {
             board = try DoorbellBoard(descriptor)
+            attendance = Attendance(board, time: time)
         } catch {
             close(descriptor)
             throw error
@@ -24,10 +27,52 @@ final class Doorbell: Sendable {
         close(descriptor)
     }
 
+    /// What a store listens for. Each has a byte of its own to be locked.
+    enum Purpose: Int {
+        case anything
+        /// Every ring, and not only for work: somebody follows a log, or waits for room.
+        case news
+    }
+
     /// Rings at `places`. Called after COMMIT, when other processes can see what was written.
     func ring(_ places: [(Int, Ring)]) {
-        if places.isEmpty || !othersListen { return }
+        if places.isEmpty { return }
+        let areAttended = places.allSatisfy { attendance.isAttended($0) && !$1.isForAll }
+        if !areAttended, !othersListen(to: .anything) { return }
         for (place, ring) in places { board.ring(at: place, ring) }
+        // Whoever attended may have left in between.
+        if areAttended, places.allSatisfy({ attendance.isAttended($0.0) }), !othersListen(to: .news) { return }
+        clap()
+    }
+
+    /// A worker here has claimed at `place`: all that it can take, or less.
+    func claim(at place: Int, isAllThatThereWas: Bool) {
+        if isAllThatThereWas {
+            attendance.claim(at: place)
+        } else if attendance.leave(place) {
+            passOn(place)
+        }
+    }
+
+    /// Ends the attendance where nobody is at work any more, so that others have what is announced.
+    func leaveQuiet() {
+        for place in attendance.leaveQuiet() { passOn(place) }
+    }
+
+    /// Ends all attendance, as nobody will hear without being woken any more.
+    func leaveAll() {
+        for place in attendance.places where attendance.leave(place) { passOn(place) }
+    }
+
+    /// Rings for what was announced at `place` while it was attended.
+    private func passOn(_ place: Int) {
+        if board.word(at: place).messages == 0 { return }
+        board.ring(at: place, Ring())
+        clap()
+    }
+
+    /// Wakes all who listen. They hear what the board says.
+    private func clap() {
         var one: UInt8 = 1
         pwrite(descriptor, &one, 1, off_t(DoorbellBoard.clapper))
     }
@@ -40,25 +85,27 @@ final class Doorbell: Sendable {
 
         /// Says that this store listens, until the doorbell is let go. It must be said before the first look, so that
         /// whoever commits after that look rings.
-        func listen() {
-            var lock = Self.lock(F_RDLCK)
+        func listen(to purpose: Purpose = .anything) {
+            var lock = Self.lock(F_RDLCK, purpose)
             _ = fcntl(descriptor, Self.setLock, &lock)
+            // What was rung for until now, while the place was attended, is heard now.
+            if purpose == .news { clap() }
         }
 
         /// Whether another store listens, in this process or in another. When the kernel does not say, it may be so.
-        private var othersListen: Bool {
-            var lock = Self.lock(F_WRLCK)
+        private func othersListen(to purpose: Purpose) -> Bool {
+            var lock = Self.lock(F_WRLCK, purpose)
             return fcntl(descriptor, Self.askForLock, &lock) != 0 || lock.l_type != Int16(F_UNLCK)
         }
 
-        private static func lock(_ type: Int32) -> flock {
+        private static func lock(_ type: Int32, _ purpose: Purpose) -> flock {
             flock(
-                l_type: Int16(type), l_whence: Int16(SEEK_SET), l_start: off_t(DoorbellBoard.clapper), l_len: 1,
-                l_pid: 0)
+                l_type: Int16(type), l_whence: Int16(SEEK_SET),
+                l_start: off_t(DoorbellBoard.clapper + purpose.rawValue), l_len: 1, l_pid: 0)
         }
     #else
-        func listen() {}
+        func listen(to purpose: Purpose = .anything) {}
 
-        private var othersListen: Bool { true }
+        private func othersListen(to purpose: Purpose) -> Bool { true }
     #endif
 }

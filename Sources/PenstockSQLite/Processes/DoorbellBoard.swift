@@ -11,7 +11,10 @@ struct Ring: Equatable {
 }
 
 /// What the doorbell's file says, in memory that every process on it shares: for each place of ``Wakeups`` how often it
-/// was rung for, and for how many messages that nobody was woken for yet.
+/// was rung for, for how many messages that nobody was woken for yet, and until when somebody attends it (``Attendance``).
+///
+/// Who rings writes to the word and then reads the attendance; who ends an attendance writes that and then reads the
+/// word. All of it is in one order for everybody, so one of the two sees the other.
 ///
 /// It only ever says whom to wake. A process that dies between two steps leaves a number that is too high or too low;
 /// that costs a look, or the time to the next one, and never a message.
@@ -41,12 +44,19 @@ final class DoorbellBoard: Sendable {
         let pointer: UnsafeMutablePointer<Atomic<UInt64>>
 
         subscript(place: Int) -> UnsafeMutablePointer<Atomic<UInt64>> { pointer + place }
+
+        func attendanceEnd(at place: Int) -> UnsafeMutablePointer<Atomic<UInt64>> {
+            pointer + Wakeups.placeCount + place
+        }
     }
 
-    /// The file's size: the words, and one byte that is written to wake who watches the file.
+    /// The file's size: for each place its word and the end of its attendance, and one byte that is written to wake who
+    /// watches the file.
     static let byteCount = clapper + 1
     /// Where that byte is.
-    static let clapper = Wakeups.placeCount * MemoryLayout<UInt64>.size
+    static let clapper = 2 * Wakeups.placeCount * MemoryLayout<UInt64>.size
+    /// How long ahead a place is attended at most.
+    static let attendanceMax = Duration.milliseconds(5)
 
     private let words: Words
 
@@ -77,7 +87,7 @@ final class DoorbellBoard: Sendable {
 
     /// What is announced at `place`.
     func word(at place: Int) -> Word {
-        Word(words[place].pointee.load(ordering: .acquiring))
+        Word(words[place].pointee.load(ordering: .sequentiallyConsistent))
     }
 
     /// Counts a ring at `place`: for so many messages, or for everybody.
@@ -113,6 +123,24 @@ final class DoorbellBoard: Sendable {
             expected: word.bits, desired: empty.bits, ordering: .acquiringAndReleasing)
     }
 
+    /// Says that somebody attends `place` until `end`.
+    func attend(_ place: Int, until end: BootTime) {
+        words.attendanceEnd(at: place).pointee.store(
+            UInt64(clamping: end.microseconds), ordering: .sequentiallyConsistent)
+    }
+
+    /// Says that nobody attends `place`.
+    func leave(_ place: Int) {
+        words.attendanceEnd(at: place).pointee.store(0, ordering: .sequentiallyConsistent)
+    }
+
+    /// Whether somebody attends `place`. An end that is further away than any was written before the machine started.
+    func isAttended(_ place: Int, at now: BootTime) -> Bool {
+        let end = words.attendanceEnd(at: place).pointee.load(ordering: .sequentiallyConsistent)
+        let now = UInt64(clamping: now.microseconds)
+        return end > now && end - now <= UInt64(Self.attendanceMax.wholeMicroseconds)
+    }
+
     /// Changes a word as `body` does, unless that says `false`.
     private func change(_ place: Int, _ body: (inout Word) -> Bool) {
         var old = words[place].pointee.load(ordering: .acquiring)
@@ -120,7 +148,7 @@ final class DoorbellBoard: Sendable {
             var word = Word(old)
             guard body(&word) else { return }
             let (done, now) = words[place].pointee.compareExchange(
-                expected: old, desired: word.bits, ordering: .acquiringAndReleasing)
+                expected: old, desired: word.bits, ordering: .sequentiallyConsistent)
             if done { return }
             old = now
         }

@@ -33,7 +33,7 @@ final class Listener: Sendable {
             guard case .idle = state else { return }
             let thread = try? WatchThread(folder, doorbell: doorbell, log: path + "-wal") { [self] hearsWrites in
                 Watch(
-                    board: doorbell.board, wakeups: wakeups,
+                    doorbell: doorbell, wakeups: wakeups,
                     lookout: Lookout(path: path, folder: folder, time: time), isSure: isSure, hearsWrites: hearsWrites)
             }
             if let thread { state = .watching(thread) }

@@ -15,6 +15,12 @@ final class Watch {
     static let rest = Duration.seconds(5)
     /// Between two times that it hears rings: each wakes a thread in every process that waits, for little.
     static let hearingPauseMilliseconds: Int32 = 1
+    #if os(Linux)
+        private static let canAttend = true
+    #else
+        /// It hears when it is woken, and not otherwise.
+        private static let canAttend = false
+    #endif
     /// From the kernel's word on the log to the look. Most commits are there by then.
     private static let pause = Duration.milliseconds(30)
     /// After a worker's file was closed its lock goes, but not in the same moment.
@@ -27,7 +33,7 @@ final class Watch {
     /// until it is gone, for two seconds.
     private static let looksAfterLoss = 8
 
-    private let board: DoorbellBoard
+    private let doorbell: Doorbell
     private let wakeups: Wakeups
     private let lookout: Lookout
     private let isSure: Flag
@@ -45,13 +51,13 @@ final class Watch {
     /// Begins to watch: rings from now on are passed on.
     ///
     /// - Parameter isSure: is raised once it has looked without a failure.
-    init(board: DoorbellBoard, wakeups: Wakeups, lookout: Lookout, isSure: Flag, hearsWrites: Bool) {
-        self.board = board
+    init(doorbell: Doorbell, wakeups: Wakeups, lookout: Lookout, isSure: Flag, hearsWrites: Bool) {
+        self.doorbell = doorbell
         self.wakeups = wakeups
         self.lookout = lookout
         self.isSure = isSure
         self.hearsWrites = hearsWrites
-        heard = (0..<Wakeups.placeCount).map(board.word)
+        heard = (0..<Wakeups.placeCount).map(doorbell.board.word)
         lastLook = .now
         nextLook = lastLook
     }
@@ -59,16 +65,34 @@ final class Watch {
     /// How long to sleep before the next look; zero or less when it is due.
     func untilLook(at now: ContinuousClock.Instant = .now) -> Duration { nextLook - now }
 
-    /// Somebody rang: wakes who waits for news where it rang and, of those who wait for work, as many as there are
-    /// messages that nobody else was woken for.
+    /// Somebody rang.
     func hear() {
-        for place in heard.indices {
-            let (word, before) = (board.word(at: place), heard[place])
-            heard[place] = word
-            if word.ringsForAll != before.ringsForAll {
-                wakeups.ringAll(at: place)
-            } else if word.rings != before.rings {
-                wakeups.ring(at: place) { room in room == 0 ? 0 : board.take(room, at: place) }
+        for place in heard.indices { hear(at: place) }
+        doorbell.leaveQuiet()
+    }
+
+    /// Where it hears without being woken: it has to ``attend()`` before long.
+    var isAttending: Bool { !doorbell.attendance.places.isEmpty }
+
+    /// Hears where it hears without being woken.
+    func attend() {
+        for place in doorbell.attendance.places { hear(at: place) }
+        doorbell.leaveQuiet()
+    }
+
+    /// If it rang at `place`, wakes who waits for news there and, of those who wait for work, as many as there are
+    /// messages that nobody else was woken for.
+    private func hear(at place: Int) {
+        let (word, before) = (doorbell.board.word(at: place), heard[place])
+        heard[place] = word
+        if word.ringsForAll != before.ringsForAll {
+            wakeups.ringAll(at: place)
+        } else if word.rings != before.rings {
+            wakeups.ring(at: place) { room in
+                if doorbell.attendance.isOthers(place) { return 0 }
+                let count = room == 0 ? 0 : doorbell.board.take(room, at: place)
+                if Self.canAttend { doorbell.attendance.hear(at: place, room: room, taken: count) }
+                return count
             }
         }
     }
@@ -128,6 +152,7 @@ final class Watch {
     /// Lets go of the file.
     func end() {
         isSure.lower()
+        doorbell.leaveAll()
         lookout.close()
     }
 }

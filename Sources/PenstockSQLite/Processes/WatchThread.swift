@@ -59,15 +59,20 @@ import Synchronization
                     pollfd(fd: notifications.descriptor, events: Int16(POLLIN), revents: 0),
                     pollfd(fd: stopped, events: Int16(POLLIN), revents: 0),
                 ]
-                let pause = watch.untilLook()
+                let pause = watch.isAttending ? .zero : watch.untilLook()
                 if poll(&waited, 2, pause > .zero ? Int32(pause / .milliseconds(1)) + 1 : 0) < 0 { continue }
                 if waited[1].revents != 0 { return }
-                if waited[0].revents == 0 { continue }
-                let heard = notifications.read()
-                // Whatever the events say, any number of them is one ring: the board says what was rung for.
-                watch.hear()
-                if heard.contains(.worker) { watch.suspect() }
-                if heard.contains(.log) { watch.expectCommit() }
+                if waited[0].revents != 0 {
+                    let heard = notifications.read()
+                    // Whatever the events say, any number of them is one ring: the board says what was rung for.
+                    watch.hear()
+                    if heard.contains(.worker) { watch.suspect() }
+                    if heard.contains(.log) { watch.expectCommit() }
+                } else if watch.isAttending {
+                    watch.attend()
+                } else {
+                    continue
+                }
                 // While rings come fast they are heard together. The first one was heard at once.
                 if poll(&waited[1], 1, Watch.hearingPauseMilliseconds) > 0 { return }
             }

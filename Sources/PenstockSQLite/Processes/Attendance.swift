@@ -1,0 +1,91 @@
+import PenstockCore
+import Synchronization
+
+/// The places of the board at which this process hears without being woken, as a worker of its own that has room is at
+/// work there.
+///
+/// Under load it would cost more to wake a worker for each message than to work it, and several processes would each
+/// be woken for a little. So the first that has room says on the board that it attends the place. For a few
+/// milliseconds at a time whoever commits there wakes nobody, the watches of other processes leave the messages to it,
+/// and their workers hand in without taking up more. It ends at once when its worker has no room left.
+///
+/// A process that dies leaves a word that runs out; what was announced meanwhile is found at the next look.
+final class Attendance: Sendable {
+    private struct State {
+        var places: Set<Int> = []
+        /// Until when a worker counts as at work with room left, from its last sign.
+        var atWorkEnds: [Int: BootTime] = [:]
+    }
+
+    private let board: DoorbellBoard
+    private let time: any TimeSource
+    private let state = Mutex(State())
+
+    /// - Parameter time: a clock that all processes share.
+    init(_ board: DoorbellBoard, time: any TimeSource) {
+        self.board = board
+        self.time = time
+    }
+
+    /// Where this process attends.
+    var places: Set<Int> { state.withLock { $0.places } }
+
+    /// Whether anybody attends `place`, so that it needs no ring.
+    func isAttended(_ place: Int) -> Bool { board.isAttended(place, at: time.boot) }
+
+    /// Whether another process attends `place`, which then has what is announced there.
+    func isOthers(_ place: Int) -> Bool {
+        isAttended(place) && !state.withLock { $0.places.contains(place) }
+    }
+
+    /// A ring was heard for which workers here can take `room` messages and have taken `count`; those that are at work
+    /// have said so when they claimed.
+    func hear(at place: Int, room: Int, taken count: Int) {
+        let now = time.boot
+        state.withLock { state in
+            // A message now and then is not worth it: somebody has to be at work already.
+            if let end = state.atWorkEnds[place], end.left(at: now) != nil, room == 0 || count < room {
+                state.places.insert(place)
+                board.attend(place, until: end)
+            }
+            if count > 0, count < room { sign(at: place, now, &state) }
+        }
+    }
+
+    /// A worker here has claimed less than it could take.
+    func claim(at place: Int) {
+        let now = time.boot
+        state.withLock { sign(at: place, now, &$0) }
+    }
+
+    private func sign(at place: Int, _ now: BootTime, _ state: inout State) {
+        let end = now + DoorbellBoard.attendanceMax
+        state.atWorkEnds[place] = end
+        if state.places.contains(place) { board.attend(place, until: end) }
+    }
+
+    /// Ends the attendance at `place`: a worker here has claimed all that it can take.
+    ///
+    /// - Returns: whether it has attended. What was announced until now may have woken nobody.
+    func leave(_ place: Int) -> Bool {
+        state.withLock { state in
+            state.atWorkEnds[place] = nil
+            guard state.places.remove(place) != nil else { return false }
+            board.leave(place)
+            return true
+        }
+    }
+
+    /// Ends the attendance where no worker has given a sign for a while.
+    ///
+    /// - Returns: where that is. What was announced there until now may have woken nobody.
+    func leaveQuiet() -> [Int] {
+        let now = time.boot
+        return state.withLock { state in
+            let quiet = state.places.filter { state.atWorkEnds[$0]?.left(at: now) == nil }
+            state.places.subtract(quiet)
+            for place in quiet { board.leave(place) }
+            return Array(quiet)
+        }
+    }
+}
