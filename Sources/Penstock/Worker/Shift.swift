@@ -7,25 +7,28 @@ internal import Synchronization
 /// One run of a worker, from the first claim until the last handler has ended.
 final class Shift<Element: Sendable>: Sendable {
     let queue: Queue<Element>
-    private let options: Worker<Element>.Options
+    let options: Worker<Element>.Options
     private let handler: Worker<Element>.Handler
     let holder: LeaseHolder
     private let crew = Crew()
-    private let workbench: Workbench
+    let workbench: Workbench
+    let alarm: Alarm
     /// Opens when nothing more is to be claimed.
-    private let stopping = Latch()
+    let stopping = Latch()
     /// Why claiming ended, if it was an error.
     private let failure = Mutex<(any Error)?>(nil)
 
     var handle: StoreHandle { queue.handle }
-    private var time: any TimeSource { handle.time }
+    var time: any TimeSource { handle.time }
     var inFlight: InFlight { holder.inFlight }
 
     init(queue: Queue<Element>, options: Worker<Element>.Options, handler: @escaping Worker<Element>.Handler) {
         self.queue = queue
         self.options = options
         self.handler = handler
-        workbench = Workbench(concurrency: options.concurrency, ahead: options.ahead)
+        let workbench = Workbench(concurrency: options.concurrency, ahead: options.ahead)
+        self.workbench = workbench
+        alarm = Alarm(queue.handle.time) { workbench.touch() }
         holder = LeaseHolder(
             queue, inFlight: InFlight(queue: queue.name, time: queue.handle.time, forgetsEnded: false),
             lease: options.lease)
@@ -50,6 +53,7 @@ final class Shift<Element: Sendable>: Sendable {
                 stop()
                 crew.dismiss()
             }
+            alarm.stop()
             group.cancelAll()
         }
         try Task.checkCancellation()
@@ -67,129 +71,8 @@ final class Shift<Element: Sendable>: Sendable {
         }
     }
 
-    // MARK: Claiming and settling
-
-    /// Takes messages up while there are free places and, if handlers are fast, some more; and hands in what is finished,
-    /// both in one call: what ends while a call is under way goes with the next one. Returns when nothing more is to be
-    /// claimed and every handler has left.
-    private func manage() async {
-        var takenCount = 0
-        // Messages for which nobody else is woken since that token was taken.
-        var promisedCount = 0
-        var promised: Wakeups.Token?
-        while true {
-            // The token comes before the look, so that a ring in between is not lost.
-            let changed = queue.storage.changes.token(for: queue.name)
-            if !stopping.isOpen { await reclaim() }
-            if let token = promised, stopping.isOpen, token != changed { await wakeAnother() }
-            promised = nil
-            var look = workbench.take()
-            if stopping.isOpen || look.waitingEnd.map({ $0.left(at: time.boot) == nil }) == true {
-                let waiting = workbench.takeWaiting()
-                takenCount -= waiting.count
-                look.finished += waiting
-                (look.waitingCount, look.waitingEnd, look.aheadCount) = (0, nil, 0)
-                // What is given back wakes another worker, who takes all that there is.
-                promisedCount = 0
-            }
-            let isOver = stopping.isOpen || takenCount == options.max
-            let places = options.concurrency + look.aheadCount - look.busyCount - look.waitingCount
-            let left = options.max.map { $0 - takenCount } ?? .max
-            let room = isOver ? 0 : min(max(places, promisedCount), left, Limits.batchCountMax)
-            promisedCount = 0
-            if room == 0 {
-                if !look.finished.isEmpty {
-                    await settle(look.finished)
-                } else if isOver, look.busyCount == 0 {
-                    return
-                } else if let end = look.waitingEnd {
-                    await waitForPlace(until: end)
-                } else {
-                    await workbench.wait(evenIfCancelled: true)
-                }
-                continue
-            }
-            guard let claim = await handIn(look.finished, thenClaim: room) else { continue }
-            takenCount += claim.messages.count
-            begin(claim.messages)
-            if options.drain, claim.messages.isEmpty, look.busyCount + look.waitingCount == 0 { return stop() }
-            if claim.isAll(of: room) {
-                (promisedCount, promised) = (room - claim.messages.count, changed)
-                await waitForWork(after: changed, room: promisedCount, due: claim.nextDue)
-            }
-        }
-    }
-
-    /// Returns when a message may have come, a place is free, or something is to be handed in or given back.
-    private func waitForWork(after token: Wakeups.Token, room: Int, due: Timestamp?) async {
-        var waits = holder.waitsForWork(after: token, room: room, due: due)
-        waits.append { [workbench] in await workbench.wait() }
-        waits.append { [stopping] in try await stopping.wait() }
-        if let end = workbench.waitingEnd {
-            waits.append { [time] in try await time.sleep(for: end.left(at: time.boot) ?? .zero) }
-        }
-        // Cancelled only with the worker, which is found out at the next turn.
-        try? await firstOf(waits)
-    }
-
-    /// Passes on that it was woken for messages, which it does not take any more: one that is given back wakes another
-    /// worker, and that one takes all that there is.
-    private func wakeAnother() async {
-        let request = ClaimRequest(queue: queue.name, limit: 1, lease: options.lease)
-        await Task { [storage = queue.storage] in
-            // Should it fail, others find the messages when they look.
-            guard let message = try? await storage.claim(request).messages.first else { return }
-            _ = try? await storage.settle([Settlement(message.lease, .release)])
-        }.value
-    }
-
-    /// Returns when a handler has left or something is to be handed in, and at `end`, when what waits for a place is given
-    /// back.
-    private func waitForPlace(until end: BootTime) async {
-        try? await firstOf([
-            { [workbench] in await workbench.wait() },
-            { [time] in try await time.sleep(for: end.left(at: time.boot) ?? .zero) },
-        ])
-    }
-
-    /// Hands in, and claims up to `room` messages.
-    ///
-    /// - Returns: `nil` when the claim failed, which stops the worker.
-    private func handIn(_ finished: [Workbench.Finished], thenClaim room: Int) async -> Claim? {
-        let held = stillHeld(finished)
-        let request = ClaimRequest(queue: queue.name, limit: room, lease: options.lease)
-        let ends = time.boot + options.lease
-        let exchange: Exchange
-        do {
-            exchange = try await queue.storage.settle(
-                held.map { Settlement($0.message.lease, $0.verdict) }, thenClaim: request)
-        } catch {
-            // Verdicts that did not go through together may do so alone, and the next claim tells whether it was that.
-            if held.isEmpty { fail(error) } else { await settle(held) }
-            return nil
-        }
-        record(exchange.settled, of: held)
-        do {
-            let claim = try exchange.claim.get()
-            holder.hold(claim, until: ends)
-            return claim
-        } catch {
-            fail(error)
-            return nil
-        }
-    }
-
-    /// Looks for lost work, when it is time to.
-    private func reclaim() async {
-        guard handle.reclaimPace.takesTurn() else { return }
-        do {
-            _ = try await queue.storage.reclaim()
-        } catch {
-            fail(error)
-        }
-    }
-
-    private func fail(_ error: any Error) {
+    /// Ends the claiming because of `error`.
+    func fail(_ error: any Error) {
         // What a cancelled worker meets is no failure of its claims.
         if Task.isCancelled { return }
         failure.withLock { $0 = error }
@@ -200,7 +83,7 @@ final class Shift<Element: Sendable>: Sendable {
 
     // MARK: Working
 
-    private func begin(_ messages: [ClaimedMessage]) {
+    func begin(_ messages: [ClaimedMessage]) {
         for message in workbench.begin(messages, at: time.boot) { begin(message) }
     }
 

@@ -23,6 +23,8 @@ final class Workbench: Sendable {
         var waitingEnd: BootTime?
         /// How many messages to claim beyond the free places.
         var aheadCount: Int
+        /// Whether so many wait for a place that it is too early to claim more.
+        var isStocked: Bool
     }
 
     private struct Waiting {
@@ -50,6 +52,12 @@ final class Workbench: Sendable {
         var waitingEnd: BootTime? {
             waiting.isEmpty ? nil : waiting[takenCount].end
         }
+
+        var waitingCount: Int { waiting.count - takenCount }
+
+        /// Whether more than half of what is claimed ahead waits for a place. Handlers then go on for a while by
+        /// themselves, and what they finish goes together with the next claim.
+        var isStocked: Bool { waitingCount > ahead.count / 2 }
 
         mutating func next() -> ClaimedMessage? {
             guard takenCount < waiting.count else { return nil }
@@ -103,7 +111,7 @@ final class Workbench: Sendable {
             if let finished { state.finished.append(finished) }
             let next = state.next()
             if next == nil { state.busyCount -= 1 }
-            return (next, state.touch())
+            return (next, state.isStocked ? nil : state.touch())
         }
         waiter?.resume()
         return next
@@ -114,16 +122,17 @@ final class Workbench: Sendable {
         state.withLock { $0.touch() }?.resume()
     }
 
-    /// What was handed in, and how many messages are in the worker's hands.
-    func take() -> Look {
+    /// What was handed in, and how many messages are in the worker's hands. While it is stocked, what was handed in stays,
+    /// unless `wantsAll`.
+    func take(at now: BootTime, wantsAll: Bool) -> Look {
         state.withLock { state in
             state.isTouched = false
-            defer { state.finished = [] }
+            let isStocked = !wantsAll && state.isStocked && state.waitingEnd?.left(at: now) != nil
+            defer { if !isStocked { state.finished = [] } }
             return Look(
-                finished: state.finished, busyCount: state.busyCount,
-                waitingCount: state.waiting.count - state.takenCount,
-                waitingEnd: state.waitingEnd,
-                aheadCount: state.ahead.count)
+                finished: isStocked ? [] : state.finished, busyCount: state.busyCount,
+                waitingCount: state.waitingCount, waitingEnd: state.waitingEnd, aheadCount: state.ahead.count,
+                isStocked: isStocked)
         }
     }
 

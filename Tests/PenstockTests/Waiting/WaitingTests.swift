@@ -68,6 +68,40 @@ import Testing
         try await sleeper.value
     }
 
+    // MARK: Alarm
+
+    @Test func anAlarmCallsAtTheEarliestOfItsTimes() async throws {
+        let time = ManualTime()
+        let (calls, call) = AsyncStream.makeStream(of: Void.self)
+        let alarm = Alarm(time) { call.yield() }
+        var called = calls.makeAsyncIterator()
+        alarm.set(to: time.boot + .seconds(10))
+        alarm.set(to: time.boot + .seconds(20))
+        try await time.waitForSleepers()
+        alarm.set(to: time.boot + .seconds(5))
+        try await time.waitForSleepers()
+        time.advance(by: .seconds(5))
+        await called.next()
+        alarm.set(to: time.boot + .seconds(1))
+        try await time.waitForSleepers()
+        time.advance(by: .seconds(1))
+        await called.next()
+    }
+
+    @Test func anAlarmThatIsStoppedDoesNotCall() async throws {
+        let time = ManualTime()
+        let (calls, call) = AsyncStream.makeStream(of: Int.self)
+        let (stopped, other) = (Alarm(time) { call.yield(1) }, Alarm(time) { call.yield(2) })
+        stopped.set(to: time.boot + .seconds(1))
+        try await time.waitForSleepers()
+        stopped.stop()
+        other.set(to: time.boot + .seconds(2))
+        try await time.waitForSleepers()
+        time.advance(by: .seconds(2))
+        var called = calls.makeAsyncIterator()
+        #expect(await called.next() == 2)
+    }
+
     // MARK: Jobs
 
     @Test func theFirstEndOfAJobCounts() async {
