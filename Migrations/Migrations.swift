@@ -16,6 +16,7 @@ package struct Migration: Sendable {
         Migration(4, "views", PackageResources._004_views_sql),
         Migration(5, "insert", PackageResources._005_insert_sql),
         Migration(6, "cursor", PackageResources._006_cursor_sql),
+        Migration(7, "handover", PackageResources._007_handover_sql),
     ]
 
     private init(_ version: Int, _ name: String, _ bytes: [UInt8]) {

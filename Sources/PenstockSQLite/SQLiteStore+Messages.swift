@@ -16,7 +16,10 @@ extension SQLiteStore {
         try Task.checkCancellation()
         try NewMessage.validate(batch: messages, now: time.now)
         if messages.isEmpty { return [] }
-        return try await writer.perform(durability: durability, weight: weight(of: messages)) { transaction in
+        let parcel = Parcel(messages, to: queue, durability: durability)
+        return try await writer.perform(
+            durability: durability, weight: weight(of: messages), parcel: parcel
+        ) { transaction in
             try Enqueue.perform(messages, to: queue, durability: durability, in: transaction)
         }
     }

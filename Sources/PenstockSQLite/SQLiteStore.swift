@@ -108,9 +108,13 @@ public final class SQLiteStore: MessageStore {
         folder = try SideFolder(besideDatabaseAt: path)
         time = options.time
         random = options.random
+        let turnstile = try Turnstile(folder)
+        let flusher = ownsPool ? try Flusher(path, flush: options.flush) : nil
+        let handover =
+            if let flusher { Handover(folder, turnstile: turnstile, flusher: flusher) } else { nil as Handover? }
         access = DatabaseAccess(
-            path: path, pool: pool, turnstile: try Turnstile(folder),
-            flusher: ownsPool ? try Flusher(path, flush: options.flush) : nil, busyMax: options.busyMax)
+            path: path, pool: pool, turnstile: turnstile,
+            handover: handover, flusher: flusher, busyMax: options.busyMax)
         worker = WorkerIdentity(folder, name: options.workerName, startedAt: options.time.now)
         doorbell = try Doorbell(folder)
         wakeups = Wakeups { [doorbell] in doorbell.listen(to: .news) }

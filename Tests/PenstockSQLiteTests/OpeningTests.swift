@@ -24,7 +24,7 @@ import Testing
         #expect(try mode(of: path + "-wal") == 0o600)
         #expect(try mode(of: path + "-penstock") == 0o700)
         let files = try FileManager.default.contentsOfDirectory(atPath: path + "-penstock")
-        #expect(files.count == 3, "A doorbell, a turnstile and one worker: \(files)")
+        #expect(files.count == 4, "A doorbell, a turnstile, a handover and one worker: \(files)")
         for file in files {
             #expect(try mode(of: path + "-penstock/" + file) == 0o600, "\(file)")
         }

@@ -77,35 +77,18 @@ final class Doorbell: Sendable {
         pwrite(descriptor, &one, 1, off_t(DoorbellBoard.clapper))
     }
 
-    #if os(Linux)
-        // Locks of an open file, not of a process: https://man7.org/linux/man-pages/man2/fcntl.2.html, "Open file
-        // description locks". Each store has opened the file by itself, so its own lock is none of the others'.
-        private static let askForLock: Int32 = 36
-        private static let setLock: Int32 = 37
+    /// Says that this store listens, until the doorbell is let go. It must be said before the first look, so that whoever
+    /// commits after that look rings.
+    func listen(to purpose: Purpose = .anything) {
+        lock(for: purpose).share()
+        // What was rung for until now, while the place was attended, is heard now.
+        if purpose == .news { clap() }
+    }
 
-        /// Says that this store listens, until the doorbell is let go. It must be said before the first look, so that
-        /// whoever commits after that look rings.
-        func listen(to purpose: Purpose = .anything) {
-            var lock = Self.lock(F_RDLCK, purpose)
-            _ = fcntl(descriptor, Self.setLock, &lock)
-            // What was rung for until now, while the place was attended, is heard now.
-            if purpose == .news { clap() }
-        }
+    /// Whether another store listens, in this process or in another.
+    private func othersListen(to purpose: Purpose) -> Bool { lock(for: purpose).isHeldByOthers }
 
-        /// Whether another store listens, in this process or in another. When the kernel does not say, it may be so.
-        private func othersListen(to purpose: Purpose) -> Bool {
-            var lock = Self.lock(F_WRLCK, purpose)
-            return fcntl(descriptor, Self.askForLock, &lock) != 0 || lock.l_type != Int16(F_UNLCK)
-        }
-
-        private static func lock(_ type: Int32, _ purpose: Purpose) -> flock {
-            flock(
-                l_type: Int16(type), l_whence: Int16(SEEK_SET),
-                l_start: off_t(DoorbellBoard.clapper + purpose.rawValue), l_len: 1, l_pid: 0)
-        }
-    #else
-        func listen(to purpose: Purpose = .anything) {}
-
-        private func othersListen(to purpose: Purpose) -> Bool { true }
-    #endif
+    private func lock(for purpose: Purpose) -> ByteLock {
+        ByteLock(descriptor: descriptor, offset: DoorbellBoard.clapper + purpose.rawValue)
+    }
 }

@@ -1,7 +1,8 @@
 import Foundation
 import PenstockCore
 
-/// The folder `NAME-penstock` beside a database: the doorbell, the turnstile and one lock file for each worker.
+/// The folder `NAME-penstock` beside a database: the doorbell, the turnstile, the handover and one lock file for each
+/// worker.
 ///
 /// None of these locks lies on the database or its `-shm`: a process that closes any descriptor of those drops all of
 /// SQLite's own locks on them. The folder holds no data. It can be deleted when no process has the database open.
@@ -35,6 +36,9 @@ struct SideFolder: Sendable {
 
     /// The file whose lock puts writers of several processes in line.
     var turnstile: String { path + "/turnstile" }
+
+    /// The file through which writers of several processes share transactions.
+    var handover: String { path + "/handover" }
 
     /// The lock file of the worker `lockName`.
     func lockFile(_ lockName: String) -> String { path + "/" + lockName }

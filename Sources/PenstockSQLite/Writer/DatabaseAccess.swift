@@ -7,10 +7,18 @@ struct DatabaseAccess: Sendable {
     let path: String
     let pool: DatabasePool
     let turnstile: Turnstile
+    /// Through which other processes' calls travel in this one's transactions, and the other way round; not in an
+    /// application's pool, whose commits are its own.
+    let handover: Handover?
     /// Flushes what the store commits to its own file. In an application's pool there is none: the COMMIT flushes.
     let flusher: Flusher?
     /// How long another program may hold the file before callers are told.
     let busyMax: Duration
+
+    /// Leaves the turn.
+    func leaveTurn() {
+        if let handover { handover.leaveTurn() } else { turnstile.leave() }
+    }
 
     /// Runs `body`, one transaction, such that its commit has the durability that is `wanted`, or gets it from the
     /// flusher.

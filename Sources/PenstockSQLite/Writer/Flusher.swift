@@ -41,9 +41,13 @@ final class Flusher: Sendable {
     }
 
     /// Flushes, and answers `jobs`, before it returns.
-    func flush(for jobs: [any Job]) {
+    ///
+    /// - Returns: whether all that was committed before is on the disk.
+    @discardableResult
+    func flush(for jobs: [any Job]) -> Bool {
         let failure = flushed()
         for job in jobs { job.finish(failure) }
+        return failure == nil
     }
 
     /// Flushes and answers `jobs` on a thread of its own, together with others that come meanwhile.
@@ -90,7 +94,7 @@ final class Flusher: Sendable {
     /// Flushes, unless it has failed before.
     ///
     /// - Returns: why the answer cannot be that it is on the disk.
-    private func flushed() -> PenstockError? {
+    func flushed() -> PenstockError? {
         if let failure = state.withLock({ $0.failure }) { return failure }
         guard flush(descriptor) != 0 else { return nil }
         let failure = PenstockError(

@@ -37,16 +37,19 @@ final class GroupWriter: Sendable {
     ///   - durability: what the commit must survive; `nil` when the work may be lost with power.
     ///   - weight: about how many rows the work touches, so that transactions stay short.
     ///   - glance: looks whether there is anything to do, outside of a transaction, and gives the answer if not.
+    ///   - parcel: the same call, for another process to carry out.
     ///   - body: throws ``PenstockError`` only before its first write.
     func perform<T: Sendable>(
         durability: Durability? = nil,
         weight: Int = 1,
         glance: (@Sendable (Connection, Timestamp) throws -> T?)? = nil,
+        parcel: Parcel? = nil,
         _ body: @escaping @Sendable (Transaction) throws -> T
     ) async throws -> T {
         try await withCheckedThrowingContinuation { continuation in
             let job = PendingJob(
-                durability: durability, weight: weight, glance: glance, body: body, continuation: continuation)
+                durability: durability, weight: weight, glance: glance, parcel: parcel, body: body,
+                continuation: continuation)
             if !core.line.submit(job) { continuation.resume(throwing: Self.closed) }
         }
     }
@@ -61,7 +64,7 @@ final class GroupWriter: Sendable {
             result = .success(
                 try await withCheckedThrowingContinuation { continuation in
                     let job = PendingJob(
-                        durability: nil, weight: 1, glance: nil, body: last, continuation: continuation)
+                        durability: nil, weight: 1, glance: nil, parcel: nil, body: last, continuation: continuation)
                     if !core.line.stop(after: job) { continuation.resume() }
                 })
         } catch {
@@ -111,7 +114,7 @@ private final class Core: Sendable {
     func run() {
         let runner = TransactionRunner(
             access: access, time: time, random: random,
-            turn: TurnWait(line, limit: access.busyMax, ended: end))
+            turn: TurnWait(line, access: access, ended: end))
         while line.wait() {
             answer(runner.run(line))
         }
@@ -125,6 +128,7 @@ private final class Core: Sendable {
     private func answer(_ outcome: TransactionRunner.Outcome) {
         for rung in outcome.rung { committed(rung) }
         for (job, error) in outcome.failed { job.finish(error) }
+        for job in outcome.flushed { job.finish(nil) }
         guard let flusher = access.flusher else {
             for job in outcome.committed { job.finish(nil) }
             return
@@ -133,8 +137,14 @@ private final class Core: Sendable {
         for job in outcome.committed {
             if job.awaitsFlush { unflushed.append(job) } else { job.finish(nil) }
         }
-        if unflushed.isEmpty { return }
-        if line.count == 0 {
+        access.handover?.answer(outcome.guests.filter { !$0.awaitsFlush })
+        let guests = outcome.guests.filter(\.awaitsFlush)
+        if !guests.isEmpty {
+            // They sleep until this, so it is not put off for the next transaction.
+            if flusher.flush(for: unflushed) { access.handover?.answer(guests) }
+        } else if unflushed.isEmpty {
+            return
+        } else if line.count == 0 {
             flusher.flush(for: unflushed)
         } else {
             flusher.flushSoon(for: unflushed)

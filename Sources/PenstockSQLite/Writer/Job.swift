@@ -10,10 +10,15 @@ protocol Job: AnyObject, Sendable {
     /// Whether ``glance(_:now:)`` may answer without a transaction.
     var canGlance: Bool { get }
 
+    /// The same work for another process to carry out; `nil` when this one has to.
+    var parcel: Parcel? { get }
+
     /// Looks whether there is anything to do; answers the caller and returns true if not.
     func glance(_ connection: Connection, now: Timestamp) throws -> Bool
     /// Does the work and keeps the answer, a refusal included. Throws only what must undo the whole transaction.
     func perform(in transaction: Transaction) throws
+    /// Keeps the answer of the process that has carried out the ``parcel``.
+    func accept(_ receipts: [Receipt])
     /// Gives the caller its answer: that of ``perform(in:)`` or, when the transaction came to nothing, `error`.
     func finish(_ error: (any Error)?)
 }
@@ -24,6 +29,7 @@ final class PendingJob<Answer: Sendable>: Job {
 
     let durability: Durability?
     let weight: Int
+    let parcel: Parcel?
     private let look: Glance?
     private let body: @Sendable (Transaction) throws -> Answer
     private let continuation: CheckedContinuation<Answer, any Error>
@@ -33,12 +39,14 @@ final class PendingJob<Answer: Sendable>: Job {
         durability: Durability?,
         weight: Int,
         glance: Glance?,
+        parcel: Parcel?,
         body: @escaping @Sendable (Transaction) throws -> Answer,
         continuation: CheckedContinuation<Answer, any Error>
     ) {
         self.durability = durability
         self.weight = weight
         self.look = glance
+        self.parcel = parcel
         self.body = body
         self.continuation = continuation
     }
@@ -67,6 +75,12 @@ final class PendingJob<Answer: Sendable>: Job {
         } catch let error as PenstockError where error.isRefusal {
             answer.withLock { $0 = .failure(error) }
         }
+    }
+
+    func accept(_ receipts: [Receipt]) {
+        // Only calls that are answered by receipts have a parcel.
+        guard let value = receipts as? Answer else { return }
+        answer.withLock { $0 = .success(value) }
     }
 
     func finish(_ error: (any Error)?) {

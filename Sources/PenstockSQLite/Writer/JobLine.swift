@@ -99,6 +99,18 @@ final class JobLine: Sendable {
         }
     }
 
+    /// What another process may carry out, of the jobs that come first.
+    var parcels: [Parcel] {
+        state.withLock { state in
+            var parcels: [Parcel] = []
+            for job in state.jobs.prefix(Parcel.messagesMax) {
+                guard let parcel = job.parcel else { break }
+                parcels.append(parcel)
+            }
+            return parcels
+        }
+    }
+
     /// The first `count` jobs, which nobody carries out any more.
     func takeFirst(_ count: Int) -> [any Job] {
         state.withLock { take(min(count, $0.jobs.count), from: &$0) }

@@ -14,6 +14,8 @@ final class TransactionRunner {
     private let turn: TurnWait
     private let policies = PolicyCache()
     private var connection: Connection?
+    /// Whether the next jobs may be carried out by another process.
+    private var handsOver = true
 
     init(access: DatabaseAccess, time: any TimeSource, random: any RandomSource, turn: TurnWait) {
         self.access = access
@@ -30,6 +32,10 @@ final class TransactionRunner {
         var failed: [(job: any Job, error: any Error)] = []
         /// What to ring for, for each commit.
         var rung: [Rung] = []
+        /// Jobs that are committed, and on the disk where that was asked for, and not answered yet.
+        var flushed: [any Job] = []
+        /// Calls of other processes that are committed, and not answered yet.
+        var guests: [Handover.Guest] = []
     }
 
     /// Carries out the jobs that are in `line` when its turn has come. Those that a look answers are answered.
@@ -38,16 +44,47 @@ final class TransactionRunner {
             let connection = connection(to: database)
             line.look { glanced($0, connection) }
             if line.count == 0 { return Outcome() }
-            turn.enter(access.turnstile)
-            defer { access.turnstile.leave() }
+            let entry = turn.enter(handsOver: handsOver)
+            handsOver = true
+            if case .answered(let answer) = entry { return accept(answer, line) }
+            defer { access.leaveTurn() }
+            do {
+                if let answer = try collectAbandoned(connection) { return accept(answer, line) }
+            } catch {
+                return Outcome(failed: line.take().map { ($0, error) })
+            }
             return run(line.take(), connection)
         }
+    }
+
+    /// What another process has done of the jobs that come first in `line`.
+    private func accept(_ answer: Handover.Answer, _ line: JobLine) -> Outcome {
+        let jobs = line.takeFirst(answer.receipts.count)
+        for (job, receipts) in zip(jobs, answer.receipts) { job.accept(receipts) }
+        // What was refused there has its answer from its own process.
+        handsOver = !answer.isPartial
+        guard let failure = answer.failure else { return Outcome(flushed: jobs) }
+        return Outcome(failed: jobs.map { ($0, failure) })
+    }
+
+    /// With the turn, finds out what became of requests that somebody had taken who is dead.
+    ///
+    /// - Returns: the answer to this process's own, if it was carried out.
+    private func collectAbandoned(_ connection: Connection) throws -> Handover.Answer? {
+        guard let handover = access.handover else { return nil }
+        if handover.hasAbandoned,
+            let name = try? connection.first(Self.readLastBatch, read: { UInt64(bitPattern: $0.integer(0)) })
+        {
+            handover.resolveAbandoned(lastBatch: name)
+        }
+        return try handover.collectAbandoned()
     }
 
     private func run(_ jobs: [any Job], _ connection: Connection) -> Outcome {
         if jobs.isEmpty { return Outcome() }
         do {
-            return Outcome(committed: jobs, rung: [try transact(jobs, connection)])
+            let (rung, guests) = try transact(jobs, connection, withGuests: true)
+            return Outcome(committed: jobs, rung: [rung], guests: guests)
         } catch let error as NotBegun {
             let error = translated(error.cause)
             return Outcome(failed: jobs.map { ($0, error) })
@@ -63,7 +100,7 @@ final class TransactionRunner {
         var outcome = Outcome()
         for (index, job) in jobs.enumerated() {
             do {
-                outcome.rung.append(try transact([job], connection))
+                outcome.rung.append(try transact([job], connection, withGuests: false).rung)
                 outcome.committed.append(job)
             } catch let error as NotBegun {
                 // What keeps this one out keeps out the others: they need not wait as long again, each in its turn.
@@ -103,30 +140,68 @@ final class TransactionRunner {
         StorageErrors.translated(error, path: access.path)
     }
 
-    /// Runs `jobs` in one transaction.
+    /// Runs `jobs` in one transaction, and before them what other processes have handed over.
     ///
-    /// - Returns: the queues to ring for.
+    /// - Returns: the queues to ring for, and whom else to answer.
     /// - Throws: ``NotBegun`` when it did not come to the first job.
-    private func transact(_ jobs: [any Job], _ connection: Connection) throws -> Rung {
+    private func transact(
+        _ jobs: [any Job], _ connection: Connection, withGuests: Bool
+    ) throws -> (rung: Rung, guests: [Handover.Guest]) {
         let wanted: Durability = jobs.contains { $0.durability == .powerLoss } ? .powerLoss : .processCrash
         do {
             return try access.withDurability(wanted, connection.database) {
                 let transaction = try begin(connection)
+                var guests: [Handover.Guest] = []
                 do {
+                    if withGuests { guests = try performGuests(in: transaction) }
                     for job in jobs { try job.perform(in: transaction) }
                     try transaction.writeDown()
                     try connection.execute(Self.commit)
                 } catch {
-                    throw Failed(cause: undone(error, connection))
+                    let error = undone(error, connection)
+                    access.handover?.giveBack(guests)
+                    throw Failed(cause: error)
                 }
                 transaction.committed()
-                return transaction.rung
+                return (transaction.rung, access.handover?.commit(guests) ?? [])
             }
         } catch let error as Failed {
             throw error.cause
         } catch {
             throw NotBegun(cause: error)
         }
+    }
+
+    /// Carries out what other processes have handed over.
+    private func performGuests(in transaction: Transaction) throws -> [Handover.Guest] {
+        // As long as it is not known what became of earlier ones, no other name may take the place of theirs.
+        guard let handover = access.handover, !handover.hasAbandoned else { return [] }
+        let batch = random.next()
+        let guests = handover.takeGuests(batch: batch, now: transaction.now)
+        if guests.isEmpty { return [] }
+        transaction.batch = batch
+        do {
+            for guest in guests { handover.write(try perform(guest.parcels, in: transaction), for: guest) }
+        } catch {
+            handover.giveBack(guests)
+            throw error
+        }
+        return guests
+    }
+
+    /// Carries out calls up to the first that is refused.
+    private func perform(_ parcels: [Parcel], in transaction: Transaction) throws -> [[Receipt]] {
+        var receipts: [[Receipt]] = []
+        do {
+            for parcel in parcels {
+                receipts.append(
+                    try Enqueue.perform(
+                        parcel.messages, to: parcel.queue, durability: parcel.durability, in: transaction))
+            }
+        } catch let error as PenstockError where error.isRefusal {
+            // Its own process asks again, and has the refusal for its answer.
+        }
+        return receipts
     }
 
     private func begin(_ connection: Connection) throws -> Transaction {
@@ -158,6 +233,7 @@ final class TransactionRunner {
         return error
     }
 
+    private static let readLastBatch = Query("SELECT last_batch FROM penstock_state WHERE id = 1")
     private static let begin = Query("BEGIN IMMEDIATE")
     private static let commit = Query("COMMIT")
     private static let rollback = Query("ROLLBACK")

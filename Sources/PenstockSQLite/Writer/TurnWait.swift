@@ -16,21 +16,25 @@ final class TurnWait: Sendable {
     }
 
     private let line: JobLine
+    private let access: DatabaseAccess
     private let limit: Duration
     private let ended: ThreadEnd
     private let state = Mutex(State())
 
-    /// Makes a wait that has an end after `limit`, and twice that for who comes while others wait already. When `line` is
+    /// Makes a wait that has an end after `access.busyMax`, and twice that for who comes while others wait already. When `line` is
     /// stopped and nobody is left in it, that is the end of the thread as far as others are concerned.
-    init(_ line: JobLine, limit: Duration, ended: ThreadEnd) {
+    init(_ line: JobLine, access: DatabaseAccess, ended: ThreadEnd) {
         self.line = line
-        self.limit = limit
+        self.access = access
+        limit = access.busyMax
         self.ended = ended
     }
 
-    /// Enters `turnstile`.
-    func enter(_ turnstile: Turnstile) {
-        if turnstile.enterAtOnce() { return }
+    /// Takes the turn, or has what waits in the line carried out by who has it.
+    ///
+    /// - Parameter handsOver: whether the latter is wanted.
+    func enter(handsOver: Bool) -> Handover.Entry {
+        if access.turnstile.enterAtOnce() { return .turn }
         let mustSet = state.withLock { state in
             state.since = .now
             state.count = line.count
@@ -38,8 +42,12 @@ final class TurnWait: Sendable {
             return !state.isTimerSet
         }
         if mustSet { setTimer(limit) }
-        turnstile.enter()
-        state.withLock { $0.since = nil }
+        defer { state.withLock { $0.since = nil } }
+        if handsOver, let handover = access.handover, handover.post(line.parcels) {
+            return handover.wait()
+        }
+        access.turnstile.enter()
+        return .turn
     }
 
     private func setTimer(_ pause: Duration) {
@@ -54,6 +62,8 @@ final class TurnWait: Sendable {
             }
             let left = limit - (ContinuousClock.now - since)
             if left > .zero { return (left, []) }
+            // Whoever has taken them may carry them out: then they have not failed.
+            if access.handover?.withdraw() == false { return (limit, []) }
             let late = line.takeFirst(state.count)
             state.since = .now
             state.count = line.count

@@ -1,0 +1,230 @@
+import Foundation
+import GRDB
+import PenstockCore
+import PenstockTestKit
+import Testing
+
+@testable import PenstockSQLite
+
+/// Writers of several processes share transactions.
+@Suite(.timeLimit(.minutes(2))) struct HandoverTests {
+    private let folder: TemporaryFolder
+    private var path: String { folder.file("queue.db") }
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    private func lastBatch() throws -> Int64? {
+        try DatabaseQueue(path: path).read { try Int64.fetchOne($0, sql: "SELECT last_batch FROM penstock_state") }
+    }
+
+    @Test func whoHasTheTurnCarriesOutWhatOthersHavePosted() async throws {
+        let stores = [
+            try await SQLiteStore.openWithJobs(path), try await SQLiteStore.open(path: path),
+            try await SQLiteStore.open(path: path),
+        ]
+        let commits = stores.map(CommitCount.init)
+        let holder = try Holder(path)
+        async let first = stores[0].put(.text("0"), durability: .powerLoss)
+        async let second = stores[1].put(.text("1"))
+        async let third = stores[2].put(.text("2"), durability: .powerLoss)
+        await holder.waitForPosts(3)
+        holder.leave()
+        let receipts = try await [first, second, third]
+        #expect(Set(receipts.map(\.sequence.rawValue)) == [1, 2, 3])
+        #expect(receipts.map(\.durability) == [.powerLoss, .processCrash, .powerLoss])
+        #expect(receipts.allSatisfy { $0.state == .ready })
+        #expect(commits.reduce(0) { $0 + $1.value } == 1, "One transaction for all of them.")
+        #expect(try lastBatch() != 0)
+        for (store, receipt) in zip(stores, receipts) {
+            let texts = try await store.messages(MessageQuery(sequences: [receipt.sequence], withPayload: true))
+            #expect(texts.first?.payload == Array("\(receipts.firstIndex(of: receipt) ?? 9)".utf8))
+        }
+        #expect(try await stores[0].depths().ready == 3)
+        for store in stores { try await store.close() }
+    }
+
+    /// Its own process asks again, and has its own answer.
+    @Test func aRefusalIsGivenByOnesOwnProcess() async throws {
+        let left = try await SQLiteStore.openWithJobs(path, .bounded(1, .fail))
+        let right = try await SQLiteStore.open(path: path)
+        let holder = try Holder(path)
+        let calls = [left, right].map { store in Task { try await store.put(.text("it")) } }
+        await holder.waitForPosts(2)
+        holder.leave()
+        var codes: [PenstockError.Code?] = []
+        for call in calls {
+            do {
+                _ = try await call.value
+                codes.append(nil)
+            } catch let error as PenstockError {
+                codes.append(error.code)
+            }
+        }
+        #expect(Set(codes) == [nil, .queueFull])
+        #expect(try await left.texts().count == 1)
+        try await left.close()
+        try await right.close()
+    }
+
+    /// A call that waits for room is told that there was none, whoever has looked.
+    @Test func aCallThatWaitsForRoomIsToldThatThereIsNone() async throws {
+        let store = try await SQLiteStore.openWithJobs(path, .bounded(1, .wait))
+        let other = try await SQLiteStore.open(path: path)
+        try await store.put(.text("it"))
+        let holder = try Holder(path)
+        let calls = [store, other].map { store in
+            Task { try await store.enqueue([.text("more")], to: .jobs, durability: .processCrash) }
+        }
+        await holder.waitForPosts(2)
+        holder.leave()
+        for call in calls { #expect(try await call.value == []) }
+        try await store.close()
+        try await other.close()
+    }
+
+    @Test func whatIsLargeWaitsForItsTurn() async throws {
+        let store = try await SQLiteStore.openWithJobs(path)
+        let holder = try Holder(path)
+        let large = Task { try await store.put(NewMessage(payload: Array(repeating: 1, count: 100_000))) }
+        let other = try await SQLiteStore.open(path: path)
+        let small = Task { try await other.put(.text("small")) }
+        await holder.waitForPosts(1)
+        holder.leave()
+        _ = try await (large.value, small.value)
+        #expect(try await store.depths().ready == 2)
+        try await store.close()
+        try await other.close()
+    }
+
+    // MARK: A wait that is too long
+
+    @Test func whoWaitsTooLongTakesItBack() async throws {
+        var options = SQLiteStore.Options()
+        options.busyMax = .milliseconds(300)
+        let store = try await SQLiteStore.openWithJobs(path, options: options)
+        let holder = try Holder(path)
+        await expect(.busy) { try await store.put(.text("it")) }
+        #expect(holder.take(batch: 1).isEmpty, "It was told that it has failed, and it has.")
+        holder.leave()
+        #expect(try await store.texts() == [])
+        try await store.put(.text("next"))
+        #expect(try await store.texts() == ["next"])
+        try await store.close()
+    }
+
+    @Test func whatWasTakenHasNotFailed() async throws {
+        var options = SQLiteStore.Options()
+        // Long enough for this test to take what the store has posted.
+        options.busyMax = .seconds(5)
+        let store = try await SQLiteStore.openWithJobs(path, options: options)
+        let holder = try Holder(path)
+        let call = Task { try await store.put(.text("it")) }
+        await holder.waitForPosts()
+        let guests = holder.take(batch: 1)
+        // A call that comes later has no one who could carry it out, and comes to its end.
+        await expect(.busy) {
+            try await SQLiteStore.open(path: path, options: options).put(.text("other", key: "not handed over"))
+        }
+        try holder.commit(guests, batch: 1)
+        holder.handover.answer(holder.handover.commit(guests))
+        #expect(try await call.value.sequence.rawValue == 1)
+        holder.leave()
+        #expect(try await store.texts() == ["it"])
+        try await store.close()
+    }
+
+    // MARK: Deaths
+
+    @Test func nobodyCarriesOutWhatADeadProcessHasPosted() async throws {
+        let store = try await SQLiteStore.openWithJobs(path)
+        let holder = try Holder(path)
+        do {
+            let dead = try #require(
+                Handover(
+                    SideFolder(besideDatabaseAt: path), turnstile: Turnstile(SideFolder(besideDatabaseAt: path)),
+                    flusher: Flusher(path, flush: Flusher.systemFlush)))
+            let parcel = try #require(Parcel([.text("of the dead")], to: .jobs, durability: .powerLoss))
+            #expect(dead.post([parcel]))
+        }
+        await holder.waitForPosts()
+        holder.leave()
+        try await store.put(.text("it"))
+        #expect(try await store.texts() == ["it"])
+        try await store.close()
+    }
+
+    /// Where the one dies who has the turn. Whatever the point, the call is carried out once and has its receipt.
+    enum Death: CaseIterable {
+        case beforeTheCommit, afterTheCommit, beforeTheFlush
+    }
+
+    @Test(arguments: Death.allCases) func whoWaitedForADeadProcessGoesOn(death: Death) async throws {
+        let disk = TestDisk(path)
+        let store = try await SQLiteStore.openWithJobs(path, options: disk.options)
+        let holder = try Holder(path)
+        let call = Task { try await store.put(.text("it"), durability: .powerLoss) }
+        await holder.waitForPosts()
+        let flushCount = disk.flushCount
+        let guests = holder.take(batch: 7)
+        #expect(guests.count == 1)
+        if death == .beforeTheCommit { holder.promise(guests) } else { try holder.commit(guests, batch: 7) }
+        let committed = death == .beforeTheFlush ? holder.handover.commit(guests) : []
+        holder.die()
+        #expect(try await call.value.sequence.rawValue == 1)
+        #expect(disk.flushCount > flushCount, "Nobody else has flushed it.")
+        #expect(try await store.texts() == ["it"])
+        #expect(try disk.textsAfterPowerCut() == ["it"])
+
+        // Whoever was not dead but slow says nothing of what was posted since.
+        holder.enter()
+        let next = Task { try await store.put(.text("next")) }
+        await holder.waitForPosts()
+        let others = holder.take(batch: 8)
+        holder.handover.giveBack(guests)
+        #expect(holder.handover.commit(guests).isEmpty)
+        try holder.commit(others, batch: 8)
+        let unflushed = holder.handover.commit(others)
+        holder.handover.answer(committed)
+        #expect(holder.count(.committed) == 1, "It is not on the disk yet.")
+        holder.handover.answer(unflushed)
+        holder.leave()
+        #expect(try await next.value.sequence.rawValue == 2)
+        #expect(try await store.texts() == ["it", "next"])
+        try await store.close()
+    }
+
+    /// Nobody may take the name of a transaction away before it is known what became of it.
+    @Test func anotherOneWithTheTurnFindsOutWhatBecameOfThem() async throws {
+        let store = try await SQLiteStore.openWithJobs(path)
+        let other = try await SQLiteStore.open(path: path)
+        let holder = try Holder(path)
+        let call = Task { try await store.put(.text("it"), durability: .powerLoss) }
+        await holder.waitForPosts()
+        let guests = holder.take(batch: 7)
+        try holder.commit(guests, batch: 7)
+        holder.die()
+        for number in 1...20 { try await other.put(.text("\(number)"), durability: .powerLoss) }
+        #expect(try await call.value.sequence.rawValue == 1)
+        #expect(try await store.texts() == ["it"] + (1...20).map(String.init))
+        try await store.close()
+        try await other.close()
+    }
+
+    /// What the disk has refused is not called durable, whoever has committed it.
+    @Test func aBrokenDiskIsFoundOutByWhoWaits() async throws {
+        let disk = TestDisk(path)
+        let stores = [
+            try await SQLiteStore.openWithJobs(path, options: disk.options),
+            try await SQLiteStore.open(path: path, options: disk.options),
+        ]
+        let holder = try Holder(path)
+        let calls = stores.map { store in Task { try await store.put(.text("it"), durability: .powerLoss) } }
+        await holder.waitForPosts(2)
+        disk.breakDown()
+        holder.leave()
+        for call in calls { await expect(.storage) { try await call.value } }
+        for store in stores { try? await store.close() }
+    }
+}
