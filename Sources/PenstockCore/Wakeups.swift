@@ -108,8 +108,17 @@ public final class Wakeups: Sendable {
 
     /// Where `queue` rings: FNV-1a of its name (http://www.isthe.com/chongo/tech/comp/fnv/), the same in every process.
     package static func place(of queue: QueueName) -> Int {
-        let hash = queue.text.utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
+        let hash = hash(of: queue)
         return Int((hash ^ hash >> 32) % UInt64(placeCount))
+    }
+
+    /// Tells `queue` from most others at its place.
+    package static func tag(of queue: QueueName) -> UInt16 {
+        UInt16(truncatingIfNeeded: hash(of: queue) >> 16)
+    }
+
+    private static func hash(of queue: QueueName) -> UInt64 {
+        queue.text.utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
     }
 
     /// The present moment in the order of the rings for `queue`.

@@ -42,7 +42,8 @@ extension SQLiteStore {
         }
         let worker = worker
         let place = Wakeups.place(of: request.queue)
-        let isLeft = request.leavesToOthers && !settlements.isEmpty && doorbell.attendance.isOthers(place)
+        let tag = Wakeups.tag(of: request.queue)
+        let isLeft = request.leavesToOthers && !settlements.isEmpty && isLeftToOthers(place, tag)
         let announced = doorbell.board.word(at: place)
         let glance: @Sendable (Connection, Timestamp) throws -> Exchange? = { connection, now in
             try Claiming.glance(request, connection, now).map { Exchange(settled: [], claim: .success($0)) }
@@ -63,9 +64,14 @@ extension SQLiteStore {
             let isAll = claim.isAll(of: request.limit)
             // Nothing is left to wake others for then, unless somebody has rung meanwhile.
             if isAll { doorbell.board.clear(place, ifStill: announced) }
-            doorbell.claim(at: place, isAllThatThereWas: isAll)
+            doorbell.claim(at: place, tag: tag, isAllThatThereWas: isAll)
         }
         return exchange
+    }
+
+    /// Whether another process is at work on that very queue, and has room.
+    private func isLeftToOthers(_ place: Int, _ tag: UInt16) -> Bool {
+        doorbell.attendance.isOthers(place) && doorbell.attendance.tag(at: place) == tag
     }
 
     /// Carries out verdicts, as ``MessageStore/settle(_:)`` says, in one transaction with what else is asked for.

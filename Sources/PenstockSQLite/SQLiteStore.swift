@@ -25,6 +25,8 @@ public final class SQLiteStore: MessageStore {
         public var workerName: String?
         /// How long another program may hold the file for writing before calls throw `busy`. For tests.
         package var busyMax = Duration.seconds(30)
+        /// How long a call is offered to other processes before this one waits for its turn. For tests.
+        var postMax = Duration.milliseconds(150)
         /// How what was committed gets on the disk. For tests, in which the power fails.
         var flush = Flusher.systemFlush
         /// Whether the last to close the file leaves its write-ahead log in place while that is short. Putting it away is
@@ -110,11 +112,10 @@ public final class SQLiteStore: MessageStore {
         random = options.random
         let turnstile = try Turnstile(folder)
         let flusher = ownsPool ? try Flusher(path, flush: options.flush) : nil
-        let handover =
-            if let flusher { Handover(folder, turnstile: turnstile, flusher: flusher) } else { nil as Handover? }
         access = DatabaseAccess(
             path: path, pool: pool, turnstile: turnstile,
-            handover: handover, flusher: flusher, busyMax: options.busyMax)
+            handover: Handover(folder, turnstile: turnstile, flusher: flusher, postMax: options.postMax),
+            flusher: flusher, busyMax: options.busyMax)
         worker = WorkerIdentity(folder, name: options.workerName, startedAt: options.time.now)
         doorbell = try Doorbell(folder)
         wakeups = Wakeups { [doorbell] in doorbell.listen(to: .news) }
@@ -126,7 +127,8 @@ public final class SQLiteStore: MessageStore {
                 rung.map { queue, ring in
                     let place = Wakeups.place(of: queue)
                     let room = wakeups.ringAll(at: place)
-                    return (place, Ring(messages: max(0, ring.messages - room), isForAll: ring.isForAll))
+                    let messages = max(0, ring.messages - room)
+                    return (place, Ring(messages: messages, isForAll: ring.isForAll, tag: Wakeups.tag(of: queue)))
                 })
         }
         writer = GroupWriter(access: access, time: options.time, random: options.random, committed: bell)

@@ -93,7 +93,7 @@ import Testing
         busy.watch.attend()
         #expect(idle.wakeups.waiterCount == 1)
         time.advance(by: .milliseconds(3))
-        #expect(!bell.attendance.isAttended(place))
+        #expect(bell.attendance.tag(at: place) == nil)
         busy.watch.attend()
         #expect(!busy.watch.isAttending)
         #expect(try wasWoken())
@@ -128,7 +128,7 @@ import Testing
         bell.ring([(place, Ring(messages: 2))])
         busy.watch.end()
         #expect(try wasWoken())
-        #expect(!bell.attendance.isAttended(place))
+        #expect(bell.attendance.tag(at: place) == nil)
     }
 
     /// A killed process says nothing. Its word runs out.
@@ -137,14 +137,14 @@ import Testing
         let listening = try ear()
         defer { listening.watch.end() }
         let now = time.boot
-        bell.board.attend(place, until: now + DoorbellBoard.attendanceMax)
+        bell.board.attend(place, until: now + DoorbellBoard.attendanceMax, tag: 0)
         bell.ring([(place, Ring(messages: 1))])
         #expect(try !wasWoken())
         time.advance(by: DoorbellBoard.attendanceMax)
         bell.ring([(place, Ring(messages: 1))])
         #expect(try wasWoken())
         // From before the machine started, when its clock was further on.
-        bell.board.attend(place, until: time.boot + .seconds(3600))
+        bell.board.attend(place, until: time.boot + .seconds(3600), tag: 0)
         bell.ring([(place, Ring(messages: 1))])
         #expect(try wasWoken())
     }
@@ -166,6 +166,19 @@ import Testing
         #expect(try wasWoken())
     }
 
+    /// Two queues may share a place. Who is at work on one of them takes nothing from the other's.
+    @Test func whoAttendsForAnotherQueueIsNoReasonToSleep() async throws {
+        let (busy, idle, bell) = (try ear(), try ear(), try bell())
+        try haveAttend(busy, bell)
+        let waiting = (try await waiter(busy), try await waiter(idle))
+        bell.ring([(place, Ring(messages: 1, tag: 7))])
+        #expect(try wasWoken())
+        busy.watch.attend()
+        idle.watch.hear()
+        try await waiting.0.value
+        try await waiting.1.value
+    }
+
     @Test func aClaimIsLeftToWhoAttendsIfTheWorkerSaysSo() async throws {
         let store = try await SQLiteStore.openWithJobs(path)
         let other = try Doorbell(SideFolder(besideDatabaseAt: path))
@@ -176,7 +189,8 @@ import Testing
         var held = try await store.take(1)
         // The attendance is by the real clock here, and may be over before the claim.
         while let lease = held.first?.lease {
-            other.board.attend(place, until: SystemTime().boot + DoorbellBoard.attendanceMax)
+            other.board.attend(
+                place, until: SystemTime().boot + DoorbellBoard.attendanceMax, tag: Wakeups.tag(of: .jobs))
             held = try await store.settle([Settlement(lease, .release)], thenClaim: request).claim.get().messages
         }
         #expect(try await store.claim(request).messages.count == 1, "It has nothing to hand in: it was rung for.")

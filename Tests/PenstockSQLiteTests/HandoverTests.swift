@@ -11,6 +11,13 @@ import Testing
     private let folder: TemporaryFolder
     private var path: String { folder.file("queue.db") }
 
+    /// What is posted stays so until the test has looked.
+    private var options: SQLiteStore.Options {
+        var options = SQLiteStore.Options()
+        options.postMax = .seconds(60)
+        return options
+    }
+
     init() throws {
         folder = try TemporaryFolder()
     }
@@ -21,8 +28,9 @@ import Testing
 
     @Test func whoHasTheTurnCarriesOutWhatOthersHavePosted() async throws {
         let stores = [
-            try await SQLiteStore.openWithJobs(path), try await SQLiteStore.open(path: path),
-            try await SQLiteStore.open(path: path),
+            try await SQLiteStore.openWithJobs(path, options: options),
+            try await SQLiteStore.open(path: path, options: options),
+            try await SQLiteStore.open(path: path, options: options),
         ]
         let commits = stores.map(CommitCount.init)
         let holder = try Holder(path)
@@ -47,8 +55,8 @@ import Testing
 
     /// Its own process asks again, and has its own answer.
     @Test func aRefusalIsGivenByOnesOwnProcess() async throws {
-        let left = try await SQLiteStore.openWithJobs(path, .bounded(1, .fail))
-        let right = try await SQLiteStore.open(path: path)
+        let left = try await SQLiteStore.openWithJobs(path, .bounded(1, .fail), options: options)
+        let right = try await SQLiteStore.open(path: path, options: options)
         let holder = try Holder(path)
         let calls = [left, right].map { store in Task { try await store.put(.text("it")) } }
         await holder.waitForPosts(2)
@@ -68,10 +76,37 @@ import Testing
         try await right.close()
     }
 
+    /// What a guest breaks is the guest's.
+    @Test func aCallIsNotSpoiledByAnotherProcess() async throws {
+        let store = try await SQLiteStore.openWithJobs(path, options: options)
+        let other = try await SQLiteStore.open(path: path, options: options)
+        let database = try DatabaseQueue(path: path)
+        try await database.write { database in
+            try database.execute(
+                sql: """
+                    CREATE TRIGGER broken BEFORE INSERT ON penstock_log WHEN NEW.payload = CAST('bad' AS BLOB)
+                    BEGIN SELECT RAISE(ABORT, 'broken'); END
+                    """)
+        }
+        let holder = try Holder(path)
+        let bad = Task { try await other.put(.text("bad")) }
+        await holder.waitForPosts()
+        let good = Task { try await store.put(.text("good", key: "not handed over")) }
+        while store.writer.waitingCount == 0 { await Task.yield() }
+        // The kernel has the good one in its line, and nobody rings for the bad one.
+        holder.die()
+        #expect(try await good.value.state == .ready)
+        await #expect(throws: PenstockError.self) { try await bad.value }
+        #expect(try await store.texts() == ["good"])
+        try database.close()
+        try await store.close()
+        try await other.close()
+    }
+
     /// A call that waits for room is told that there was none, whoever has looked.
     @Test func aCallThatWaitsForRoomIsToldThatThereIsNone() async throws {
-        let store = try await SQLiteStore.openWithJobs(path, .bounded(1, .wait))
-        let other = try await SQLiteStore.open(path: path)
+        let store = try await SQLiteStore.openWithJobs(path, .bounded(1, .wait), options: options)
+        let other = try await SQLiteStore.open(path: path, options: options)
         try await store.put(.text("it"))
         let holder = try Holder(path)
         let calls = [store, other].map { store in
@@ -85,10 +120,10 @@ import Testing
     }
 
     @Test func whatIsLargeWaitsForItsTurn() async throws {
-        let store = try await SQLiteStore.openWithJobs(path)
+        let store = try await SQLiteStore.openWithJobs(path, options: options)
         let holder = try Holder(path)
         let large = Task { try await store.put(NewMessage(payload: Array(repeating: 1, count: 100_000))) }
-        let other = try await SQLiteStore.open(path: path)
+        let other = try await SQLiteStore.open(path: path, options: options)
         let small = Task { try await other.put(.text("small")) }
         await holder.waitForPosts(1)
         holder.leave()
@@ -101,7 +136,7 @@ import Testing
     // MARK: A wait that is too long
 
     @Test func whoWaitsTooLongTakesItBack() async throws {
-        var options = SQLiteStore.Options()
+        var options = options
         options.busyMax = .milliseconds(300)
         let store = try await SQLiteStore.openWithJobs(path, options: options)
         let holder = try Holder(path)
@@ -115,7 +150,7 @@ import Testing
     }
 
     @Test func whatWasTakenHasNotFailed() async throws {
-        var options = SQLiteStore.Options()
+        var options = options
         // Long enough for this test to take what the store has posted.
         options.busyMax = .seconds(5)
         let store = try await SQLiteStore.openWithJobs(path, options: options)
@@ -135,18 +170,52 @@ import Testing
         try await store.close()
     }
 
+    /// Whoever was stopped with a call in its hands may go on with it much later. Its caller is not kept that long, and
+    /// its answer is nobody else's.
+    @Test func whoIsStoppedIsNotWaitedForForEver() async throws {
+        var options = options
+        options.busyMax = .seconds(2)
+        let store = try await SQLiteStore.openWithJobs(path, options: options)
+        let holder = try Holder(path)
+        let call = Task { try await store.put(.text("it")) }
+        await holder.waitForPosts()
+        let guests = holder.take(batch: 1)
+        await expect(.busy) { try await store.put(.text("behind it", key: "k")) }
+        await expect(.storage) { try await call.value }
+        let next = Task { try await store.put(.text("next")) }
+        try holder.commit(guests, batch: 1)
+        #expect(holder.handover.commit(guests).isEmpty)
+        holder.leave()
+        #expect(try await next.value.sequence.rawValue == 2)
+        #expect(try await store.texts() == ["it", "next"])
+        try await store.close()
+    }
+
+    /// Where others take nothing, as those whose transactions are their own, the kernel's line is the fairest.
+    @Test func whatNobodyTakesWaitsForItsTurn() async throws {
+        var options = options
+        options.postMax = .milliseconds(1)
+        let store = try await SQLiteStore.openWithJobs(path, options: options)
+        let holder = try Holder(path)
+        let call = Task { try await store.put(.text("it")) }
+        while holder.count(.posted) > 0 || store.writer.waitingCount == 0 { await Task.yield() }
+        holder.leave()
+        #expect(try await call.value.sequence.rawValue == 1)
+        try await store.close()
+    }
+
     // MARK: Deaths
 
     @Test func nobodyCarriesOutWhatADeadProcessHasPosted() async throws {
-        let store = try await SQLiteStore.openWithJobs(path)
+        let store = try await SQLiteStore.openWithJobs(path, options: options)
         let holder = try Holder(path)
         do {
             let dead = try #require(
                 Handover(
                     SideFolder(besideDatabaseAt: path), turnstile: Turnstile(SideFolder(besideDatabaseAt: path)),
-                    flusher: Flusher(path, flush: Flusher.systemFlush)))
+                    flusher: Flusher(path, flush: Flusher.systemFlush), postMax: .seconds(60)))
             let parcel = try #require(Parcel([.text("of the dead")], to: .jobs, durability: .powerLoss))
-            #expect(dead.post([parcel]))
+            #expect(dead.post([parcel]) == 1)
         }
         await holder.waitForPosts()
         holder.leave()
@@ -162,7 +231,9 @@ import Testing
 
     @Test(arguments: Death.allCases) func whoWaitedForADeadProcessGoesOn(death: Death) async throws {
         let disk = TestDisk(path)
-        let store = try await SQLiteStore.openWithJobs(path, options: disk.options)
+        var diskOptions = disk.options
+        diskOptions.postMax = .seconds(60)
+        let store = try await SQLiteStore.openWithJobs(path, options: diskOptions)
         let holder = try Holder(path)
         let call = Task { try await store.put(.text("it"), durability: .powerLoss) }
         await holder.waitForPosts()
@@ -197,8 +268,8 @@ import Testing
 
     /// Nobody may take the name of a transaction away before it is known what became of it.
     @Test func anotherOneWithTheTurnFindsOutWhatBecameOfThem() async throws {
-        let store = try await SQLiteStore.openWithJobs(path)
-        let other = try await SQLiteStore.open(path: path)
+        let store = try await SQLiteStore.openWithJobs(path, options: options)
+        let other = try await SQLiteStore.open(path: path, options: options)
         let holder = try Holder(path)
         let call = Task { try await store.put(.text("it"), durability: .powerLoss) }
         await holder.waitForPosts()
@@ -215,9 +286,11 @@ import Testing
     /// What the disk has refused is not called durable, whoever has committed it.
     @Test func aBrokenDiskIsFoundOutByWhoWaits() async throws {
         let disk = TestDisk(path)
+        var diskOptions = disk.options
+        diskOptions.postMax = .seconds(60)
         let stores = [
-            try await SQLiteStore.openWithJobs(path, options: disk.options),
-            try await SQLiteStore.open(path: path, options: disk.options),
+            try await SQLiteStore.openWithJobs(path, options: diskOptions),
+            try await SQLiteStore.open(path: path, options: diskOptions),
         ]
         let holder = try Holder(path)
         let calls = stores.map { store in Task { try await store.put(.text("it"), durability: .powerLoss) } }

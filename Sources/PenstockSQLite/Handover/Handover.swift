@@ -24,6 +24,9 @@ final class Handover: Sendable {
         var isPartial: Bool
         /// Why nobody can say that it is on the disk.
         var failure: PenstockError?
+
+        /// An answer to nothing.
+        static let none = Answer(receipts: [], isPartial: false, failure: nil)
     }
 
     /// How the wait for the turn has ended.
@@ -35,7 +38,8 @@ final class Handover: Sendable {
     let board: HandoverBoard
     private let descriptor: Int32
     private let turnstile: Turnstile
-    private let flusher: Flusher
+    private let flusher: Flusher?
+    private let postMax: Duration
     private let slot = Mutex<Int?>(nil)
 
     /// Whether a wait may have to go on without whoever it waited for.
@@ -43,13 +47,19 @@ final class Handover: Sendable {
     private static let pauseMax = Duration.milliseconds(100)
 
     /// `nil` when its file cannot be made: then each process carries out its own calls.
-    init?(_ folder: SideFolder, turnstile: Turnstile, flusher: Flusher) {
+    ///
+    /// - Parameter flusher: `nil` in an application's pool, whose transactions are its own. The store then only wakes
+    ///   who waits.
+    /// - Parameter postMax: how long a call stays posted that nobody takes. Then its process waits for a turn of its own, in
+    ///   the kernel's line.
+    init?(_ folder: SideFolder, turnstile: Turnstile, flusher: Flusher?, postMax: Duration) {
         guard let descriptor = try? folder.open(folder.handover) else { return nil }
         guard let board = HandoverBoard(descriptor) else {
             close(descriptor)
             return nil
         }
-        (self.board, self.descriptor, self.turnstile, self.flusher) = (board, descriptor, turnstile, flusher)
+        (self.board, self.descriptor, self.turnstile) = (board, descriptor, turnstile)
+        (self.flusher, self.postMax) = (flusher, postMax)
     }
 
     deinit {
@@ -59,6 +69,9 @@ final class Handover: Sendable {
     /// The slot of this process, once it has posted something.
     var ownSlot: Int? { slot.withLock { $0 } }
 
+    /// Whether calls are handed over, in either direction.
+    var isOpen: Bool { flusher != nil }
+
     /// Whether the process that owns `slot` lives.
     func isOwned(_ slot: Int) -> Bool { ByteLock(descriptor: descriptor, offset: slot).isHeldByOthers }
 
@@ -66,21 +79,23 @@ final class Handover: Sendable {
 
     /// Posts the first of `parcels`, as many as have room.
     ///
-    /// - Returns: whether there is anything to wait for.
-    func post(_ parcels: [Parcel]) -> Bool {
-        if parcels.isEmpty { return false }
+    /// - Returns: how many that were; 0 when there is nothing to wait for.
+    func post(_ parcels: [Parcel]) -> Int {
+        if parcels.isEmpty || !isOpen { return 0 }
         let slot = slot.withLock { slot in
             if slot == nil { slot = acquireSlot() }
             return slot
         }
-        guard let slot else { return false }
+        guard let slot else { return 0 }
         let word = board.word(of: slot)
-        guard word.state == .idle, write(parcels, at: slot) else { return false }
+        guard word.state == .idle else { return 0 }
+        let count = write(parcels, at: slot)
+        if count == 0 { return 0 }
         board.quietBell(of: slot)
-        return board.begin(slot, after: word, as: .posted)
+        return board.begin(slot, after: word, as: .posted) ? count : 0
     }
 
-    private func write(_ parcels: [Parcel], at slot: Int) -> Bool {
+    private func write(_ parcels: [Parcel], at slot: Int) -> Int {
         var writer = ByteWriter(board.request(of: slot))
         writer.write(UInt32(0))
         var (count, messageCount) = (0, 0)
@@ -96,26 +111,38 @@ final class Handover: Sendable {
         }
         writer.goBack(to: 0)
         writer.write(UInt32(count))
-        return count > 0
+        return count
     }
 
-    /// Takes back what was posted. Any thread may do this.
+    /// Takes back what was posted, and wakes who waits for it. Any thread may do this.
     ///
     /// - Returns: false when it was taken by somebody.
     func withdraw() -> Bool {
         guard let slot = ownSlot else { return true }
         let word = board.word(of: slot)
-        return word.state == .idle || word.state == .posted && board.move(slot, from: word, to: .idle)
+        let isMine = word.state == .idle || word.state == .posted && board.move(slot, from: word, to: .idle)
+        // Also when it is not: a wait by the wall clock may be longer than was meant.
+        board.ring(slot)
+        return isMine
+    }
+
+    /// Gives up what was posted, whatever becomes of it, and wakes who waits for it. Who has taken it meets another ticket.
+    func disown() {
+        guard let slot = ownSlot else { return }
+        while !board.begin(slot, after: board.word(of: slot), as: .idle) {}
+        board.ring(slot)
     }
 
     // MARK: Waiting
 
-    /// Waits until what was posted was carried out, or until this process has the turn.
+    /// Waits until what was posted was carried out, or until this process has the turn. The slot stays as it is after an
+    /// answer, so that it is not taken for idle, until it is given up.
     func wait() -> Entry {
         guard let slot = ownSlot else {
             turnstile.enter()
             return .turn
         }
+        let began = ContinuousClock.now
         var pause = Self.pauseMin
         var isLate = false
         while true {
@@ -134,6 +161,7 @@ final class Handover: Sendable {
                     leaveTurn()
                     continue
                 }
+                if isLate, ContinuousClock.now - began > postMax, board.move(slot, from: word, to: .idle) { continue }
             case .committed where isLate:
                 return .answered(collect(slot, mustFlush: true))
             case .taken where isLate:
@@ -169,6 +197,7 @@ final class Handover: Sendable {
             case .idle:
                 return nil
             case .committed, .answered:
+                defer { disown() }
                 return collect(slot, mustFlush: word.state == .committed)
             case .posted, .taken:
                 guard board.begin(slot, after: word, as: .idle) else { continue }
@@ -182,12 +211,9 @@ final class Handover: Sendable {
     private func collect(_ slot: Int, mustFlush: Bool) -> Answer {
         let receipts = readAnswer(of: slot)
         var request = ByteReader(board.request(of: slot))
-        let answer = Answer(
+        return Answer(
             receipts: receipts, isPartial: receipts.count < request.integer(UInt32.self) ?? 0,
-            failure: mustFlush ? flusher.flushed() : nil)
-        // Whoever comes late to say that it is on the disk meets another ticket.
-        while !board.begin(slot, after: board.word(of: slot), as: .idle) {}
-        return answer
+            failure: mustFlush ? flusher?.flushed() : nil)
     }
 
     // MARK: Slots

@@ -13,8 +13,8 @@ import Synchronization
 final class Attendance: Sendable {
     private struct State {
         var places: Set<Int> = []
-        /// Until when a worker counts as at work with room left, from its last sign.
-        var atWorkEnds: [Int: BootTime] = [:]
+        /// Until when a worker counts as at work with room left, from its last sign, and its queue's tag.
+        var signs: [Int: (end: BootTime, tag: UInt16)] = [:]
     }
 
     private let board: DoorbellBoard
@@ -30,12 +30,12 @@ final class Attendance: Sendable {
     /// Where this process attends.
     var places: Set<Int> { state.withLock { $0.places } }
 
-    /// Whether anybody attends `place`, so that it needs no ring.
-    func isAttended(_ place: Int) -> Bool { board.isAttended(place, at: time.boot) }
+    /// The tag of the queue for which anybody attends `place`. It needs no ring.
+    func tag(at place: Int) -> UInt16? { board.attendedTag(at: place, now: time.boot) }
 
     /// Whether another process attends `place`, which then has what is announced there.
     func isOthers(_ place: Int) -> Bool {
-        isAttended(place) && !state.withLock { $0.places.contains(place) }
+        tag(at: place) != nil && !state.withLock { $0.places.contains(place) }
     }
 
     /// A ring was heard for which workers here can take `room` messages and have taken `count`; those that are at work
@@ -44,24 +44,25 @@ final class Attendance: Sendable {
         let now = time.boot
         state.withLock { state in
             // A message now and then is not worth it: somebody has to be at work already.
-            if let end = state.atWorkEnds[place], end.left(at: now) != nil, room == 0 || count < room {
+            guard let sign = state.signs[place], room == 0 || count < room else { return }
+            if sign.end.left(at: now) != nil {
                 state.places.insert(place)
-                board.attend(place, until: end)
+                board.attend(place, until: sign.end, tag: sign.tag)
             }
-            if count > 0, count < room { sign(at: place, now, &state) }
+            if count > 0 { self.sign(at: place, sign.tag, now, &state) }
         }
     }
 
     /// A worker here has claimed less than it could take.
-    func claim(at place: Int) {
+    func claim(at place: Int, tag: UInt16) {
         let now = time.boot
-        state.withLock { sign(at: place, now, &$0) }
+        state.withLock { sign(at: place, tag, now, &$0) }
     }
 
-    private func sign(at place: Int, _ now: BootTime, _ state: inout State) {
+    private func sign(at place: Int, _ tag: UInt16, _ now: BootTime, _ state: inout State) {
         let end = now + DoorbellBoard.attendanceMax
-        state.atWorkEnds[place] = end
-        if state.places.contains(place) { board.attend(place, until: end) }
+        state.signs[place] = (end, tag)
+        if state.places.contains(place) { board.attend(place, until: end, tag: tag) }
     }
 
     /// Ends the attendance at `place`: a worker here has claimed all that it can take.
@@ -69,7 +70,7 @@ final class Attendance: Sendable {
     /// - Returns: whether it has attended. What was announced until now may have woken nobody.
     func leave(_ place: Int) -> Bool {
         state.withLock { state in
-            state.atWorkEnds[place] = nil
+            state.signs[place] = nil
             guard state.places.remove(place) != nil else { return false }
             board.leave(place)
             return true
@@ -82,7 +83,7 @@ final class Attendance: Sendable {
     func leaveQuiet() -> [Int] {
         let now = time.boot
         return state.withLock { state in
-            let quiet = state.places.filter { state.atWorkEnds[$0]?.left(at: now) == nil }
+            let quiet = state.places.filter { state.signs[$0]?.end.left(at: now) == nil }
             state.places.subtract(quiet)
             for place in quiet { board.leave(place) }
             return Array(quiet)

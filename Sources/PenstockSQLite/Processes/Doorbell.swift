@@ -37,18 +37,24 @@ final class Doorbell: Sendable {
     /// Rings at `places`. Called after COMMIT, when other processes can see what was written.
     func ring(_ places: [(Int, Ring)]) {
         if places.isEmpty { return }
-        let areAttended = places.allSatisfy { attendance.isAttended($0) && !$1.isForAll }
+        let areAttended = places.allSatisfy { attendance.tag(at: $0) == $1.tag && !$1.isForAll }
         if !areAttended, !othersListen(to: .anything) { return }
-        for (place, ring) in places { board.ring(at: place, ring) }
+        for (place, ring) in places {
+            var ring = ring
+            // Who attends the place for another queue would take the messages for its own.
+            if let tag = attendance.tag(at: place), tag != ring.tag { ring.isForAll = true }
+            board.ring(at: place, ring)
+        }
         // Whoever attended may have left in between.
-        if areAttended, places.allSatisfy({ attendance.isAttended($0.0) }), !othersListen(to: .news) { return }
+        let areStill = areAttended && places.allSatisfy { attendance.tag(at: $0) == $1.tag }
+        if areStill, !othersListen(to: .news) { return }
         clap()
     }
 
     /// A worker here has claimed at `place`: all that it can take, or less.
-    func claim(at place: Int, isAllThatThereWas: Bool) {
+    func claim(at place: Int, tag: UInt16 = 0, isAllThatThereWas: Bool) {
         if isAllThatThereWas {
-            attendance.claim(at: place)
+            attendance.claim(at: place, tag: tag)
         } else if attendance.leave(place) {
             passOn(place)
         }

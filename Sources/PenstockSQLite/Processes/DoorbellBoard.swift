@@ -8,6 +8,8 @@ struct Ring: Equatable {
     var messages = 0
     /// Whether everybody has to look, as the queue itself has changed.
     var isForAll = false
+    /// The queue's tag.
+    var tag: UInt16 = 0
 }
 
 /// What the doorbell's file says, in memory that every process on it shares: for each place of ``Wakeups`` how often it
@@ -123,10 +125,10 @@ final class DoorbellBoard: Sendable {
             expected: word.bits, desired: empty.bits, ordering: .acquiringAndReleasing)
     }
 
-    /// Says that somebody attends `place` until `end`.
-    func attend(_ place: Int, until end: BootTime) {
-        words.attendanceEnd(at: place).pointee.store(
-            UInt64(clamping: end.microseconds), ordering: .sequentiallyConsistent)
+    /// Says that somebody attends `place` until `end`, for the queue with that tag.
+    func attend(_ place: Int, until end: BootTime, tag: UInt16) {
+        let end = UInt64(clamping: end.microseconds)
+        words.attendanceEnd(at: place).pointee.store(end << 16 | UInt64(tag), ordering: .sequentiallyConsistent)
     }
 
     /// Says that nobody attends `place`.
@@ -134,11 +136,13 @@ final class DoorbellBoard: Sendable {
         words.attendanceEnd(at: place).pointee.store(0, ordering: .sequentiallyConsistent)
     }
 
-    /// Whether somebody attends `place`. An end that is further away than any was written before the machine started.
-    func isAttended(_ place: Int, at now: BootTime) -> Bool {
-        let end = words.attendanceEnd(at: place).pointee.load(ordering: .sequentiallyConsistent)
-        let now = UInt64(clamping: now.microseconds)
-        return end > now && end - now <= UInt64(Self.attendanceMax.wholeMicroseconds)
+    /// The tag of the queue for which somebody attends `place`; `nil` when nobody does. An end that is further away than
+    /// any was written before the machine started.
+    func attendedTag(at place: Int, now: BootTime) -> UInt16? {
+        let word = words.attendanceEnd(at: place).pointee.load(ordering: .sequentiallyConsistent)
+        let (end, now) = (word >> 16, UInt64(clamping: now.microseconds))
+        guard end > now, end - now <= UInt64(Self.attendanceMax.wholeMicroseconds) else { return nil }
+        return UInt16(truncatingIfNeeded: word)
     }
 
     /// Changes a word as `body` does, unless that says `false`.

@@ -7,8 +7,7 @@ struct DatabaseAccess: Sendable {
     let path: String
     let pool: DatabasePool
     let turnstile: Turnstile
-    /// Through which other processes' calls travel in this one's transactions, and the other way round; not in an
-    /// application's pool, whose commits are its own.
+    /// Through which other processes' calls travel in this one's transactions, and the other way round.
     let handover: Handover?
     /// Flushes what the store commits to its own file. In an application's pool there is none: the COMMIT flushes.
     let flusher: Flusher?

@@ -116,6 +116,16 @@ final class JobLine: Sendable {
         state.withLock { take(min(count, $0.jobs.count), from: &$0) }
     }
 
+    /// The jobs between the first `count` and the `end`th, which nobody carries out any more.
+    func take(after count: Int, upTo end: Int) -> [any Job] {
+        state.withLock { state in
+            let end = min(end, state.jobs.count)
+            if end <= count { return [] }
+            defer { state.jobs.removeSubrange(count..<end) }
+            return Array(state.jobs[count..<end])
+        }
+    }
+
     private func take(_ count: Int, from state: inout State) -> [any Job] {
         if count == state.jobs.count {
             defer { state.jobs = [] }

@@ -64,7 +64,8 @@ final class TransactionRunner {
         // What was refused there has its answer from its own process.
         handsOver = !answer.isPartial
         guard let failure = answer.failure else { return Outcome(flushed: jobs) }
-        return Outcome(failed: jobs.map { ($0, failure) })
+        return Outcome(
+            failed: jobs.filter(\.awaitsFlush).map { ($0, failure) }, flushed: jobs.filter { !$0.awaitsFlush })
     }
 
     /// With the turn, finds out what became of requests that somebody had taken who is dead.
@@ -88,11 +89,11 @@ final class TransactionRunner {
         } catch let error as NotBegun {
             let error = translated(error.cause)
             return Outcome(failed: jobs.map { ($0, error) })
-        } catch  where jobs.count > 1 {
-            // One of them did not go through. Alone, each has the answer that is its own.
-            return runOneByOne(jobs, connection)
+        } catch let error as Failed where jobs.count == 1 && !error.hadGuests {
+            return Outcome(failed: [(jobs[0], translated(error.cause))])
         } catch {
-            return Outcome(failed: [(jobs[0], translated(error))])
+            // One of them did not go through, or a guest. Alone, each has the answer that is its own.
+            return runOneByOne(jobs, connection)
         }
     }
 
@@ -108,7 +109,7 @@ final class TransactionRunner {
                 outcome.failed += jobs[index...].map { ($0, error) }
                 break
             } catch {
-                outcome.failed.append((job, translated(error)))
+                outcome.failed.append((job, translated((error as? Failed)?.cause ?? error)))
             }
         }
         return outcome
@@ -143,7 +144,7 @@ final class TransactionRunner {
     /// Runs `jobs` in one transaction, and before them what other processes have handed over.
     ///
     /// - Returns: the queues to ring for, and whom else to answer.
-    /// - Throws: ``NotBegun`` when it did not come to the first job.
+    /// - Throws: ``NotBegun`` when it did not come to the first job, and ``Failed``.
     private func transact(
         _ jobs: [any Job], _ connection: Connection, withGuests: Bool
     ) throws -> (rung: Rung, guests: [Handover.Guest]) {
@@ -160,13 +161,13 @@ final class TransactionRunner {
                 } catch {
                     let error = undone(error, connection)
                     access.handover?.giveBack(guests)
-                    throw Failed(cause: error)
+                    throw Failed(cause: error, hadGuests: transaction.batch != nil)
                 }
                 transaction.committed()
                 return (transaction.rung, access.handover?.commit(guests) ?? [])
             }
         } catch let error as Failed {
-            throw error.cause
+            throw error
         } catch {
             throw NotBegun(cause: error)
         }
@@ -175,7 +176,7 @@ final class TransactionRunner {
     /// Carries out what other processes have handed over.
     private func performGuests(in transaction: Transaction) throws -> [Handover.Guest] {
         // As long as it is not known what became of earlier ones, no other name may take the place of theirs.
-        guard let handover = access.handover, !handover.hasAbandoned else { return [] }
+        guard let handover = access.handover, handover.isOpen, !handover.hasAbandoned else { return [] }
         let batch = random.next()
         let guests = handover.takeGuests(batch: batch, now: transaction.now)
         if guests.isEmpty { return [] }
@@ -247,4 +248,6 @@ private struct NotBegun: Error {
 /// Why a transaction was undone after its first job had begun.
 private struct Failed: Error {
     let cause: any Error
+    /// Whether calls of other processes were in it.
+    let hadGuests: Bool
 }

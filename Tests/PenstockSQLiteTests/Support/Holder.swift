@@ -18,7 +18,7 @@ final class Holder {
         let folder = try SideFolder(besideDatabaseAt: path)
         turnstile = try Turnstile(folder)
         let flusher = try Flusher(path, flush: Flusher.systemFlush)
-        guard let handover = Handover(folder, turnstile: turnstile, flusher: flusher) else {
+        guard let handover = Handover(folder, turnstile: turnstile, flusher: flusher, postMax: .seconds(60)) else {
             throw CocoaError(.fileNoSuchFile)
         }
         self.handover = handover
