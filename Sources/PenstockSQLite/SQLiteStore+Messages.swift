@@ -43,7 +43,7 @@ extension SQLiteStore {
         let worker = worker
         let place = Wakeups.place(of: request.queue)
         let tag = Wakeups.tag(of: request.queue)
-        let isLeft = request.leavesToOthers && !settlements.isEmpty && isLeftToOthers(place, tag)
+        let isLeft = request.leavesToOthers && !settlements.isEmpty && doorbell.attendance.isOthers(place, tag: tag)
         let announced = doorbell.board.word(at: place)
         let glance: @Sendable (Connection, Timestamp) throws -> Exchange? = { connection, now in
             try Claiming.glance(request, connection, now).map { Exchange(settled: [], claim: .success($0)) }
@@ -67,11 +67,6 @@ extension SQLiteStore {
             doorbell.claim(at: place, tag: tag, isAllThatThereWas: isAll)
         }
         return exchange
-    }
-
-    /// Whether another process is at work on that very queue, and has room.
-    private func isLeftToOthers(_ place: Int, _ tag: UInt16) -> Bool {
-        doorbell.attendance.isOthers(place) && doorbell.attendance.tag(at: place) == tag
     }
 
     /// Carries out verdicts, as ``MessageStore/settle(_:)`` says, in one transaction with what else is asked for.

@@ -117,7 +117,7 @@ public final class SQLiteStore: MessageStore {
             handover: Handover(folder, turnstile: turnstile, flusher: flusher, postMax: options.postMax),
             flusher: flusher, busyMax: options.busyMax)
         worker = WorkerIdentity(folder, name: options.workerName, startedAt: options.time.now)
-        doorbell = try Doorbell(folder)
+        doorbell = try Doorbell(folder, time: options.time as? SystemTime ?? SystemTime())
         wakeups = Wakeups { [doorbell] in doorbell.listen(to: .news) }
         listener = Listener(path: path, folder: folder, doorbell: doorbell, time: options.time)
         bell = { [wakeups, doorbell] rung in

@@ -11,12 +11,7 @@ import Testing
     private let folder: TemporaryFolder
     private var path: String { folder.file("queue.db") }
 
-    /// What is posted stays so until the test has looked.
-    private var options: SQLiteStore.Options {
-        var options = SQLiteStore.Options()
-        options.postMax = .seconds(60)
-        return options
-    }
+    private let options = Holder.options
 
     init() throws {
         folder = try TemporaryFolder()

@@ -12,9 +12,10 @@ extension Handover {
     }
 
     /// Whether somebody had taken requests and died. To be asked with the turn.
-    var hasAbandoned: Bool {
-        (0..<HandoverBoard.slotCount).contains { board.word(of: $0).state == .taken }
-    }
+    var hasAbandoned: Bool { board.has(.taken) }
+
+    /// Whether anybody has posted something.
+    var hasPosts: Bool { board.has(.posted) }
 
     /// Decides what became of requests whose taker has died: with the turn, before another transaction is named.
     ///
@@ -64,7 +65,7 @@ extension Handover {
         var writer = ByteWriter(board.answer(of: guest.slot))
         writer.write(UInt32(receipts.count))
         for (some, parcel) in zip(receipts, guest.parcels) {
-            writer.write(UInt8(parcel.durability == .powerLoss ? 1 : 0))
+            writer.write(parcel.durability.code)
             writer.write(UInt32(some.count))
             for receipt in some { receipt.write(to: &writer) }
         }
@@ -75,10 +76,11 @@ extension Handover {
         var reader = ByteReader(board.answer(of: slot))
         var answer: [[Receipt]] = []
         for _ in 0..<min(reader.integer(UInt32.self) ?? 0, UInt32(Parcel.messagesMax)) {
-            guard let isDurable = reader.integer(UInt8.self), let count = reader.integer(UInt32.self) else { break }
+            guard let durability = reader.integer(UInt8.self).flatMap(Durability.init(code:)),
+                let count = reader.integer(UInt32.self)
+            else { break }
             var receipts: [Receipt] = []
             for _ in 0..<min(count, UInt32(Parcel.messagesMax)) {
-                let durability: Durability = isDurable == 1 ? .powerLoss : .processCrash
                 guard let receipt = Receipt(from: &reader, durability: durability) else { break }
                 receipts.append(receipt)
             }
@@ -94,7 +96,7 @@ extension Handover {
 
     /// The transaction is committed. To be said with the turn.
     ///
-    /// - Returns: whom to ``answer(_:_:)``.
+    /// - Returns: whom to ``answer(_:)``.
     func commit(_ guests: [Guest]) -> [Guest] {
         guests.compactMap { guest in
             guard board.move(guest.slot, from: guest.word, to: .committed) else { return nil }

@@ -80,6 +80,11 @@ final class HandoverBoard: Sendable {
         Word(integer(slot).pointee.load(ordering: .sequentiallyConsistent))
     }
 
+    /// Whether any slot's request stands at `state`.
+    func has(_ state: State) -> Bool {
+        (0..<Self.slotCount).contains { word(of: $0).state == state }
+    }
+
     /// Changes a slot's word, if it is still `word`.
     func move(_ slot: Int, from word: Word, to state: State) -> Bool {
         change(slot, from: word, to: Word(ticket: word.ticket, state: state))

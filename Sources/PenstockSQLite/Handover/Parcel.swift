@@ -73,9 +73,10 @@ extension Receipt {
 }
 
 extension Durability {
-    fileprivate var code: UInt8 { self == .powerLoss ? 1 : 0 }
+    /// As it is written in shared memory.
+    var code: UInt8 { self == .powerLoss ? 1 : 0 }
 
-    fileprivate init?(code: UInt8) {
+    init?(code: UInt8) {
         switch code {
         case 0: self = .processCrash
         case 1: self = .powerLoss

@@ -33,9 +33,11 @@ final class Attendance: Sendable {
     /// The tag of the queue for which anybody attends `place`. It needs no ring.
     func tag(at place: Int) -> UInt16? { board.attendedTag(at: place, now: time.boot) }
 
-    /// Whether another process attends `place`, which then has what is announced there.
-    func isOthers(_ place: Int) -> Bool {
-        tag(at: place) != nil && !state.withLock { $0.places.contains(place) }
+    /// Whether another process attends `place`, which then has what is announced there: for whichever queue, or for the
+    /// one with that tag.
+    func isOthers(_ place: Int, tag: UInt16? = nil) -> Bool {
+        guard let attended = self.tag(at: place), attended == tag ?? attended else { return false }
+        return !state.withLock { $0.places.contains(place) }
     }
 
     /// A ring was heard for which workers here can take `room` messages and have taken `count`; those that are at work

@@ -176,7 +176,9 @@ final class TransactionRunner {
     /// Carries out what other processes have handed over.
     private func performGuests(in transaction: Transaction) throws -> [Handover.Guest] {
         // As long as it is not known what became of earlier ones, no other name may take the place of theirs.
-        guard let handover = access.handover, handover.isOpen, !handover.hasAbandoned else { return [] }
+        guard let handover = access.handover, handover.isOpen, handover.hasPosts, !handover.hasAbandoned else {
+            return []
+        }
         let batch = random.next()
         let guests = handover.takeGuests(batch: batch, now: transaction.now)
         if guests.isEmpty { return [] }

@@ -7,6 +7,13 @@ import Synchronization
 
 /// Somebody who has the turn and does with it what a test says, step by step, or dies.
 final class Holder {
+    /// For stores: what is posted stays so until the test has looked.
+    static var options: SQLiteStore.Options {
+        var options = SQLiteStore.Options()
+        options.postMax = .seconds(60)
+        return options
+    }
+
     let handover: Handover
     private let turnstile: Turnstile
     private let path: String
