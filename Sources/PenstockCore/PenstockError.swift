@@ -44,6 +44,10 @@ public struct PenstockError: Error, Sendable, CustomStringConvertible {
         public static let corrupt = Code(rawValue: "corrupt")
         /// Another program held the file longer than Penstock waits.
         public static let busy = Code(rawValue: "busy")
+        /// Nobody knows whether the call took effect. It was handed to the disk, or to another process that writes for this
+        /// one, and no answer came. Look for what the call would have written before you make it again; with a unique
+        /// key the same enqueue can be made again without harm.
+        public static let outcomeUnknown = Code(rawValue: "outcomeUnknown")
         /// The store was closed.
         public static let closed = Code(rawValue: "closed")
         /// Anything else that the storage reported.
