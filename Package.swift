@@ -75,12 +75,14 @@ let package = Package(
         .target(
             name: "PenstockSQLite",
             dependencies: [
-                "PenstockCore", "PenstockMigrations",
+                "PenstockCore", "PenstockMigrations", "PenstockProcesses",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],
             swiftSettings: strict
         ),
+        // What lies between the processes on one file: locks, wake-ups, shared memory. No SQL.
+        .target(name: "PenstockProcesses", dependencies: ["PenstockCore"], swiftSettings: strict),
         .target(
             name: "PenstockTestKit",
             dependencies: ["PenstockCore", "PenstockStreams"],
@@ -112,7 +114,7 @@ let package = Package(
         .testTarget(
             name: "PenstockSQLiteTests",
             dependencies: [
-                "PenstockCore", "PenstockSQLite", "PenstockMigrations", "PenstockTestKit",
+                "PenstockCore", "PenstockSQLite", "PenstockMigrations", "PenstockProcesses", "PenstockTestKit",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
                 .product(name: "Subprocess", package: "swift-subprocess"),

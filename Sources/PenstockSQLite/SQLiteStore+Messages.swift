@@ -1,4 +1,5 @@
 public import PenstockCore
+import PenstockProcesses
 
 extension SQLiteStore {
     /// So many bytes of payload weigh as much as a row, so that a transaction is bounded in bytes as well.

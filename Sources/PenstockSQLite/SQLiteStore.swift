@@ -1,6 +1,7 @@
 import Foundation
 public import GRDB
 public import PenstockCore
+import PenstockProcesses
 import Synchronization
 
 /// A ``MessageStore`` in an SQLite file, for any number of processes of one machine.
@@ -49,13 +50,13 @@ public final class SQLiteStore: MessageStore {
     }
 
     let access: DatabaseAccess
-    let folder: SideFolder
+    let folder: SharedFolder
     let worker: WorkerIdentity
     let writer: GroupWriter
     let time: any TimeSource
     let random: any RandomSource
     private let wakeups: Wakeups
-    private let listener: Listener
+    private let listener: ChangeListener
     let doorbell: Doorbell
     private let bell: GroupWriter.Committed
     /// When a place was last claimed at, in the order of its rings.
@@ -107,10 +108,10 @@ public final class SQLiteStore: MessageStore {
         _ = try pool.writeWithoutTransaction { database in
             try SchemaMigrator(path: path).migrate(database, busyMax: options.busyMax)
         }
-        folder = try SideFolder(besideDatabaseAt: path)
+        folder = try SharedFolder(besideDatabaseAt: path)
         time = options.time
         random = options.random
-        let turnstile = try Turnstile(folder)
+        let turnstile = try WriterLock(folder)
         let flusher = ownsPool ? try Flusher(path, flush: options.flush) : nil
         access = DatabaseAccess(
             path: path, pool: pool, turnstile: turnstile,
@@ -119,7 +120,9 @@ public final class SQLiteStore: MessageStore {
         worker = WorkerIdentity(folder, name: options.workerName, startedAt: options.time.now)
         doorbell = try Doorbell(folder, time: options.time as? SystemTime ?? SystemTime())
         wakeups = Wakeups { [doorbell] in doorbell.listen(to: .news) }
-        listener = Listener(path: path, folder: folder, doorbell: doorbell, time: options.time)
+        listener = ChangeListener(log: path + "-wal", folder: folder, doorbell: doorbell) {
+            [folder, time] in ChangePoller(path: path, folder: folder, time: time)
+        }
         bell = { [wakeups, doorbell] rung in
             if rung.isEmpty { return }
             // Whoever of this process is woken has the first messages; the others are told of the rest.

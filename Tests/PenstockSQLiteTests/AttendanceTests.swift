@@ -3,6 +3,7 @@ import PenstockCore
 import PenstockTestKit
 import Testing
 
+@testable import PenstockProcesses
 @testable import PenstockSQLite
 
 /// Where a worker is at work and has room, nobody is woken; and nobody is forgotten for that.
@@ -18,12 +19,12 @@ import Testing
 
     private func ear() throws -> Ear { try Ear(path, time: time) }
 
-    private func bell() throws -> Doorbell { try Doorbell(SideFolder(besideDatabaseAt: path), time: time) }
+    private func bell() throws -> Doorbell { try Doorbell(SharedFolder(besideDatabaseAt: path), time: time) }
 
     /// Whether somebody was woken since this was last asked.
     private func wasWoken() throws -> Bool {
         let file = try FileHandle(
-            forUpdating: URL(fileURLWithPath: SideFolder(existingBesideDatabaseAt: path).doorbell))
+            forUpdating: URL(fileURLWithPath: SharedFolder(existingBesideDatabaseAt: path).doorbell))
         defer { try? file.close() }
         try file.seek(toOffset: UInt64(DoorbellBoard.clapper))
         let byte = try file.read(upToCount: 1)
@@ -181,7 +182,7 @@ import Testing
 
     @Test func aClaimIsLeftToWhoAttendsIfTheWorkerSaysSo() async throws {
         let store = try await SQLiteStore.openWithJobs(path)
-        let other = try Doorbell(SideFolder(besideDatabaseAt: path))
+        let other = try Doorbell(SharedFolder(besideDatabaseAt: path))
         var request = ClaimRequest(queue: .jobs, limit: 1, lease: .seconds(30))
         request.leavesToOthers = true
         try await store.put(.text("first"))

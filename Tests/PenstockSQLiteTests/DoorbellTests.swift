@@ -4,6 +4,7 @@ import PenstockCore
 import PenstockTestKit
 import Testing
 
+@testable import PenstockProcesses
 @testable import PenstockSQLite
 
 /// What one process commits wakes who waits in another.
@@ -125,7 +126,7 @@ import Testing
     }
 
     @Test func aRingNeedsNoRoom() throws {
-        let side = try SideFolder(besideDatabaseAt: path)
+        let side = try SharedFolder(besideDatabaseAt: path)
         _ = try Doorbell(side)
         #expect(try bytes(of: side.doorbell).count == DoorbellBoard.byteCount)
     }

@@ -4,6 +4,7 @@ import PenstockCore
 import PenstockTestKit
 import Testing
 
+@testable import PenstockProcesses
 @testable import PenstockSQLite
 
 /// Whoever dies with calls of other processes in its hands, each is carried out once and has its answer.
@@ -23,7 +24,7 @@ import Testing
         do {
             let dead = try #require(
                 Handover(
-                    SideFolder(besideDatabaseAt: path), turnstile: Turnstile(SideFolder(besideDatabaseAt: path)),
+                    SharedFolder(besideDatabaseAt: path), turnstile: WriterLock(SharedFolder(besideDatabaseAt: path)),
                     flusher: Flusher(path, flush: Flusher.systemFlush), postMax: .seconds(60)))
             let parcel = try #require(Parcel([.text("of the dead")], to: .jobs, durability: .powerLoss))
             #expect(dead.post([parcel]) == 1)

@@ -2,6 +2,7 @@ import PenstockCore
 import Synchronization
 import Testing
 
+@testable import PenstockProcesses
 @testable import PenstockSQLite
 
 /// Token, look and wait against rings, a hundred thousand times.
@@ -23,7 +24,9 @@ import Testing
             for player in 0...1 {
                 let doorbell = try Doorbell(side)
                 let wakeups = Wakeups()
-                let listener = Listener(path: path, folder: side, doorbell: doorbell, time: SystemTime())
+                let listener = ChangeListener(log: path + "-wal", folder: side, doorbell: doorbell) {
+                    ChangePoller(path: path, folder: side, time: SystemTime())
+                }
                 listener.start(wakeups)
                 group.addTask {
                     for _ in 1...rounds / 2 {
@@ -55,7 +58,9 @@ import Testing
             for _ in 1...3 {
                 let doorbell = try Doorbell(side)
                 let wakeups = Wakeups()
-                let listener = Listener(path: path, folder: side, doorbell: doorbell, time: SystemTime())
+                let listener = ChangeListener(log: path + "-wal", folder: side, doorbell: doorbell) {
+                    ChangePoller(path: path, folder: side, time: SystemTime())
+                }
                 listener.start(wakeups)
                 group.addTask {
                     while taken.count < rounds {
@@ -86,9 +91,9 @@ import Testing
     }
 
     /// The folder of a store in which nothing happens any more.
-    private func quietFolder() async throws -> SideFolder {
+    private func quietFolder() async throws -> SharedFolder {
         try await SQLiteStore.openWithJobs(path).close()
-        return try SideFolder(besideDatabaseAt: path)
+        return try SharedFolder(besideDatabaseAt: path)
     }
 
     private final class Turn: Sendable {

@@ -4,6 +4,7 @@ import PenstockCore
 import PenstockTestKit
 import Testing
 
+@testable import PenstockProcesses
 @testable import PenstockSQLite
 
 /// Who is woken, by what, and that nobody is forgotten.
@@ -19,7 +20,7 @@ import Testing
     @Test(arguments: [0, 1, 3, 8, 20]) func aRingWakesAsManyWorkersAsThereAreMessages(messages: Int) async throws {
         let place = Wakeups.place(of: .jobs)
         let ears = try (1...8).map { _ in try Ear(path) }
-        let bell = try Doorbell(SideFolder(besideDatabaseAt: path))
+        let bell = try Doorbell(SharedFolder(besideDatabaseAt: path))
         let woken = Tally()
         let news = Tally()
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -48,7 +49,7 @@ import Testing
 
     @Test func aRingForOneQueueWakesNobodyOfAnother() async throws {
         let ear = try Ear(path)
-        let bell = try Doorbell(SideFolder(besideDatabaseAt: path))
+        let bell = try Doorbell(SharedFolder(besideDatabaseAt: path))
         let (jobs, mail) = (ear.wakeups.token(for: .jobs), ear.wakeups.token(for: .mail))
         bell.ring([(Wakeups.place(of: .jobs), Ring(messages: 1))])
         ear.watch.hear()
@@ -59,7 +60,7 @@ import Testing
     /// What was announced and is gone wakes nobody any more; what was announced since does.
     @Test func whoFindsNothingLeftSaysSo() throws {
         let ear = try Ear(path)
-        let bell = try Doorbell(SideFolder(besideDatabaseAt: path))
+        let bell = try Doorbell(SharedFolder(besideDatabaseAt: path))
         let place = Wakeups.place(of: .jobs)
         bell.ring([(place, Ring(messages: 5))])
         let before = ear.doorbell.board.word(at: place)
@@ -74,11 +75,11 @@ import Testing
     }
 
     @Test func nobodyRingsForNobody() throws {
-        let alone = try Doorbell(SideFolder(besideDatabaseAt: path))
+        let alone = try Doorbell(SharedFolder(besideDatabaseAt: path))
         alone.listen()
         alone.ring([(3, Ring(messages: 1))])
         #expect(alone.board.word(at: 3).rings == 0)
-        let other = try Doorbell(SideFolder(besideDatabaseAt: path))
+        let other = try Doorbell(SharedFolder(besideDatabaseAt: path))
         other.ring([(3, Ring(messages: 1))])
         #expect(alone.board.word(at: 3).rings == 1)
         alone.ring([(3, Ring(messages: 1))])

@@ -3,13 +3,14 @@ import PenstockCore
 import PenstockTestKit
 import Testing
 
+@testable import PenstockProcesses
 @testable import PenstockSQLite
 
 /// The lock that says a worker lives: when it comes, when it goes, and who tidies up.
 @Suite(.timeLimit(.minutes(5))) struct WorkerLockTests {
     private let folder: TemporaryFolder
     private var path: String { folder.file("queue.db") }
-    private var side: SideFolder { SideFolder(existingBesideDatabaseAt: path) }
+    private var side: SharedFolder { SharedFolder(existingBesideDatabaseAt: path) }
 
     init() throws {
         folder = try TemporaryFolder()

@@ -1,5 +1,6 @@
 import Foundation
 import PenstockCore
+import PenstockProcesses
 import Synchronization
 
 /// Has calls of this process carried out by the process that has the turn, and theirs by this one when it has it: writers
@@ -37,7 +38,7 @@ final class Handover: Sendable {
 
     let board: HandoverBoard
     private let descriptor: Int32
-    private let turnstile: Turnstile
+    private let turnstile: WriterLock
     private let flusher: Flusher?
     private let postMax: Duration
     private let slot = Mutex<Int?>(nil)
@@ -52,7 +53,7 @@ final class Handover: Sendable {
     ///   who waits.
     /// - Parameter postMax: how long a call stays posted that nobody takes. Then its process waits for a turn of its own, in
     ///   the kernel's line.
-    init?(_ folder: SideFolder, turnstile: Turnstile, flusher: Flusher?, postMax: Duration) {
+    init?(_ folder: SharedFolder, turnstile: WriterLock, flusher: Flusher?, postMax: Duration) {
         guard let descriptor = try? folder.open(folder.handover) else { return nil }
         guard let board = HandoverBoard(descriptor) else {
             close(descriptor)

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import PenstockCore
+import PenstockProcesses
 
 /// One look at a file, part by part. A part that cannot be read becomes a finding, and the next one is looked at.
 struct HealthInspection {
@@ -27,7 +28,7 @@ struct HealthInspection {
             report.schemaVersion = try readSchemaVersion(database, &report)
             try part("the file's pages", &report) { try FileInspection.inspect(database, path, &$0) }
             guard report.schemaVersion == report.schemaVersionKnown else { return }
-            let folder = SideFolder(existingBesideDatabaseAt: path)
+            let folder = SharedFolder(existingBesideDatabaseAt: path)
             try part("workers and leases", &report) {
                 try WorkerInspection(stuckAfter: stuckAfter, time: time, folder: folder).inspect(database, &$0)
             }

@@ -1,11 +1,12 @@
 import GRDB
 import PenstockCore
+import PenstockProcesses
 
 /// Whether those who hold messages get on with them.
 struct WorkerInspection {
     let stuckAfter: Duration
     let time: any TimeSource
-    let folder: SideFolder
+    let folder: SharedFolder
 
     func inspect(_ database: Database, _ report: inout HealthReport) throws {
         let boot = time.boot

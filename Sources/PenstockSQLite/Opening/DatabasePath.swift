@@ -1,5 +1,6 @@
 import Foundation
 import PenstockCore
+import PenstockProcesses
 
 /// Where a database really lies.
 ///

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import PenstockCore
+import PenstockProcesses
 import Synchronization
 
 /// Opens a file as a pool set up for a queue.

@@ -1,4 +1,5 @@
 import PenstockCore
+import PenstockProcesses
 
 /// Finding the messages of the dead, and putting them back in line.
 enum Reclaiming {
@@ -9,7 +10,7 @@ enum Reclaiming {
         var bootID: String?
 
         /// Whether its process lives. One whose boot is over is dead whatever its lock says.
-        func isAlive(_ boot: BootTime, _ folder: SideFolder) -> Bool {
+        func isAlive(_ boot: BootTime, _ folder: SharedFolder) -> Bool {
             bootID == boot.bootID && WorkerLock.isHeld(lockName, in: folder)
         }
     }
@@ -18,7 +19,7 @@ enum Reclaiming {
     ///
     /// - Returns: the empty report, or `nil` when there is something to put back.
     static func glance(
-        _ connection: Connection, boot: BootTime, _ folder: SideFolder
+        _ connection: Connection, boot: BootTime, _ folder: SharedFolder
     ) throws -> Reclaimed? {
         if try workers(connection).contains(where: { !$0.isAlive(boot, folder) }) { return nil }
         if let deadline = try firstEnd(connection), deadline <= boot.microseconds { return nil }
@@ -26,7 +27,7 @@ enum Reclaiming {
     }
 
     /// Carries out one look for lost work.
-    static func perform(_ folder: SideFolder, in transaction: Transaction) throws -> Reclaimed {
+    static func perform(_ folder: SharedFolder, in transaction: Transaction) throws -> Reclaimed {
         let connection = transaction.connection
         let boot = transaction.time.boot
         var reclaimed = Reclaimed()

@@ -1,5 +1,6 @@
 import GRDB
 import PenstockCore
+import PenstockProcesses
 
 /// Reads queues, their numbers, and the workers.
 enum QueueReader {
@@ -43,7 +44,7 @@ enum QueueReader {
     }
 
     /// The workers that have a row, in the order in which they came.
-    static func workers(_ database: Database, boot: BootTime, _ folder: SideFolder) throws -> [WorkerRecord] {
+    static func workers(_ database: Database, boot: BootTime, _ folder: SharedFolder) throws -> [WorkerRecord] {
         let connection = Connection(database)
         let alive = try Set(Reclaiming.workers(connection).filter { $0.isAlive(boot, folder) }.map(\.id))
         return try connection.all(selectWorkers) { row in

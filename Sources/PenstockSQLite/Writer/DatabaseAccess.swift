@@ -1,12 +1,13 @@
 import GRDB
 import PenstockCore
+import PenstockProcesses
 
 /// A database as the store uses it: its own file, or an application's pool.
 struct DatabaseAccess: Sendable {
     /// The file's path, resolved.
     let path: String
     let pool: DatabasePool
-    let turnstile: Turnstile
+    let turnstile: WriterLock
     /// Through which other processes' calls travel in this one's transactions, and the other way round.
     let handover: Handover?
     /// Flushes what the store commits to its own file. In an application's pool there is none: the COMMIT flushes.

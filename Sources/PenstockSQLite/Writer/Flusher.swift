@@ -1,5 +1,6 @@
 import Foundation
 import PenstockCore
+import PenstockProcesses
 import Synchronization
 
 /// Puts on the disk what was committed, and answers those who wait for it.

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import PenstockCore
+import PenstockProcesses
 import Synchronization
 
 /// The one writer of a store: a thread that takes everything that callers have asked for meanwhile into one

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import PenstockCore
+import PenstockProcesses
 
 /// Carries out jobs in transactions, on the writer's thread.
 ///

@@ -1,5 +1,6 @@
 import Foundation
 import PenstockCore
+import PenstockProcesses
 import Synchronization
 
 /// Answers those who wait for the writer while its thread is blocked at the turnstile, or waits for another process that

@@ -1,21 +1,22 @@
 import Foundation
 import PenstockCore
 
+@testable import PenstockProcesses
 @testable import PenstockSQLite
 
 /// A process that waits, without its thread: it hears when it is told to.
 final class Ear {
     let doorbell: Doorbell
     let wakeups: Wakeups
-    let watch: Watch
+    let watch: ChangeWatcher
 
     init(_ path: String, time: any TimeSource = SystemTime()) throws {
-        let side = try SideFolder(besideDatabaseAt: path)
+        let side = try SharedFolder(besideDatabaseAt: path)
         let doorbell = try Doorbell(side, time: time)
         doorbell.listen()
         let wakeups = Wakeups { doorbell.listen(to: .news) }
         (self.doorbell, self.wakeups) = (doorbell, wakeups)
-        let lookout = Lookout(path: path, folder: side, time: SystemTime())
-        watch = Watch(doorbell: doorbell, wakeups: wakeups, lookout: lookout, isSure: Flag(), hearsWrites: true)
+        let lookout = ChangePoller(path: path, folder: side, time: SystemTime())
+        watch = ChangeWatcher(doorbell: doorbell, wakeups: wakeups, poller: lookout, isSure: Flag(), hearsWrites: true)
     }
 }

@@ -3,6 +3,7 @@ import GRDB
 import PenstockCore
 import Synchronization
 
+@testable import PenstockProcesses
 @testable import PenstockSQLite
 
 /// Somebody who has the turn and does with it what a test says, step by step, or dies.
@@ -15,15 +16,15 @@ final class Holder {
     }
 
     let handover: Handover
-    private let turnstile: Turnstile
+    private let turnstile: WriterLock
     private let path: String
     private let flushes = Mutex(0)
 
     /// Takes the turn at the store at `path`.
     init(_ path: String) throws {
         self.path = path
-        let folder = try SideFolder(besideDatabaseAt: path)
-        turnstile = try Turnstile(folder)
+        let folder = try SharedFolder(besideDatabaseAt: path)
+        turnstile = try WriterLock(folder)
         let flusher = try Flusher(path, flush: Flusher.systemFlush)
         guard let handover = Handover(folder, turnstile: turnstile, flusher: flusher, postMax: .seconds(60)) else {
             throw CocoaError(.fileNoSuchFile)

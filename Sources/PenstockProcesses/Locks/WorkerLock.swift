@@ -5,14 +5,14 @@ import PenstockCore
 ///
 /// The kernel lets go of it when the process ends, by whatever means, and when the object is let go. The descriptor is
 /// closed in child processes, so that none of them keeps a dead worker alive.
-final class WorkerLock: Sendable {
+package final class WorkerLock: Sendable {
     /// The lock file's name within the side folder.
-    let name: String
-    private let folder: SideFolder
+    package let name: String
+    private let folder: SharedFolder
     private let descriptor: Int32
 
     /// Makes a lock file that no other process has, and locks it.
-    init(in folder: SideFolder) throws {
+    package init(in folder: SharedFolder) throws {
         self.folder = folder
         while true {
             let name = Self.prefix + UUID().uuidString.lowercased()
@@ -36,7 +36,7 @@ final class WorkerLock: Sendable {
     }
 
     /// Removes the file. The lock stays until the object is let go.
-    func removeFile() {
+    package func removeFile() {
         folder.removeLockFile(name)
     }
 
@@ -44,7 +44,7 @@ final class WorkerLock: Sendable {
     ///
     /// Without a file there is no such process. A file that cannot be looked at, for want of permission or of
     /// descriptors, says nothing: then it counts as alive, and the ends of its leases decide.
-    static func isHeld(_ name: String, in folder: SideFolder) -> Bool {
+    package static func isHeld(_ name: String, in folder: SharedFolder) -> Bool {
         let descriptor = Foundation.open(folder.lockFile(name), O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return errno != ENOENT }
         defer { close(descriptor) }
@@ -56,7 +56,7 @@ final class WorkerLock: Sendable {
     ///
     /// A file is removed under its own lock. So one that was just made, and is not locked yet, is not taken from its
     /// maker unseen: its maker finds it locked or gone, and makes another.
-    static func removeAbandoned(in folder: SideFolder) {
+    package static func removeAbandoned(in folder: SharedFolder) {
         let files = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
         for file in files where file.hasPrefix(prefix) {
             let descriptor = Foundation.open(folder.lockFile(file), O_RDWR | O_CLOEXEC)
@@ -67,5 +67,5 @@ final class WorkerLock: Sendable {
     }
 
     /// How the names of workers' files begin.
-    static let prefix = "worker-"
+    package static let prefix = "worker-"
 }

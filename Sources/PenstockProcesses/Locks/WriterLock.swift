@@ -11,10 +11,10 @@ import PenstockCore
 /// answers those who wait for the one who is blocked.
 ///
 /// One thread at a time may pass.
-final class Turnstile: Sendable {
+package final class WriterLock: Sendable {
     private let descriptor: Int32
 
-    init(_ folder: SideFolder) throws {
+    package init(_ folder: SharedFolder) throws {
         descriptor = try folder.open(folder.turnstile)
     }
 
@@ -23,17 +23,17 @@ final class Turnstile: Sendable {
     }
 
     /// Takes the turn, if nobody has it.
-    func enterAtOnce() -> Bool {
+    package func enterAtOnce() -> Bool {
         flock(descriptor, LOCK_EX | LOCK_NB) == 0
     }
 
     /// Takes the turn when it comes.
-    func enter() {
+    package func enter() {
         while flock(descriptor, LOCK_EX) != 0, errno == EINTR {}
     }
 
     /// Lets the next one through.
-    func leave() {
+    package func leave() {
         _ = flock(descriptor, LOCK_UN)
     }
 }

@@ -3,15 +3,16 @@ import PenstockCore
 import Synchronization
 
 #if os(Linux)
-    /// The thread of a ``Watch``, asleep in the kernel until somebody rings, a worker's file is closed, or it is time
+    /// The thread of a ``ChangeWatcher``, asleep in the kernel until somebody rings, a worker's file is closed, or it is time
     /// to look.
-    final class WatchThread: Sendable {
+    package final class ChangeWatcherThread: Sendable {
         private let stopper: Stopper
         private let end = ThreadEnd()
 
         /// Watches until `stop()`. Rings count from now on.
-        init(
-            _ folder: SideFolder, doorbell: Doorbell, log: String, watch make: (_ hearsWrites: Bool) -> sending Watch
+        package init(
+            _ folder: SharedFolder, doorbell: Doorbell, log: String,
+            watch make: (_ hearsWrites: Bool) -> sending ChangeWatcher
         ) throws {
             let notifications = Notifications()
             var ends: [Int32] = [-1, -1]
@@ -37,16 +38,16 @@ import Synchronization
         }
 
         /// Tells the thread to end.
-        func stop() {
+        package func stop() {
             stopper.pull()
         }
 
         /// Returns when the thread has let go of everything.
-        func ended() async {
+        package func ended() async {
             await end.wait()
         }
 
-        private static func run(_ watch: Watch, _ notifications: Notifications, log: String, _ stopped: Int32) {
+        private static func run(_ watch: ChangeWatcher, _ notifications: Notifications, log: String, _ stopped: Int32) {
             defer { watch.end() }
             while true {
                 if watch.untilLook() <= .zero {
@@ -74,7 +75,7 @@ import Synchronization
                     continue
                 }
                 // While rings come fast they are heard together. The first one was heard at once.
-                if poll(&waited[1], 1, Watch.hearingPauseMilliseconds) > 0 { return }
+                if poll(&waited[1], 1, ChangeWatcher.hearingPauseMilliseconds) > 0 { return }
             }
         }
     }
@@ -172,15 +173,16 @@ import Synchronization
         }
     }
 #else
-    /// A ``Watch`` on a queue of its own: the doorbell's file and a timer wake it.
-    final class WatchThread: Sendable {
+    /// A ``ChangeWatcher`` on a queue of its own: the doorbell's file and a timer wake it.
+    package final class ChangeWatcherThread: Sendable {
         private let queue = DispatchQueue(label: "penstock watch")
         private let source: any DispatchSourceFileSystemObject
         private let timer: any DispatchSourceTimer
 
         /// Watches until `stop()`. Rings count from now on.
-        init(
-            _ folder: SideFolder, doorbell: Doorbell, log: String, watch make: (_ hearsWrites: Bool) -> sending Watch
+        package init(
+            _ folder: SharedFolder, doorbell: Doorbell, log: String,
+            watch make: (_ hearsWrites: Bool) -> sending ChangeWatcher
         ) throws {
             let descriptor = try folder.open(folder.doorbell)
             doorbell.listen()
@@ -188,7 +190,7 @@ import Synchronization
             source = DispatchSource.makeFileSystemObjectSource(
                 fileDescriptor: descriptor, eventMask: [.write, .attrib], queue: queue)
             timer = DispatchSource.makeTimerSource(queue: queue)
-            timer.schedule(deadline: .now(), repeating: .nanoseconds(Int(Watch.pace / .nanoseconds(1))))
+            timer.schedule(deadline: .now(), repeating: .nanoseconds(Int(ChangeWatcher.pace / .nanoseconds(1))))
             let shared = Shared(watch)
             source.setEventHandler { shared.use { $0.hear() } }
             source.setCancelHandler { close(descriptor) }
@@ -199,22 +201,22 @@ import Synchronization
         }
 
         /// Ends the watch.
-        func stop() {
+        package func stop() {
             source.cancel()
             timer.cancel()
         }
 
         /// Returns when it has let go of everything.
-        func ended() async {
+        package func ended() async {
             await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
         }
 
         private final class Shared: Sendable {
-            private let watch: Mutex<Watch?>
+            private let watch: Mutex<ChangeWatcher?>
 
-            init(_ watch: sending Watch) { self.watch = Mutex(watch) }
+            init(_ watch: sending ChangeWatcher) { self.watch = Mutex(watch) }
 
-            func use(_ body: (Watch) -> Void) { watch.withLock { watch in if let watch { body(watch) } } }
+            func use(_ body: (ChangeWatcher) -> Void) { watch.withLock { watch in if let watch { body(watch) } } }
 
             func end() {
                 watch.withLock { watch in

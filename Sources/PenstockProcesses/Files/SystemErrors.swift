@@ -1,10 +1,10 @@
 import Foundation
-import PenstockCore
+package import PenstockCore
 
 /// What the operating system reports, as what it means to people.
-enum SystemErrors {
+package enum SystemErrors {
     /// An error that says `what` could not be done, and why by `number`, an `errno`.
-    static func failure(_ what: String, _ number: Int32) -> PenstockError {
+    package static func failure(_ what: String, _ number: Int32) -> PenstockError {
         let reason = String(cString: strerror(number))
         switch number {
         case ENOENT, ENOTDIR:

@@ -1,25 +1,14 @@
 import GRDB
 import PenstockCore
+import PenstockProcesses
 
 /// Sees what nobody rings for: what other programs write into the file, rings that were lost with the process that owed
 /// them, workers that died and leases that ended.
 ///
 /// While nothing was committed, a look is one question to SQLite. It belongs to one thread.
-final class Lookout {
-    /// What a look saw.
-    struct Sight {
-        /// Whether anything was committed since the last look.
-        var hasChanged = false
-        /// Places where messages wait, in line or for their time; empty unless something has changed.
-        var places: [Int] = []
-        /// Whether somebody has to put messages back in line.
-        var hasLostWork = false
-        /// How long it is to the end of the first lease.
-        var firstEnd: Duration?
-    }
-
+final class ChangePoller: ChangePolling {
     private let path: String
-    private let folder: SideFolder
+    private let folder: SharedFolder
     private let time: any TimeSource
     private var database: DatabaseQueue?
     private var connection: Connection?
@@ -27,7 +16,7 @@ final class Lookout {
     private var workers: [Reclaiming.Worker] = []
     private var firstEnd: Int64?
 
-    init(path: String, folder: SideFolder, time: any TimeSource) {
+    init(path: String, folder: SharedFolder, time: any TimeSource) {
         self.path = path
         self.folder = folder
         self.time = time
@@ -36,7 +25,7 @@ final class Lookout {
     /// Looks.
     ///
     /// - Parameter forTheDead: whether to ask the kernel who lives.
-    func look(forTheDead: Bool) throws -> Sight {
+    func look(forTheDead: Bool) throws -> ChangesSeen {
         let database = try opened()
         var sight = try database.unsafeReentrantWrite { database in
             let connection = self.connection ?? Connection(database, isPassing: false)
@@ -54,8 +43,8 @@ final class Lookout {
         database = nil
     }
 
-    private func look(_ connection: Connection) throws -> Sight {
-        var sight = Sight()
+    private func look(_ connection: Connection) throws -> ChangesSeen {
+        var sight = ChangesSeen()
         let version = try connection.first(Self.dataVersion) { $0.integer(0) }
         if version != self.version {
             sight.hasChanged = true

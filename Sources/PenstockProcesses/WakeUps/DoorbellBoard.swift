@@ -1,34 +1,40 @@
 import Foundation
-import PenstockCore
+package import PenstockCore
 import Synchronization
 
 /// What a commit rings a queue's bell for.
-struct Ring: Equatable {
+package struct Ring: Equatable {
     /// How many messages more can be claimed.
-    var messages = 0
+    package var messages = 0
     /// Whether everybody has to look, as the queue itself has changed.
-    var isForAll = false
+    package var isForAll = false
     /// The queue's tag.
-    var tag: UInt16 = 0
+    package var tag: UInt16 = 0
+
+    package init(messages: Int = 0, isForAll: Bool = false, tag: UInt16 = 0) {
+        self.messages = messages
+        self.isForAll = isForAll
+        self.tag = tag
+    }
 }
 
 /// What the doorbell's file says, in memory that every process on it shares: for each place of ``Wakeups`` how often it
-/// was rung for, for how many messages that nobody was woken for yet, and until when somebody attends it (``Attendance``).
+/// was rung for, for how many messages that nobody was woken for yet, and until when somebody attends it (``WakeSuppression``).
 ///
 /// Who rings writes to the word and then reads the attendance; who ends an attendance writes that and then reads the
 /// word. All of it is in one order for everybody, so one of the two sees the other.
 ///
 /// It only ever says whom to wake. A process that dies between two steps leaves a number that is too high or too low;
 /// that costs a look, or the time to the next one, and never a message.
-final class DoorbellBoard: Sendable {
+package final class DoorbellBoard: Sendable {
     /// A place's word: 16 bits, 16 bits and 32 bits, so that all of it changes at once.
-    struct Word: Equatable {
+    package struct Word: Equatable {
         /// How often it was rung for. Starts again at zero.
-        var rings: UInt16
+        package var rings: UInt16
         /// How often of these for everybody, whether there are messages or not.
-        var ringsForAll: UInt16
+        package var ringsForAll: UInt16
         /// How many messages are announced that nobody was woken for.
-        var messages: UInt32
+        package var messages: UInt32
 
         fileprivate init(_ bits: UInt64) {
             rings = UInt16(truncatingIfNeeded: bits >> 48)
@@ -54,16 +60,16 @@ final class DoorbellBoard: Sendable {
 
     /// The file's size: for each place its word and the end of its attendance, and one byte that is written to wake who
     /// watches the file.
-    static let byteCount = clapper + 1
+    package static let byteCount = clapper + 1
     /// Where that byte is.
-    static let clapper = 2 * Wakeups.placeCount * MemoryLayout<UInt64>.size
+    package static let clapper = 2 * Wakeups.placeCount * MemoryLayout<UInt64>.size
     /// How long ahead a place is attended at most.
-    static let attendanceMax = Duration.milliseconds(5)
+    package static let attendanceMax = Duration.milliseconds(5)
 
     private let words: Words
 
     /// Maps the file that is open as `descriptor`, and makes it as long as it must be.
-    init(_ descriptor: Int32) throws {
+    package init(_ descriptor: Int32) throws {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw SystemErrors.failure("The doorbell cannot be read", errno) }
         if status.st_size < Self.byteCount {
@@ -88,12 +94,12 @@ final class DoorbellBoard: Sendable {
     }
 
     /// What is announced at `place`.
-    func word(at place: Int) -> Word {
+    package func word(at place: Int) -> Word {
         Word(words[place].pointee.load(ordering: .sequentiallyConsistent))
     }
 
     /// Counts a ring at `place`: for so many messages, or for everybody.
-    func ring(at place: Int, _ ring: Ring) {
+    package func ring(at place: Int, _ ring: Ring) {
         change(place) { word in
             word.rings &+= 1
             if ring.isForAll { word.ringsForAll &+= 1 }
@@ -106,7 +112,7 @@ final class DoorbellBoard: Sendable {
     /// Takes messages to wake somebody for.
     ///
     /// - Returns: how many there were, up to `count`. Nobody else is told of them.
-    func take(_ count: Int, at place: Int) -> Int {
+    package func take(_ count: Int, at place: Int) -> Int {
         var taken: UInt32 = 0
         change(place) { word in
             taken = min(word.messages, UInt32(clamping: count))
@@ -117,7 +123,7 @@ final class DoorbellBoard: Sendable {
     }
 
     /// Says that nothing is left of what was announced at `place`, unless somebody rang since `word` was read.
-    func clear(_ place: Int, ifStill word: Word) {
+    package func clear(_ place: Int, ifStill word: Word) {
         var empty = word
         empty.messages = 0
         if empty == word { return }
@@ -126,19 +132,19 @@ final class DoorbellBoard: Sendable {
     }
 
     /// Says that somebody attends `place` until `end`, for the queue with that tag.
-    func attend(_ place: Int, until end: BootTime, tag: UInt16) {
+    package func attend(_ place: Int, until end: BootTime, tag: UInt16) {
         let end = UInt64(clamping: end.microseconds)
         words.attendanceEnd(at: place).pointee.store(end << 16 | UInt64(tag), ordering: .sequentiallyConsistent)
     }
 
     /// Says that nobody attends `place`.
-    func leave(_ place: Int) {
+    package func leave(_ place: Int) {
         words.attendanceEnd(at: place).pointee.store(0, ordering: .sequentiallyConsistent)
     }
 
     /// The tag of the queue for which somebody attends `place`; `nil` when nobody does. An end that is further away than
     /// any was written before the machine started.
-    func attendedTag(at place: Int, now: BootTime) -> UInt16? {
+    package func attendedTag(at place: Int, now: BootTime) -> UInt16? {
         let word = words.attendanceEnd(at: place).pointee.load(ordering: .sequentiallyConsistent)
         let (end, now) = (word >> 16, UInt64(clamping: now.microseconds))
         guard end > now, end - now <= UInt64(Self.attendanceMax.wholeMicroseconds) else { return nil }

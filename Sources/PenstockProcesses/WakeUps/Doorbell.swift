@@ -1,22 +1,22 @@
 import Foundation
-import PenstockCore
+package import PenstockCore
 
 /// Tells the other processes on this machine that something was committed.
 ///
 /// A ring is a note on the board and a write to its file; who listens has the kernel watch that file. When nobody
 /// listens in another process, a ring is one question to the kernel. A ring that is lost costs latency and never a
 /// message: who listens also looks by itself.
-final class Doorbell: Sendable {
-    let board: DoorbellBoard
-    let attendance: Attendance
+package final class Doorbell: Sendable {
+    package let board: DoorbellBoard
+    package let attendance: WakeSuppression
     private let descriptor: Int32
 
     /// - Parameter time: a clock that all processes share.
-    init(_ folder: SideFolder, time: any TimeSource = SystemTime()) throws {
+    package init(_ folder: SharedFolder, time: any TimeSource = SystemTime()) throws {
         descriptor = try folder.open(folder.doorbell)
         do {
             board = try DoorbellBoard(descriptor)
-            attendance = Attendance(board, time: time)
+            attendance = WakeSuppression(board, time: time)
         } catch {
             close(descriptor)
             throw error
@@ -28,14 +28,14 @@ final class Doorbell: Sendable {
     }
 
     /// What a store listens for. Each has a byte of its own to be locked.
-    enum Purpose: Int {
+    package enum Purpose: Int {
         case anything
         /// Every ring, and not only for work: somebody follows a log, or waits for room.
         case news
     }
 
     /// Rings at `places`. Called after COMMIT, when other processes can see what was written.
-    func ring(_ places: [(Int, Ring)]) {
+    package func ring(_ places: [(Int, Ring)]) {
         if places.isEmpty { return }
         let areAttended = places.allSatisfy { attendance.tag(at: $0) == $1.tag && !$1.isForAll }
         if !areAttended, !othersListen(to: .anything) { return }
@@ -52,7 +52,7 @@ final class Doorbell: Sendable {
     }
 
     /// A worker here has claimed at `place`: all that it can take, or less.
-    func claim(at place: Int, tag: UInt16 = 0, isAllThatThereWas: Bool) {
+    package func claim(at place: Int, tag: UInt16 = 0, isAllThatThereWas: Bool) {
         if isAllThatThereWas {
             attendance.claim(at: place, tag: tag)
         } else if attendance.leave(place) {
@@ -61,12 +61,12 @@ final class Doorbell: Sendable {
     }
 
     /// Ends the attendance where nobody is at work any more, so that others have what is announced.
-    func leaveQuiet() {
+    package func leaveQuiet() {
         for place in attendance.leaveQuiet() { passOn(place) }
     }
 
     /// Ends all attendance, as nobody will hear without being woken any more.
-    func leaveAll() {
+    package func leaveAll() {
         for place in attendance.places where attendance.leave(place) { passOn(place) }
     }
 
@@ -85,7 +85,7 @@ final class Doorbell: Sendable {
 
     /// Says that this store listens, until the doorbell is let go. It must be said before the first look, so that whoever
     /// commits after that look rings.
-    func listen(to purpose: Purpose = .anything) {
+    package func listen(to purpose: Purpose = .anything) {
         lock(for: purpose).share()
         // What was rung for until now, while the place was attended, is heard now.
         if purpose == .news { clap() }

@@ -1,7 +1,7 @@
 import Synchronization
 
 /// Says when a thread has ended.
-final class ThreadEnd: Sendable {
+package final class ThreadEnd: Sendable {
     private struct State {
         var hasCome = false
         var waiters: [CheckedContinuation<Void, Never>] = []
@@ -9,8 +9,10 @@ final class ThreadEnd: Sendable {
 
     private let state = Mutex(State())
 
+    package init() {}
+
     /// The thread has let go of everything.
-    func come() {
+    package func come() {
         let waiters = state.withLock { state in
             state.hasCome = true
             defer { state.waiters = [] }
@@ -20,7 +22,7 @@ final class ThreadEnd: Sendable {
     }
 
     /// Returns when the thread has ended.
-    func wait() async {
+    package func wait() async {
         await withCheckedContinuation { continuation in
             let hasCome = state.withLock { state in
                 if !state.hasCome { state.waiters.append(continuation) }

@@ -1,5 +1,6 @@
 import Foundation
 import PenstockCore
+import PenstockProcesses
 import Synchronization
 
 /// Who this process is to the others: a row in `penstock_worker` and the lock that says it lives.
@@ -13,11 +14,11 @@ final class WorkerIdentity: Sendable {
     }
 
     private let registration = Mutex<Registration?>(nil)
-    private let folder: SideFolder
+    private let folder: SharedFolder
     private let name: String?
     private let startedAt: Timestamp
 
-    init(_ folder: SideFolder, name: String?, startedAt: Timestamp) {
+    init(_ folder: SharedFolder, name: String?, startedAt: Timestamp) {
         self.folder = folder
         self.startedAt = startedAt
         self.name = name

@@ -9,12 +9,12 @@ import PenstockCore
 ///
 /// Who may use the database may use the folder: its files have the database's mode, and are given to its owner when
 /// root makes them, as SQLite does with its companions.
-struct SideFolder: Sendable {
-    let path: String
+package struct SharedFolder: Sendable {
+    package let path: String
     private let database: String
 
     /// The folder beside `databasePath`, which is resolved; made when it is missing.
-    init(besideDatabaseAt databasePath: String) throws {
+    package init(besideDatabaseAt databasePath: String) throws {
         self.init(existingBesideDatabaseAt: databasePath)
         if mkdir(path, 0o700) == 0 {
             let mode = rights.mode
@@ -26,30 +26,30 @@ struct SideFolder: Sendable {
     }
 
     /// The folder beside `databasePath` as it is, for somebody who only looks.
-    init(existingBesideDatabaseAt databasePath: String) {
+    package init(existingBesideDatabaseAt databasePath: String) {
         database = databasePath
         path = databasePath + "-penstock"
     }
 
     /// The file that is written to after a commit that somebody may wait for.
-    var doorbell: String { path + "/doorbell" }
+    package var doorbell: String { path + "/doorbell" }
 
     /// The file whose lock puts writers of several processes in line.
-    var turnstile: String { path + "/turnstile" }
+    package var turnstile: String { path + "/turnstile" }
 
     /// The file through which writers of several processes share transactions.
-    var handover: String { path + "/handover" }
+    package var handover: String { path + "/handover" }
 
     /// The lock file of the worker `lockName`.
-    func lockFile(_ lockName: String) -> String { path + "/" + lockName }
+    package func lockFile(_ lockName: String) -> String { path + "/" + lockName }
 
     /// Removes the lock file of a worker that is no more.
-    func removeLockFile(_ lockName: String) {
+    package func removeLockFile(_ lockName: String) {
         unlink(lockFile(lockName))
     }
 
     /// Opens `file` for reading and writing, made when it is missing, closed in child processes.
-    func open(_ file: String) throws -> Int32 {
+    package func open(_ file: String) throws -> Int32 {
         while true {
             let existing = Foundation.open(file, O_RDWR | O_CLOEXEC)
             if existing >= 0 { return existing }
@@ -59,7 +59,7 @@ struct SideFolder: Sendable {
     }
 
     /// Makes `file` and opens it for reading and writing, closed in child processes; `nil` when it is there already.
-    func make(_ file: String) throws -> Int32? {
+    package func make(_ file: String) throws -> Int32? {
         let descriptor = Foundation.open(file, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
             if errno == EEXIST { return nil }

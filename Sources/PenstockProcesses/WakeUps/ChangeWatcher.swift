@@ -1,4 +1,4 @@
-import PenstockCore
+package import PenstockCore
 import Synchronization
 
 /// Passes on to this process's waiters what happens in others: one for each store, on one thread, however many wait.
@@ -8,13 +8,13 @@ import Synchronization
 ///
 /// The log is written to before a commit can be seen. So a look that comes too early for it is followed by others, until
 /// one sees a change, and by a few more.
-final class Watch {
+package final class ChangeWatcher {
     /// Between two looks while something may be under way. Writers that do not ring are seen within this time.
-    static let pace = Duration.milliseconds(250)
+    package static let pace = Duration.milliseconds(250)
     /// How long it goes without a look when the kernel says nothing.
-    static let rest = Duration.seconds(5)
+    package static let rest = Duration.seconds(5)
     /// Between two times that it hears rings: each wakes a thread in every process that waits, for little.
-    static let hearingPauseMilliseconds: Int32 = 1
+    package static let hearingPauseMilliseconds: Int32 = 1
     #if os(Linux)
         private static let canAttend = true
     #else
@@ -35,7 +35,7 @@ final class Watch {
 
     private let doorbell: Doorbell
     private let wakeups: Wakeups
-    private let lookout: Lookout
+    private let poller: any ChangePolling
     private let isSure: Flag
     /// Whether the kernel says when the log is written to. Otherwise it looks at its pace.
     private let hearsWrites: Bool
@@ -51,10 +51,10 @@ final class Watch {
     /// Begins to watch: rings from now on are passed on.
     ///
     /// - Parameter isSure: is raised once it has looked without a failure.
-    init(doorbell: Doorbell, wakeups: Wakeups, lookout: Lookout, isSure: Flag, hearsWrites: Bool) {
+    package init(doorbell: Doorbell, wakeups: Wakeups, poller: any ChangePolling, isSure: Flag, hearsWrites: Bool) {
         self.doorbell = doorbell
         self.wakeups = wakeups
-        self.lookout = lookout
+        self.poller = poller
         self.isSure = isSure
         self.hearsWrites = hearsWrites
         heard = (0..<Wakeups.placeCount).map(doorbell.board.word)
@@ -63,19 +63,19 @@ final class Watch {
     }
 
     /// How long to sleep before the next look; zero or less when it is due.
-    func untilLook(at now: ContinuousClock.Instant = .now) -> Duration { nextLook - now }
+    package func untilLook(at now: ContinuousClock.Instant = .now) -> Duration { nextLook - now }
 
     /// Somebody rang.
-    func hear() {
+    package func hear() {
         for place in heard.indices { hear(at: place) }
         doorbell.leaveQuiet()
     }
 
     /// Where it hears without being woken: it has to ``attend()`` before long.
-    var isAttending: Bool { !doorbell.attendance.places.isEmpty }
+    package var isAttending: Bool { !doorbell.attendance.places.isEmpty }
 
     /// Hears where it hears without being woken.
-    func attend() {
+    package func attend() {
         for place in doorbell.attendance.places { hear(at: place) }
         doorbell.leaveQuiet()
     }
@@ -98,19 +98,19 @@ final class Watch {
     }
 
     /// A worker's file was closed, and its process may be dead.
-    func suspect() {
+    package func suspect() {
         suspiciousLooksLeft = Self.suspiciousLooks
         nextLook = .now
     }
 
     /// The log was written to, or begins to be watched only now.
-    func expectCommit() {
+    package func expectCommit() {
         expectantLooksLeft = Self.expectantLooks
         nextLook = min(nextLook, max(lastLook + Self.pace, .now + Self.pause))
     }
 
     /// Looks for what nobody rings for, if anybody waits for it.
-    func look() {
+    package func look() {
         looks += 1
         let isSuspicious = suspiciousLooksLeft > 0
         if isSuspicious { suspiciousLooksLeft -= 1 }
@@ -120,7 +120,7 @@ final class Watch {
             do {
                 let isRested = ContinuousClock.now - lastLook >= Self.pace * 2
                 let asksForTheDead = isSuspicious || isRested || hasSeenLoss || looks.isMultiple(of: 2)
-                let sight = try lookout.look(forTheDead: asksForTheDead)
+                let sight = try poller.look(forTheDead: asksForTheDead)
                 isSure.raise()
                 pass(on: sight)
                 firstEnd = sight.firstEnd
@@ -141,7 +141,7 @@ final class Watch {
         nextLook = lastLook + min(wait, max(firstEnd ?? wait, Self.suspicion))
     }
 
-    private func pass(on sight: Lookout.Sight) {
+    private func pass(on sight: ChangesSeen) {
         if sight.hasChanged {
             wakeups.ringForNews()
             for place in sight.places { wakeups.ringAll(at: place) }
@@ -150,20 +150,22 @@ final class Watch {
     }
 
     /// Lets go of the file.
-    func end() {
+    package func end() {
         isSure.lower()
         doorbell.leaveAll()
-        lookout.close()
+        poller.close()
     }
 }
 
 /// Something that threads tell each other.
-final class Flag: Sendable {
+package final class Flag: Sendable {
     private let value = Atomic(false)
 
-    var isRaised: Bool { value.load(ordering: .acquiring) }
+    package init() {}
 
-    func raise() { value.store(true, ordering: .releasing) }
+    package var isRaised: Bool { value.load(ordering: .acquiring) }
 
-    func lower() { value.store(false, ordering: .releasing) }
+    package func raise() { value.store(true, ordering: .releasing) }
+
+    package func lower() { value.store(false, ordering: .releasing) }
 }

@@ -1,56 +1,62 @@
-import PenstockCore
+package import PenstockCore
 import Synchronization
 
 /// Watches what other processes do from the first time that somebody waits: a process that only enqueues never does.
-final class Listener: Sendable {
+package final class ChangeListener: Sendable {
     private enum State {
         case idle
-        case watching(WatchThread)
+        case watching(ChangeWatcherThread)
         case stopped
     }
 
     private let state = Mutex(State.idle)
     private let isSure = Flag()
-    private let path: String
-    private let folder: SideFolder
+    private let log: String
+    private let folder: SharedFolder
     private let doorbell: Doorbell
-    private let time: any TimeSource
+    private let makePoller: @Sendable () -> sending any ChangePolling
 
-    init(path: String, folder: SideFolder, doorbell: Doorbell, time: any TimeSource) {
-        self.path = path
+    /// - Parameters:
+    ///   - log: the database's write-ahead log, whose writes the kernel tells of.
+    ///   - makePoller: makes the poller of the thread that watches.
+    package init(
+        log: String, folder: SharedFolder, doorbell: Doorbell,
+        makePoller: @escaping @Sendable () -> sending any ChangePolling
+    ) {
+        self.log = log
         self.folder = folder
         self.doorbell = doorbell
-        self.time = time
+        self.makePoller = makePoller
     }
 
     /// Whether nothing happens that waiters would not be rung for. It is not so before the first look, nor when the
     /// kernel refuses to watch: waiters then have to look by themselves.
-    var hearsEverything: Bool { isSure.isRaised }
+    package var hearsEverything: Bool { isSure.isRaised }
 
     /// Begins to pass on to `wakeups` what happens.
-    func start(_ wakeups: Wakeups) {
+    package func start(_ wakeups: Wakeups) {
         state.withLock { state in
             guard case .idle = state else { return }
-            let thread = try? WatchThread(folder, doorbell: doorbell, log: path + "-wal") { [self] hearsWrites in
-                Watch(
-                    doorbell: doorbell, wakeups: wakeups,
-                    lookout: Lookout(path: path, folder: folder, time: time), isSure: isSure, hearsWrites: hearsWrites)
+            let thread = try? ChangeWatcherThread(folder, doorbell: doorbell, log: log) { [self] hearsWrites in
+                ChangeWatcher(
+                    doorbell: doorbell, wakeups: wakeups, poller: makePoller(), isSure: isSure, hearsWrites: hearsWrites
+                )
             }
             if let thread { state = .watching(thread) }
         }
     }
 
     /// Stops for good, soon.
-    func stop() {
+    package func stop() {
         _ = stopped()
     }
 
     /// Stops for good, and returns when the file was let go.
-    func end() async {
+    package func end() async {
         await stopped()?.ended()
     }
 
-    private func stopped() -> WatchThread? {
+    private func stopped() -> ChangeWatcherThread? {
         state.withLock { state in
             defer { state = .stopped }
             guard case .watching(let thread) = state else { return nil }

@@ -1,4 +1,5 @@
 import PenstockCore
+import PenstockProcesses
 
 /// By how much a transaction changes a queue's depths and totals.
 struct DepthChange: Equatable {

@@ -1,4 +1,4 @@
-import PenstockCore
+package import PenstockCore
 import Synchronization
 
 /// The places of the board at which this process hears without being woken, as a worker of its own that has room is at
@@ -10,7 +10,7 @@ import Synchronization
 /// and their workers hand in without taking up more. It ends at once when its worker has no room left.
 ///
 /// A process that dies leaves a word that runs out; what was announced meanwhile is found at the next look.
-final class Attendance: Sendable {
+package final class WakeSuppression: Sendable {
     private struct State {
         var places: Set<Int> = []
         /// Until when a worker counts as at work with room left, from its last sign, and its queue's tag.
@@ -22,27 +22,27 @@ final class Attendance: Sendable {
     private let state = Mutex(State())
 
     /// - Parameter time: a clock that all processes share.
-    init(_ board: DoorbellBoard, time: any TimeSource) {
+    package init(_ board: DoorbellBoard, time: any TimeSource) {
         self.board = board
         self.time = time
     }
 
     /// Where this process attends.
-    var places: Set<Int> { state.withLock { $0.places } }
+    package var places: Set<Int> { state.withLock { $0.places } }
 
     /// The tag of the queue for which anybody attends `place`. It needs no ring.
-    func tag(at place: Int) -> UInt16? { board.attendedTag(at: place, now: time.boot) }
+    package func tag(at place: Int) -> UInt16? { board.attendedTag(at: place, now: time.boot) }
 
     /// Whether another process attends `place`, which then has what is announced there: for whichever queue, or for the
     /// one with that tag.
-    func isOthers(_ place: Int, tag: UInt16? = nil) -> Bool {
+    package func isOthers(_ place: Int, tag: UInt16? = nil) -> Bool {
         guard let attended = self.tag(at: place), attended == tag ?? attended else { return false }
         return !state.withLock { $0.places.contains(place) }
     }
 
     /// A ring was heard for which workers here can take `room` messages and have taken `count`; those that are at work
     /// have said so when they claimed.
-    func hear(at place: Int, room: Int, taken count: Int) {
+    package func hear(at place: Int, room: Int, taken count: Int) {
         let now = time.boot
         state.withLock { state in
             // A message now and then is not worth it: somebody has to be at work already.
@@ -56,7 +56,7 @@ final class Attendance: Sendable {
     }
 
     /// A worker here has claimed less than it could take.
-    func claim(at place: Int, tag: UInt16) {
+    package func claim(at place: Int, tag: UInt16) {
         let now = time.boot
         state.withLock { sign(at: place, tag, now, &$0) }
     }
@@ -70,7 +70,7 @@ final class Attendance: Sendable {
     /// Ends the attendance at `place`: a worker here has claimed all that it can take.
     ///
     /// - Returns: whether it has attended. What was announced until now may have woken nobody.
-    func leave(_ place: Int) -> Bool {
+    package func leave(_ place: Int) -> Bool {
         state.withLock { state in
             state.signs[place] = nil
             guard state.places.remove(place) != nil else { return false }
@@ -82,7 +82,7 @@ final class Attendance: Sendable {
     /// Ends the attendance where no worker has given a sign for a while.
     ///
     /// - Returns: where that is. What was announced there until now may have woken nobody.
-    func leaveQuiet() -> [Int] {
+    package func leaveQuiet() -> [Int] {
         let now = time.boot
         return state.withLock { state in
             let quiet = state.places.filter { state.signs[$0]?.end.left(at: now) == nil }

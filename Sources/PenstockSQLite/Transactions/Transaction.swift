@@ -1,4 +1,5 @@
 import PenstockCore
+import PenstockProcesses
 
 /// Queues to ring for.
 typealias Rung = [QueueName: Ring]

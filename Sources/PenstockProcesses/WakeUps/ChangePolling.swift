@@ -1,0 +1,26 @@
+/// Sees what no process rings for: what other programs write into the file, rings that were lost with the process that
+/// owed them, workers that died and leases that ended. It belongs to one thread.
+package protocol ChangePolling {
+    /// Looks.
+    ///
+    /// - Parameter forTheDead: whether to ask the kernel which workers live.
+    func look(forTheDead: Bool) throws -> ChangesSeen
+
+    /// Lets go of the file.
+    func close()
+}
+
+/// What a look saw.
+package struct ChangesSeen {
+    /// Whether anything was committed since the last look.
+    package var hasChanged = false
+    /// Places where messages wait, in line or for their time; empty unless something has changed.
+    package var places: [Int] = []
+    /// Whether somebody has to put messages back in line.
+    package var hasLostWork = false
+    /// How long it is to the end of the first lease.
+    package var firstEnd: Duration?
+
+    /// Makes the answer of a look that saw nothing.
+    package init() {}
+}
