@@ -17,6 +17,7 @@ package struct Migration: Sendable {
         Migration(5, "insert", PackageResources._005_insert_sql),
         Migration(6, "cursor", PackageResources._006_cursor_sql),
         Migration(7, "handover", PackageResources._007_handover_sql),
+        Migration(8, "deletion", PackageResources._008_deletion_sql),
     ]
 
     private init(_ version: Int, _ name: String, _ bytes: [UInt8]) {

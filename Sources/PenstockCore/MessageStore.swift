@@ -13,15 +13,15 @@ public protocol MessageStore: Sendable {
     /// - Returns: a receipt for each message that was accepted, in order. There are fewer receipts than messages only
     ///   when the queue is full and its policy is `wait`: the rest was not touched, and can be offered again once
     ///   ``changes`` rings for the queue.
-    /// - Throws: `unknownQueue`; `invalidInput` (nothing was enqueued); `queueFull` when the policy is `fail` and not
-    ///   all of them fit (nothing was enqueued).
+    /// - Throws: `unknownQueue`; `queueDeleting`; `invalidInput` (nothing was enqueued); `queueFull` when the policy is
+    ///   `fail` and not all of them fit (nothing was enqueued).
     func enqueue(
         _ messages: [NewMessage], to queue: QueueName, durability: Durability
     ) async throws -> [Receipt]
 
     /// Leases up to `limit` ready messages to the caller, by priority and then by sequence.
     ///
-    /// Never gives a scheduled message early, one of a paused queue, or one that another holds. First makes ready
+    /// Never gives a scheduled message early, one of a queue that is paused or being deleted, or one that another holds. First makes ready
     /// what is due: of more than ``Limits/promotionCountMax`` messages those that have been due longest, and the next
     /// claim the next ones.
     ///
@@ -56,8 +56,8 @@ public protocol MessageStore: Sendable {
     ///
     /// - Parameter cursor: when the log has this cursor, nothing is appended.
     /// - Returns: a receipt for each message, in order. Their sequence numbers rise.
-    /// - Throws: `unknownQueue`; `illegalTransition` when the log has `cursor`; `invalidInput`, also when a message
-    ///   has a due time or a unique key, which mean nothing here. After each of these nothing was appended.
+    /// - Throws: `unknownQueue`; `queueDeleting`; `illegalTransition` when the log has `cursor`; `invalidInput`, also when
+    ///   a message has a due time or a unique key, which mean nothing here. After each of these nothing was appended.
     func append(
         _ messages: [NewMessage], to queue: QueueName, unless cursor: CursorName?, durability: Durability
     ) async throws -> [Receipt]
@@ -89,7 +89,8 @@ public protocol MessageStore: Sendable {
 
     /// Makes, changes or removes a queue.
     ///
-    /// - Throws: `unknownQueue` unless the change is `create`; `invalidInput` when a policy's number is out of range.
+    /// - Throws: `unknownQueue` unless the change is `create`; `queueDeleting` unless the change is `delete`;
+    ///   `invalidInput` when a policy's number is out of range.
     func configure(_ queue: QueueName, _ change: QueueChange) async throws
 
     /// Moves messages by hand. A large selection is carried out in steps, so that others get their turn; each step
@@ -97,8 +98,8 @@ public protocol MessageStore: Sendable {
     ///
     /// - Returns: how many messages were moved.
     /// - Throws: when messages are selected by sequence: `unknownMessage`, or `illegalTransition` when one is in a
-    ///   state that does not know the command, or is to be redriven while another message has its unique key; then
-    ///   nothing was moved. Messages selected by queue are passed over in such a case. `unknownQueue`; `invalidInput`.
+    ///   state that does not know the command, or is to be redriven while another message has its unique key or the
+    ///   queue is being deleted; then nothing was moved. Messages selected by queue are passed over in such a case. `unknownQueue`; `invalidInput`.
     func apply(_ command: LineCommand, to selection: Selection) async throws -> Int
 
     /// Forgets ended messages beyond their queue's retention: one small step, so that others get their turn.
@@ -144,8 +145,11 @@ public enum QueueChange: Sendable {
     case pause
     /// Allows claims again.
     case resume
-    /// Removes it with all its messages and history, in steps. Throws `illegalTransition` when messages wait or run,
-    /// unless `force` is true.
+    /// Removes it with all its messages and history. Throws `illegalTransition` when messages wait or run, unless `force`
+    /// is true; then none of them was removed.
+    ///
+    /// A large queue is removed in steps. From the first one on nothing is accepted, claimed or put back in line, until
+    /// the queue is gone. When the process dies between two of them, the queue stays so, and the call can be made again.
     case delete(force: Bool)
 }
 

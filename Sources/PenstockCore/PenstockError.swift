@@ -18,6 +18,8 @@ public struct PenstockError: Error, Sendable, CustomStringConvertible {
         public static let unknownQueue = Code(rawValue: "unknownQueue")
         /// There is a queue of that name already.
         public static let queueExists = Code(rawValue: "queueExists")
+        /// The queue is being deleted, and takes no messages any more. Nothing of the call was done.
+        public static let queueDeleting = Code(rawValue: "queueDeleting")
         /// There is no message with that sequence number.
         public static let unknownMessage = Code(rawValue: "unknownMessage")
         /// The queue is full and its policy is `fail`. Nothing of the call was enqueued.

@@ -23,16 +23,22 @@ public struct QueueStatus: Hashable, Sendable {
     public var policy: QueuePolicy
     /// Whether claims are refused for now. Messages are still accepted.
     public var isPaused: Bool
+    /// Whether its deletion has begun: it takes no messages and gives none. After a crash in the middle of a deletion it
+    /// stays so until the deletion is asked for again.
+    public var isDeleting: Bool
     /// How many messages are in each state. Of ended ones, those that retention has left.
     public var depths: Depths
     /// How many times each thing has happened since the queue was made.
     public var totals: Totals
 
     /// Makes a status.
-    public init(name: QueueName, policy: QueuePolicy, isPaused: Bool, depths: Depths, totals: Totals) {
+    public init(
+        name: QueueName, policy: QueuePolicy, isPaused: Bool, isDeleting: Bool = false, depths: Depths, totals: Totals
+    ) {
         self.name = name
         self.policy = policy
         self.isPaused = isPaused
+        self.isDeleting = isDeleting
         self.depths = depths
         self.totals = totals
     }

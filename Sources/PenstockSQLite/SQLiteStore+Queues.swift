@@ -32,16 +32,21 @@ extension SQLiteStore {
         }
     }
 
-    /// Deletes a queue in steps. A crash between two of them leaves the queue paused, with fewer messages, and the
-    /// call can be made again.
+    /// Deletes a queue in steps. A crash between two of them leaves a queue that says that it is being deleted, with fewer
+    /// messages, and the call can be made again.
     private func delete(_ queue: QueueName, force: Bool) async throws {
         try await writer.perform { transaction in
-            try Configuring.beginDeletion(of: queue, force: force, in: transaction)
+            try Deleting.begin(queue, force: force, in: transaction)
         }
-        var isGone = false
-        while !isGone {
-            isGone = try await writer.perform(durability: .powerLoss, weight: Commanding.stepMax) { transaction in
-                try Configuring.deleteStep(of: queue, limit: Commanding.stepMax, in: transaction)
+        deleting: while true {
+            try await afterStep?()
+            let step = try await writer.perform(durability: .powerLoss, weight: Commanding.stepMax) { transaction in
+                try Deleting.step(queue, force: force, limit: Commanding.stepMax, in: transaction)
+            }
+            switch step {
+            case .goesOn: continue
+            case .isRefused(let openCount): throw Deleting.refusal(queue, openCount: openCount)
+            case .isGone: break deleting
             }
         }
         try await giveBackPages(all: true)

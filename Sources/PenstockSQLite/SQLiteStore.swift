@@ -28,6 +28,8 @@ public final class SQLiteStore: MessageStore {
         package var busyMax = Duration.seconds(30)
         /// How long a call is offered to other processes before this one waits for its turn. For tests.
         var postMax = Duration.milliseconds(150)
+        /// Called between the steps of a call that works in several transactions. For tests.
+        package var afterStep: (@Sendable () async throws -> Void)?
         /// How what was committed gets on the disk. For tests, in which the power fails.
         var flush = Flusher.systemFlush
         /// Whether the last to close the file leaves its write-ahead log in place while that is short. Putting it away is
@@ -55,6 +57,7 @@ public final class SQLiteStore: MessageStore {
     let writer: GroupWriter
     let time: any TimeSource
     let random: any RandomSource
+    let afterStep: (@Sendable () async throws -> Void)?
     private let wakeups: Wakeups
     private let listener: ChangeListener
     let doorbell: Doorbell
@@ -111,6 +114,7 @@ public final class SQLiteStore: MessageStore {
         folder = try SharedFolder(besideDatabaseAt: path)
         time = options.time
         random = options.random
+        afterStep = options.afterStep
         let turnstile = try WriterLock(folder)
         let flusher = ownsPool ? try Flusher(path, flush: options.flush) : nil
         access = DatabaseAccess(

@@ -36,7 +36,7 @@ struct Failure: Error, CustomStringConvertible {
         case .invalidInput, .illegalTransition: .usage
         case .notADatabase, .corrupt, .undecodable: .data
         case .notFound, .unknownQueue, .unknownMessage, .unknownCursor: .missing
-        case .queueFull: .unavailable
+        case .queueFull, .queueDeleting: .unavailable
         case .queueExists: .cannotCreate
         case .diskFull, .storage: .inputOutput
         case .timedOut, .busy, .leaseLost: .temporary

@@ -25,7 +25,7 @@ enum ShellStatus: Int32, CaseIterable {
         case .usage: "wrong arguments or input beyond a limit; nothing was done"
         case .data: "the file is damaged, or is no database of Penstock's"
         case .missing: "no such file, queue or message"
-        case .unavailable: "the queue is full and its policy is `fail`"
+        case .unavailable: "the queue is full and its policy is `fail`, or it is being deleted"
         case .software: "an error in Penstock itself"
         case .cannotCreate: "the file or the queue cannot be made"
         case .inputOutput: "reading or writing failed, for example because the disk is full"

@@ -6,6 +6,7 @@ extension QueueStatus {
         .object([
             "queue": .string(name.text),
             "isPaused": .bool(isPaused),
+            "isDeleting": .bool(isDeleting),
             "depths": .object([
                 "scheduled": .integer(depths.scheduled),
                 "ready": .integer(depths.ready),

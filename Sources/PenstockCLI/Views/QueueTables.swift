@@ -11,7 +11,7 @@ enum QueueTables {
         ])
         for queue in queues {
             table.add([
-                Escape.text(queue.name.text), queue.isPaused ? "paused" : "open",
+                Escape.text(queue.name.text), state(queue),
                 queue.policy.capacity.map { "\($0.count)" } ?? "none", "\(queue.depths.scheduled)",
                 "\(queue.depths.ready)", "\(queue.depths.leased)", "\(queue.depths.dead)", "\(queue.totals.enqueued)",
                 "\(queue.totals.done)", "\(queue.totals.dropped)", "\(queue.totals.retried)",
@@ -46,7 +46,7 @@ enum QueueTables {
         for queue in queues {
             let policy = queue.policy
             table.add([
-                Escape.text(queue.name.text), queue.isPaused ? "paused" : "open",
+                Escape.text(queue.name.text), state(queue),
                 policy.capacity.map { "\($0.count)" } ?? "none", policy.capacity?.whenFull.word ?? "",
                 "\(policy.retry.attemptsMax)",
                 "\(DurationText.format(policy.retry.base)) to \(DurationText.format(policy.retry.cap))",
@@ -61,7 +61,7 @@ enum QueueTables {
         let policy = queue.policy
         let facts: [(String, String)] = [
             ("queue", Escape.text(queue.name.text)),
-            ("state", queue.isPaused ? "paused" : "open"),
+            ("state", state(queue)),
             ("capacity", policy.capacity.map { "\($0.count), when full \($0.whenFull.word)" } ?? "none"),
             ("attempts", "\(policy.retry.attemptsMax)"),
             (
@@ -83,6 +83,10 @@ enum QueueTables {
             ),
         ]
         return facts.map { $0 + String(repeating: " ", count: 10 - $0.count) + $1 }
+    }
+
+    private static func state(_ queue: QueueStatus) -> String {
+        queue.isDeleting ? "deleting" : queue.isPaused ? "paused" : "open"
     }
 
     private static func retention(_ retention: Retention) -> String {

@@ -7,8 +7,8 @@ enum Claiming {
     /// - Returns: the empty claim, or `nil` when there is something to take or to make ready.
     static func glance(_ request: ClaimRequest, _ connection: Connection, _ now: Timestamp) throws -> Claim? {
         let queue = try connection.first(readQueue, .text(request.queue.text)) { ($0.integer(0), $0.integer(1) != 0) }
-        guard let (id, isPaused) = queue else { throw Transaction.unknownQueue(request.queue) }
-        if isPaused { return Claim(messages: [], nextDue: nil) }
+        guard let (id, isClosed) = queue else { throw Transaction.unknownQueue(request.queue) }
+        if isClosed { return Claim(messages: [], nextDue: nil) }
         if try connection.first(anyReady, .integer(id), read: { _ in true }) == true { return nil }
         let due = try connection.first(firstDue, .integer(id)) { Timestamp(microseconds: $0.integer(0)) }
         if let due, due <= now { return nil }
@@ -20,7 +20,7 @@ enum Claiming {
         _ request: ClaimRequest, limit: Int, worker: WorkerIdentity, in transaction: Transaction
     ) throws -> Claim {
         let account = try transaction.account(of: request.queue)
-        if account.isPaused { return Claim(messages: [], nextDue: nil) }
+        if account.isPaused || account.isDeleting { return Claim(messages: [], nextDue: nil) }
         try promote(account, in: transaction)
         let tokens = LeaseTokens(random: transaction.random)
         let messages = try readReady(account, limit: limit, tokens, in: transaction)
@@ -118,7 +118,7 @@ enum Claiming {
         var deadline: Int64
     }
 
-    private static let readQueue = Query("SELECT id, paused FROM penstock_queue WHERE name = ?1")
+    private static let readQueue = Query("SELECT id, paused OR deleting FROM penstock_queue WHERE name = ?1")
     private static let anyReady = Query("SELECT 1 FROM penstock_ready WHERE queue_id = ?1 LIMIT 1")
     private static let firstDue = Query(
         "SELECT due_at FROM penstock_scheduled WHERE queue_id = ?1 ORDER BY due_at LIMIT 1")

@@ -22,6 +22,7 @@ enum Commanding {
                     "Message \(sequence) is \(entry.state.rawValue), and \(command.rawValue) is not for such; "
                         + "nothing was changed.")
             }
+            if outcome.state.isWaiting { try entry.account.refuseDeleting() }
             guard try canHaveKey(entry, outcome, &keys, in: transaction) else {
                 throw PenstockError(
                     .illegalTransition,
@@ -42,6 +43,7 @@ enum Commanding {
         _ transaction: Transaction
     ) throws -> (moved: Int, cursor: Int64) {
         let account = try transaction.account(of: queue)
+        if command == .redrive { try account.refuseDeleting() }
         let states = states.intersection(command.states)
         let limit = min(limit, stepMax)
         let sequences = try states.flatMap { state in

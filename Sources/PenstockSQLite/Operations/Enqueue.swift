@@ -7,6 +7,7 @@ enum Enqueue {
         _ messages: [NewMessage], to queue: QueueName, durability: Durability, in transaction: Transaction
     ) throws -> [Receipt] {
         let account = try transaction.account(of: queue)
+        try account.refuseDeleting()
         if account.policy.capacity?.whenFull == .fail, messages.count > 1 {
             return try transaction.nested {
                 try accept(messages, account, durability, in: transaction)

@@ -38,7 +38,8 @@ enum QueueReader {
             return (
                 found.id,
                 QueueStatus(
-                    name: found.name, policy: found.policy, isPaused: found.isPaused, depths: depths, totals: totals)
+                    name: found.name, policy: found.policy, isPaused: found.isPaused, isDeleting: found.isDeleting,
+                    depths: depths, totals: totals)
             )
         }.filter { ids.contains($0.0) }.map(\.1)
     }

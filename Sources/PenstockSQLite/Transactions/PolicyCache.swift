@@ -5,20 +5,22 @@ struct QueueRow: Sendable {
     var id: Int64
     var name: QueueName
     var isPaused: Bool
+    var isDeleting: Bool
     var policy: QueuePolicy
 
     /// The columns ``init(_:)`` reads, in its order.
     static let columns = """
         queue.id, queue.name, queue.paused, queue.capacity, queue.when_full, queue.attempts_max, queue.retry_base,
         queue.retry_factor, queue.retry_cap, queue.retry_jitter, queue.retain_age, queue.retain_count,
-        queue.retain_dead_age
+        queue.retain_dead_age, queue.deleting
         """
-    static let columnCount = 13
+    static let columnCount = 14
 
     init(_ row: PreparedStatement) {
         id = row.integer(0)
         name = QueueName(stored: row.text(1) ?? "")
         isPaused = row.integer(2) != 0
+        isDeleting = row.integer(13) != 0
         var capacity: Capacity?
         if let count = row.optionalInteger(3), let whenFull = row.text(4).flatMap(OverflowPolicy.init) {
             capacity = Capacity(Int(count), whenFull: whenFull)

@@ -47,6 +47,7 @@ final class QueueAccount {
     let id: Int64
     let name: QueueName
     let isPaused: Bool
+    let isDeleting: Bool
     let policy: QueuePolicy
     var change = DepthChange()
     /// What to ring for once this is committed; `nil`: nothing.
@@ -57,7 +58,16 @@ final class QueueAccount {
         id = row.id
         name = row.name
         isPaused = row.isPaused
+        isDeleting = row.isDeleting
         policy = row.policy
+    }
+
+    /// Throws `queueDeleting` when the queue's deletion has begun: what it took now would be deleted with the rest.
+    func refuseDeleting() throws {
+        guard isDeleting else { return }
+        throw PenstockError(
+            .queueDeleting,
+            "The queue '\(name)' is being deleted; wait until it is gone, or finish it with `penstock queue delete`.")
     }
 
     /// Whether producers may be waiting for room: those that the queue keeps out while it is full.

@@ -100,7 +100,8 @@ extension PenstockError {
     /// the middle of it, and what it has written must not be committed.
     var isRefusal: Bool {
         switch code {
-        case .invalidInput, .unknownQueue, .queueExists, .unknownMessage, .queueFull, .illegalTransition, .leaseLost:
+        case .invalidInput, .unknownQueue, .queueDeleting, .queueExists, .unknownMessage, .queueFull,
+            .illegalTransition, .leaseLost:
             true
         default:
             false

@@ -20,6 +20,13 @@ final class Bench: StoreHarness {
         return store
     }
 
+    /// One more process, which lets `afterStep` run between the steps of what it does.
+    func open(afterStep: @escaping @Sendable () async throws -> Void) async throws -> any MessageStore {
+        let store = try await harness.open(afterStep: afterStep)
+        opened.withLock { $0.append(store) }
+        return store
+    }
+
     /// A process, and in the store a queue called `jobs` with that policy.
     func open(_ policy: QueuePolicy) async throws -> any MessageStore {
         let store = try await open()

@@ -44,6 +44,7 @@ public struct ConformanceCase: Sendable, CustomTestStringConvertible {
         CursorRules.cases,
         StatusRules.cases,
         ConfigureRules.cases,
+        DeletionRules.cases,
         ApplyRules.cases,
         PruneRules.cases,
         ChangesRules.cases,

@@ -12,9 +12,23 @@ public protocol StoreHarness: Sendable {
     /// Opens a handle on the data. Each one counts as a process of its own.
     func open() async throws -> any MessageStore
 
+    /// Opens a handle that calls `afterStep` between the steps of a call that is not one transaction, such as the deletion
+    /// of a large queue, and ends the call with what that throws. So a rule sees what others see meanwhile, and what a
+    /// death in between leaves.
+    ///
+    /// A store that does everything in one step never calls it, and needs no implementation of this.
+    func open(afterStep: @escaping @Sendable () async throws -> Void) async throws -> any MessageStore
+
     /// Ends the process of `store`, which ``open()`` gave, as SIGKILL does: its lock goes, nothing is given back and
     /// nothing is closed. The suite does not use `store` again.
     func crash(_ store: any MessageStore) async throws
+}
+
+extension StoreHarness {
+    /// A handle without steps.
+    public func open(afterStep: @escaping @Sendable () async throws -> Void) async throws -> any MessageStore {
+        try await open()
+    }
 }
 
 /// The harness of the store in memory.
@@ -32,6 +46,11 @@ public struct InMemoryHarness: StoreHarness {
     /// Opens one more handle on the same data.
     public func open() async throws -> any MessageStore {
         database.open()
+    }
+
+    /// Opens a handle that calls `afterStep` between the steps of a deletion.
+    public func open(afterStep: @escaping @Sendable () async throws -> Void) async throws -> any MessageStore {
+        database.open(afterStep: afterStep)
     }
 
     /// Kills the process that `store` stands for.

@@ -30,6 +30,11 @@ public final class InMemoryDatabase: Sendable {
 
     /// Opens one more handle: to the others it is another process.
     public func open() -> InMemoryStore {
+        open(afterStep: nil)
+    }
+
+    /// Opens a handle that calls `afterStep` between the steps of a deletion.
+    func open(afterStep: (@Sendable () async throws -> Void)?) -> InMemoryStore {
         let startedAt = time.now
         return contents.withLock { contents in
             contents.state.lastWorker += 1
@@ -38,7 +43,7 @@ public final class InMemoryDatabase: Sendable {
                 name: "memory:\(id)", processID: Int32(truncatingIfNeeded: id), startedAt: startedAt)
             let bell = Wakeups()
             contents.bells[id] = bell
-            return InMemoryStore(database: self, id: id, changes: bell)
+            return InMemoryStore(database: self, id: id, changes: bell, afterStep: afterStep)
         }
     }
 

@@ -12,6 +12,9 @@ public final class InMemoryStore: MessageStore {
     public let changes: Wakeups
     private let database: InMemoryDatabase
     private let id: Int64
+    private let afterStep: (@Sendable () async throws -> Void)?
+    /// Messages that one step of a deletion removes at most.
+    private static let stepMax = 1000
 
     /// Makes a store with a database of its own.
     ///
@@ -20,10 +23,13 @@ public final class InMemoryStore: MessageStore {
     ///   - random: where lease tokens and the jitter of retries come from.
     public convenience init(time: any TimeSource = SystemTime(), random: any RandomSource = SystemRandom()) {
         let store = InMemoryDatabase(time: time, random: random).open()
-        self.init(database: store.database, id: store.id, changes: store.changes)
+        self.init(database: store.database, id: store.id, changes: store.changes, afterStep: nil)
     }
 
-    init(database: InMemoryDatabase, id: Int64, changes: Wakeups) {
+    init(
+        database: InMemoryDatabase, id: Int64, changes: Wakeups, afterStep: (@Sendable () async throws -> Void)?
+    ) {
+        self.afterStep = afterStep
         self.database = database
         self.id = id
         self.changes = changes
@@ -114,8 +120,23 @@ public final class InMemoryStore: MessageStore {
 
     /// Makes, changes or removes a queue; see ``PenstockCore/MessageStore``.
     public func configure(_ queue: QueueName, _ change: QueueChange) async throws {
+        if case .delete(let force) = change { return try await delete(queue, force: force) }
         try database.act(as: id) { state, _ throws(PenstockError) in
             try state.configure(queue, change)
+        }
+    }
+
+    /// Deletes a queue in steps, as a store does that lets others have their turn.
+    private func delete(_ queue: QueueName, force: Bool) async throws {
+        try database.act(as: id) { state, _ throws(PenstockError) in
+            try state.beginDeletion(of: queue, force: force)
+        }
+        var isGone = false
+        while !isGone {
+            try await afterStep?()
+            isGone = try database.act(as: id) { state, _ throws(PenstockError) in
+                try state.deleteStep(of: queue, limit: Self.stepMax)
+            }
         }
     }
 

@@ -11,7 +11,7 @@ extension MemoryState {
             chosen = Set(sequences).sorted()
             try refuseUnlessAllCan(command, chosen)
         case .queue(let name, let states, let limit):
-            _ = try queue(name)
+            _ = command == .redrive ? try openQueue(name) : try queue(name)
             chosen = selected(for: command, from: name, states: states, limit: limit)
         }
         for sequence in chosen { move(sequence, by: command.event, at: moment) }
@@ -33,6 +33,7 @@ extension MemoryState {
                     "Message \(sequence) is \(message.state); '\(command)' is for messages that are "
                         + "\(command.states.map(\.rawValue).sorted().joined(separator: " or ")).")
             }
+            if command == .redrive { _ = try openQueue(message.queue) }
             guard keys.take(for: command, message, in: queues[message.queue]) else {
                 throw PenstockError(
                     .illegalTransition,

@@ -3,9 +3,9 @@ import PenstockCore
 extension MemoryState {
     mutating func claim(_ request: ClaimRequest, worker: Int64, at moment: Moment) throws(PenstockError) -> Claim {
         try request.validate()
-        let isPaused = try queue(request.queue).isPaused
+        let queue = try queue(request.queue)
         workers[worker]?.hasClaimed = true
-        guard !isPaused else { return Claim(messages: [], nextDue: nil) }
+        guard !queue.isPaused, !queue.isDeleting else { return Claim(messages: [], nextDue: nil) }
 
         makeReadyWhatIsDue(in: request.queue, at: moment)
         var claimed: [ClaimedMessage] = []

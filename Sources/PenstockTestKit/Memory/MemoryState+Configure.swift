@@ -7,28 +7,32 @@ extension MemoryState {
             try policy.validate()
             if queues[name] == nil {
                 queues[name] = MemoryQueue(policy: policy)
-            } else if !ifAbsent {
+                return
+            }
+            _ = try openQueue(name)
+            if !ifAbsent {
                 throw PenstockError(.queueExists, "There is a queue '\(name)' already; set its policy instead.")
             }
             return
         case .set(let policy):
             try policy.validate()
-            _ = try queue(name)
+            _ = try openQueue(name)
             queues[name]?.policy = policy
         case .pause:
-            _ = try queue(name)
+            _ = try openQueue(name)
             queues[name]?.isPaused = true
         case .resume:
-            _ = try queue(name)
+            _ = try openQueue(name)
             queues[name]?.isPaused = false
-        case .delete(let force):
-            try delete(name, force: force)
+        case .delete:
+            preconditionFailure("A queue is deleted in steps.")
         }
         // There may be room now, or messages to be had; or the queue is gone, which who waits must learn.
         rung.insert(name)
     }
 
-    private mutating func delete(_ name: QueueName, force: Bool) throws(PenstockError) {
+    /// Begins to delete a queue: it takes nothing and gives nothing from here on.
+    mutating func beginDeletion(of name: QueueName, force: Bool) throws(PenstockError) {
         let line = try queue(name).line
         guard force || line.waiting + line.leased.elements.count == 0 else {
             throw PenstockError(
@@ -36,12 +40,26 @@ extension MemoryState {
                 "The queue '\(name)' still has \(line.waiting) waiting and \(line.leased.elements.count) running "
                     + "messages; cancel them first, or delete it with force.")
         }
-        for sequence in messages(of: name).map(\.sequence) { forget(sequence) }
+        queues[name]?.isDeleting = true
+        rung.insert(name)
+    }
+
+    /// Deletes up to `limit` messages of a queue and, when none is left, the queue.
+    ///
+    /// - Returns: whether the queue is gone.
+    mutating func deleteStep(of name: QueueName, limit: Int) throws(PenstockError) -> Bool {
+        _ = try queue(name)
+        let sequences = messages(of: name).prefix(limit).map(\.sequence)
+        for sequence in sequences { forget(sequence) }
+        guard sequences.count < limit else { return false }
         queues[name] = nil
+        rung.insert(name)
+        return true
     }
 
     /// Takes a message out of the log as if it had never been. Its sequence number is not used again.
     mutating func forget(_ sequence: SequenceNumber) {
+        if let message = messages[sequence] { queues[message.queue]?.line.remove(message) }
         messages[sequence] = nil
         log.remove(sequence)
     }

@@ -5,7 +5,7 @@ extension MemoryState {
         _ batch: [NewMessage], to name: QueueName, durability: Durability, at moment: Moment
     ) throws(PenstockError) -> [Receipt] {
         try NewMessage.validate(batch: batch, now: moment.now)
-        let queue = try queue(name)
+        let queue = try openQueue(name)
         if let capacity = queue.policy.capacity, capacity.whenFull == .fail {
             try refuseUnlessAllFit(batch, queue: queue, named: name, capacity: capacity.count)
         }

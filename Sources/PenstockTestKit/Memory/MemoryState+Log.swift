@@ -6,7 +6,7 @@ extension MemoryState {
         at moment: Moment
     ) throws(PenstockError) -> [Receipt] {
         try NewMessage.validate(appended: batch, now: moment.now)
-        let queue = try queue(name)
+        let queue = try openQueue(name)
         guard !batch.isEmpty else { return [] }
         if let cursor, queue.cursors[cursor] != nil {
             throw PenstockError(

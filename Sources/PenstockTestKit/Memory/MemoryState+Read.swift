@@ -63,7 +63,8 @@ extension MemoryState {
             }
         }
         return QueueStatus(
-            name: name, policy: queue.policy, isPaused: queue.isPaused, depths: depths, totals: queue.totals)
+            name: name, policy: queue.policy, isPaused: queue.isPaused, isDeleting: queue.isDeleting, depths: depths,
+            totals: queue.totals)
     }
 
     private func workerRecords() -> [WorkerRecord] {

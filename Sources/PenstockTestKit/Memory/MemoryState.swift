@@ -28,6 +28,15 @@ struct MemoryState: Sendable {
         return queue
     }
 
+    /// The queue, unless its deletion has begun.
+    func openQueue(_ name: QueueName) throws(PenstockError) -> MemoryQueue {
+        let queue = try queue(name)
+        guard !queue.isDeleting else {
+            throw PenstockError(.queueDeleting, "The queue '\(name)' is being deleted; wait until it is gone.")
+        }
+        return queue
+    }
+
     /// The messages of `queue`, or of all of them, in the order of the log.
     func messages(of queue: QueueName?) -> some Sequence<MemoryMessage> {
         log.elements.lazy.compactMap { messages[$0] }.filter { queue == nil || $0.queue == queue }
@@ -82,6 +91,8 @@ struct MemoryMessage: Sendable {
 struct MemoryQueue: Sendable {
     var policy: QueuePolicy
     var isPaused = false
+    /// Whether its deletion has begun.
+    var isDeleting = false
     var line = MemoryLine()
     var totals = Totals()
     /// Named places in its log.

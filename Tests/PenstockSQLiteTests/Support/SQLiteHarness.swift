@@ -38,9 +38,14 @@ final class SQLiteHarness: StoreHarness {
         try await openStore()
     }
 
-    func openStore() async throws -> SQLiteStore {
-        try await SQLiteStore.open(
-            path: path, options: SQLiteStore.Options(time: time, random: random))
+    func open(afterStep: @escaping @Sendable () async throws -> Void) async throws -> any MessageStore {
+        try await openStore(afterStep: afterStep)
+    }
+
+    func openStore(afterStep: (@Sendable () async throws -> Void)? = nil) async throws -> SQLiteStore {
+        var options = SQLiteStore.Options(time: time, random: random)
+        options.afterStep = afterStep
+        return try await SQLiteStore.open(path: path, options: options)
     }
 
     func crash(_ store: any MessageStore) async throws {

@@ -11,7 +11,8 @@ struct QueueDeleteCommand: Subcommand {
               penstock queue delete mail
               penstock queue delete mail --force
 
-            Refused while messages wait or run, unless --force is given.
+            Refused while messages wait or run, unless --force is given. Nothing is accepted while it goes on. When it is \
+            interrupted, `queue list` says that the queue is being deleted; run the command again.
             """)
 
     @OptionGroup var fileOptions: FileOptions

@@ -1,0 +1,101 @@
+import PenstockCore
+
+/// Removing queues, in steps, so that other writers get their turn in between.
+///
+/// From the first step until the queue is gone its row says `deleting`, and nothing is accepted, claimed or put back in
+/// line. So no message can come between two steps and be deleted with the others. A deletion that has begun ends by
+/// being finished, by this process or, after its death, by another call.
+enum Deleting {
+    /// What a step has come to.
+    enum Step: Sendable {
+        /// There is more to delete.
+        case goesOn
+        /// The queue is gone.
+        case isGone
+        /// So many messages wait or run, and nobody asked for force. The queue is no longer being deleted.
+        case isRefused(openCount: Int64)
+    }
+
+    /// Begins to delete a queue: it takes nothing and gives nothing from here on.
+    static func begin(_ queue: QueueName, force: Bool, in transaction: Transaction) throws {
+        let account = try transaction.account(of: queue)
+        if !force, try hasOpen(account, in: transaction) {
+            throw refusal(queue, openCount: try countOpen(account, in: transaction))
+        }
+        try setDeleting(account, true, in: transaction)
+        // Producers that wait for room and workers that wait for messages learn of it at once.
+        transaction.ringAll(queue)
+        try transaction.queuesChanged()
+    }
+
+    /// Deletes up to `limit` messages of a queue and, when none is left, the queue.
+    ///
+    /// Without `force` no message goes that waits or runs. There is none after ``begin(_:force:in:)``, unless a program
+    /// has written it that does not know of the flag. Then this step deletes nothing, and the deletion is given up.
+    static func step(_ queue: QueueName, force: Bool, limit: Int, in transaction: Transaction) throws -> Step {
+        let account = try transaction.account(of: queue)
+        let connection = transaction.connection
+        if !force, try hasOpen(account, in: transaction) {
+            let openCount = try countOpen(account, in: transaction)
+            try setDeleting(account, false, in: transaction)
+            transaction.ringAll(queue)
+            try transaction.queuesChanged()
+            return .isRefused(openCount: openCount)
+        }
+        let sequences = try connection.all(
+            selectLog, .integer(account.id), .integer(Int64(limit)), read: { $0.integer(0) })
+        for sequence in sequences {
+            if let entry = try Line.locate(sequence, in: transaction) {
+                try Pruning.forget(entry, in: transaction)
+            } else {
+                // It has no place in the line, which `penstock doctor` reports. It goes all the same.
+                try Pruning.forgetTraces(of: sequence, in: transaction)
+            }
+        }
+        guard sequences.count < limit else { return .goesOn }
+        try transaction.writeDown()
+        try connection.run(deleteQueue, .integer(account.id))
+        try transaction.queuesChanged()
+        transaction.ringAll(queue)
+        return .isGone
+    }
+
+    /// What is said when messages wait or run and nobody asked for force.
+    static func refusal(_ queue: QueueName, openCount: Int64) -> PenstockError {
+        PenstockError(
+            .illegalTransition,
+            "The queue '\(queue)' has \(openCount) messages that wait or run; work or cancel them, or use force.")
+    }
+
+    /// Whether messages wait or run. The rows are asked, as what the depths say may have been changed by hand.
+    private static func hasOpen(_ account: QueueAccount, in transaction: Transaction) throws -> Bool {
+        try transaction.connection.first(anyOpen, .integer(account.id)) { $0.integer(0) != 0 } ?? false
+    }
+
+    private static func countOpen(_ account: QueueAccount, in transaction: Transaction) throws -> Int64 {
+        try transaction.connection.first(selectOpenCount, .integer(account.id)) { $0.integer(0) } ?? 0
+    }
+
+    private static func setDeleting(
+        _ account: QueueAccount, _ isDeleting: Bool, in transaction: Transaction
+    ) throws {
+        try transaction.connection.run(writeDeleting, .integer(account.id), .integer(isDeleting ? 1 : 0))
+    }
+
+    private static let anyOpen = Query(
+        """
+        SELECT EXISTS (SELECT 1 FROM penstock_ready WHERE queue_id = ?1)
+            OR EXISTS (SELECT 1 FROM penstock_scheduled WHERE queue_id = ?1)
+            OR EXISTS (SELECT 1 FROM penstock_lease WHERE sequence > 0 AND queue_id = ?1)
+        """)
+    private static let selectOpenCount = Query(
+        """
+        SELECT (SELECT count(*) FROM penstock_ready WHERE queue_id = ?1)
+            + (SELECT count(*) FROM penstock_scheduled WHERE queue_id = ?1)
+            + (SELECT count(*) FROM penstock_lease WHERE queue_id = ?1)
+        """)
+    private static let writeDeleting = Query("UPDATE penstock_queue SET deleting = ?2 WHERE id = ?1")
+    private static let selectLog = Query(
+        "SELECT sequence FROM penstock_log WHERE queue_id = ?1 ORDER BY sequence LIMIT ?2")
+    private static let deleteQueue = Query("DELETE FROM penstock_queue WHERE id = ?1")
+}

@@ -1,0 +1,91 @@
+import PenstockCore
+import Synchronization
+import Testing
+
+/// What others see of a queue while it is deleted, and what a death in the middle leaves.
+enum DeletionRules {
+    static let cases = [
+        ConformanceCase("deletion", "refuses what comes while it is under way", refusesWhatComes),
+        ConformanceCase("deletion", "gives nothing and changes nothing while it is under way", givesNothing),
+        ConformanceCase("deletion", "goes on when it is asked for again", goesOn),
+    ]
+
+    /// More messages than any store removes at once.
+    private static let count = 2500
+
+    private static func fill(_ store: any MessageStore) async throws {
+        let batch = (1...count).map { NewMessage.text("\($0)") }
+        _ = try await store.append(batch, to: .jobs, unless: nil, durability: .processCrash)
+    }
+
+    static func refusesWhatComes(_ bench: Bench) async throws {
+        let other = try await bench.open(.steady())
+        let accepted = Mutex(0)
+        let store = try await bench.open(afterStep: { () async throws in
+            await expect(.queueDeleting) {
+                try await other.put("late")
+                accepted.withLock { $0 += 1 }
+            }
+            await expect(.queueDeleting) {
+                _ = try await other.append([.text("late")], to: .jobs, unless: nil, durability: .processCrash)
+                accepted.withLock { $0 += 1 }
+            }
+            #expect(try await other.queueStatus().isDeleting)
+        })
+        try await fill(store)
+        try await store.configure(.jobs, .delete(force: false))
+        #expect(accepted.withLock { $0 } == 0, "What is accepted is never deleted by a call that did not know of it.")
+        await expect(.unknownQueue) { try await other.put("x") }
+        #expect(try await other.messages(MessageQuery()).isEmpty)
+        try await other.configure(.jobs, .create(.steady(), ifAbsent: false))
+        #expect(try await !other.queueStatus().isDeleting)
+        try await other.put("new")
+        #expect(try await other.drain() == ["new"])
+    }
+
+    static func givesNothing(_ bench: Bench) async throws {
+        let other = try await bench.open(.steady())
+        let store = try await bench.open(afterStep: { () async throws in
+            #expect(try await other.take(9).isEmpty)
+            for change in [QueueChange.pause, .resume, .set(.steady(5)), .create(.steady(), ifAbsent: true)] {
+                await expect(.queueDeleting) { try await other.configure(.jobs, change) }
+            }
+            await expect(.queueDeleting) { try await other.apply(.redrive, to: .queue(.jobs, states: [.dead])) }
+        })
+        let dead = try await other.put("dead")
+        try await other.work(.dead(error: "bad"))
+        try await other.put("ready")
+        try await fill(other)
+        await expect(.illegalTransition) { try await store.configure(.jobs, .delete(force: false)) }
+        #expect(try await !other.queueStatus().isDeleting, "A deletion that was refused has not begun.")
+        #expect(try await other.state(of: dead) == .dead)
+        try await store.configure(.jobs, .delete(force: true))
+        #expect(try await other.status(of: nil).queues.isEmpty)
+    }
+
+    static func goesOn(_ bench: Bench) async throws {
+        struct Death: Error {}
+        let steps = Mutex(0)
+        let other = try await bench.open(.steady())
+        let store = try await bench.open(afterStep: { () async throws in
+            if steps.withLock({
+                $0 += 1; return $0
+            }) == 2 {
+                throw Death()
+            }
+        })
+        try await fill(other)
+        do {
+            try await store.configure(.jobs, .delete(force: false))
+        } catch is Death {
+            let left = try await other.depths().kept
+            #expect(left > 0)
+            #expect(left < count)
+            #expect(try await other.queueStatus().isDeleting)
+            await expect(.queueDeleting) { try await other.put("late") }
+            try await other.configure(.jobs, .delete(force: false))
+        }
+        await expect(.unknownQueue) { try await other.put("late") }
+        #expect(try await other.messages(MessageQuery()).isEmpty)
+    }
+}

@@ -1,0 +1,85 @@
+import PenstockCore
+import PenstockTestKit
+import Synchronization
+import Testing
+
+@testable import PenstockSQLite
+
+/// Deleting a queue, and what programs without this library do meanwhile.
+@Suite(.timeLimit(.minutes(5))) struct DeletionTests {
+    private let harness: SQLiteHarness
+    private var path: String { harness.path }
+
+    init() throws {
+        harness = try SQLiteHarness()
+    }
+
+    /// A queue with more ended messages than one step deletes.
+    private func fill(_ store: SQLiteStore) async throws {
+        try await store.configure(.jobs, .create(QueuePolicy(), ifAbsent: false))
+        _ = try await store.append(
+            (1...2500).map { .text("\($0)") }, to: .jobs, unless: nil, durability: .processCrash)
+    }
+
+    @Test func plainSQLIsRefusedWhileItIsUnderWay() async throws {
+        let program = Mutex<ForeignProgram?>(nil)
+        let refusals = Mutex<[String]>([])
+        let store = try await harness.openStore(afterStep: { [path] in
+            let shell = try await SQLiteShell(path: path).run(
+                "INSERT INTO penstock_messages (queue, payload) VALUES ('jobs', 'late')")
+            #expect(!shell.succeeded)
+            refusals.withLock { $0.append(shell.errors) }
+            let rows = try await program.withLock { $0 }?.rows("SELECT queue, deleting FROM penstock_queues")
+            #expect(rows == ["jobs|1"])
+        })
+        program.withLock { $0 = try? ForeignProgram(path) }
+        try await fill(store)
+        try await store.configure(.jobs, .delete(force: false))
+        let said = refusals.withLock { $0 }
+        #expect(said.count == 3)
+        #expect(said.allSatisfy { $0.contains("the queue is being deleted") }, "\(said)")
+        try await store.close()
+    }
+
+    /// What a program writes that goes round both the library and the view, such as an older release that has the file
+    /// open still.
+    @Test func whatWaitsAllTheSameEndsTheDeletion() async throws {
+        let step = Mutex(0)
+        let store = try await harness.openStore(afterStep: { [path] in
+            guard
+                step.withLock({
+                    $0 += 1; return $0
+                }) == 2
+            else { return }
+            let program = try ForeignProgram(path)
+            try await program.run(
+                """
+                BEGIN;
+                INSERT INTO penstock_log (sequence, queue_id, enqueued_at, payload) VALUES (2501, 1, 0, x'41');
+                INSERT INTO penstock_ready VALUES (1, 0, 2501, 0, 0, 0);
+                UPDATE penstock_depth SET ready = ready + 1;
+                UPDATE penstock_state SET last_sequence = 2501;
+                COMMIT
+                """)
+            try program.close()
+        })
+        try await fill(store)
+        let error = await expect(.illegalTransition) { try await store.configure(.jobs, .delete(force: false)) }
+        #expect(error?.message.contains("1 messages") == true)
+        #expect(try await store.take(9).map { String(decoding: $0.payload, as: UTF8.self) } == ["A"])
+        try await store.configure(.jobs, .delete(force: true))
+        #expect(try await store.status(of: nil).queues.isEmpty)
+        try await store.close()
+    }
+
+    /// Depths that are wrong do not let a message be deleted.
+    @Test func theRowsAreAskedWhetherMessagesWait() async throws {
+        let store = try await harness.openStore()
+        try await store.configure(.jobs, .create(QueuePolicy(), ifAbsent: false))
+        try await store.put(.text("waits"))
+        try await ForeignProgram(path).run("UPDATE penstock_depth SET ready = 0")
+        await expect(.illegalTransition) { try await store.configure(.jobs, .delete(force: false)) }
+        #expect(try await store.texts() == ["waits"])
+        try await store.close()
+    }
+}
