@@ -8,12 +8,8 @@
 
 /// The machine's own clocks.
 public struct SystemTime: TimeSource {
-    private let bootID: String
-
-    /// Makes a source that reads the machine's clocks. Reads the boot's name once.
-    public init() {
-        bootID = Self.readBootID()
-    }
+    /// Makes a source that reads the machine's clocks.
+    public init() {}
 
     /// The wall clock, `CLOCK_REALTIME`.
     public var now: Timestamp {
@@ -21,11 +17,14 @@ public struct SystemTime: TimeSource {
     }
 
     /// The boot clock: `CLOCK_BOOTTIME` on Linux, `CLOCK_MONOTONIC` on Apple platforms, where that one counts sleep.
+    ///
+    /// Processes give it the same name when they read the same clock: within one boot and, on Linux, one time namespace.
+    /// A process that cannot find out which clock it reads gives it a name of its own.
     public var boot: BootTime {
         #if canImport(Darwin)
-            BootTime(bootID: bootID, microseconds: Self.microseconds(of: CLOCK_MONOTONIC))
+            BootTime(bootID: ClockName.own, microseconds: Self.microseconds(of: CLOCK_MONOTONIC))
         #else
-            BootTime(bootID: bootID, microseconds: Self.microseconds(of: CLOCK_BOOTTIME))
+            BootTime(bootID: ClockName.own, microseconds: Self.microseconds(of: CLOCK_BOOTTIME))
         #endif
     }
 
@@ -52,21 +51,5 @@ public struct SystemTime: TimeSource {
         var time = timespec()
         clock_gettime(clock, &time)
         return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
-    }
-
-    private static func readBootID() -> String {
-        #if canImport(Darwin)
-            var started = timeval()
-            var size = MemoryLayout<timeval>.size
-            guard sysctlbyname("kern.boottime", &started, &size, nil, 0) == 0 else { return "unknown" }
-            return "\(started.tv_sec).\(started.tv_usec)"
-        #else
-            let descriptor = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)
-            guard descriptor >= 0 else { return "unknown" }
-            defer { close(descriptor) }
-            var bytes = [UInt8](repeating: 0, count: 36)
-            let count = read(descriptor, &bytes, bytes.count)
-            return count == 36 ? String(decoding: bytes, as: UTF8.self) : "unknown"
-        #endif
     }
 }

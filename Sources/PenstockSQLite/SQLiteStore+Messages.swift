@@ -79,22 +79,33 @@ extension SQLiteStore {
         }
     }
 
-    /// Moves the ends of leases, as ``MessageStore/extend(_:by:)`` says.
+    /// Moves the ends of leases, as ``MessageStore/extend(_:by:)`` says. While it waits for a store that stalls, nobody takes
+    /// this process's messages away because their leases have ended.
     public func extend(_ leases: [Lease], by duration: Duration) async throws -> [Bool] {
         if leases.isEmpty { return [] }
         try Lease.validate(duration)
-        return try await writer.perform(weight: leases.count) { transaction in
-            try leases.map { try Settling.extend($0, by: duration, in: transaction) }
+        return try await moreTime.asking {
+            try await writer.perform(weight: leases.count) { transaction in
+                try leases.map { try Settling.extend($0, by: duration, in: transaction) }
+            }
         }
     }
 
     /// Puts lost messages back in line, as ``MessageStore/reclaim()`` says: at once when the kernel has let go of their
-    /// worker's lock, and otherwise when their lease has ended on the boot clock.
+    /// worker's lock, and otherwise when their lease has ended on the boot clock. Many messages are put back in steps, each a
+    /// transaction of its own, so that others get their turn.
     public func reclaim() async throws -> Reclaimed {
         let folder = folder
         let time = time
-        return try await writer.perform(
-            glance: { connection, _ in try Reclaiming.glance(connection, boot: time.boot, folder) },
-            { transaction in try Reclaiming.perform(folder, in: transaction) })
+        var reclaimed = Reclaimed()
+        while true {
+            let step = try await writer.perform(
+                weight: Reclaiming.stepCount,
+                glance: { connection, _ in try Reclaiming.glance(connection, boot: time.boot, folder) },
+                { transaction in try Reclaiming.perform(folder, in: transaction) })
+            reclaimed.fromDeadWorkers += step.reclaimed.fromDeadWorkers
+            reclaimed.fromExpiredLeases += step.reclaimed.fromExpiredLeases
+            if !step.hasMore { return reclaimed }
+        }
     }
 }

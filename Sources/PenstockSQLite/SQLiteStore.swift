@@ -54,6 +54,7 @@ public final class SQLiteStore: MessageStore {
     let access: DatabaseAccess
     let folder: SharedFolder
     let worker: WorkerIdentity
+    let moreTime: MoreTime
     let writer: GroupWriter
     let time: any TimeSource
     let random: any RandomSource
@@ -122,6 +123,7 @@ public final class SQLiteStore: MessageStore {
             handover: Handover(folder, turnstile: turnstile, flusher: flusher, postMax: options.postMax),
             flusher: flusher, busyMax: options.busyMax)
         worker = WorkerIdentity(folder, name: options.workerName, startedAt: options.time.now)
+        moreTime = MoreTime(worker, time: options.time)
         doorbell = try Doorbell(folder, time: options.time as? SystemTime ?? SystemTime())
         wakeups = Wakeups { [doorbell] in doorbell.listen(to: .news) }
         listener = ChangeListener(log: path + "-wal", folder: folder, doorbell: doorbell) {

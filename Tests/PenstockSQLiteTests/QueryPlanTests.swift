@@ -81,6 +81,9 @@ import Testing
         "penstock_state", "penstock_queue", "queue", "penstock_worker", "worker", "found", "CONSTANT", "sqlite_master",
     ]
 
+    /// What finds lost work goes through the leases, which are no more than what is in hands.
+    private static let looksThroughLeases = "SELECT worker_id, deadline FROM penstock_lease"
+
     /// Expects that no statement run since the last time goes through a table, or puts rows in order, and that those
     /// which contain a text go by an index.
     private func expectSearches(
@@ -92,7 +95,8 @@ import Testing
             for step in steps {
                 #expect(!step.contains("B-TREE"), "\(sql)\n\(steps)", sourceLocation: sourceLocation)
                 let words = step.split(separator: " ")
-                let isScan = words.first == "SCAN" && !Self.small.contains(String(words[1]))
+                let isScan =
+                    words.first == "SCAN" && !Self.small.contains(String(words[1])) && sql != Self.looksThroughLeases
                 #expect(!isScan, "\(sql)\n\(steps)", sourceLocation: sourceLocation)
             }
         }

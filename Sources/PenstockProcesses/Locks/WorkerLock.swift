@@ -40,16 +40,56 @@ package final class WorkerLock: Sendable {
         folder.removeLockFile(name)
     }
 
-    /// Whether the process that made the lock file `name` lives.
+    /// What others see of a worker's file.
+    package struct Sight {
+        /// Whether the process that made it lives.
+        package var isHeld: Bool
+        /// When it last said that it asks for more time for its leases, in microseconds on its boot clock; `nil` when it
+        /// does not ask.
+        package var askedAt: Int64?
+    }
+
+    /// Whether the process that made the lock file `name` lives, and what it says.
     ///
     /// Without a file there is no such process. A file that cannot be looked at, for want of permission or of
     /// descriptors, says nothing: then it counts as alive, and the ends of its leases decide.
-    package static func isHeld(_ name: String, in folder: SharedFolder) -> Bool {
+    package static func look(_ name: String, in folder: SharedFolder) -> Sight {
         let descriptor = Foundation.open(folder.lockFile(name), O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return errno != ENOENT }
+        guard descriptor >= 0 else { return Sight(isHeld: errno != ENOENT) }
         defer { close(descriptor) }
-        return flock(descriptor, LOCK_SH | LOCK_NB) != 0
+        guard flock(descriptor, LOCK_SH | LOCK_NB) != 0 else { return Sight(isHeld: false) }
+        return Sight(isHeld: true, askedAt: readWord(descriptor))
     }
+
+    /// Whether the process that made the lock file `name` lives.
+    package static func isHeld(_ name: String, in folder: SharedFolder) -> Bool {
+        look(name, in: folder).isHeld
+    }
+
+    // MARK: The word that it asks for more time
+
+    // The file is empty, or has 16 bytes: the moment on the boot clock in microseconds, 0 for none, and the same with all
+    // bits turned over. A word that somebody reads while it is written does not agree with itself, and is read again.
+
+    /// Says at `moment` that this process asks for more time for its leases; `nil`: that it does not ask any more.
+    ///
+    /// A word that cannot be written, on a full disk, is none: then the ends of the leases decide.
+    package func ask(at moment: Int64?) {
+        var word = [moment ?? 0, ~(moment ?? 0)]
+        _ = pwrite(descriptor, &word, Self.wordLength, 0)
+    }
+
+    private static func readWord(_ descriptor: Int32) -> Int64? {
+        for _ in 1...readsOfWord {
+            var word: [Int64] = [0, 0]
+            guard pread(descriptor, &word, wordLength, 0) == wordLength else { return nil }
+            if word[0] == ~word[1] { return word[0] == 0 ? nil : word[0] }
+        }
+        return nil
+    }
+
+    private static let wordLength = 16
+    private static let readsOfWord = 3
 
     /// Removes the lock files that no process holds: of processes that were killed before their row was written or
     /// after it was deleted.

@@ -18,8 +18,8 @@ package struct ChangesSeen {
     package var places: [Int] = []
     /// Whether somebody has to put messages back in line.
     package var hasLostWork = false
-    /// How long it is to the end of the first lease.
-    package var firstEnd: Duration?
+    /// How long it is until the end of a lease has to be looked at.
+    package var nextEnd: Duration?
 
     /// Makes the answer of a look that saw nothing.
     package init() {}

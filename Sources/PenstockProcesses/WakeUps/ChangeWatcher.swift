@@ -115,7 +115,7 @@ package final class ChangeWatcher {
         let isSuspicious = suspiciousLooksLeft > 0
         if isSuspicious { suspiciousLooksLeft -= 1 }
         if expectantLooksLeft > 0 { expectantLooksLeft -= 1 }
-        var firstEnd: Duration?
+        var nextEnd: Duration?
         if wakeups.waiterCount > 0 || !isSure.isRaised {
             do {
                 let isRested = ContinuousClock.now - lastLook >= Self.pace * 2
@@ -123,7 +123,7 @@ package final class ChangeWatcher {
                 let sight = try poller.look(forTheDead: asksForTheDead)
                 isSure.raise()
                 pass(on: sight)
-                firstEnd = sight.firstEnd
+                nextEnd = sight.nextEnd
                 // Another commit may have been on its way, of which the kernel has said nothing.
                 if sight.hasChanged { expectantLooksLeft = Self.looksAfterChange }
                 if sight.hasLostWork, !hasSeenLoss { expectantLooksLeft = Self.looksAfterLoss }
@@ -138,7 +138,7 @@ package final class ChangeWatcher {
         lastLook = .now
         let isExpectant = expectantLooksLeft > 0 || !hearsWrites
         let wait = suspiciousLooksLeft > 0 ? Self.suspicion : isExpectant ? Self.pace : Self.rest
-        nextLook = lastLook + min(wait, max(firstEnd ?? wait, Self.suspicion))
+        nextLook = lastLook + min(wait, max(nextEnd ?? wait, Self.suspicion))
     }
 
     private func pass(on sight: ChangesSeen) {

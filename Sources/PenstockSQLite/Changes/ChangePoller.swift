@@ -13,8 +13,7 @@ final class ChangePoller: ChangePolling {
     private var database: DatabaseQueue?
     private var connection: Connection?
     private var version: Int64?
-    private var workers: [Reclaiming.Worker] = []
-    private var firstEnd: Int64?
+    private var heldWork = HeldWork()
 
     init(path: String, folder: SharedFolder, time: any TimeSource) {
         self.path = path
@@ -32,7 +31,9 @@ final class ChangePoller: ChangePolling {
             self.connection = connection
             return try look(connection)
         }
-        if forTheDead, hasDeadWorker { sight.hasLostWork = true }
+        let now = time.boot
+        sight.nextEnd = heldWork.untilNextEnd(at: now)
+        sight.hasLostWork = heldWork.isLost(at: now, folder, forTheDead: forTheDead)
         return sight
     }
 
@@ -51,21 +52,10 @@ final class ChangePoller: ChangePolling {
             sight.places = try connection.all(Self.waiting) { row in
                 Wakeups.place(of: QueueName(stored: row.text(0) ?? ""))
             }
-            workers = try Reclaiming.workers(connection)
-            firstEnd = try Reclaiming.firstEnd(connection)
+            heldWork = try HeldWork(connection)
             self.version = version
         }
-        if let firstEnd {
-            let left = firstEnd - time.boot.microseconds
-            sight.firstEnd = .microseconds(max(left, 0))
-            if left <= 0 { sight.hasLostWork = true }
-        }
         return sight
-    }
-
-    private var hasDeadWorker: Bool {
-        let boot = time.boot
-        return workers.contains { !$0.isAlive(boot, folder) }
     }
 
     /// A connection of its own, as `data_version` speaks of what others than the connection have written.

@@ -14,7 +14,7 @@ public struct HealthReport: Sendable {
     public var schemaVersionKnown: Int
     /// How the file stands.
     public var file: FileHealth
-    /// Messages whose lease has ended, and that no ``MessageStore/reclaim()`` has put back yet.
+    /// Messages of living workers whose lease has ended, and that no ``MessageStore/reclaim()`` has put back yet.
     public var expiredLeases: Int
     /// Workers whose process is dead and that still have a row: the next reclaim puts their messages back.
     public var deadWorkers: [WorkerRecord]

@@ -17,15 +17,7 @@ struct WorkerInspection {
             guard worker.isAlive, let claimed = worker.oldestClaim else { return false }
             return now - claimed > stuckAfter
         }
-        report.expiredLeases =
-            try Int.fetchOne(
-                database,
-                sql: """
-                    SELECT count(*) FROM penstock_lease AS lease JOIN penstock_worker AS worker
-                        ON worker.id = lease.worker_id
-                    WHERE lease.deadline <= ? AND worker.boot_id = ?
-                    """,
-                arguments: [boot.microseconds, boot.bootID]) ?? 0
+        report.expiredLeases = try Reclaiming.endedLeaseCount(Connection(database), boot: boot, folder)
         describe(&report)
     }
 

@@ -59,6 +59,12 @@ final class WorkerIdentity: Sendable {
         transaction.onCommit { [self] in letGo() }
     }
 
+    /// Says in the worker's file that this process asks at `moment` for more time for its leases; `nil`: that it does not
+    /// ask any more.
+    func ask(at moment: Int64?) {
+        registration.withLock { $0?.lock.ask(at: moment) }
+    }
+
     /// Lets go of the lock and leaves the file, as the kernel does when a process is killed.
     func die() {
         registration.withLock { $0 = nil }

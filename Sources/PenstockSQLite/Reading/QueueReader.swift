@@ -47,7 +47,8 @@ enum QueueReader {
     /// The workers that have a row, in the order in which they came.
     static func workers(_ database: Database, boot: BootTime, _ folder: SharedFolder) throws -> [WorkerRecord] {
         let connection = Connection(database)
-        let alive = try Set(Reclaiming.workers(connection).filter { $0.isAlive(boot, folder) }.map(\.id))
+        let alive = try Set(
+            WorkerRow.all(connection).filter { !WorkerStanding(of: $0, at: boot, folder).isDead }.map(\.id))
         return try connection.all(selectWorkers) { row in
             WorkerRecord(
                 id: row.integer(0), name: row.text(1) ?? "", processID: Int32(truncatingIfNeeded: row.integer(2)),

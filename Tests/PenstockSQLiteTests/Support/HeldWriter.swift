@@ -12,13 +12,16 @@ final class HeldWriter: Sendable {
     private let mayEnd = DispatchSemaphore(value: 0)
     private let holding: Task<Void, any Error>
 
-    init(_ store: SQLiteStore) async throws {
+    /// - Parameter inTransaction: whether the transaction is begun, so that no other process can write either.
+    init(_ store: SQLiteStore, inTransaction: Bool = true) async throws {
         self.store = store
         holding = Task { [begun, mayEnd] in
-            try await store.writer.perform { _ in
+            let hold: @Sendable () -> Void = {
                 begun.signal()
                 mayEnd.wait()
             }
+            let glance: @Sendable (Connection, Timestamp) throws -> Void? = { _, _ in hold() }
+            try await store.writer.perform(glance: inTransaction ? nil : glance) { _ in hold() }
         }
         try await Blocking.run { [begun] in begun.wait() }
     }

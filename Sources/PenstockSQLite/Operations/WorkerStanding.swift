@@ -1,0 +1,116 @@
+import PenstockCore
+import PenstockProcesses
+
+/// A worker as its row says.
+struct WorkerRow: Sendable {
+    var id: Int64
+    var lockName: String
+    /// The name of the clock on which its leases end.
+    var clockName: String
+}
+
+/// What others can know of a worker, and what it means for its messages. Everything that asks goes by this one rule: what
+/// puts messages back, what watches for them, the status and the doctor.
+///
+/// | the worker | its messages go back |
+/// |---|---|
+/// | is dead: the kernel says that nobody holds its lock | at once |
+/// | lives, and reads the clock that the asking process reads | when their leases have ended |
+/// | lives, reads that clock, and asks for more time right now | not yet: the store has stalled, and the worker has not |
+/// | lives, and reads another clock or one without a name | not: the end of such a lease says nothing here |
+///
+/// Only the lock says who lives. The name of a boot does not: a sandbox may hide it.
+enum WorkerStanding: Sendable {
+    case dead
+    case lives(endsCount: Bool)
+
+    /// How long a worker's word that it asks for more time holds. It is renewed each second, so a process that was stopped
+    /// while it asked loses its messages this much after their ends.
+    static let wordHolds = Duration.seconds(5)
+
+    init(of worker: WorkerRow, at now: BootTime, _ folder: SharedFolder) {
+        let sight = WorkerLock.look(worker.lockName, in: folder)
+        guard sight.isHeld else {
+            self = .dead
+            return
+        }
+        self = .lives(endsCount: worker.clockName == now.bootID && !Self.asks(sight.askedAt, at: now))
+    }
+
+    var isDead: Bool {
+        if case .dead = self { true } else { false }
+    }
+
+    private static func asks(_ askedAt: Int64?, at now: BootTime) -> Bool {
+        guard let askedAt else { return false }
+        let (age, overflow) = now.microseconds.subtractingReportingOverflow(askedAt)
+        // A word from the future is none: nobody on this clock has given it.
+        return !overflow && age >= 0 && age < wordHolds.wholeMicroseconds
+    }
+}
+
+/// The workers that have a row and the first end of each one's leases, as they were at one moment of the file.
+struct HeldWork: Sendable {
+    private(set) var workers: [WorkerRow] = []
+    /// By worker, and on that worker's clock.
+    private var firstEnds: [Int64: Int64] = [:]
+
+    /// Nobody holds anything.
+    init() {}
+
+    init(_ connection: Connection) throws {
+        workers = try WorkerRow.all(connection)
+        let statement = try connection.statement(Self.selectEnds)
+        defer { statement.reset() }
+        while try statement.step() {
+            let (worker, end) = (statement.integer(0), statement.integer(1))
+            firstEnds[worker] = min(firstEnds[worker] ?? end, end)
+        }
+    }
+
+    /// Whether something is to be put back in line.
+    ///
+    /// - Parameter forTheDead: whether to ask the kernel of each worker whether it lives. Those whose leases have ended are
+    ///   asked about all the same.
+    func isLost(at now: BootTime, _ folder: SharedFolder, forTheDead: Bool = true) -> Bool {
+        // A lease whose worker has no row has nobody to settle it.
+        let known = Set(workers.map(\.id))
+        if firstEnds.keys.contains(where: { !known.contains($0) }) { return true }
+        return workers.contains { worker in
+            let hasEnded = hasEnded(worker, at: now)
+            guard hasEnded || forTheDead else { return false }
+            switch WorkerStanding(of: worker, at: now, folder) {
+            case .dead: return true
+            case .lives(let endsCount): return endsCount && hasEnded
+            }
+        }
+    }
+
+    /// How long it is until the end of a lease has to be looked at, on the clock of `now`; `nil` when none has to. For one
+    /// that has ended and is still there somebody may be asking for more time, and it is looked at when that word no longer holds.
+    func untilNextEnd(at now: BootTime) -> Duration? {
+        let ends = workers.compactMap { $0.clockName == now.bootID ? firstEnds[$0.id] : nil }
+        return ends.map { end in
+            end > now.microseconds ? .microseconds(end - now.microseconds) : WorkerStanding.wordHolds
+        }.min()
+    }
+
+    private func hasEnded(_ worker: WorkerRow, at now: BootTime) -> Bool {
+        guard worker.clockName == now.bootID, let end = firstEnds[worker.id] else { return false }
+        return end <= now.microseconds
+    }
+
+    // Goes through all leases: an index of them would cost every message two writes.
+    private static let selectEnds = Query("SELECT worker_id, deadline FROM penstock_lease")
+}
+
+extension WorkerRow {
+    /// Every worker that has a row.
+    static func all(_ connection: Connection) throws -> [WorkerRow] {
+        try connection.all(select) { row in
+            WorkerRow(id: row.integer(0), lockName: row.text(1) ?? "", clockName: row.text(2) ?? "")
+        }
+    }
+
+    private static let select = Query("SELECT id, lock_name, boot_id FROM penstock_worker")
+}
