@@ -82,7 +82,10 @@ let package = Package(
             swiftSettings: strict
         ),
         // What lies between the processes on one file: locks, wake-ups, shared memory. No SQL.
-        .target(name: "PenstockProcesses", dependencies: ["PenstockCore"], swiftSettings: strict),
+        .target(
+            name: "PenstockProcesses", dependencies: ["CPenstockSystem", "PenstockCore"], swiftSettings: strict),
+        // Calls of the operating system that Swift cannot make.
+        .target(name: "CPenstockSystem"),
         .target(
             name: "PenstockTestKit",
             dependencies: ["PenstockCore", "PenstockStreams"],

@@ -18,6 +18,7 @@ package struct Migration: Sendable {
         Migration(6, "cursor", PackageResources._006_cursor_sql),
         Migration(7, "handover", PackageResources._007_handover_sql),
         Migration(8, "deletion", PackageResources._008_deletion_sql),
+        Migration(9, "answers", PackageResources._009_answers_sql),
     ]
 
     private init(_ version: Int, _ name: String, _ bytes: [UInt8]) {

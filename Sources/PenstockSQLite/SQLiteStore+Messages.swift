@@ -17,9 +17,9 @@ extension SQLiteStore {
         try Task.checkCancellation()
         try NewMessage.validate(batch: messages, now: time.now)
         if messages.isEmpty { return [] }
-        let parcel = Parcel(messages, to: queue, durability: durability)
+        let remoteCall = RemoteCall(messages, to: queue, durability: durability)
         return try await writer.perform(
-            durability: durability, weight: weight(of: messages), parcel: parcel
+            durability: durability, weight: weight(of: messages), remoteCall: remoteCall
         ) { transaction in
             try Enqueue.perform(messages, to: queue, durability: durability, in: transaction)
         }

@@ -26,8 +26,6 @@ public final class SQLiteStore: MessageStore {
         public var workerName: String?
         /// How long another program may hold the file for writing before calls throw `busy`. For tests.
         package var busyMax = Duration.seconds(30)
-        /// How long a call is offered to other processes before this one waits for its turn. For tests.
-        var postMax = Duration.milliseconds(150)
         /// Called between the steps of a call that works in several transactions. For tests.
         package var afterStep: (@Sendable () async throws -> Void)?
         /// How what was committed gets on the disk. For tests, in which the power fails.
@@ -116,12 +114,10 @@ public final class SQLiteStore: MessageStore {
         time = options.time
         random = options.random
         afterStep = options.afterStep
-        let turnstile = try WriterLock(folder)
+        let writerLock = try WriterLock(folder)
         let flusher = ownsPool ? try Flusher(path, flush: options.flush) : nil
         access = DatabaseAccess(
-            path: path, pool: pool, turnstile: turnstile,
-            handover: Handover(folder, turnstile: turnstile, flusher: flusher, postMax: options.postMax),
-            flusher: flusher, busyMax: options.busyMax)
+            path: path, pool: pool, writerLock: writerLock, flusher: flusher, busyMax: options.busyMax)
         worker = WorkerIdentity(folder, name: options.workerName, startedAt: options.time.now)
         moreTime = MoreTime(worker, time: options.time)
         doorbell = try Doorbell(folder, time: options.time as? SystemTime ?? SystemTime())
@@ -140,7 +136,7 @@ public final class SQLiteStore: MessageStore {
                     return (place, Ring(messages: messages, isForAll: ring.isForAll, tag: Wakeups.tag(of: queue)))
                 })
         }
-        writer = GroupWriter(access: access, time: options.time, random: options.random, committed: bell)
+        writer = try GroupWriter(access: access, time: options.time, random: options.random, committed: bell)
     }
 
     deinit {

@@ -24,11 +24,12 @@ import Testing
     /// Whether somebody was woken since this was last asked.
     private func wasWoken() throws -> Bool {
         let file = try FileHandle(
-            forUpdating: URL(fileURLWithPath: SharedFolder(existingBesideDatabaseAt: path).doorbell))
+            forUpdating: URL(
+                fileURLWithPath: SharedFolder(existingBesideDatabaseAt: path).file(DoorbellBoard.layout.fileName)))
         defer { try? file.close() }
-        try file.seek(toOffset: UInt64(DoorbellBoard.clapper))
+        try file.seek(toOffset: UInt64(DoorbellBoard.touchedByte))
         let byte = try file.read(upToCount: 1)
-        try file.seek(toOffset: UInt64(DoorbellBoard.clapper))
+        try file.seek(toOffset: UInt64(DoorbellBoard.touchedByte))
         try file.write(contentsOf: [0])
         return byte != Data([0])
     }

@@ -20,12 +20,12 @@ import Testing
         return options
     }
 
-    /// Returns once a store's writer has passed the turnstile, and so is at SQLite's lock.
+    /// Returns once a store's writer has passed the writerLock, and so is at SQLite's lock.
     private func waitUntilAtTheLock() async {
-        let turnstile = open(path + "-penstock/turnstile", O_RDWR)
-        defer { close(turnstile) }
-        while flock(turnstile, LOCK_EX | LOCK_NB) == 0 {
-            flock(turnstile, LOCK_UN)
+        let writerLock = open(path + "-penstock/writer-lock", O_RDWR)
+        defer { close(writerLock) }
+        while flock(writerLock, LOCK_EX | LOCK_NB) == 0 {
+            flock(writerLock, LOCK_UN)
             await Task.yield()
         }
     }
@@ -67,33 +67,33 @@ import Testing
         try await store.close()
     }
 
-    @Test func aWriterThatWasStoppedAtTheTurnstileIsNotWaitedForForEver() async throws {
+    @Test func aWriterThatWasStoppedAtTheWriterLockIsNotWaitedForForEver() async throws {
         let store = try await SQLiteStore.openWithJobs(path, options: patience(.milliseconds(50)))
-        let turnstile = open(path + "-penstock/turnstile", O_RDWR)
-        defer { close(turnstile) }
+        let writerLock = open(path + "-penstock/writer-lock", O_RDWR)
+        defer { close(writerLock) }
         for round in 1...3 {
-            #expect(flock(turnstile, LOCK_EX) == 0)
+            #expect(flock(writerLock, LOCK_EX) == 0)
             for _ in 1...2 {
                 let error = await expect(.busy) { try await store.put(.text("\(round)")) }
                 #expect(error?.message.contains("stopped") == true)
             }
-            #expect(flock(turnstile, LOCK_UN) == 0)
-            // The thread that waits at the turnstile has it soon, and it may be a little late on a loaded machine.
+            #expect(flock(writerLock, LOCK_UN) == 0)
+            // The thread that waits at the writerLock has it soon, and it may be a little late on a loaded machine.
             while (try? await store.put(.text("\(round)"))) == nil { await Task.yield() }
         }
         #expect(try await store.texts() == ["1", "2", "3"])
         try await store.close()
     }
 
-    @Test func whoWaitsAtTheTurnstileIsLetThrough() async throws {
+    @Test func aCallThatWaitsAtTheWriterLockIsLetThrough() async throws {
         let store = try await SQLiteStore.openWithJobs(path)
-        let turnstile = open(path + "-penstock/turnstile", O_RDWR)
-        defer { close(turnstile) }
+        let writerLock = open(path + "-penstock/writer-lock", O_RDWR)
+        defer { close(writerLock) }
         for _ in 1...20 {
-            #expect(flock(turnstile, LOCK_EX) == 0)
+            #expect(flock(writerLock, LOCK_EX) == 0)
             async let receipt: Receipt = store.put(.text("it"))
             await Task.yield()
-            #expect(flock(turnstile, LOCK_UN) == 0)
+            #expect(flock(writerLock, LOCK_UN) == 0)
             _ = try await receipt
         }
         #expect(try await store.depths().ready == 20)
@@ -102,9 +102,9 @@ import Testing
 
     @Test func aStoreThatIsLetGoAtATakenTurnstileEnds() async throws {
         _ = try await SQLiteStore.openWithJobs(path).close()
-        let turnstile = open(path + "-penstock/turnstile", O_RDWR)
-        defer { close(turnstile) }
-        #expect(flock(turnstile, LOCK_EX) == 0)
+        let writerLock = open(path + "-penstock/writer-lock", O_RDWR)
+        defer { close(writerLock) }
+        #expect(flock(writerLock, LOCK_EX) == 0)
         let store = try await SQLiteStore.open(path: path, options: patience(.milliseconds(20)))
         await expect(.busy) { try await store.put(.text("it")) }
         await expect(.busy) { try await store.close() }

@@ -51,7 +51,7 @@ import Testing
             for _ in 1...20 { group.addTask { try await store.close() } }
             try await group.waitForAll()
         }
-        #expect(try sideFiles() == ["doorbell", "handover", "turnstile"])
+        #expect(try sideFiles() == ["doorbell-2", "writer-lock", "writers-1"])
         #expect(!FileManager.default.fileExists(atPath: path + "-wal"), "The last one to close tidies up.")
     }
 
@@ -86,7 +86,7 @@ import Testing
             let other = try await SQLiteStore.open(path: path)
             #expect(try await other.depths().leased == 0)
             #expect(try await other.status(of: nil).workers.isEmpty)
-            #expect(try sideFiles() == ["doorbell", "handover", "turnstile"])
+            #expect(try sideFiles() == ["doorbell-2", "writer-lock", "writers-1"])
             try await other.close()
         }
     }

@@ -128,6 +128,6 @@ import Testing
     @Test func aRingNeedsNoRoom() throws {
         let side = try SharedFolder(besideDatabaseAt: path)
         _ = try Doorbell(side)
-        #expect(try bytes(of: side.doorbell).count == DoorbellBoard.byteCount)
+        #expect(try bytes(of: side.file(DoorbellBoard.layout.fileName)).count == DoorbellBoard.layout.byteCount)
     }
 }

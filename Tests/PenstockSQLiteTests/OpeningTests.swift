@@ -24,7 +24,7 @@ import Testing
         #expect(try mode(of: path + "-wal") == 0o600)
         #expect(try mode(of: path + "-penstock") == 0o700)
         let files = try FileManager.default.contentsOfDirectory(atPath: path + "-penstock")
-        #expect(files.count == 4, "A doorbell, a turnstile, a handover and one worker: \(files)")
+        #expect(files.count == 4, "A doorbell, the writers' lock and slots, and one worker: \(files)")
         for file in files {
             #expect(try mode(of: path + "-penstock/" + file) == 0o600, "\(file)")
         }
@@ -36,8 +36,8 @@ import Testing
         try FileManager.default.setAttributes([.posixPermissions: 0o660], ofItemAtPath: path)
         let store = try await SQLiteStore.openWithJobs(path)
         #expect(try mode(of: path + "-penstock") == 0o770)
-        #expect(try mode(of: path + "-penstock/doorbell") == 0o660)
-        #expect(try mode(of: path + "-penstock/turnstile") == 0o660)
+        #expect(try mode(of: path + "-penstock/doorbell-2") == 0o660)
+        #expect(try mode(of: path + "-penstock/writer-lock") == 0o660)
         try await store.close()
     }
 

@@ -99,7 +99,7 @@ struct PermissionTests {
         let message = try #require(try await store.take().first)
         for file in [path, path + "-wal", path + "-shm"] { chmod(file, 0o666) }
         chmod(path + "-penstock", 0o777)
-        for file in ["doorbell", "turnstile"] { chmod(path + "-penstock/" + file, 0o666) }
+        for file in ["doorbell-2", "writer-lock"] { chmod(path + "-penstock/" + file, 0o666) }
         await #expect(processExitsWith: .exitCode(0)) { [path = path as String] in
             Self.becomeNobody()
             guard let store = try? await SQLiteStore.open(path: path) else { exit(20) }

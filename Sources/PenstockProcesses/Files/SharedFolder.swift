@@ -1,47 +1,56 @@
 import Foundation
 import PenstockCore
 
-/// The folder `NAME-penstock` beside a database: the doorbell, the turnstile, the handover and one lock file for each
-/// worker.
+/// The folder `NAME-penstock` beside a database: what the processes that use the database share besides its rows.
+///
+/// | file | what it is |
+/// |---|---|
+/// | `writer-lock` | locked by the one process that may write (``WriterLock``) |
+/// | `writers-1` | the slots at which the others wait (``WriterSlots``) |
+/// | `doorbell-2` | whom to wake for what (``DoorbellBoard``) |
+/// | `worker-UUID` | locked by a worker's process as long as it lives (``WorkerLock``) |
 ///
 /// None of these locks lies on the database or its `-shm`: a process that closes any descriptor of those drops all of
-/// SQLite's own locks on them. The folder holds no data. It can be deleted when no process has the database open.
+/// SQLite's own locks on them. Nothing in the folder outlives its use. It can be deleted when no process has the database
+/// open.
 ///
-/// Who may use the database may use the folder: its files have the database's mode, and are given to its owner when
-/// root makes them, as SQLite does with its companions.
+/// Whoever can open the database may use the folder, and nobody else: its files have the database's mode, and are given to
+/// its owner when root makes them, as SQLite does with its companions. A folder or a file that another user could have
+/// prepared is refused, and no link is followed.
 package struct SharedFolder: Sendable {
     package let path: String
     private let database: String
 
     /// The folder beside `databasePath`, which is resolved; made when it is missing.
+    ///
+    /// - Throws: `readOnly` when it belongs to a user who need not be able to open the database.
     package init(besideDatabaseAt databasePath: String) throws {
         self.init(existingBesideDatabaseAt: databasePath)
+        let rights = rights
         if mkdir(path, 0o700) == 0 {
-            let mode = rights.mode
-            chmod(path, mode | (mode & 0o444) >> 2)
-            if let owner = rights.owner { _ = chown(path, owner.user, owner.group) }
+            chmod(path, rights.folderMode)
+            if geteuid() == 0 { _ = chown(path, rights.user, rights.group) }
         } else if errno != EEXIST {
             throw SystemErrors.failure("The folder \(path) cannot be made", errno)
+        } else {
+            var status = stat()
+            guard lstat(path, &status) == 0 else { throw SystemErrors.failure("\(path) cannot be read", errno) }
+            guard status.st_mode & S_IFMT == S_IFDIR else { throw foreign(path, "is no folder") }
+            try check(status, path, mode: rights.folderMode) { chmod(path, $0) }
         }
     }
 
-    /// The folder beside `databasePath` as it is, for somebody who only looks.
+    /// The folder beside `databasePath` as it is, for a program that only looks.
     package init(existingBesideDatabaseAt databasePath: String) {
         database = databasePath
         path = databasePath + "-penstock"
     }
 
-    /// The file that is written to after a commit that somebody may wait for.
-    package var doorbell: String { path + "/doorbell" }
-
-    /// The file whose lock puts writers of several processes in line.
-    package var turnstile: String { path + "/turnstile" }
-
-    /// The file through which writers of several processes share transactions.
-    package var handover: String { path + "/handover" }
+    /// The path of the file called `name`.
+    package func file(_ name: String) -> String { path + "/" + name }
 
     /// The lock file of the worker `lockName`.
-    package func lockFile(_ lockName: String) -> String { path + "/" + lockName }
+    package func lockFile(_ lockName: String) -> String { file(lockName) }
 
     /// Removes the lock file of a worker that is no more.
     package func removeLockFile(_ lockName: String) {
@@ -51,8 +60,17 @@ package struct SharedFolder: Sendable {
     /// Opens `file` for reading and writing, made when it is missing, closed in child processes.
     package func open(_ file: String) throws -> Int32 {
         while true {
-            let existing = Foundation.open(file, O_RDWR | O_CLOEXEC)
-            if existing >= 0 { return existing }
+            let existing = Foundation.open(file, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+            if existing >= 0 {
+                do {
+                    try checkFile(existing, file)
+                    return existing
+                } catch {
+                    close(existing)
+                    throw error
+                }
+            }
+            if errno == ELOOP { throw foreign(file, "is a link") }
             guard errno == ENOENT else { throw SystemErrors.failure("\(file) cannot be opened", errno) }
             if let new = try make(file) { return new }
         }
@@ -60,21 +78,78 @@ package struct SharedFolder: Sendable {
 
     /// Makes `file` and opens it for reading and writing, closed in child processes; `nil` when it is there already.
     package func make(_ file: String) throws -> Int32? {
-        let descriptor = Foundation.open(file, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        let descriptor = Foundation.open(file, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else {
             if errno == EEXIST { return nil }
             throw SystemErrors.failure("\(file) cannot be made", errno)
         }
         let rights = rights
         fchmod(descriptor, rights.mode)
-        if let owner = rights.owner { _ = fchown(descriptor, owner.user, owner.group) }
+        if geteuid() == 0 { _ = fchown(descriptor, rights.user, rights.group) }
         return descriptor
     }
 
-    /// The database's bits for reading and writing and, for root, its owner.
-    private var rights: (mode: mode_t, owner: (user: uid_t, group: gid_t)?) {
+    /// Puts an empty file in the place of `file`. Processes that have the old one open keep it.
+    package func makeAnew(_ file: String) throws {
+        let new = "\(file).\(getpid()).new"
+        unlink(new)
+        guard let descriptor = try make(new) else { return }
+        close(descriptor)
+        if rename(new, file) != 0 {
+            let number = errno
+            unlink(new)
+            throw SystemErrors.failure("\(file) is damaged and cannot be made anew", number)
+        }
+    }
+
+    // MARK: Whose it is
+
+    /// The database's bits for reading and writing, and its owner.
+    private struct Rights {
+        var mode: mode_t = 0o600
+        var user = geteuid()
+        var group = getegid()
+
+        var folderMode: mode_t { mode | (mode & 0o444) >> 2 | 0o700 }
+
+        /// Whether `user` can open the database anyway, going by a file of theirs that has the group `group`.
+        func trusts(_ owner: uid_t, _ group: gid_t) -> Bool {
+            // A file has a group that is not its maker's first one only if its maker is a member of it.
+            owner == 0 || owner == geteuid() || owner == user || mode & 0o002 != 0
+                || (mode & 0o020 != 0 && group == self.group)
+        }
+    }
+
+    private var rights: Rights {
         var status = stat()
-        guard stat(database, &status) == 0 else { return (0o600, nil) }
-        return (status.st_mode & 0o666 | 0o600, geteuid() == 0 ? (status.st_uid, status.st_gid) : nil)
+        guard stat(database, &status) == 0 else { return Rights() }
+        return Rights(mode: status.st_mode & 0o666 | 0o600, user: status.st_uid, group: status.st_gid)
+    }
+
+    private func checkFile(_ descriptor: Int32, _ file: String) throws {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw SystemErrors.failure("\(file) cannot be read", errno) }
+        guard status.st_mode & S_IFMT == S_IFREG else { throw foreign(file, "is no file") }
+        // A file that was just made anew has no name any more; one with two names may be another user's.
+        guard status.st_nlink <= 1 else { throw foreign(file, "has another name as well") }
+        try check(status, file, mode: rights.mode) { fchmod(descriptor, $0) }
+    }
+
+    /// Throws unless only those who can open the database have `status`, and narrows a mode that is wider than its.
+    private func check(_ status: stat, _ path: String, mode: mode_t, _ change: (mode_t) -> Int32) throws {
+        guard rights.trusts(status.st_uid, status.st_gid) else {
+            throw foreign(path, "belongs to user \(status.st_uid)")
+        }
+        let extra = status.st_mode & 0o777 & ~mode
+        if extra != 0, change(status.st_mode & 0o777 & mode) != 0 {
+            throw foreign(path, "can be used by others than the database")
+        }
+    }
+
+    private func foreign(_ path: String, _ why: String) -> PenstockError {
+        PenstockError(
+            .readOnly,
+            "\(path) \(why), so others could read or change what passes through it; remove it, or move the database to a "
+                + "folder of your own.")
     }
 }

@@ -16,7 +16,7 @@ import Synchronization
         ) throws {
             let notifications = Notifications()
             var ends: [Int32] = [-1, -1]
-            guard let notifications, notifications.watch(folder.doorbell, IN_MODIFY),
+            guard let notifications, notifications.watch(doorbell.board.path, IN_MODIFY),
                 notifications.watch(folder.path, IN_CLOSE_WRITE),
                 // Closed in child processes from the start: a worker's command with an end would keep the thread.
                 socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0
@@ -27,14 +27,17 @@ import Synchronization
             stopper = Stopper(ends[1])
             let stopped = ends[0]
             let passed = Passed(make(notifications.watch(log, Notifications.nextWrite)))
-            let thread = Thread { [end] in
-                if let watch = passed.take() { Self.run(watch, notifications, log: log, stopped) }
+            do {
+                try SystemThread.start("penstock watch", stackByteCount: 512 * 1024) { [end] in
+                    if let watch = passed.take() { Self.run(watch, notifications, log: log, stopped) }
+                    close(stopped)
+                    end.come()
+                }
+            } catch {
+                passed.take()?.end()
                 close(stopped)
-                end.come()
+                throw error
             }
-            thread.name = "penstock watch"
-            thread.stackSize = 512 * 1024
-            thread.start()
         }
 
         /// Tells the thread to end.
@@ -184,7 +187,7 @@ import Synchronization
             _ folder: SharedFolder, doorbell: Doorbell, log: String,
             watch make: (_ hearsWrites: Bool) -> sending ChangeWatcher
         ) throws {
-            let descriptor = try folder.open(folder.doorbell)
+            let descriptor = try folder.open(doorbell.board.path)
             doorbell.listen()
             let watch = make(false)
             source = DispatchSource.makeFileSystemObjectSource(

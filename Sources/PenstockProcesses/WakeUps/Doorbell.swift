@@ -9,22 +9,11 @@ package import PenstockCore
 package final class Doorbell: Sendable {
     package let board: DoorbellBoard
     package let attendance: WakeSuppression
-    private let descriptor: Int32
 
     /// - Parameter time: a clock that all processes share.
     package init(_ folder: SharedFolder, time: any TimeSource = SystemTime()) throws {
-        descriptor = try folder.open(folder.doorbell)
-        do {
-            board = try DoorbellBoard(descriptor)
-            attendance = WakeSuppression(board, time: time)
-        } catch {
-            close(descriptor)
-            throw error
-        }
-    }
-
-    deinit {
-        close(descriptor)
+        board = try DoorbellBoard(in: folder)
+        attendance = WakeSuppression(board, time: time)
     }
 
     /// What a store listens for. Each has a byte of its own to be locked.
@@ -79,8 +68,7 @@ package final class Doorbell: Sendable {
 
     /// Wakes all who listen. They hear what the board says.
     private func clap() {
-        var one: UInt8 = 1
-        pwrite(descriptor, &one, 1, off_t(DoorbellBoard.clapper))
+        board.touch()
     }
 
     /// Says that this store listens, until the doorbell is let go. It must be said before the first look, so that whoever
@@ -95,6 +83,6 @@ package final class Doorbell: Sendable {
     private func othersListen(to purpose: Purpose) -> Bool { lock(for: purpose).isHeldByOthers }
 
     private func lock(for purpose: Purpose) -> ByteLock {
-        ByteLock(descriptor: descriptor, offset: DoorbellBoard.clapper + purpose.rawValue)
+        ByteLock(descriptor: board.descriptor, offset: DoorbellBoard.touchedByte + purpose.rawValue)
     }
 }

@@ -24,6 +24,13 @@ package struct Ring: Equatable {
 /// Who rings writes to the word and then reads the attendance; who ends an attendance writes that and then reads the
 /// word. All of it is in one order for everybody, so one of the two sees the other.
 ///
+/// ```
+/// bytes     0 ..    63   header (SharedMemory)
+///          64 ..  8255   1024 words of 64 bits: 16 bits rings, 16 bits rings for everybody, 32 bits messages
+///        8256 .. 16447   1024 words of 64 bits: 48 bits the end of the attendance, 16 bits the queue's tag
+///       16448 .. 16455   the byte that is touched, and the bytes that are locked
+/// ```
+///
 /// It only ever says whom to wake. A process that dies between two steps leaves a number that is too high or too low;
 /// that costs a look, or the time to the next one, and never a message.
 package final class DoorbellBoard: Sendable {
@@ -45,57 +52,45 @@ package final class DoorbellBoard: Sendable {
         fileprivate var bits: UInt64 { UInt64(rings) << 48 | UInt64(ringsForAll) << 32 | UInt64(messages) }
     }
 
-    /// The words of all places.
-    // Unchecked, as a pointer is not Sendable. Nothing is reached through it but atomic integers, and the memory stays
-    // mapped until the board is let go.
-    private struct Words: @unchecked Sendable {
-        let pointer: UnsafeMutablePointer<Atomic<UInt64>>
-
-        subscript(place: Int) -> UnsafeMutablePointer<Atomic<UInt64>> { pointer + place }
-
-        func attendanceEnd(at place: Int) -> UnsafeMutablePointer<Atomic<UInt64>> {
-            pointer + Wakeups.placeCount + place
-        }
-    }
-
-    /// The file's size: for each place its word and the end of its attendance, and one byte that is written to wake who
-    /// watches the file.
-    package static let byteCount = clapper + 1
-    /// Where that byte is.
-    package static let clapper = 2 * Wakeups.placeCount * MemoryLayout<UInt64>.size
+    /// The byte that is written to wake the processes that watch the file. Stores that listen hold a lock on it, or on the
+    /// one after it.
+    static let touchedByte = attendanceStart + Wakeups.placeCount * MemoryLayout<UInt64>.size
+    private static let wordsStart = SharedMemory.headerByteCount
+    private static let attendanceStart = wordsStart + Wakeups.placeCount * MemoryLayout<UInt64>.size
+    package static let layout = SharedMemory.Layout(name: "doorbell", version: 2, byteCount: touchedByte + 8)
     /// How long ahead a place is attended at most.
     package static let attendanceMax = Duration.milliseconds(5)
 
-    private let words: Words
+    private let memory: SharedMemory
 
-    /// Maps the file that is open as `descriptor`, and makes it as long as it must be.
-    package init(_ descriptor: Int32) throws {
-        var status = stat()
-        guard fstat(descriptor, &status) == 0 else { throw SystemErrors.failure("The doorbell cannot be read", errno) }
-        if status.st_size < Self.byteCount {
-            // Room is taken now: on a full disk there may be none later, and a ring needs none then. What another
-            // process has rung meanwhile stays.
-            #if os(Linux)
-                let failure = posix_fallocate(descriptor, 0, off_t(Self.byteCount))
-            #else
-                let failure = ftruncate(descriptor, off_t(Self.byteCount)) == 0 ? 0 : errno
-            #endif
-            if failure != 0 { throw SystemErrors.failure("The doorbell cannot be made", failure) }
-        }
-        let memory = mmap(nil, Self.byteCount, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0)
-        guard let memory, memory != MAP_FAILED else {
-            throw SystemErrors.failure("The doorbell cannot be mapped", errno)
-        }
-        words = Words(pointer: memory.assumingMemoryBound(to: Atomic<UInt64>.self))
+    /// - Throws: ``PenstockError`` when the memory cannot be had.
+    package init(in folder: SharedFolder) throws {
+        memory = try SharedMemory(Self.layout, in: folder)
+        path = folder.file(Self.layout.fileName)
     }
 
-    deinit {
-        munmap(words.pointer, Self.byteCount)
+    /// The file, for those who watch it.
+    let path: String
+
+    var descriptor: Int32 { memory.descriptor }
+
+    /// Has the kernel tell those who watch the file.
+    func touch() {
+        var one: UInt8 = 1
+        pwrite(descriptor, &one, 1, off_t(Self.touchedByte))
+    }
+
+    private func wordBits(_ place: Int) -> UnsafeMutablePointer<Atomic<UInt64>> {
+        (memory.start + Self.wordsStart).assumingMemoryBound(to: Atomic<UInt64>.self) + place
+    }
+
+    private func attendanceEnd(_ place: Int) -> UnsafeMutablePointer<Atomic<UInt64>> {
+        (memory.start + Self.attendanceStart).assumingMemoryBound(to: Atomic<UInt64>.self) + place
     }
 
     /// What is announced at `place`.
     package func word(at place: Int) -> Word {
-        Word(words[place].pointee.load(ordering: .sequentiallyConsistent))
+        Word(wordBits(place).pointee.load(ordering: .sequentiallyConsistent))
     }
 
     /// Counts a ring at `place`: for so many messages, or for everybody.
@@ -127,25 +122,25 @@ package final class DoorbellBoard: Sendable {
         var empty = word
         empty.messages = 0
         if empty == word { return }
-        _ = words[place].pointee.compareExchange(
+        _ = wordBits(place).pointee.compareExchange(
             expected: word.bits, desired: empty.bits, ordering: .acquiringAndReleasing)
     }
 
     /// Says that somebody attends `place` until `end`, for the queue with that tag.
     package func attend(_ place: Int, until end: BootTime, tag: UInt16) {
         let end = UInt64(clamping: end.microseconds)
-        words.attendanceEnd(at: place).pointee.store(end << 16 | UInt64(tag), ordering: .sequentiallyConsistent)
+        attendanceEnd(place).pointee.store(end << 16 | UInt64(tag), ordering: .sequentiallyConsistent)
     }
 
     /// Says that nobody attends `place`.
     package func leave(_ place: Int) {
-        words.attendanceEnd(at: place).pointee.store(0, ordering: .sequentiallyConsistent)
+        attendanceEnd(place).pointee.store(0, ordering: .sequentiallyConsistent)
     }
 
     /// The tag of the queue for which somebody attends `place`; `nil` when nobody does. An end that is further away than
     /// any was written before the machine started.
     package func attendedTag(at place: Int, now: BootTime) -> UInt16? {
-        let word = words.attendanceEnd(at: place).pointee.load(ordering: .sequentiallyConsistent)
+        let word = attendanceEnd(place).pointee.load(ordering: .sequentiallyConsistent)
         let (end, now) = (word >> 16, UInt64(clamping: now.microseconds))
         guard end > now, end - now <= UInt64(Self.attendanceMax.wholeMicroseconds) else { return nil }
         return UInt16(truncatingIfNeeded: word)
@@ -153,11 +148,11 @@ package final class DoorbellBoard: Sendable {
 
     /// Changes a word as `body` does, unless that says `false`.
     private func change(_ place: Int, _ body: (inout Word) -> Bool) {
-        var old = words[place].pointee.load(ordering: .acquiring)
+        var old = wordBits(place).pointee.load(ordering: .acquiring)
         while true {
             var word = Word(old)
             guard body(&word) else { return }
-            let (done, now) = words[place].pointee.compareExchange(
+            let (done, now) = wordBits(place).pointee.compareExchange(
                 expected: old, desired: word.bits, ordering: .sequentiallyConsistent)
             if done { return }
             old = now

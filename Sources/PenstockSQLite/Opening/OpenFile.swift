@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import GRDBSQLite
 import PenstockCore
 import PenstockProcesses
 import Synchronization
@@ -127,6 +128,8 @@ enum OpenFile {
         configuration.prepareDatabase { database in
             // A reader's connection writes nothing, and is refused most of these.
             if database.configuration.readonly { return }
+            // A commit is whole in the log, and the store flushes the log after it.
+            try database.execute(sql: "PRAGMA synchronous = NORMAL")
             // Pages of deleted messages can be given back to the file system, a few at a time. It must be set before
             // the first table is made, and is a property of the file from then on. Setting it again would write, and
             // sync, at each opening.
@@ -144,6 +147,8 @@ enum OpenFile {
                 try database.execute(sql: "PRAGMA fullfsync = ON")
                 try database.execute(sql: "PRAGMA checkpoint_fullfsync = ON")
             #endif
+            // From here on the store waits by itself, and answers its callers meanwhile.
+            sqlite3_busy_timeout(database.sqliteConnection, 0)
         }
         return configuration
     }

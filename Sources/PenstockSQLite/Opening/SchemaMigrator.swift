@@ -41,7 +41,7 @@ struct SchemaMigrator {
     /// - Throws: `newerSchema`, before anything is touched, when the file is ahead of this program.
     @discardableResult
     func migrate(_ database: Database, busyMax: Duration = .seconds(30)) throws -> [String] {
-        let found = try refuseNewer(database)
+        let found = try Patience.whileLocked(upTo: busyMax) { try refuseNewer(database) }
         var applied: [String] = []
         for step in Migration.all where step.version > found {
             let isNew = try Patience.whileLocked(upTo: busyMax) { try apply(step, to: database) }

@@ -19,10 +19,6 @@ final class Transaction {
     private let policies: PolicyCache
     /// The last sequence number given so far.
     private(set) var lastSequence: Int64
-    /// The name of the last transaction before this one that carried out other processes' calls.
-    let lastBatch: UInt64
-    /// The name of this one, if it does.
-    var batch: UInt64?
     private let lastSequenceBefore: Int64
     private var accounts: [Int64: QueueAccount] = [:]
     private var accountIDs: [QueueName: Int64] = [:]
@@ -39,14 +35,13 @@ final class Transaction {
         self.random = random
         self.policies = policies
         now = time.now
-        let state = try connection.first(Self.readState) { ($0.integer(0), $0.integer(1), $0.integer(2)) }
+        let state = try connection.first(Self.readState) { ($0.integer(0), $0.integer(1)) }
         guard let state else {
             throw PenstockError(.corrupt, "\(path) has lost its row in penstock_state; restore it from a copy.")
         }
         lastSequence = state.0
         lastSequenceBefore = state.0
         policies.validate(at: state.1)
-        lastBatch = UInt64(bitPattern: state.2)
     }
 
     /// The account of the queue called `name`.
@@ -136,8 +131,7 @@ final class Transaction {
     /// Writes sequence and depths. The last thing before COMMIT.
     func writeDown() throws {
         if lastSequence != lastSequenceBefore {
-            let batch = Int64(bitPattern: batch ?? lastBatch)
-            try connection.run(Self.writeSequence, .integer(lastSequence), .integer(batch))
+            try connection.run(Self.writeSequence, .integer(lastSequence))
         } else if mustFlush {
             // A transaction that changes nothing writes nothing, and so waits for nothing.
             try connection.run(Self.countFlush)
@@ -163,9 +157,9 @@ final class Transaction {
     }
 
     private static let readState = Query(
-        "SELECT last_sequence, policy_version, last_batch FROM penstock_state WHERE id = 1")
+        "SELECT last_sequence, policy_version FROM penstock_state WHERE id = 1")
     private static let writeSequence = Query(
-        "UPDATE penstock_state SET last_sequence = ?1, last_batch = ?2 WHERE id = 1")
+        "UPDATE penstock_state SET last_sequence = ?1 WHERE id = 1")
     private static let countFlush = Query("UPDATE penstock_state SET flush_count = flush_count + 1 WHERE id = 1")
     private static let savepoint = Query("SAVEPOINT penstock_nested")
     private static let release = Query("RELEASE penstock_nested")

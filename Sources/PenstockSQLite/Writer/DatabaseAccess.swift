@@ -1,4 +1,5 @@
 import GRDB
+import GRDBSQLite
 import PenstockCore
 import PenstockProcesses
 
@@ -7,18 +8,15 @@ struct DatabaseAccess: Sendable {
     /// The file's path, resolved.
     let path: String
     let pool: DatabasePool
-    let turnstile: WriterLock
-    /// Through which other processes' calls travel in this one's transactions, and the other way round.
-    let handover: Handover?
+    let writerLock: WriterLock
     /// Flushes what the store commits to its own file. In an application's pool there is none: the COMMIT flushes.
     let flusher: Flusher?
-    /// How long another program may hold the file before callers are told.
+    /// How long a call waits for the right to write before its caller is told.
     let busyMax: Duration
 
-    /// Leaves the turn.
-    func leaveTurn() {
-        if let handover { handover.leaveTurn() } else { turnstile.leave() }
-    }
+    /// Whether other processes' calls travel in this store's transactions, and the other way round. An application's own
+    /// transactions are its own.
+    var sharesTransactions: Bool { flusher != nil }
 
     /// Runs `body`, one transaction, such that its commit has the durability that is `wanted`, or gets it from the
     /// flusher.
@@ -32,6 +30,15 @@ struct DatabaseAccess: Sendable {
         }
         try Self.setLevel(Self.full, database)
         defer { try? Self.setLevel(level, database) }
+        return try body()
+    }
+
+    /// Runs `body` such that a lock of another program ends it at once. An application that waits in a callback of its own
+    /// waits there.
+    func withoutBusyWait<T>(_ database: Database, _ body: () throws -> T) rethrows -> T {
+        guard flusher == nil, case .timeout(let seconds) = pool.configuration.busyMode else { return try body() }
+        sqlite3_busy_timeout(database.sqliteConnection, 0)
+        defer { sqlite3_busy_timeout(database.sqliteConnection, Int32(seconds * 1000)) }
         return try body()
     }
 

@@ -60,8 +60,18 @@ final class Flusher: Sendable {
             }
             return (state.jobs.isEmpty, !state.hasThread)
         }
-        if mustStart { start() }
-        if mustWake { bell.signal() }
+        do {
+            if mustStart { try start() }
+            if mustWake { bell.signal() }
+        } catch {
+            // The system makes no thread now, so this one does it.
+            let jobs = state.withLock { state in
+                state.hasThread = false
+                defer { state.jobs = [] }
+                return state.jobs
+            }
+            flush(for: jobs)
+        }
     }
 
     /// Returns when everybody has been answered.
@@ -75,8 +85,8 @@ final class Flusher: Sendable {
         threadEnd.wait()
     }
 
-    private func start() {
-        let thread = Thread { [self] in
+    private func start() throws {
+        try SystemThread.start("penstock flush") { [self] in
             while true {
                 bell.wait()
                 let (jobs, isStopping) = state.withLock { state in
@@ -88,22 +98,30 @@ final class Flusher: Sendable {
             }
             threadEnd.signal()
         }
-        thread.name = "penstock flusher"
-        thread.start()
     }
 
     /// Flushes, unless it has failed before.
     ///
-    /// - Returns: why the answer cannot be that it is on the disk.
+    /// - Returns: why the answer cannot be that it is on the disk: the commit is there now, and nobody knows whether a
+    ///   power cut would leave it.
     func flushed() -> PenstockError? {
         if let failure = state.withLock({ $0.failure }) { return failure }
         guard flush(descriptor) != 0 else { return nil }
         let failure = PenstockError(
-            .storage,
-            "The disk of \(path) reported an error (\(String(cString: strerror(errno)))); what was not acknowledged may "
-                + "be there or not. Close the store, see to the disk, and open it again.")
+            .outcomeUnknown,
+            "The disk of \(path) reported an error (\(String(cString: strerror(errno)))) after the call was carried out, so "
+                + "a power cut may undo it. Close the store, see to the disk, and look what is there.")
         state.withLock { $0.failure = failure }
         return failure
+    }
+
+    /// Why nothing more can be put on the disk, once a flush has failed. To be asked before the work is done.
+    var refusal: PenstockError? {
+        guard let failure = state.withLock({ $0.failure }) else { return nil }
+        return PenstockError(
+            .storage,
+            "The disk of \(path) has reported an error; nothing was done. Close the store, see to the disk, and open it "
+                + "again.", cause: failure)
     }
 
     /// The operating system's flush.

@@ -17,11 +17,13 @@ final class GroupWriter: Sendable {
     private let core: Core
 
     /// Starts the thread.
-    init(access: DatabaseAccess, time: any TimeSource, random: any RandomSource, committed: @escaping Committed) {
+    ///
+    /// - Throws: when the system makes no thread.
+    init(
+        access: DatabaseAccess, time: any TimeSource, random: any RandomSource, committed: @escaping Committed
+    ) throws {
         core = Core(access: access, time: time, random: random, committed: committed)
-        let thread = Thread { [core] in core.run() }
-        thread.name = "penstock writer"
-        thread.start()
+        try SystemThread.start("penstock writer") { [core] in core.run() }
     }
 
     /// What to do after a commit: ring for these queues.
@@ -38,19 +40,21 @@ final class GroupWriter: Sendable {
     ///   - durability: what the commit must survive; `nil` when the work may be lost with power.
     ///   - weight: about how many rows the work touches, so that transactions stay short.
     ///   - glance: looks whether there is anything to do, outside of a transaction, and gives the answer if not.
-    ///   - parcel: the same call, for another process to carry out.
+    ///   - remoteCall: the same call, for another process to carry out.
+    ///   - waitMax: how long to wait for the right to write; `nil`: as long as the store's options say.
     ///   - body: throws ``PenstockError`` only before its first write.
     func perform<T: Sendable>(
         durability: Durability? = nil,
         weight: Int = 1,
         glance: (@Sendable (Connection, Timestamp) throws -> T?)? = nil,
-        parcel: Parcel? = nil,
+        remoteCall: RemoteCall? = nil,
+        waitMax: Duration? = nil,
         _ body: @escaping @Sendable (Transaction) throws -> T
     ) async throws -> T {
         try await withCheckedThrowingContinuation { continuation in
             let job = PendingJob(
-                durability: durability, weight: weight, glance: glance, parcel: parcel, body: body,
-                continuation: continuation)
+                durability: durability, weight: weight, glance: glance, deadline: core.deadline(in: waitMax),
+                remoteCall: remoteCall, body: body, continuation: continuation)
             if !core.line.submit(job) { continuation.resume(throwing: Self.closed) }
         }
     }
@@ -59,13 +63,16 @@ final class GroupWriter: Sendable {
     /// `last`, which is not done when the writer was closed before.
     ///
     /// - Throws: what `last` threw. The writer is closed all the same.
-    func close(_ last: @escaping @Sendable (Transaction) throws -> Void) async throws {
+    func close(
+        waitMax: Duration? = nil, _ last: @escaping @Sendable (Transaction) throws -> Void
+    ) async throws {
         let result: Result<Void, any Error>
         do {
             result = .success(
                 try await withCheckedThrowingContinuation { continuation in
                     let job = PendingJob(
-                        durability: nil, weight: 1, glance: nil, parcel: nil, body: last, continuation: continuation)
+                        durability: nil, weight: 1, glance: nil, deadline: core.deadline(in: waitMax), remoteCall: nil,
+                        body: last, continuation: continuation)
                     if !core.line.stop(after: job) { continuation.resume() }
                 })
         } catch {
@@ -101,6 +108,9 @@ private final class Core: Sendable {
     private let random: any RandomSource
     private let committed: GroupWriter.Committed
 
+    /// Until when a call that comes now waits.
+    func deadline(in waitMax: Duration?) -> ContinuousClock.Instant { .now + (waitMax ?? access.busyMax) }
+
     init(
         access: DatabaseAccess, time: any TimeSource, random: any RandomSource,
         committed: @escaping GroupWriter.Committed
@@ -113,11 +123,9 @@ private final class Core: Sendable {
 
     /// The thread.
     func run() {
-        let runner = TransactionRunner(
-            access: access, time: time, random: random,
-            turn: TurnWait(line, access: access, ended: end))
+        let runner = TransactionRunner(line, access: access, time: time, random: random)
         while line.wait() {
-            answer(runner.run(line))
+            answer(runner.run(), runner)
         }
         access.flusher?.end()
         runner.end()
@@ -126,7 +134,7 @@ private final class Core: Sendable {
 
     /// Rings and answers. Whoever waits for the disk is answered here when nobody waits for the next transaction, which
     /// spares a lone caller the way to another thread.
-    private func answer(_ outcome: TransactionRunner.Outcome) {
+    private func answer(_ outcome: TransactionRunner.Outcome, _ runner: TransactionRunner) {
         for rung in outcome.rung { committed(rung) }
         for (job, error) in outcome.failed { job.finish(error) }
         for job in outcome.flushed { job.finish(nil) }
@@ -138,11 +146,12 @@ private final class Core: Sendable {
         for job in outcome.committed {
             if job.awaitsFlush { unflushed.append(job) } else { job.finish(nil) }
         }
-        access.handover?.answer(outcome.guests.filter { !$0.awaitsFlush })
-        let guests = outcome.guests.filter(\.awaitsFlush)
-        if !guests.isEmpty {
-            // They sleep until this, so it is not put off for the next transaction.
-            if flusher.flush(for: unflushed) { access.handover?.answer(guests) }
+        let requests = outcome.requests.filter(\.awaitsFlush)
+        runner.finish(outcome.requests.filter { !$0.awaitsFlush })
+        if !requests.isEmpty {
+            // Their processes sleep until this, so it is not put off for the next transaction. When it fails they find out
+            // by themselves.
+            if flusher.flush(for: unflushed) { runner.finish(requests) }
         } else if unflushed.isEmpty {
             return
         } else if line.count == 0 {

@@ -10,14 +10,16 @@ protocol Job: AnyObject, Sendable {
     /// Whether ``glance(_:now:)`` may answer without a transaction.
     var canGlance: Bool { get }
 
+    /// Until when the caller waits for the right to write.
+    var deadline: ContinuousClock.Instant { get }
     /// The same work for another process to carry out; `nil` when this one has to.
-    var parcel: Parcel? { get }
+    var remoteCall: RemoteCall? { get }
 
     /// Looks whether there is anything to do; answers the caller and returns true if not.
     func glance(_ connection: Connection, now: Timestamp) throws -> Bool
     /// Does the work and keeps the answer, a refusal included. Throws only what must undo the whole transaction.
     func perform(in transaction: Transaction) throws
-    /// Keeps the answer of the process that has carried out the ``parcel``.
+    /// Keeps the answer of the process that has carried out the ``remoteCall``.
     func accept(_ receipts: [Receipt])
     /// Gives the caller its answer: that of ``perform(in:)`` or, when the transaction came to nothing, `error`.
     func finish(_ error: (any Error)?)
@@ -29,7 +31,8 @@ final class PendingJob<Answer: Sendable>: Job {
 
     let durability: Durability?
     let weight: Int
-    let parcel: Parcel?
+    let deadline: ContinuousClock.Instant
+    let remoteCall: RemoteCall?
     private let look: Glance?
     private let body: @Sendable (Transaction) throws -> Answer
     private let continuation: CheckedContinuation<Answer, any Error>
@@ -39,14 +42,16 @@ final class PendingJob<Answer: Sendable>: Job {
         durability: Durability?,
         weight: Int,
         glance: Glance?,
-        parcel: Parcel?,
+        deadline: ContinuousClock.Instant,
+        remoteCall: RemoteCall?,
         body: @escaping @Sendable (Transaction) throws -> Answer,
         continuation: CheckedContinuation<Answer, any Error>
     ) {
         self.durability = durability
         self.weight = weight
         self.look = glance
-        self.parcel = parcel
+        self.deadline = deadline
+        self.remoteCall = remoteCall
         self.body = body
         self.continuation = continuation
     }
@@ -78,7 +83,7 @@ final class PendingJob<Answer: Sendable>: Job {
     }
 
     func accept(_ receipts: [Receipt]) {
-        // Only calls that are answered by receipts have a parcel.
+        // Only calls that are answered by receipts can be carried out by another process.
         guard let value = receipts as? Answer else { return }
         answer.withLock { $0 = .success(value) }
     }

@@ -55,11 +55,6 @@ final class JobLine: Sendable {
         state.withLock { $0.jobs.count }
     }
 
-    /// Whether nothing waits and nothing will.
-    var isOver: Bool {
-        state.withLock { $0.isStopping && $0.jobs.isEmpty }
-    }
-
     // MARK: On the writer's thread
 
     /// Sleeps until there are jobs; false when there will be none.
@@ -100,15 +95,25 @@ final class JobLine: Sendable {
     }
 
     /// What another process may carry out, of the jobs that come first.
-    var parcels: [Parcel] {
+    var remoteCalls: [RemoteCall] {
         state.withLock { state in
-            var parcels: [Parcel] = []
-            for job in state.jobs.prefix(Parcel.messagesMax) {
-                guard let parcel = job.parcel else { break }
-                parcels.append(parcel)
+            var calls: [RemoteCall] = []
+            for job in state.jobs.prefix(RemoteCall.messagesMax) {
+                guard let call = job.remoteCall else { break }
+                calls.append(call)
             }
-            return parcels
+            return calls
         }
+    }
+
+    /// How long it is until the first deadline; zero or less when it has come, `nil` when there are no jobs.
+    var timeLeft: Duration? {
+        state.withLock { $0.jobs.lazy.map(\.deadline).min() }.map { $0 - .now }
+    }
+
+    /// Whether a job waits that asks for `durability`.
+    func wants(_ durability: Durability) -> Bool {
+        state.withLock { $0.jobs.contains { $0.durability == durability } }
     }
 
     /// The first `count` jobs, which nobody carries out any more.
@@ -116,13 +121,14 @@ final class JobLine: Sendable {
         state.withLock { take(min(count, $0.jobs.count), from: &$0) }
     }
 
-    /// The jobs between the first `count` and the `end`th, which nobody carries out any more.
-    func take(after count: Int, upTo end: Int) -> [any Job] {
+    /// The jobs whose deadline has come, but for the first `count`; nobody carries them out any more.
+    func takeLate(at now: ContinuousClock.Instant, after count: Int) -> [any Job] {
         state.withLock { state in
-            let end = min(end, state.jobs.count)
-            if end <= count { return [] }
-            defer { state.jobs.removeSubrange(count..<end) }
-            return Array(state.jobs[count..<end])
+            let late = state.jobs.dropFirst(count).filter { $0.deadline <= now }
+            if !late.isEmpty {
+                state.jobs = state.jobs.prefix(count) + state.jobs.dropFirst(count).filter { $0.deadline > now }
+            }
+            return late
         }
     }
 

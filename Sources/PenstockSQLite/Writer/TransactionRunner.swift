@@ -1,4 +1,3 @@
-import Foundation
 import GRDB
 import PenstockCore
 import PenstockProcesses
@@ -7,20 +6,26 @@ import PenstockProcesses
 ///
 /// At each point a crash leaves the file as after the last COMMIT: before it, no caller has been answered; after it,
 /// each answer is true, and a ring that was not given is made good by the looks that waiters take by themselves. A power
-/// cut leaves it as after some COMMIT, and not before the last one that was flushed; who asked for that is answered then.
+/// cut leaves it as after some COMMIT, and not before the last one that was flushed; callers that asked for that are
+/// answered then.
+///
+/// An application's own writer queue is entered only for a transaction or a look, never for a wait.
 final class TransactionRunner {
+    private let line: JobLine
     private let access: DatabaseAccess
     private let time: any TimeSource
     private let random: any RandomSource
-    private let turn: TurnWait
     private let policies = PolicyCache()
+    private lazy var writerAccess = WriterAccess(access, line, random: random) { [unowned self] slot, ticket in
+        try withConnection { try Answers.read(slot: slot, ticket: ticket, $0) }
+    }
     private var connection: Connection?
     /// Whether the next jobs may be carried out by another process.
-    private var handsOver = true
+    private var maySend = true
 
-    init(access: DatabaseAccess, time: any TimeSource, random: any RandomSource, turn: TurnWait) {
+    init(_ line: JobLine, access: DatabaseAccess, time: any TimeSource, random: any RandomSource) {
+        self.line = line
         self.access = access
-        self.turn = turn
         self.time = time
         self.random = random
     }
@@ -35,74 +40,96 @@ final class TransactionRunner {
         var rung: [Rung] = []
         /// Jobs that are committed, and on the disk where that was asked for, and not answered yet.
         var flushed: [any Job] = []
-        /// Calls of other processes that are committed, and not answered yet.
-        var guests: [Handover.Guest] = []
+        /// Requests of other processes that are committed, and whose processes do not know it yet.
+        var requests: [RemoteRequest] = []
     }
 
-    /// Carries out the jobs that are in `line` when its turn has come. Those that a look answers are answered.
-    func run(_ line: JobLine) -> Outcome {
-        access.pool.unsafeReentrantWrite { database in
-            let connection = connection(to: database)
-            line.look { glanced($0, connection) }
-            if line.count == 0 { return Outcome() }
-            let entry = turn.enter(handsOver: handsOver)
-            handsOver = true
-            if case .answered(let answer) = entry { return accept(answer, line) }
-            defer { access.leaveTurn() }
-            do {
-                if let answer = try collectAbandoned(connection) { return accept(answer, line) }
-            } catch {
-                return Outcome(failed: line.take().map { ($0, error) })
-            }
-            return run(line.take(), connection)
+    /// Carries out the jobs that are in the line when this process may write. Those that a look answers are answered.
+    func run() -> Outcome {
+        withConnection { connection in line.look { glanced($0, connection) } }
+        if line.count == 0 { return Outcome() }
+        let entry = writerAccess.enter(maySend: maySend)
+        maySend = true
+        switch entry {
+        case .nothingLeft: return Outcome()
+        case .answered(let answered): return accept(answered)
+        case .acquired: break
+        }
+        defer { writerAccess.leave() }
+        while true {
+            if let outcome = runOnce() { return outcome }
+            // Another program, which knows nothing of the writer lock, has the file.
+            if !writerAccess.answerLate() { return Outcome() }
+            Patience.pause()
         }
     }
 
-    /// What another process has done of the jobs that come first in `line`.
-    private func accept(_ answer: Handover.Answer, _ line: JobLine) -> Outcome {
-        let jobs = line.takeFirst(answer.receipts.count)
-        for (job, receipts) in zip(jobs, answer.receipts) { job.accept(receipts) }
+    /// What was committed for other processes is on the disk where that was asked for.
+    func finish(_ requests: [RemoteRequest]) {
+        access.writerLock.slots?.finish(requests.map(\.taken))
+    }
+
+    /// Lets go of the prepared statements, which must not outlive the connection.
+    func end() {
+        access.pool.unsafeReentrantWrite { _ in connection = nil }
+        access.close()
+    }
+
+    /// What another process has done of the jobs that come first in the line.
+    private func accept(_ answered: WriterAccess.Answered) -> Outcome {
+        let receipts = answered.answer.receipts
+        let jobs = line.takeFirst(receipts.count)
+        for (job, receipts) in zip(jobs, receipts) { job.accept(receipts) }
         // What was refused there has its answer from its own process.
-        handsOver = !answer.isPartial
-        guard let failure = answer.failure else { return Outcome(flushed: jobs) }
+        maySend = !answered.isPartial
+        guard !answered.isFlushed, let failure = access.flusher?.flushed() else { return Outcome(flushed: jobs) }
         return Outcome(
             failed: jobs.filter(\.awaitsFlush).map { ($0, failure) }, flushed: jobs.filter { !$0.awaitsFlush })
     }
 
-    /// With the turn, finds out what became of requests that somebody had taken who is dead.
-    ///
-    /// - Returns: the answer to this process's own, if it was carried out.
-    private func collectAbandoned(_ connection: Connection) throws -> Handover.Answer? {
-        guard let handover = access.handover else { return nil }
-        if handover.hasAbandoned,
-            let name = try? connection.first(Self.readLastBatch, read: { UInt64(bitPattern: $0.integer(0)) })
-        {
-            handover.resolveAbandoned(lastBatch: name)
-        }
-        return try handover.collectAbandoned()
-    }
+    // MARK: Transactions
 
-    private func run(_ jobs: [any Job], _ connection: Connection) -> Outcome {
-        if jobs.isEmpty { return Outcome() }
+    /// Carries out what is in the line in one transaction or, when that fails, each job in one of its own.
+    ///
+    /// - Returns: `nil` when another program has the file.
+    private func runOnce() -> Outcome? {
+        var jobs: [any Job] = []
+        var refused: [(job: any Job, error: any Error)] = []
         do {
-            let (rung, guests) = try transact(jobs, connection, withGuests: true)
-            return Outcome(committed: jobs, rung: [rung], guests: guests)
+            let wanted: Durability = line.wants(.powerLoss) ? .powerLoss : .processCrash
+            let committed = try transact(wanted, takesRequests: true) {
+                (jobs, refused) = refusing(line.take())
+                return jobs
+            }
+            guard let committed else { return nil }
+            return Outcome(
+                committed: jobs, failed: refused, rung: [committed.rung], requests: committed.requests)
         } catch let error as NotBegun {
             let error = translated(error.cause)
-            return Outcome(failed: jobs.map { ($0, error) })
-        } catch let error as Failed where jobs.count == 1 && !error.hadGuests {
-            return Outcome(failed: [(jobs[0], translated(error.cause))])
+            return Outcome(failed: line.take().map { ($0, error) })
+        } catch let error as Failed where jobs.count == 1 && !error.hadRequests {
+            return Outcome(failed: refused + [(jobs[0], translated(error.cause))])
         } catch {
-            // One of them did not go through, or a guest. Alone, each has the answer that is its own.
-            return runOneByOne(jobs, connection)
+            // One of them did not go through, or another process's. Alone, each has the answer that is its own.
+            var outcome = runOneByOne(jobs)
+            outcome.failed += refused
+            return outcome
         }
     }
 
-    private func runOneByOne(_ jobs: [any Job], _ connection: Connection) -> Outcome {
+    private func runOneByOne(_ jobs: [any Job]) -> Outcome {
         var outcome = Outcome()
         for (index, job) in jobs.enumerated() {
             do {
-                outcome.rung.append(try transact([job], connection, withGuests: false).rung)
+                var committed: Committed?
+                repeat {
+                    committed = try transact(job.durability ?? .processCrash, takesRequests: false) { [job] }
+                    if committed == nil {
+                        if job.deadline <= .now { throw NotBegun(cause: WriterAccess.busy(access.busyMax)) }
+                        Patience.pause()
+                    }
+                } while committed == nil
+                if let committed { outcome.rung.append(committed.rung) }
                 outcome.committed.append(job)
             } catch let error as NotBegun {
                 // What keeps this one out keeps out the others: they need not wait as long again, each in its turn.
@@ -116,56 +143,35 @@ final class TransactionRunner {
         return outcome
     }
 
-    /// Lets go of the prepared statements, which must not outlive the connection.
-    func end() {
-        access.pool.unsafeReentrantWrite { _ in connection = nil }
-        access.close()
+    /// Parts the jobs from those that cannot be what they ask to be, durable, as the disk has failed.
+    private func refusing(_ jobs: [any Job]) -> ([any Job], [(job: any Job, error: any Error)]) {
+        guard let refusal = access.flusher?.refusal else { return (jobs, []) }
+        return (
+            jobs.filter { $0.durability != .powerLoss },
+            jobs.filter { $0.durability == .powerLoss }.map { ($0, refusal) }
+        )
     }
 
-    private func connection(to database: Database) -> Connection {
-        if let connection { return connection }
-        let new = Connection(database, isPassing: false)
-        connection = new
-        return new
+    private struct Committed {
+        var rung: Rung
+        var requests: [RemoteRequest]
     }
 
-    private func glanced(_ job: any Job, _ connection: Connection) -> Bool {
-        do {
-            return try job.glance(connection, now: time.now)
-        } catch {
-            job.finish(translated(error))
-            return true
-        }
-    }
-
-    private func translated(_ error: any Error) -> any Error {
-        StorageErrors.translated(error, path: access.path)
-    }
-
-    /// Runs `jobs` in one transaction, and before them what other processes have handed over.
+    /// Runs jobs in one transaction, and before them what other processes have asked for.
     ///
-    /// - Returns: the queues to ring for, and whom else to answer.
+    /// - Parameter jobs: gives them once the transaction has begun.
+    /// - Returns: `nil` when another program has the file; nothing was done then.
     /// - Throws: ``NotBegun`` when it did not come to the first job, and ``Failed``.
     private func transact(
-        _ jobs: [any Job], _ connection: Connection, withGuests: Bool
-    ) throws -> (rung: Rung, guests: [Handover.Guest]) {
-        let wanted: Durability = jobs.contains { $0.durability == .powerLoss } ? .powerLoss : .processCrash
+        _ wanted: Durability, takesRequests: Bool, _ jobs: () -> [any Job]
+    ) throws -> Committed? {
         do {
-            return try access.withDurability(wanted, connection.database) {
-                let transaction = try begin(connection)
-                var guests: [Handover.Guest] = []
-                do {
-                    if withGuests { guests = try performGuests(in: transaction) }
-                    for job in jobs { try job.perform(in: transaction) }
-                    try transaction.writeDown()
-                    try connection.execute(Self.commit)
-                } catch {
-                    let error = undone(error, connection)
-                    access.handover?.giveBack(guests)
-                    throw Failed(cause: error, hadGuests: transaction.batch != nil)
+            return try access.pool.unsafeReentrantWrite { database in
+                let connection = connection(to: database)
+                return try access.withDurability(wanted, database) {
+                    guard try begin(connection) else { return nil }
+                    return try perform(jobs(), takesRequests: takesRequests, connection)
                 }
-                transaction.committed()
-                return (transaction.rung, access.handover?.commit(guests) ?? [])
             }
         } catch let error as Failed {
             throw error
@@ -174,54 +180,44 @@ final class TransactionRunner {
         }
     }
 
-    /// Carries out what other processes have handed over.
-    private func performGuests(in transaction: Transaction) throws -> [Handover.Guest] {
-        // As long as it is not known what became of earlier ones, no other name may take the place of theirs.
-        guard let handover = access.handover, handover.isOpen, handover.hasPosts, !handover.hasAbandoned else {
-            return []
-        }
-        let batch = random.next()
-        let guests = handover.takeGuests(batch: batch, now: transaction.now)
-        if guests.isEmpty { return [] }
-        transaction.batch = batch
+    private func perform(_ jobs: [any Job], takesRequests: Bool, _ connection: Connection) throws -> Committed {
+        var requests: [RemoteRequest] = []
         do {
-            for guest in guests { handover.write(try perform(guest.parcels, in: transaction), for: guest) }
-        } catch {
-            handover.giveBack(guests)
-            throw error
-        }
-        return guests
-    }
-
-    /// Carries out calls up to the first that is refused.
-    private func perform(_ parcels: [Parcel], in transaction: Transaction) throws -> [[Receipt]] {
-        var receipts: [[Receipt]] = []
-        do {
-            for parcel in parcels {
-                receipts.append(
-                    try Enqueue.perform(
-                        parcel.messages, to: parcel.queue, durability: parcel.durability, in: transaction))
-            }
-        } catch let error as PenstockError where error.isRefusal {
-            // Its own process asks again, and has the refusal for its answer.
-        }
-        return receipts
-    }
-
-    private func begin(_ connection: Connection) throws -> Transaction {
-        try Patience.whileLocked(upTo: access.busyMax) { try connection.execute(Self.begin) }
-        do {
-            // What would be written to a file that has lost its name is gone with this process.
-            if connection.fileHasMoved {
-                throw PenstockError(
-                    .storage,
-                    "\(access.path) was removed or replaced while it was open; close the store and open it again.")
-            }
-            return try Transaction(
+            let transaction = try Transaction(
                 connection, path: access.path, time: time, random: random, policies: policies)
+            if takesRequests {
+                requests = RemoteRequest.taken(access, besides: writerAccess.ownSlot, at: transaction.now)
+            }
+            for request in requests { try request.perform(in: transaction) }
+            for job in jobs { try job.perform(in: transaction) }
+            try transaction.writeDown()
+            try connection.execute(Self.commit)
+            transaction.committed()
+            return Committed(rung: transaction.rung, requests: requests)
         } catch {
-            throw undone(error, connection)
+            let error = undone(error, connection)
+            access.writerLock.slots?.giveBack(requests.map(\.taken))
+            throw Failed(cause: error, hadRequests: !requests.isEmpty)
         }
+    }
+
+    /// Begins a transaction; false when another program has the file. That is not waited for here, within a queue of
+    /// the application's.
+    private func begin(_ connection: Connection) throws -> Bool {
+        do {
+            try access.withoutBusyWait(connection.database) { try connection.execute(Self.begin) }
+        } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY {
+            return false
+        }
+        // What would be written to a file that has lost its name is gone with this process.
+        if connection.fileHasMoved {
+            throw undone(
+                PenstockError(
+                    .storage,
+                    "\(access.path) was removed or replaced while it was open; close the store and open it again."),
+                connection)
+        }
+        return true
     }
 
     /// Rolls back, and gives `error` on. SQLite has rolled back by itself after some errors.
@@ -237,7 +233,35 @@ final class TransactionRunner {
         return error
     }
 
-    private static let readLastBatch = Query("SELECT last_batch FROM penstock_state WHERE id = 1")
+    // MARK: The connection
+
+    private func withConnection<T>(_ body: (Connection) throws -> T) rethrows -> T {
+        try access.pool.unsafeReentrantWrite { database in try body(connection(to: database)) }
+    }
+
+    private func connection(to database: Database) -> Connection {
+        if let connection { return connection }
+        let new = Connection(database, isPassing: false)
+        connection = new
+        return new
+    }
+
+    private func glanced(_ job: any Job, _ connection: Connection) -> Bool {
+        do {
+            return try job.glance(connection, now: time.now)
+        } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY {
+            // Another process puts the log in order; the transaction waits for that.
+            return false
+        } catch {
+            job.finish(translated(error))
+            return true
+        }
+    }
+
+    private func translated(_ error: any Error) -> any Error {
+        StorageErrors.translated(error, path: access.path)
+    }
+
     private static let begin = Query("BEGIN IMMEDIATE")
     private static let commit = Query("COMMIT")
     private static let rollback = Query("ROLLBACK")
@@ -251,6 +275,6 @@ private struct NotBegun: Error {
 /// Why a transaction was undone after its first job had begun.
 private struct Failed: Error {
     let cause: any Error
-    /// Whether calls of other processes were in it.
-    let hadGuests: Bool
+    /// Whether requests of other processes were in it.
+    let hadRequests: Bool
 }

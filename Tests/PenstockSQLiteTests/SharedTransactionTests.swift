@@ -4,57 +4,56 @@ import PenstockCore
 import PenstockTestKit
 import Testing
 
+@testable import PenstockProcesses
 @testable import PenstockSQLite
 
 /// Writers of several processes share transactions.
-@Suite(.timeLimit(.minutes(2))) struct HandoverTests {
+@Suite(.timeLimit(.minutes(2))) struct SharedTransactionTests {
     private let folder: TemporaryFolder
     private var path: String { folder.file("queue.db") }
-
-    private let options = Holder.options
 
     init() throws {
         folder = try TemporaryFolder()
     }
 
-    private func lastBatch() throws -> Int64? {
-        try DatabaseQueue(path: path).read { try Int64.fetchOne($0, sql: "SELECT last_batch FROM penstock_state") }
+    private func answerCount() throws -> Int? {
+        try DatabaseQueue(path: path).read { try Int.fetchOne($0, sql: "SELECT count(*) FROM penstock_answer") }
     }
 
-    @Test func whoHasTheTurnCarriesOutWhatOthersHavePosted() async throws {
+    @Test func theProcessWithTheLockCarriesOutWhatOthersHavePosted() async throws {
         let stores = [
-            try await SQLiteStore.openWithJobs(path, options: options),
-            try await SQLiteStore.open(path: path, options: options),
-            try await SQLiteStore.open(path: path, options: options),
+            try await SQLiteStore.openWithJobs(path), try await SQLiteStore.open(path: path),
+            try await SQLiteStore.open(path: path),
         ]
         let commits = stores.map(CommitCount.init)
-        let holder = try Holder(path)
+        let holder = try LockHolder(path)
         async let first = stores[0].put(.text("0"), durability: .powerLoss)
         async let second = stores[1].put(.text("1"))
         async let third = stores[2].put(.text("2"), durability: .powerLoss)
-        await holder.waitForPosts(3)
+        await holder.waitFor(3)
         holder.leave()
         let receipts = try await [first, second, third]
         #expect(Set(receipts.map(\.sequence.rawValue)) == [1, 2, 3])
         #expect(receipts.map(\.durability) == [.powerLoss, .processCrash, .powerLoss])
         #expect(receipts.allSatisfy { $0.state == .ready })
         #expect(commits.reduce(0) { $0 + $1.value } == 1, "One transaction for all of them.")
-        #expect(try lastBatch() != 0)
+        #expect(try answerCount() == 2)
         for (store, receipt) in zip(stores, receipts) {
             let texts = try await store.messages(MessageQuery(sequences: [receipt.sequence], withPayload: true))
             #expect(texts.first?.payload == Array("\(receipts.firstIndex(of: receipt) ?? 9)".utf8))
         }
         #expect(try await stores[0].depths().ready == 3)
+        #expect(holder.slots.areClean)
         for store in stores { try await store.close() }
     }
 
     /// Its own process asks again, and has its own answer.
-    @Test func aRefusalIsGivenByOnesOwnProcess() async throws {
-        let left = try await SQLiteStore.openWithJobs(path, .bounded(1, .fail), options: options)
-        let right = try await SQLiteStore.open(path: path, options: options)
-        let holder = try Holder(path)
+    @Test func aRefusalIsGivenByTheOwnProcess() async throws {
+        let left = try await SQLiteStore.openWithJobs(path, .bounded(1, .fail))
+        let right = try await SQLiteStore.open(path: path)
+        let holder = try LockHolder(path)
         let calls = [left, right].map { store in Task { try await store.put(.text("it")) } }
-        await holder.waitForPosts(2)
+        await holder.waitFor(2)
         holder.leave()
         var codes: [PenstockError.Code?] = []
         for call in calls {
@@ -71,10 +70,10 @@ import Testing
         try await right.close()
     }
 
-    /// What a guest breaks is the guest's.
+    /// What another process's call breaks is that call's.
     @Test func aCallIsNotSpoiledByAnotherProcess() async throws {
-        let store = try await SQLiteStore.openWithJobs(path, options: options)
-        let other = try await SQLiteStore.open(path: path, options: options)
+        let store = try await SQLiteStore.openWithJobs(path)
+        let other = try await SQLiteStore.open(path: path)
         let database = try DatabaseQueue(path: path)
         try await database.write { database in
             try database.execute(
@@ -83,13 +82,12 @@ import Testing
                     BEGIN SELECT RAISE(ABORT, 'broken'); END
                     """)
         }
-        let holder = try Holder(path)
+        let holder = try LockHolder(path)
         let bad = Task { try await other.put(.text("bad")) }
-        await holder.waitForPosts()
+        await holder.waitFor(1, .posted)
         let good = Task { try await store.put(.text("good", key: "not handed over")) }
-        while store.writer.waitingCount == 0 { await Task.yield() }
-        // The kernel has the good one in its line, and nobody rings for the bad one.
-        holder.die()
+        await holder.waitFor(1, .waiting)
+        holder.leave()
         #expect(try await good.value.state == .ready)
         await #expect(throws: PenstockError.self) { try await bad.value }
         #expect(try await store.texts() == ["good"])
@@ -98,29 +96,30 @@ import Testing
         try await other.close()
     }
 
-    /// A call that waits for room is told that there was none, whoever has looked.
+    /// A call that waits for room is told that there was none, whichever process has looked.
     @Test func aCallThatWaitsForRoomIsToldThatThereIsNone() async throws {
-        let store = try await SQLiteStore.openWithJobs(path, .bounded(1, .wait), options: options)
-        let other = try await SQLiteStore.open(path: path, options: options)
+        let store = try await SQLiteStore.openWithJobs(path, .bounded(1, .wait))
+        let other = try await SQLiteStore.open(path: path)
         try await store.put(.text("it"))
-        let holder = try Holder(path)
+        let holder = try LockHolder(path)
         let calls = [store, other].map { store in
             Task { try await store.enqueue([.text("more")], to: .jobs, durability: .processCrash) }
         }
-        await holder.waitForPosts(2)
+        await holder.waitFor(2)
         holder.leave()
         for call in calls { #expect(try await call.value == []) }
         try await store.close()
         try await other.close()
     }
 
-    @Test func whatIsLargeWaitsForItsTurn() async throws {
-        let store = try await SQLiteStore.openWithJobs(path, options: options)
-        let holder = try Holder(path)
+    @Test func whatIsLargeWaitsForTheLock() async throws {
+        let store = try await SQLiteStore.openWithJobs(path)
+        let holder = try LockHolder(path)
         let large = Task { try await store.put(NewMessage(payload: Array(repeating: 1, count: 100_000))) }
-        let other = try await SQLiteStore.open(path: path, options: options)
+        let other = try await SQLiteStore.open(path: path)
         let small = Task { try await other.put(.text("small")) }
-        await holder.waitForPosts(1)
+        await holder.waitFor(1, .posted)
+        await holder.waitFor(1, .waiting)
         holder.leave()
         _ = try await (large.value, small.value)
         #expect(try await store.depths().ready == 2)
@@ -130,13 +129,18 @@ import Testing
 
     // MARK: A wait that is too long
 
-    @Test func whoWaitsTooLongTakesItBack() async throws {
-        var options = options
-        options.busyMax = .milliseconds(300)
-        let store = try await SQLiteStore.openWithJobs(path, options: options)
-        let holder = try Holder(path)
+    private func patience(_ busyMax: Duration) -> SQLiteStore.Options {
+        var options = SQLiteStore.Options()
+        options.busyMax = busyMax
+        return options
+    }
+
+    @Test func aCallThatWaitsTooLongIsTakenBack() async throws {
+        let store = try await SQLiteStore.openWithJobs(path, options: patience(.milliseconds(300)))
+        let holder = try LockHolder(path)
         await expect(.busy) { try await store.put(.text("it")) }
-        #expect(holder.take(batch: 1).isEmpty, "It was told that it has failed, and it has.")
+        #expect(holder.take().isEmpty, "It was told that it has failed, and it has.")
+        #expect(holder.slots.areClean)
         holder.leave()
         #expect(try await store.texts() == [])
         try await store.put(.text("next"))
@@ -145,57 +149,72 @@ import Testing
     }
 
     @Test func whatWasTakenHasNotFailed() async throws {
-        var options = options
         // Long enough for this test to take what the store has posted.
-        options.busyMax = .seconds(5)
+        let options = patience(.seconds(5))
         let store = try await SQLiteStore.openWithJobs(path, options: options)
-        let holder = try Holder(path)
+        let holder = try LockHolder(path)
         let call = Task { try await store.put(.text("it")) }
-        await holder.waitForPosts()
-        let guests = holder.take(batch: 1)
-        // A call that comes later has no one who could carry it out, and comes to its end.
+        await holder.waitFor()
+        let requests = holder.take()
+        // A call that comes later has nobody who could carry it out, and comes to its end.
         await expect(.busy) {
-            try await SQLiteStore.open(path: path, options: options).put(.text("other", key: "not handed over"))
+            try await SQLiteStore.open(path: path, options: patience(.milliseconds(100)))
+                .put(.text("other", key: "not handed over"))
         }
-        try holder.commit(guests, batch: 1)
-        holder.handover.answer(holder.handover.commit(guests))
+        try holder.commit(requests)
+        holder.slots.finish(requests)
         #expect(try await call.value.sequence.rawValue == 1)
         holder.leave()
         #expect(try await store.texts() == ["it"])
         try await store.close()
     }
 
-    /// Whoever was stopped with a call in its hands may go on with it much later. Its caller is not kept that long, and
-    /// its answer is nobody else's.
-    @Test func whoIsStoppedIsNotWaitedForForEver() async throws {
-        var options = options
-        options.busyMax = .seconds(2)
-        let store = try await SQLiteStore.openWithJobs(path, options: options)
-        let holder = try Holder(path)
+    /// A process that was stopped with a call in its hands may go on with it much later. Its caller is not kept that long,
+    /// and its answer is nobody else's.
+    @Test func aStoppedProcessIsNotWaitedForForEver() async throws {
+        let store = try await SQLiteStore.openWithJobs(path, options: patience(.seconds(5)))
+        let holder = try LockHolder(path)
         let call = Task { try await store.put(.text("it")) }
-        await holder.waitForPosts()
-        let guests = holder.take(batch: 1)
+        await holder.waitFor()
+        let requests = holder.take()
         await expect(.busy) { try await store.put(.text("behind it", key: "k")) }
-        await expect(.storage) { try await call.value }
+        await expect(.outcomeUnknown) { try await call.value }
+        #expect(holder.slots.areClean)
         let next = Task { try await store.put(.text("next")) }
-        try holder.commit(guests, batch: 1)
-        #expect(holder.handover.commit(guests).isEmpty)
+        await holder.waitFor(1, .posted)
+        try holder.commit(requests)
+        holder.slots.finish(requests)
+        #expect(holder.count(.done) == 0, "It is another request's word.")
         holder.leave()
         #expect(try await next.value.sequence.rawValue == 2)
         #expect(try await store.texts() == ["it", "next"])
         try await store.close()
     }
 
-    /// Where others take nothing, as those whose transactions are their own, the kernel's line is the fairest.
-    @Test func whatNobodyTakesWaitsForItsTurn() async throws {
-        var options = options
-        options.postMax = .milliseconds(1)
-        let store = try await SQLiteStore.openWithJobs(path, options: options)
-        let holder = try Holder(path)
+    /// Nobody but this process carries out the calls when no shared memory can be had.
+    @Test func aStoreWithoutASlotTriesAgain() async throws {
+        let store = try await SQLiteStore.openWithJobs(path)
+        let folder = try SharedFolder(besideDatabaseAt: path)
+        let slots = try #require(WriterSlots(in: folder))
+        let taken = (0..<WriterSlots.count).filter(slots.own)
+        #expect(taken.count == WriterSlots.count)
+        let holder = try LockHolder(path)
         let call = Task { try await store.put(.text("it")) }
-        while holder.count(.posted) > 0 || store.writer.waitingCount == 0 { await Task.yield() }
-        holder.leave()
+        while store.writer.waitingCount == 0 { await Task.yield() }
+        holder.die()
         #expect(try await call.value.sequence.rawValue == 1)
+        holder.enter()
+        let impatient = try await SQLiteStore.open(path: path, options: patience(.milliseconds(50)))
+        await expect(.busy) { try await impatient.put(.text("it")) }
+        holder.die()
         try await store.close()
+        try await impatient.close()
+    }
+}
+
+extension WriterSlots {
+    /// Whether no byte of a request is left.
+    var areClean: Bool {
+        (0..<Self.count).allSatisfy { slot in request(of: slot).allSatisfy { $0 == 0 } }
     }
 }

@@ -1,0 +1,22 @@
+#ifndef PENSTOCK_SYSTEM_H
+#define PENSTOCK_SYSTEM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// Calls of the operating system that Swift cannot make.
+
+// Sleeping on a word of memory that several processes share. Whatever the word holds, these calls do no harm.
+
+// Sleeps while *word is `expected`, for at most so many nanoseconds by a clock that nobody sets. Returns 0 when it was
+// woken or the word is another; another number when the time is over, or for no reason.
+int penstock_futex_wait(uint32_t *word, uint32_t expected, int64_t nanoseconds);
+
+// Wakes one thread, of any process, that sleeps on the word.
+void penstock_futex_wake(uint32_t *word);
+
+// Runs `body` with `context` on a thread of its own, of that name (15 bytes at most, for debuggers) and size of stack (0:
+// the system's). Returns 0, or why no thread can be made, an errno.
+int penstock_start_thread(const char *name, size_t stack_bytes, void (*body)(void *), void *context);
+
+#endif

@@ -1,0 +1,97 @@
+#define _GNU_SOURCE
+#include "penstock_system.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#if defined(__linux__)
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+// https://man7.org/linux/man-pages/man2/futex.2.html. Not FUTEX_PRIVATE_FLAG: the memory is shared between processes.
+int penstock_futex_wait(uint32_t *word, uint32_t expected, int64_t nanoseconds) {
+    struct timespec limit = {.tv_sec = nanoseconds / 1000000000, .tv_nsec = nanoseconds % 1000000000};
+    if (syscall(SYS_futex, word, FUTEX_WAIT, expected, &limit, NULL, 0) == 0) return 0;
+    return errno == EAGAIN ? 0 : errno;
+}
+
+void penstock_futex_wake(uint32_t *word) {
+    syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+#elif defined(__APPLE__)
+
+#include <os/clock.h>
+#include <os/os_sync_wait_on_address.h>
+
+int penstock_futex_wait(uint32_t *word, uint32_t expected, int64_t nanoseconds) {
+    int waiters = os_sync_wait_on_address_with_timeout(
+        word, expected, sizeof *word, OS_SYNC_WAIT_ON_ADDRESS_SHARED, OS_CLOCK_MACH_ABSOLUTE_TIME,
+        (uint64_t)nanoseconds);
+    return waiters >= 0 ? 0 : errno;
+}
+
+void penstock_futex_wake(uint32_t *word) {
+    os_sync_wake_by_address_any(word, sizeof *word, OS_SYNC_WAKE_BY_ADDRESS_SHARED);
+}
+
+#else
+
+// No such call: a short sleep, after which the caller looks again.
+int penstock_futex_wait(uint32_t *word, uint32_t expected, int64_t nanoseconds) {
+    (void)word;
+    (void)expected;
+    int64_t pause = nanoseconds < 1000000 ? nanoseconds : 1000000;
+    struct timespec limit = {.tv_sec = 0, .tv_nsec = pause};
+    nanosleep(&limit, NULL);
+    return ETIMEDOUT;
+}
+
+void penstock_futex_wake(uint32_t *word) {
+    (void)word;
+}
+
+#endif
+
+struct start {
+    void (*body)(void *);
+    void *context;
+    char name[16];
+};
+
+static void *run(void *passed) {
+    struct start start = *(struct start *)passed;
+    free(passed);
+#if defined(__linux__)
+    pthread_setname_np(pthread_self(), start.name);
+#elif defined(__APPLE__)
+    pthread_setname_np(start.name);
+#endif
+    start.body(start.context);
+    return NULL;
+}
+
+int penstock_start_thread(const char *name, size_t stack_bytes, void (*body)(void *), void *context) {
+    struct start *start = malloc(sizeof *start);
+    if (start == NULL) return ENOMEM;
+    start->body = body;
+    start->context = context;
+    strncpy(start->name, name, sizeof start->name - 1);
+    start->name[sizeof start->name - 1] = 0;
+
+    pthread_t thread;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    if (stack_bytes > 0) pthread_attr_setstacksize(&attributes, stack_bytes);
+    int failure = pthread_create(&thread, &attributes, run, start);
+    pthread_attr_destroy(&attributes);
+    if (failure != 0) free(start);
+    return failure;
+}

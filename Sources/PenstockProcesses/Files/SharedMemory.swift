@@ -1,0 +1,115 @@
+import Foundation
+import PenstockCore
+
+/// A file of the shared folder in memory that every process on it maps.
+///
+/// The file's name carries the version of its layout, so that programs of two releases never read each other's bytes. All
+/// that is in it are integers of a fixed size. It begins with a header, by which a file that holds anything else is
+/// known; such a file is made anew.
+///
+/// Processes that mapped a file before it was made anew keep the old one. They find each other no longer in this memory,
+/// which costs time: nothing that must be right relies on it. A file that is cut while it is mapped kills the process
+/// that next touches it (SIGBUS), as SQLite's own `-shm` does.
+package final class SharedMemory: Sendable {
+    /// What a file holds.
+    package struct Layout: Sendable {
+        /// The file's name within the folder, with the version.
+        package var fileName: String
+        /// Its size.
+        package var byteCount: Int
+
+        package init(name: String, version: Int, byteCount: Int) {
+            fileName = "\(name)-\(version)"
+            self.byteCount = byteCount
+        }
+    }
+
+    // Unchecked, as a pointer is not Sendable. The memory stays mapped until the object is let go; what is in it is
+    // reached through atomic integers, or by the one process that such an integer names.
+    private struct Mapping: @unchecked Sendable {
+        let start: UnsafeMutableRawPointer
+    }
+
+    /// Bytes at the start that belong to the header.
+    package static let headerByteCount = 64
+    private static let makingMax = 3
+
+    /// The open file.
+    package let descriptor: Int32
+    private let mapping: Mapping
+    private let byteCount: Int
+
+    /// Maps the file of that layout in `folder`. Makes it when it is missing, and anew when it is damaged.
+    ///
+    /// - Throws: ``PenstockError`` when it cannot be made, opened or mapped.
+    package init(_ layout: Layout, in folder: SharedFolder) throws {
+        byteCount = layout.byteCount
+        (descriptor, mapping) = try Self.open(layout, in: folder)
+    }
+
+    deinit {
+        munmap(mapping.start, byteCount)
+        close(descriptor)
+    }
+
+    /// Where the memory begins, with the header.
+    package var start: UnsafeMutableRawPointer { mapping.start }
+
+    private static func open(_ layout: Layout, in folder: SharedFolder) throws -> (Int32, Mapping) {
+        let path = folder.file(layout.fileName)
+        for _ in 1...makingMax {
+            let descriptor = try folder.open(path)
+            do {
+                if try prepare(descriptor, layout, path) { return (descriptor, try map(descriptor, layout, path)) }
+            } catch {
+                close(descriptor)
+                throw error
+            }
+            close(descriptor)
+            try folder.makeAnew(path)
+        }
+        throw PenstockError(.storage, "\(path) is damaged and cannot be made anew; remove it.")
+    }
+
+    /// Makes the file as long as it must be, and writes the header of a new one.
+    ///
+    /// - Returns: whether the file has this layout.
+    private static func prepare(_ descriptor: Int32, _ layout: Layout, _ path: String) throws -> Bool {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw SystemErrors.failure("\(path) cannot be read", errno) }
+        if status.st_size < layout.byteCount {
+            // Room is taken now: on a full disk there may be none later. What another process has written stays.
+            #if os(Linux)
+                let failure = posix_fallocate(descriptor, 0, off_t(layout.byteCount))
+            #else
+                let failure = ftruncate(descriptor, off_t(layout.byteCount)) == 0 ? 0 : errno
+            #endif
+            if failure != 0 { throw SystemErrors.failure("\(path) cannot be made", failure) }
+        }
+        let wanted = header(of: layout)
+        var found = [UInt8](repeating: 0, count: wanted.count)
+        guard pread(descriptor, &found, found.count, 0) == found.count else {
+            throw SystemErrors.failure("\(path) cannot be read", errno)
+        }
+        if found == wanted { return true }
+        guard found.allSatisfy({ $0 == 0 }) else { return false }
+        // Of several processes that find a new file each writes the same.
+        guard pwrite(descriptor, wanted, wanted.count, 0) == wanted.count else {
+            throw SystemErrors.failure("\(path) cannot be written", errno)
+        }
+        return true
+    }
+
+    /// `penstock`, the file's name and its size in bytes: 64 bytes.
+    private static func header(of layout: Layout) -> [UInt8] {
+        let text = "penstock \(layout.fileName) \(layout.byteCount)\n"
+        return Array(text.utf8.prefix(headerByteCount))
+            + Array(repeating: 0, count: max(0, headerByteCount - text.utf8.count))
+    }
+
+    private static func map(_ descriptor: Int32, _ layout: Layout, _ path: String) throws -> Mapping {
+        let start = mmap(nil, layout.byteCount, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0)
+        guard let start, start != MAP_FAILED else { throw SystemErrors.failure("\(path) cannot be mapped", errno) }
+        return Mapping(start: start)
+    }
+}

@@ -1,0 +1,32 @@
+import CPenstockSystem
+import PenstockCore
+
+/// A thread of the operating system. Unlike Foundation's it says when none can be made.
+package enum SystemThread {
+    private final class Body {
+        let run: @Sendable () -> Void
+
+        init(_ run: @escaping @Sendable () -> Void) { self.run = run }
+    }
+
+    /// Runs `body` on a thread of its own.
+    ///
+    /// - Parameters:
+    ///   - name: what debuggers show, 15 bytes at most.
+    ///   - stackByteCount: the size of its stack; 0: the system's.
+    /// - Throws: `storage` when the system makes no more threads for this process or user.
+    package static func start(
+        _ name: String, stackByteCount: Int = 0, _ body: @escaping @Sendable () -> Void
+    ) throws {
+        let passed = Unmanaged.passRetained(Body(body))
+        let failure = penstock_start_thread(
+            name, stackByteCount,
+            { context in
+                if let context { Unmanaged<Body>.fromOpaque(context).takeRetainedValue().run() }
+            }, passed.toOpaque())
+        if failure == 0 { return }
+        passed.release()
+        throw SystemErrors.failure(
+            "No thread can be made; raise the limit on processes (`ulimit -u`) or end some", failure)
+    }
+}

@@ -1,0 +1,43 @@
+import Foundation
+import PenstockCore
+
+/// The lock of the one process that may write.
+///
+/// SQLite's own wait for its write lock is a loop of sleeps, in which the process that wakes at the right moment wins and
+/// others can lose for seconds. So Penstock's writers take this lock first, and only then SQLite's. Programs that do not
+/// know it, such as the sqlite3 shell, meet them at SQLite's lock.
+///
+/// No thread ever blocks in it: the kernel's wait for a file lock has no end, and the process that holds it may be stopped
+/// for hours, in a debugger or by Ctrl-Z. A process that finds it taken waits at a slot of its own
+/// (``WriterSlots``), for as long as it likes.
+///
+/// One thread of a store uses it.
+package final class WriterLock: Sendable {
+    /// The slots at which processes wait; `nil` where there is no shared memory: they try again from time to time.
+    package let slots: WriterSlots?
+    private let descriptor: Int32
+
+    /// - Throws: ``PenstockError`` when the lock's file cannot be made or opened.
+    package init(_ folder: SharedFolder) throws {
+        descriptor = try folder.open(folder.file("writer-lock"))
+        slots = WriterSlots(in: folder)
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    /// Takes the lock, if no other store has it.
+    package func tryAcquire() -> Bool {
+        while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
+            if errno != EINTR { return false }
+        }
+        return true
+    }
+
+    /// Lets go of the lock, and wakes one store that waits for it: the next one after `slot`, the caller's own.
+    package func release(after slot: Int? = nil) {
+        _ = flock(descriptor, LOCK_UN)
+        slots?.ringNext(after: slot)
+    }
+}

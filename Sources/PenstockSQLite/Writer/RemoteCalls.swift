@@ -1,0 +1,160 @@
+import PenstockCore
+import PenstockProcesses
+
+/// A call that another process may carry out: an enqueue of a few small, plain messages.
+struct RemoteCall: Sendable {
+    let queue: QueueName
+    let messages: [NewMessage]
+    let durability: Durability
+
+    /// How many messages a process hands over at once, and how many calls. More are worth a transaction of their own.
+    static let messagesMax = 32
+
+    /// `nil` when the call is one that a process carries out itself: with keys, due times or many messages.
+    init?(_ messages: [NewMessage], to queue: QueueName, durability: Durability) {
+        guard messages.count <= Self.messagesMax else { return nil }
+        for message in messages {
+            guard message.uniqueKey == nil, message.origin == nil, case .now = message.due else { return nil }
+        }
+        (self.queue, self.messages, self.durability) = (queue, messages, durability)
+    }
+
+    // MARK: On the way to another process
+
+    /// Writes as many of `calls` as have room, the first ones.
+    ///
+    /// - Returns: how many that were.
+    static func write(_ calls: [RemoteCall], to writer: inout ByteWriter) -> Int {
+        if calls.isEmpty { return 0 }
+        writer.write(UInt32(0))
+        var (count, messageCount) = (0, 0)
+        for call in calls {
+            let end = writer.count
+            messageCount += call.messages.count
+            call.write(to: &writer)
+            if writer.isOver || messageCount > messagesMax {
+                writer.goBack(to: end)
+                break
+            }
+            count += 1
+        }
+        let end = writer.count
+        writer.goBack(to: 0)
+        writer.write(UInt32(count))
+        writer.goBack(to: end)
+        return count
+    }
+
+    private func write(to writer: inout ByteWriter) {
+        writer.write(durability.code)
+        writer.write(queue.text.utf8)
+        writer.write(UInt32(messages.count))
+        for message in messages {
+            writer.write(Int32(message.priority))
+            writer.write(Int32(message.attemptsMax ?? 0))
+            writer.write((HeaderText.encode(message.headers) ?? "").utf8)
+            writer.write(message.payload)
+        }
+    }
+
+    /// Reads what ``write(_:to:)`` wrote, up to the first that is anything else, or that no process may enqueue.
+    static func read(_ bytes: [UInt8], now: Timestamp) -> [RemoteCall] {
+        var reader = ByteReader(bytes)
+        var calls: [RemoteCall] = []
+        for _ in 0..<min(reader.integer(UInt32.self) ?? 0, UInt32(messagesMax)) {
+            guard let call = RemoteCall(from: &reader, now: now) else { break }
+            calls.append(call)
+        }
+        return calls
+    }
+
+    private init?(from reader: inout ByteReader, now: Timestamp) {
+        guard let durability = reader.integer(UInt8.self).flatMap(Durability.init(code:)), let name = reader.bytes(),
+            let queue = try? QueueName(String(decoding: name, as: UTF8.self)),
+            let count = reader.integer(UInt32.self), count <= Self.messagesMax
+        else { return nil }
+        var messages: [NewMessage] = []
+        for _ in 0..<count {
+            guard let priority = reader.integer(Int32.self), let attemptsMax = reader.integer(Int32.self),
+                let headers = reader.bytes(), let payload = reader.bytes()
+            else { return nil }
+            messages.append(
+                NewMessage(
+                    payload: payload,
+                    headers: headers.isEmpty ? [:] : HeaderText.decode(String(decoding: headers, as: UTF8.self)),
+                    priority: Int(priority), attemptsMax: attemptsMax == 0 ? nil : Int(attemptsMax)))
+        }
+        guard (try? NewMessage.validate(batch: messages, now: now)) != nil else { return nil }
+        self.init(messages, to: queue, durability: durability)
+    }
+}
+
+/// What calls gave that another process has carried out, from the first one on.
+struct RemoteAnswer {
+    /// What each gave. There are fewer than calls when one of them was refused: its own process carries that one out.
+    var receipts: [[Receipt]]
+
+    /// The bytes of an answer to `calls`, of which the first ones gave `receipts`.
+    static func bytes(of receipts: [[Receipt]], to calls: [RemoteCall]) -> [UInt8] {
+        withUnsafeTemporaryAllocation(byteCount: byteCountMax, alignment: 8) { memory in
+            var writer = ByteWriter(memory)
+            writer.write(UInt32(receipts.count))
+            for (some, call) in zip(receipts, calls) {
+                writer.write(call.durability.code)
+                writer.write(UInt32(some.count))
+                for receipt in some { receipt.write(to: &writer) }
+            }
+            return Array(memory[..<writer.count])
+        }
+    }
+
+    /// Thirty-two calls of a message each take 22 bytes each.
+    private static let byteCountMax = 1024
+
+    /// Reads what ``bytes(of:to:)`` made.
+    init(_ bytes: [UInt8]) {
+        var reader = ByteReader(bytes)
+        receipts = []
+        for _ in 0..<min(reader.integer(UInt32.self) ?? 0, UInt32(RemoteCall.messagesMax)) {
+            guard let durability = reader.integer(UInt8.self).flatMap(Durability.init(code:)),
+                let count = reader.integer(UInt32.self)
+            else { break }
+            var some: [Receipt] = []
+            for _ in 0..<min(count, UInt32(RemoteCall.messagesMax)) {
+                guard let receipt = Receipt(from: &reader, durability: durability) else { return }
+                some.append(receipt)
+            }
+            receipts.append(some)
+        }
+    }
+}
+
+extension Receipt {
+    fileprivate func write(to writer: inout ByteWriter) {
+        writer.write(sequence.rawValue)
+        writer.write(UInt8(state == .dropped ? 1 : 0))
+        writer.write(displaced?.rawValue ?? 0)
+    }
+
+    fileprivate init?(from reader: inout ByteReader, durability: Durability) {
+        guard let sequence = reader.integer(Int64.self), let isDropped = reader.integer(UInt8.self),
+            let displaced = reader.integer(Int64.self)
+        else { return nil }
+        self.init(
+            sequence: SequenceNumber(sequence), state: isDropped == 1 ? .dropped : .ready, durability: durability,
+            displaced: displaced == 0 ? nil : SequenceNumber(displaced))
+    }
+}
+
+extension Durability {
+    /// As it is written for another process.
+    fileprivate var code: UInt8 { self == .powerLoss ? 1 : 0 }
+
+    fileprivate init?(code: UInt8) {
+        switch code {
+        case 0: self = .processCrash
+        case 1: self = .powerLoss
+        default: return nil
+        }
+    }
+}

@@ -1,0 +1,215 @@
+import PenstockCore
+import PenstockProcesses
+
+/// Gets the store's writer the right to write, or has its calls carried out by the process that has it.
+///
+/// The writer's thread is the only one that waits here. Each call in the line has one deadline, and the thread itself
+/// answers those whose deadline comes. So no wait is without an end, and none is the sum of several.
+final class WriterAccess {
+    /// How a wait has ended.
+    enum Entry {
+        /// This process holds the writer lock, until ``leave()``.
+        case acquired
+        /// Another process has carried out the calls that come first in the line.
+        case answered(Answered)
+        /// Nobody waits any more.
+        case nothingLeft
+    }
+
+    /// What another process has done of the calls that come first in the line.
+    struct Answered {
+        var answer: RemoteAnswer
+        /// Whether a call was refused there: it comes next, and this process carries it out itself.
+        var isPartial: Bool
+        /// Whether all of it is on the disk already.
+        var isFlushed: Bool
+    }
+
+    /// How long a wait lasts until the process that is waited for may have died, and is looked for.
+    private static let pauseMin = Duration.milliseconds(5)
+    private static let pauseMax = Duration.milliseconds(100)
+    /// How much longer than its deadline a call is waited for that another process has in hand: it is better to know.
+    private static let doubtMax = Duration.seconds(2)
+
+    private let lock: WriterLock
+    private let line: JobLine
+    private let random: any RandomSource
+    /// Whether this store hands calls over.
+    private let handsOver: Bool
+    private let busyMax: Duration
+    /// Reads from the database what became of a request.
+    private let readAnswer: (_ slot: Int, _ ticket: UInt64) throws -> [UInt8]?
+    private lazy var slot = lock.slots.flatMap { WriterSlot(of: $0, random: random) }
+
+    init(
+        _ access: DatabaseAccess, _ line: JobLine, random: any RandomSource,
+        readAnswer: @escaping (_ slot: Int, _ ticket: UInt64) throws -> [UInt8]?
+    ) {
+        lock = access.writerLock
+        handsOver = access.sharesTransactions
+        busyMax = access.busyMax
+        self.line = line
+        self.random = random
+        self.readAnswer = readAnswer
+    }
+
+    /// The number of this store's slot, once it has waited.
+    var ownSlot: Int? { hasWaited ? slot?.number : nil }
+    private var hasWaited = false
+
+    /// Lets another process write.
+    func leave() {
+        lock.release(after: ownSlot)
+    }
+
+    /// Waits until this process may write, or until another one has carried out what waits in the line.
+    ///
+    /// - Parameter maySend: whether the next calls may be handed over.
+    func enter(maySend: Bool) -> Entry {
+        if lock.tryAcquire() { return .acquired }
+        hasWaited = true
+        guard let slot else { return poll() }
+        return Wait(self, slot, maySend: maySend && handsOver).run()
+    }
+
+    /// Answers the calls whose deadline has come.
+    ///
+    /// - Parameter count: how many of the first calls are not answered, as another process has them in hand.
+    /// - Returns: whether any call is left.
+    @discardableResult
+    func answerLate(after count: Int = 0) -> Bool {
+        for job in line.takeLate(at: .now, after: count) { job.finish(Self.busy(busyMax)) }
+        return line.count > 0
+    }
+
+    static func busy(_ busyMax: Duration) -> PenstockError {
+        PenstockError(
+            .busy, "Another process has written to this store for longer than \(busyMax); is it stopped? End it.")
+    }
+
+    /// Waits without a slot: tries again from time to time.
+    private func poll() -> Entry {
+        while !lock.tryAcquire() {
+            if !answerLate() { return .nothingLeft }
+            Patience.pause()
+        }
+        return .acquired
+    }
+
+    /// One wait at the store's slot.
+    private final class Wait {
+        private let access: WriterAccess
+        private let slot: WriterSlot
+        private let maySend: Bool
+        /// How many calls, the first ones of the line, are posted.
+        private var postedCount = 0
+        private var pause = WriterAccess.pauseMin
+
+        init(_ access: WriterAccess, _ slot: WriterSlot, maySend: Bool) {
+            self.access = access
+            self.slot = slot
+            self.maySend = maySend
+        }
+
+        func run() -> Entry {
+            post()
+            var isLate = false
+            while true {
+                let ringCount = slot.ringCount
+                if let entry = look(isLate: isLate) ?? giveUpLate() { return entry }
+                var limit = pause
+                if let left = access.line.timeLeft, left > .zero { limit = min(limit, left) }
+                slot.wait(after: ringCount, upTo: limit)
+                isLate = slot.ringCount == ringCount
+                if isLate { pause = min(pause * 2, WriterAccess.pauseMax) }
+            }
+        }
+
+        private func post() {
+            postedCount = slot.begin { writer in
+                maySend ? RemoteCall.write(access.line.remoteCalls, to: &writer) : 0
+            }
+        }
+
+        /// Looks whether the wait is over.
+        ///
+        /// - Parameter isLate: whether nobody has rung for a while: the other process may be dead or stopped.
+        private func look(isLate: Bool) -> Entry? {
+            let state = slot.state
+            switch state {
+            case .done:
+                return answered(isFlushed: true)
+            case .waiting, .posted:
+                guard access.lock.tryAcquire() else { return nil }
+                return slot.withdraw() ? .acquired : decided()
+            case .taken, .free, nil:
+                // Not taken means that the memory is damaged: what became of the request is in the database.
+                if state == .taken, !isLate { return nil }
+                if let entry = answered(isFlushed: false) { return entry }
+                return access.lock.tryAcquire() ? decided() : nil
+            }
+        }
+
+        /// With the lock it is certain what became of a request that was taken: its row is there, or never comes.
+        private func decided() -> Entry? {
+            do {
+                if let bytes = try access.readAnswer(slot.number, slot.ticket) {
+                    access.leave()
+                    return answered(bytes, isFlushed: false)
+                }
+            } catch {
+                access.leave()
+                return unknown()
+            }
+            slot.end()
+            return .acquired
+        }
+
+        /// The answer, if it is in the database.
+        private func answered(isFlushed: Bool) -> Entry? {
+            guard postedCount > 0, let bytes = try? access.readAnswer(slot.number, slot.ticket) else { return nil }
+            return answered(bytes, isFlushed: isFlushed)
+        }
+
+        private func answered(_ bytes: [UInt8], isFlushed: Bool) -> Entry {
+            slot.end()
+            let answer = RemoteAnswer(bytes)
+            return .answered(
+                Answered(answer: answer, isPartial: answer.receipts.count < postedCount, isFlushed: isFlushed))
+        }
+
+        /// Answers the calls whose deadline has come, and goes on for the others.
+        ///
+        /// - Returns: `nothingLeft` when there are no others.
+        private func giveUpLate() -> Entry? {
+            guard let left = access.line.timeLeft, left <= .zero else { return nil }
+            switch slot.state {
+            case .waiting, .posted:
+                // Taken in this moment, it is another process's after all.
+                guard slot.withdraw() else { return nil }
+                guard access.answerLate() else { return .nothingLeft }
+                post()
+                return nil
+            case .taken, .done, .free, nil:
+                if !access.answerLate(after: postedCount) {
+                    slot.end()
+                    return .nothingLeft
+                }
+                return postedCount > 0 && left + WriterAccess.doubtMax <= .zero ? unknown() : nil
+            }
+        }
+
+        /// Answers the calls that another process has in hand, and waits no longer for it.
+        private func unknown() -> Entry? {
+            slot.end()
+            let error = PenstockError(
+                .outcomeUnknown,
+                "Another process carries this call out, and has not said in \(access.busyMax) what came of it; is it "
+                    + "stopped? Look whether its messages are there before you make the call again.")
+            for job in access.line.takeFirst(postedCount) { job.finish(error) }
+            if access.line.count == 0 { return .nothingLeft }
+            post()
+            return nil
+        }
+    }
+}

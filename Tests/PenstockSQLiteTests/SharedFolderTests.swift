@@ -1,0 +1,107 @@
+import Foundation
+import PenstockCore
+import PenstockTestKit
+import Testing
+
+@testable import PenstockProcesses
+@testable import PenstockSQLite
+
+/// The folder beside a database is used only by those who can open the database.
+@Suite(.timeLimit(.minutes(1))) struct SharedFolderTests {
+    private let folder: TemporaryFolder
+    private var path: String { folder.file("queue.db") }
+    private var side: String { path + "-penstock" }
+    private static let isRoot = geteuid() == 0
+    private static let nobody: uid_t = 65534
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    private func mode(of file: String) -> mode_t {
+        var status = stat()
+        return lstat(file, &status) == 0 ? status.st_mode & 0o777 : 0
+    }
+
+    @Test(.enabled(if: isRoot, "Only root gives files away."))
+    func aFolderThatAnotherUserHasPreparedIsRefused() async throws {
+        mkdir(side, 0o777)
+        chown(side, Self.nobody, Self.nobody)
+        let error = await expect(.readOnly) { try await SQLiteStore.open(path: path) }
+        #expect(error?.message.contains("remove it") == true)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: side).isEmpty)
+        rmdir(side)
+        try await SQLiteStore.openWithJobs(path).close()
+    }
+
+    @Test(.enabled(if: isRoot, "Only root gives files away."))
+    func aFileThatAnotherUserHasPreparedIsRefused() async throws {
+        try await SQLiteStore.openWithJobs(path).close()
+        chown(side + "/writer-lock", Self.nobody, Self.nobody)
+        await expect(.readOnly) { try await SQLiteStore.open(path: path) }
+    }
+
+    /// A user who is one of the database's group can open it, and may have made the folder.
+    @Test(.enabled(if: isRoot, "Only root gives files away."))
+    func aFolderOfTheDatabasesGroupIsUsed() async throws {
+        try Data().write(to: URL(fileURLWithPath: path))
+        chown(path, 0, 4711)
+        chmod(path, 0o660)
+        mkdir(side, 0o770)
+        chmod(side, 0o770)
+        chown(side, Self.nobody, 4711)
+        try await SQLiteStore.openWithJobs(path).close()
+        // A group that may not write proves nothing.
+        chmod(path, 0o640)
+        await expect(.readOnly) { try await SQLiteStore.open(path: path) }
+    }
+
+    @Test(arguments: ["writer-lock", DoorbellBoard.layout.fileName]) func noLinkIsFollowed(name: String) async throws {
+        let victim = folder.file("victim")
+        try Data("eleven bytes".utf8).write(to: URL(fileURLWithPath: victim))
+        mkdir(side, 0o700)
+        symlink(victim, side + "/" + name)
+        await expect(.readOnly) { try await SQLiteStore.open(path: path) }
+        unlink(side + "/" + name)
+        link(victim, side + "/" + name)
+        await expect(.readOnly) { try await SQLiteStore.open(path: path) }
+        #expect(try Data(contentsOf: URL(fileURLWithPath: victim)) == Data("eleven bytes".utf8))
+    }
+
+    @Test func aFolderThatIsALinkIsRefused() async throws {
+        let elsewhere = folder.file("elsewhere")
+        mkdir(elsewhere, 0o700)
+        symlink(elsewhere, side)
+        await expect(.readOnly) { try await SQLiteStore.open(path: path) }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: elsewhere).isEmpty)
+    }
+
+    /// A database that was shared and is not any more takes its companions with it.
+    @Test func whatIsWiderThanTheDatabaseIsNarrowed() async throws {
+        try await SQLiteStore.openWithJobs(path).close()
+        chmod(side, 0o777)
+        chmod(side + "/writers-1", 0o666)
+        try await SQLiteStore.openWithJobs(path).close()
+        #expect(mode(of: side) == 0o700)
+        #expect(mode(of: side + "/writers-1") == 0o600)
+    }
+
+    /// A user who can use the folder and not the database cannot have anything carried out, as nobody can use the folder
+    /// then.
+    @Test func noPayloadStaysInTheFolder() async throws {
+        let store = try await SQLiteStore.openWithJobs(path)
+        let other = try await SQLiteStore.open(path: path)
+        let holder = try LockHolder(path)
+        let secret = "the-secret-\(UUID())"
+        let calls = [store, other].map { store in Task { try await store.put(.text(secret)) } }
+        await holder.waitFor(2)
+        holder.leave()
+        for call in calls { _ = try await call.value }
+        for file in try FileManager.default.contentsOfDirectory(atPath: side) {
+            let bytes = try Data(contentsOf: URL(fileURLWithPath: side + "/" + file))
+            #expect(bytes.range(of: Data(secret.utf8)) == nil, "\(file)")
+        }
+        try await store.close()
+        try await other.close()
+    }
+}
