@@ -38,7 +38,12 @@ public struct PenstockError: Error, Sendable, CustomStringConvertible {
         public static let notADatabase = Code(rawValue: "notADatabase")
         /// The file's schema is newer than this program knows.
         public static let newerSchema = Code(rawValue: "newerSchema")
-        /// The file, or its folder, cannot be written.
+        /// The file's schema is older than this program reads, or older than its own where it was told not to migrate;
+        /// `penstock migrate` brings it up to date.
+        public static let olderSchema = Code(rawValue: "olderSchema")
+        /// The file was removed, renamed or replaced while it was open. Close the store, and open the path again.
+        public static let fileReplaced = Code(rawValue: "fileReplaced")
+        /// The file, or its folder, cannot be written or read, or it was opened only to be read.
         public static let readOnly = Code(rawValue: "readOnly")
         /// No room is left on the disk. What was not acknowledged was not stored.
         public static let diskFull = Code(rawValue: "diskFull")

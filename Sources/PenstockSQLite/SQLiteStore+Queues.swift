@@ -12,12 +12,7 @@ extension SQLiteStore {
     public func status(of queue: QueueName?) async throws -> StoreStatus {
         let folder = folder
         let boot = time.boot
-        return try await read { database in
-            StoreStatus(
-                queues: try QueueReader.queues(queue, database),
-                workers: try QueueReader.workers(database, boot: boot, folder),
-                cursors: try Cursors.all(of: queue, Connection(database)))
-        }
+        return try await read { database in try QueueReader.status(of: queue, database, boot: boot, folder) }
     }
 
     /// Makes, changes or removes a queue, as ``MessageStore/configure(_:_:)`` says.
@@ -102,7 +97,11 @@ extension SQLiteStore {
     func read<T: Sendable>(_ body: @escaping @Sendable (Database) throws -> T) async throws -> T {
         try writer.refuseClosed()
         do {
-            return try await access.pool.read(body)
+            return try await access.pool.read { [access] database in
+                // What is read from a file that has lost its name is of yesterday, and stays so.
+                try access.identity.requireStill(at: access.path)
+                return try body(database)
+            }
         } catch {
             throw StorageErrors.translated(error, path: access.path)
         }

@@ -22,6 +22,8 @@ public final class SQLiteStore: MessageStore {
         public var random: any RandomSource
         /// Whether a missing file is made.
         public var createIfMissing: Bool
+        /// What becomes of a file whose schema is older.
+        public var migration: MigrationPolicy
         /// What people see in the list of workers; `nil`: host and process number.
         public var workerName: String?
         /// How long another program may hold the file for writing before calls throw `busy`. For tests.
@@ -40,11 +42,13 @@ public final class SQLiteStore: MessageStore {
             time: any TimeSource = SystemTime(),
             random: any RandomSource = SystemRandom(),
             createIfMissing: Bool = true,
+            migration: MigrationPolicy = .automatic,
             workerName: String? = nil
         ) {
             self.time = time
             self.random = random
             self.createIfMissing = createIfMissing
+            self.migration = migration
             self.workerName = workerName
         }
     }
@@ -66,12 +70,13 @@ public final class SQLiteStore: MessageStore {
     /// Let go after the pool; see ``OpenFile/Opened``.
     private let glance: DatabaseQueue?
 
-    /// Opens the file at `path`, and brings it to the newest schema.
+    /// Opens the file at `path`, and brings it to the newest schema unless the options say otherwise.
     ///
     /// A file that is not a database, whose schema is newer, or that holds another program's tables is left as it is.
+    /// ``SQLiteReader`` opens a file that is only to be read.
     ///
-    /// - Throws: ``PenstockError`` with code `notFound`, `notADatabase`, `newerSchema`, `readOnly`, `diskFull`,
-    ///   `corrupt` or `busy`; `invalidInput` when `path` is none.
+    /// - Throws: ``PenstockError`` with code `notFound`, `notADatabase`, `newerSchema`, `olderSchema`, `readOnly`,
+    ///   `diskFull`, `corrupt` or `busy`; `invalidInput` when `path` is none.
     public static func open(path: String, options: Options = Options()) async throws -> SQLiteStore {
         try await Blocking.run {
             let path = try DatabasePath.resolved(path)
@@ -108,7 +113,9 @@ public final class SQLiteStore: MessageStore {
     ) throws {
         self.glance = glance
         _ = try pool.writeWithoutTransaction { database in
-            try SchemaMigrator(path: path).migrate(database, busyMax: options.busyMax)
+            let migrator = SchemaMigrator(path: path)
+            if options.migration == .refuse { try migrator.refuseOlder(database) }
+            try migrator.migrate(database, busyMax: options.busyMax)
         }
         folder = try SharedFolder(besideDatabaseAt: path)
         time = options.time
@@ -117,7 +124,8 @@ public final class SQLiteStore: MessageStore {
         let writerLock = try WriterLock(folder)
         let flusher = ownsPool ? try Flusher(path, flush: options.flush) : nil
         access = DatabaseAccess(
-            path: path, pool: pool, writerLock: writerLock, flusher: flusher, busyMax: options.busyMax)
+            path: path, identity: try FileIdentity(of: path), pool: pool, writerLock: writerLock, flusher: flusher,
+            busyMax: options.busyMax)
         worker = WorkerIdentity(folder, name: options.workerName, startedAt: options.time.now)
         moreTime = MoreTime(worker, time: options.time)
         doorbell = try Doorbell(folder, time: options.time as? SystemTime ?? SystemTime())
@@ -166,7 +174,8 @@ public final class SQLiteStore: MessageStore {
         bell(queues)
     }
 
-    /// Finishes what was begun, gives back what this process has leased, and lets go of the file.
+    /// Finishes what was begun, gives back what this process has leased, and lets go of the file. A store that has
+    /// leased nothing waits for no other process.
     ///
     /// - Throws: what the storage reported when the leases could not be given back. The store is closed all the same,
     ///   and what it had leased goes back in line as after its death.
@@ -175,10 +184,18 @@ public final class SQLiteStore: MessageStore {
         await listener.end()
         defer { worker.die() }
         do {
-            try await writer.close { [worker] transaction in
+            try await writer.close { [worker, access] connection in
+                guard let id = worker.id else { return true }
+                if try Reclaiming.hasLeases(id, connection) { return false }
+                // Should its row stay, the lock that goes with this process says all the same that it is no more, and the
+                // next process that reclaims removes the row.
+                if access.writeAtOnce(connection, { try worker.unregister(connection) }) { worker.letGo() }
+                return true
+            } _: { [worker] transaction in
                 guard let id = worker.id else { return }
                 try Reclaiming.releaseAll(of: id, in: transaction)
-                try worker.unregister(in: transaction)
+                try worker.unregister(transaction.connection)
+                transaction.onCommit { worker.letGo() }
             }
         } catch {
             throw StorageErrors.translated(error, path: access.path)

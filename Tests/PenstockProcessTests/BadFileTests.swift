@@ -62,17 +62,19 @@ extension Proofs {
         }
 
         @Test(.enabled(if: SmallDisk.canBeMade, "Mounting a disk needs root."))
-        func aReadOnlyFileIsRefused() async throws {
+        func aReadOnlyFileIsNotWritten() async throws {
             try await Site.use { site in
                 try await SmallDisk.use(mebibytes: 4, at: site) { disk in
                     try await site.succeed(["queue", "create", "q", "--db", disk.file])
                     try await site.succeed(["enqueue", "q", "x", "--db", disk.file])
                     try disk.allowWrites(false)
-                    for command in Self.commands {
+                    for command in Self.commands where command != ["status"] {
                         let place = command.firstIndex(of: "--") ?? command.count
                         try await site.fail(
                             command[..<place] + ["--db", disk.file] + command[place...], with: 77, saying: "cannot be")
                     }
+                    // What only looks needs no more than to read.
+                    try await site.succeed(["status", "--db", disk.file])
                     try disk.allowWrites(true)
                     let list = try await site.succeed(["list", "--db", disk.file])
                     #expect(list.lines.count == 2)

@@ -101,11 +101,13 @@ import Testing
     }
 
     @Test func aStoreThatIsLetGoAtATakenTurnstileEnds() async throws {
-        _ = try await SQLiteStore.openWithJobs(path).close()
+        let store = try await SQLiteStore.openWithJobs(path, options: patience(.milliseconds(200)))
+        // It has something to give back, so its close waits, but not for ever.
+        try await store.put(.text("taken"))
+        #expect(try await store.take().count == 1)
         let writerLock = open(path + "-penstock/writer-lock", O_RDWR)
         defer { close(writerLock) }
         #expect(flock(writerLock, LOCK_EX) == 0)
-        let store = try await SQLiteStore.open(path: path, options: patience(.milliseconds(20)))
         await expect(.busy) { try await store.put(.text("it")) }
         await expect(.busy) { try await store.close() }
         await expect(.closed) { try await store.put(.text("it")) }

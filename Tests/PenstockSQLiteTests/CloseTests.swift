@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import PenstockCore
+import PenstockProcesses
 import PenstockTestKit
 import Testing
 
@@ -131,6 +132,38 @@ import Testing
         try await store.close()
         let other = try await SQLiteStore.open(path: path)
         #expect(try await other.take().map(\.attempt) == [1])
+        try await other.close()
+    }
+
+    /// A store that has leased nothing closes while another process is stopped with the lock.
+    @Test(arguments: [false, true]) func aCloseWithNothingToGiveBackWaitsForNobody(isRegistered: Bool) async throws {
+        let store = try await SQLiteStore.openWithJobs(path)
+        if isRegistered {
+            try await store.put(.text("it"))
+            let taken = try await store.take()
+            _ = try await store.settle(taken.map { Settlement($0.lease, .done) })
+        }
+        let lock = try WriterLock(SharedFolder(besideDatabaseAt: path))
+        #expect(lock.tryAcquire())
+        try await store.close()
+        lock.release()
+        let other = try await SQLiteStore.open(path: path)
+        let workers = try await other.status(of: nil).workers
+        #expect(workers.map(\.isAlive) == (isRegistered ? [false] : []))
+        _ = try await other.reclaim()
+        #expect(try await other.status(of: nil).workers.isEmpty)
+        try await other.close()
+    }
+
+    @Test func aWorkerThatIsThroughLeavesNoRow() async throws {
+        let store = try await SQLiteStore.openWithJobs(path)
+        try await store.put(.text("it"))
+        let taken = try await store.take()
+        _ = try await store.settle(taken.map { Settlement($0.lease, .done) })
+        try await store.close()
+        #expect(try sideFiles() == ["doorbell-2", "writer-lock", "writers-1"])
+        let other = try await SQLiteStore.open(path: path)
+        #expect(try await other.status(of: nil).workers.isEmpty)
         try await other.close()
     }
 }

@@ -133,9 +133,9 @@ import Testing
             try await other.close()
             #expect(rename(folder.file("copy.db"), path) == 0)
         }
-        let error = await expect(.storage) { try await store.put(.text("lost")) }
+        let error = await expect(.fileReplaced) { try await store.put(.text("lost")) }
         #expect(error?.message.contains("removed or replaced") == true)
-        await expect(.storage) { try await store.put(.text("lost"), durability: .powerLoss) }
+        await expect(.fileReplaced) { try await store.put(.text("lost"), durability: .powerLoss) }
         try? await store.close()
     }
 

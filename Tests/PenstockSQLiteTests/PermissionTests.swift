@@ -109,4 +109,57 @@ struct PermissionTests {
         #expect(try await store.settle([Settlement(message.lease, .done)]) == [.settled(.done)])
         try await store.close()
     }
+
+    // MARK: Reading
+
+    /// What looking at `path` comes to, as an exit status: 0 when its one message is seen.
+    private static func statusOfReading(_ path: String) async -> Int32 {
+        do {
+            let reader = try await SQLiteReader.open(path: path)
+            let count = try await reader.messages(MessageQuery(withPayload: true)).count
+            let queues = try await reader.status(of: nil).queues
+            try await reader.close()
+            return count == 1 && queues.count == 1 ? 0 : 20
+        } catch let error as PenstockError {
+            return error.code == .readOnly ? 10 : 11
+        } catch {
+            return 12
+        }
+    }
+
+    /// Closed in good order, left with its log by a process that has ended, and beside one that has it open.
+    @Test(arguments: ["closed", "with its log", "open"])
+    func whatMayOnlyBeReadCanBeLookedAt(file: String) async throws {
+        var options = SQLiteStore.Options()
+        options.leavesLog = file == "with its log"
+        let store = try await SQLiteStore.openWithJobs(path, options: options)
+        try await store.put(.text("it"))
+        if file != "open" { try await store.close() }
+        for suffix in ["", "-wal", "-shm"] { chmod(path + suffix, 0o444) }
+        let before = try FileManager.default.subpathsOfDirectory(atPath: folder.path).sorted()
+        await #expect(processExitsWith: .success) { [path = path as String] in
+            Self.becomeNobody()
+            exit(await Self.statusOfReading(path))
+        }
+        #expect(try FileManager.default.subpathsOfDirectory(atPath: folder.path).sorted() == before)
+        if file == "open" { try await store.close() }
+    }
+
+    @Test func aReadOnlyFileSystemCanBeLookedAt() async throws {
+        let store = try await SQLiteStore.openWithJobs(path)
+        try await store.put(.text("it"))
+        try await store.close()
+        let mount = try ReadOnlyMount(folder.path)
+        #expect(await Self.statusOfReading(path) == 0)
+        withExtendedLifetime(mount) {}
+    }
+
+    @Test func whatMayNotBeReadIsRefused() async throws {
+        try await makeFile()
+        chmod(path, 0o600)
+        await #expect(processExitsWith: .exitCode(10)) { [path = path as String] in
+            Self.becomeNobody()
+            exit(await Self.statusOfReading(path))
+        }
+    }
 }

@@ -42,8 +42,16 @@ public struct PenstockStore: Sendable {
         public var time: any TimeSource
         /// Where chance comes from.
         public var random: any RandomSource
-        /// Whether `open` makes the file when there is none.
+        /// Whether the store is opened to be written, or only to be read: then nothing is made, changed or locked, and
+        /// calls that would write throw `readOnly`.
+        public var access: StoreAccess
+        /// Whether `open` makes the file when there is none and it may be written.
         public var createIfMissing: Bool
+        /// What becomes of a file with an older schema when it is opened to be written. One that is only read is never
+        /// changed.
+        public var migration: MigrationPolicy
+        /// What people see in the list of workers; `nil`: host and process number.
+        public var workerName: String?
         /// Whether the file's log stays, when it is short, though this is the last to close: for processes that write once.
         package var leavesLog = false
 
@@ -54,14 +62,20 @@ public struct PenstockStore: Sendable {
             metrics: (any MetricsFactory)? = nil,
             time: any TimeSource = SystemTime(),
             random: any RandomSource = SystemRandom(),
-            createIfMissing: Bool = true
+            access: StoreAccess = .readWrite,
+            createIfMissing: Bool = true,
+            migration: MigrationPolicy = .automatic,
+            workerName: String? = nil
         ) {
             self.durability = durability
             self.logger = logger
             self.metrics = metrics
             self.time = time
             self.random = random
+            self.access = access
             self.createIfMissing = createIfMissing
+            self.migration = migration
+            self.workerName = workerName
         }
     }
 

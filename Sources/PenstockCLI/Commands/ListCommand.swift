@@ -50,6 +50,6 @@ struct ListCommand: Subcommand {
             end: last == nil ? .first : .last, limit: last ?? limit)
         let listing = Listing(
             query: query, isJSON: outputOptions.isJSON, table: MessageTables.list(), row: MessageTables.listRow)
-        try await fileOptions.file.use(queue: queue) { try await listing.show(from: $0, on: Output()) }
+        try await fileOptions.file.look(queue: queue) { try await listing.show(from: $0, on: Output()) }
     }
 }

@@ -28,7 +28,7 @@ struct LogCommand: Subcommand {
 
     func execute() async throws {
         let output = Output()
-        try await fileOptions.file.use(queue: queue) { store in
+        try await fileOptions.file.look(queue: queue) { store in
             let log = try await store.queue(queue.text, create: false).log(
                 from: stretch.from, since: stretch.since, last: stretch.last, states: stretch.state, follow: follow)
             for try await entry in log {

@@ -11,8 +11,9 @@ struct MigrateCommand: Subcommand {
               penstock migrate
               penstock --db /var/lib/shop/queue.db migrate
 
-            Every command does this when it opens an older file; this one does nothing else, so that it can be done \
-            at a chosen time. A file with a newer schema is refused and left as it is.
+            Every command that writes does this when it opens an older file; this one does nothing else, so that it can \
+            be done at a chosen time. Commands that look leave an older file as it is, and say so when they cannot read \
+            it. A file with a newer schema is refused and left as it is.
             """)
 
     @OptionGroup var fileOptions: FileOptions

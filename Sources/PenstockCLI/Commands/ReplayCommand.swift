@@ -45,16 +45,23 @@ struct ReplayCommand: Subcommand {
             queue: queue, states: stretch.state ?? Set(MessageState.allCases.filter(\.isFinished)),
             after: stretch.from.map { SequenceNumber($0.rawValue - 1) }, since: stretch.since,
             end: stretch.last == nil ? .first : .last, limit: stretch.last ?? 1)
-        try await fileOptions.file.use(queue: queue) { store in
-            // Said now, and not when the first message is found to have nowhere to go.
-            if let into { try await fileOptions.file.require(into, in: store) }
-            let count = try await store.replay(query, into: into, dryRun: dryRun)
-            let output = Output()
-            if dryRun {
-                try output.count(count, "wouldReplay", phrase: "would be replayed", isJSON: outputOptions.isJSON)
-            } else {
-                try output.count(count, "replayed", isJSON: outputOptions.isJSON)
-            }
+        if dryRun {
+            try await fileOptions.file.look(queue: queue) { try await replay(query, in: $0) }
+        } else {
+            try await fileOptions.file.use(queue: queue) { try await replay(query, in: $0) }
+        }
+    }
+
+    @MainActor
+    private func replay(_ query: MessageQuery, in store: PenstockStore) async throws {
+        // Said now, and not when the first message is found to have nowhere to go.
+        if let into { try await fileOptions.file.require(into, in: store) }
+        let count = try await store.replay(query, into: into, dryRun: dryRun)
+        let output = Output()
+        if dryRun {
+            try output.count(count, "wouldReplay", phrase: "would be replayed", isJSON: outputOptions.isJSON)
+        } else {
+            try output.count(count, "replayed", isJSON: outputOptions.isJSON)
         }
     }
 }

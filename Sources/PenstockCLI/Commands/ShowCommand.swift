@@ -32,7 +32,7 @@ struct ShowCommand: Subcommand {
 
     func execute() async throws {
         let output = Output()
-        try await fileOptions.file.use { store in
+        try await fileOptions.file.look { store in
             for (index, sequence) in sequences.enumerated() {
                 let record = try await store.message(sequence)
                 if payload {

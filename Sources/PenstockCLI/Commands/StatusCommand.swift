@@ -34,7 +34,7 @@ struct StatusCommand: Subcommand {
     func execute() async throws {
         let output = Output()
         let time = SystemTime()
-        try await fileOptions.file.use(queue: queue) { store in
+        try await fileOptions.file.look(queue: queue) { store in
             while true {
                 let status = try await store.storage.status(of: queue)
                 try show(status, at: time.now, on: output)

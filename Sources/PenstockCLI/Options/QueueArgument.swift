@@ -20,6 +20,6 @@ enum QueueCompletion {
 
     @MainActor
     private static func names(in file: StoreFile) async throws -> [String] {
-        try await file.use { store in try await store.queues().map(\.name.text) }
+        try await file.look { store in try await store.queues().map(\.name.text) }
     }
 }

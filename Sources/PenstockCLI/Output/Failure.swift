@@ -38,10 +38,10 @@ struct Failure: Error, CustomStringConvertible {
         case .notFound, .unknownQueue, .unknownMessage, .unknownCursor: .missing
         case .queueFull, .queueDeleting: .unavailable
         case .queueExists: .cannotCreate
-        case .diskFull, .storage: .inputOutput
+        case .diskFull, .storage, .fileReplaced: .inputOutput
         case .timedOut, .busy, .leaseLost: .temporary
         case .readOnly: .permission
-        case .newerSchema: .configuration
+        case .newerSchema, .olderSchema: .configuration
         default: .software
         }
     }

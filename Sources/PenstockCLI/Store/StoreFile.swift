@@ -29,7 +29,19 @@ struct StoreFile: Sendable {
         Failure(.missing, "There is no Penstock file at \(path); `penstock queue create NAME` makes one.")
     }
 
-    /// Calls `body` with the open store, and closes it.
+    /// Calls `body` with the store, open only to be read, and closes it. The file stays as it is, also when its schema is
+    /// older, and need not be one that may be written. No writer is waited for.
+    ///
+    /// - Parameter queue: the queue that the command is about: an error that says there is none says how to make it.
+    @MainActor
+    func look<Result>(
+        queue: QueueName? = nil, _ body: @MainActor (PenstockStore) async throws -> Result
+    ) async throws -> Result {
+        guard exists else { throw missing }
+        return try await use(try await PenstockStore.open(path: path, options: .init(access: .readOnly)), queue, body)
+    }
+
+    /// Calls `body` with the store, open to be written, and closes it. A file with an older schema is brought up to date.
     ///
     /// - Parameters:
     ///   - mayCreate: whether the file is made when there is none.
@@ -39,7 +51,13 @@ struct StoreFile: Sendable {
         mayCreate: Bool = false, queue: QueueName? = nil, logger: Logger? = nil,
         _ body: @MainActor (PenstockStore) async throws -> Result
     ) async throws -> Result {
-        let store = try await open(mayCreate: mayCreate, logger: logger)
+        try await use(try await open(mayCreate: mayCreate, logger: logger), queue, body)
+    }
+
+    @MainActor
+    private func use<Result>(
+        _ store: PenstockStore, _ queue: QueueName?, _ body: @MainActor (PenstockStore) async throws -> Result
+    ) async throws -> Result {
         let result: Result
         do {
             result = try await body(store)

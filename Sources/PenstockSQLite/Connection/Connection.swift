@@ -1,5 +1,4 @@
 import GRDB
-import GRDBSQLite
 import PenstockCore
 
 /// An SQLite connection with its prepared statements. Belongs to one thread at a time, as the connection does.
@@ -30,13 +29,6 @@ final class Connection {
         while prepared.count <= query.index { prepared.append(nil) }
         prepared[query.index] = statement
         return statement
-    }
-
-    /// Whether the file that is open is no longer the one at its path: it was removed, renamed or replaced.
-    var fileHasMoved: Bool {
-        var hasMoved: Int32 = 0
-        sqlite3_file_control(database.sqliteConnection, "main", SQLITE_FCNTL_HAS_MOVED, &hasMoved)
-        return hasMoved != 0
     }
 
     /// Runs a statement that begins or ends a transaction, through GRDB, so that an application's observers on the

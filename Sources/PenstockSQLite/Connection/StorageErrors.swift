@@ -46,6 +46,7 @@ enum StorageErrors {
                 .storage, "SQLite reported an error on \(path): \(error.message ?? "no detail").", cause: error)
         }
     }
+
     /// SQLite does not say why a file cannot be opened. Whether it is for want of permission can be seen.
     private static func mayBeOpened(_ path: String) -> Bool {
         let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."

@@ -50,21 +50,9 @@ enum OpenFile {
     }
 
     private static func prepareFile(_ path: String, createIfMissing: Bool) throws {
-        var status = stat()
-        if stat(path, &status) != 0 {
-            guard errno == ENOENT else { throw SystemErrors.failure("\(path) cannot be looked at", errno) }
-            guard createIfMissing else {
-                throw PenstockError(.notFound, "There is no file at \(path); `penstock queue create` makes one.")
-            }
-            try createPrivately(path)
-        } else if status.st_mode & S_IFMT != S_IFREG {
-            throw PenstockError(
-                .notADatabase,
-                "\(path) is \(status.st_mode & S_IFMT == S_IFDIR ? "a folder" : "no regular file"), and not an SQLite "
-                    + "database.")
-        } else if access(path, W_OK) != 0 {
-            throw SystemErrors.failure("\(path) cannot be written", errno)
-        }
+        if createIfMissing, FileIdentity.status(of: path) == nil, errno == ENOENT { return try createPrivately(path) }
+        _ = try FileIdentity(of: path)
+        guard access(path, W_OK) == 0 else { throw SystemErrors.failure("\(path) cannot be written", errno) }
     }
 
     /// Makes the empty file with mode 0600. SQLite gives its companions the mode of the database.
@@ -103,15 +91,7 @@ enum OpenFile {
         let file = try DatabaseQueue(path: path, configuration: configuration)
         try file.read { database in
             if try SchemaMigrator(path: path).refuseNewer(database) > 0 { return }
-            let others = try String.fetchOne(
-                database,
-                sql: "SELECT name FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%' AND type = 'table' LIMIT 1")
-            if let others {
-                throw PenstockError(
-                    .notADatabase,
-                    "\(path) belongs to another program (it has a table '\(others)'); open it through that program's "
-                        + "own pool, or give Penstock a file of its own.")
-            }
+            try OtherPrograms.refuseTables(in: database, path)
         }
         return file
     }

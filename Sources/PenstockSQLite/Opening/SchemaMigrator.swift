@@ -35,6 +35,36 @@ struct SchemaMigrator {
         return found
     }
 
+    /// The oldest version whose tables hold all that reading asks for. A step that adds what reading asks for raises it.
+    static let oldestReadable = 8
+
+    /// Throws when `database` has not the tables that reading asks for.
+    ///
+    /// - Throws: `newerSchema`, `olderSchema`; `notADatabase` when it is another program's.
+    func refuseUnreadable(_ database: Database) throws {
+        let found = try refuseNewer(database)
+        if found == 0 { try OtherPrograms.refuseTables(in: database, path) }
+        guard found >= Self.oldestReadable else {
+            throw PenstockError(
+                .olderSchema,
+                found == 0
+                    ? "\(path) has none of Penstock's tables yet; run `penstock migrate` to make them."
+                    : "\(path) has schema version \(found), and this program reads from version \(Self.oldestReadable) "
+                        + "on; run `penstock migrate` to bring it up to date.")
+        }
+    }
+
+    /// Throws `olderSchema` when `database` has Penstock's tables, and they are of an older version.
+    func refuseOlder(_ database: Database) throws {
+        let found = try refuseNewer(database)
+        guard found == 0 || found == Self.newest else {
+            throw PenstockError(
+                .olderSchema,
+                "\(path) has schema version \(found), and this program has version \(Self.newest); run `penstock "
+                    + "migrate` to bring it up to date.")
+        }
+    }
+
     /// Applies the steps that are missing, and waits up to `busyMax` for each while another program writes.
     ///
     /// - Returns: the names of the steps that were applied.

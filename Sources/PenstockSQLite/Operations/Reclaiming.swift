@@ -84,6 +84,11 @@ enum Reclaiming {
         return sequences
     }
 
+    /// Whether the worker `id` holds a message.
+    static func hasLeases(_ id: Int64, _ connection: Connection) throws -> Bool {
+        try connection.first(anyLeaseOf, .integer(id)) { _ in true } ?? false
+    }
+
     private static func putBack(_ sequence: Int64, _ how: AttemptOutcome, in transaction: Transaction) throws {
         guard let entry = try Line.leased(sequence, in: transaction),
             let outcome = try Line.outcome(of: .lost(how), on: entry, in: transaction)
@@ -96,6 +101,7 @@ enum Reclaiming {
     private static let leasesOf = Query("SELECT sequence FROM penstock_lease WHERE worker_id = ?1 ORDER BY sequence")
     private static let endedLeases = Query(
         "SELECT sequence FROM penstock_lease WHERE worker_id = ?1 AND deadline <= ?2 ORDER BY sequence")
+    private static let anyLeaseOf = Query("SELECT 1 FROM penstock_lease WHERE worker_id = ?1 LIMIT 1")
     // A lease whose worker has no row has nobody to settle it.
     private static let orphanedLeases = Query(
         """

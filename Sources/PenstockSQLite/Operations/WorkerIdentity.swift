@@ -52,11 +52,10 @@ final class WorkerIdentity: Sendable {
         return id
     }
 
-    /// Removes the row, for an orderly end. Its messages must be back in line.
-    func unregister(in transaction: Transaction) throws {
+    /// Removes the row, for an orderly end. Its messages must be back in line. ``letGo()`` follows the commit.
+    func unregister(_ connection: Connection) throws {
         guard let id else { return }
-        try transaction.connection.run(Self.delete, .integer(id))
-        transaction.onCommit { [self] in letGo() }
+        try connection.run(Self.delete, .integer(id))
     }
 
     /// Says in the worker's file that this process asks at `moment` for more time for its leases; `nil`: that it does not
@@ -70,7 +69,8 @@ final class WorkerIdentity: Sendable {
         registration.withLock { $0 = nil }
     }
 
-    private func letGo() {
+    /// Lets go of the lock and removes its file, once there is no row.
+    func letGo() {
         registration.withLock { registration in
             registration?.lock.removeFile()
             registration = nil

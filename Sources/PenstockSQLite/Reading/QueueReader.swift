@@ -1,9 +1,20 @@
 import GRDB
 import PenstockCore
 import PenstockProcesses
+import PenstockProcesses
 
 /// Reads queues, their numbers, and the workers.
 enum QueueReader {
+    /// Everything that is counted: of one queue, or of all.
+    static func status(
+        of queue: QueueName?, _ database: Database, boot: BootTime, _ folder: SharedFolder
+    ) throws -> StoreStatus {
+        StoreStatus(
+            queues: try queues(queue, database),
+            workers: try workers(database, boot: boot, folder),
+            cursors: try Cursors.all(of: queue, Connection(database)))
+    }
+
     /// The ids of one queue, or of all.
     static func ids(_ queue: QueueName?, _ database: Database) throws -> [Int64] {
         guard let queue else { return try Int64.fetchAll(database, sql: "SELECT id FROM penstock_queue ORDER BY id") }

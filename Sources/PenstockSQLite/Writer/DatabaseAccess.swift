@@ -7,6 +7,8 @@ import PenstockProcesses
 struct DatabaseAccess: Sendable {
     /// The file's path, resolved.
     let path: String
+    /// The file that was opened. Once another one is at its path, or none, nothing is read or written any more.
+    let identity: FileIdentity
     let pool: DatabasePool
     let writerLock: WriterLock
     /// Flushes what the store commits to its own file. In an application's pool there is none: the COMMIT flushes.
@@ -45,6 +47,27 @@ struct DatabaseAccess: Sendable {
     /// What a commit on `database` survives as it is set up.
     static func durability(of database: Database) throws -> Durability {
         try level(of: database) ?? 0 >= full ? .powerLoss : .processCrash
+    }
+
+    /// Runs `body` in a transaction of its own, the last one on a connection, if nobody else writes at this moment. Waits
+    /// for no other process.
+    ///
+    /// - Returns: whether it was committed.
+    func writeAtOnce(_ connection: Connection, _ body: () throws -> Void) -> Bool {
+        guard writerLock.tryAcquire() else { return false }
+        defer { writerLock.release() }
+        if flusher != nil { sqlite3_busy_timeout(connection.database.sqliteConnection, 0) }
+        do {
+            try withoutBusyWait(connection.database) {
+                try connection.database.inTransaction(.immediate) {
+                    try body()
+                    return .commit
+                }
+            }
+            return true
+        } catch {
+            return false
+        }
     }
 
     /// Closes the pool, if it is the store's. What cannot be closed now is closed when the process ends.

@@ -62,8 +62,11 @@ final class GroupWriter: Sendable {
     /// Finishes what was asked for, then `last`, ends the thread, and returns when it is through. No call comes after
     /// `last`, which is not done when the writer was closed before.
     ///
+    /// - Parameter glance: says, outside of a transaction, that there is nothing for `last` to do. Then the close waits
+    ///   for no other process, unless calls came before it that have to.
     /// - Throws: what `last` threw. The writer is closed all the same.
     func close(
+        unless glance: @escaping @Sendable (Connection) throws -> Bool,
         waitMax: Duration? = nil, _ last: @escaping @Sendable (Transaction) throws -> Void
     ) async throws {
         let result: Result<Void, any Error>
@@ -71,8 +74,8 @@ final class GroupWriter: Sendable {
             result = .success(
                 try await withCheckedThrowingContinuation { continuation in
                     let job = PendingJob(
-                        durability: nil, weight: 1, glance: nil, deadline: core.deadline(in: waitMax), remoteCall: nil,
-                        body: last, continuation: continuation)
+                        durability: nil, weight: 1, glance: { connection, _ in try glance(connection) ? () : nil },
+                        deadline: core.deadline(in: waitMax), remoteCall: nil, body: last, continuation: continuation)
                     if !core.line.stop(after: job) { continuation.resume() }
                 })
         } catch {

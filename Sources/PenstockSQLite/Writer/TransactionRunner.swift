@@ -210,12 +210,10 @@ final class TransactionRunner {
             return false
         }
         // What would be written to a file that has lost its name is gone with this process.
-        if connection.fileHasMoved {
-            throw undone(
-                PenstockError(
-                    .storage,
-                    "\(access.path) was removed or replaced while it was open; close the store and open it again."),
-                connection)
+        do {
+            try access.identity.requireStill(at: access.path)
+        } catch {
+            throw undone(error, connection)
         }
         return true
     }

@@ -34,6 +34,6 @@ struct DeadListCommand: Subcommand {
             withAttempts: true)
         let listing = Listing(
             query: query, isJSON: outputOptions.isJSON, table: MessageTables.dead(), row: MessageTables.deadRow)
-        try await fileOptions.file.use(queue: queue) { try await listing.show(from: $0, on: Output()) }
+        try await fileOptions.file.look(queue: queue) { try await listing.show(from: $0, on: Output()) }
     }
 }

@@ -19,7 +19,7 @@ struct QueueListCommand: Subcommand {
 
     func execute() async throws {
         let output = Output()
-        try await fileOptions.file.use { store in
+        try await fileOptions.file.look { store in
             let queues = try await store.queues()
             if outputOptions.isJSON {
                 for queue in queues { try output.line(queue.json) }

@@ -20,7 +20,7 @@ struct QueueShowCommand: Subcommand {
 
     func execute() async throws {
         let output = Output()
-        try await fileOptions.file.use(queue: queue) { store in
+        try await fileOptions.file.look(queue: queue) { store in
             let status = try await store.queue(queue.text, create: false).status()
             if outputOptions.isJSON {
                 try output.line(status.json)

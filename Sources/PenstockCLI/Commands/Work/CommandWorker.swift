@@ -1,3 +1,4 @@
+import Dispatch
 import Logging
 import Penstock
 import ServiceLifecycle
@@ -17,9 +18,19 @@ struct CommandWorker: Sendable {
     /// How long commands that run have to end once the worker is to stop.
     let grace: Duration
     let handler: CommandHandler
+    /// How many messages this process has leased, as the file says.
+    let leasedCount: @Sendable () async throws -> Int
     let logger: Logger
 
-    /// Works. No command runs any more when this returns or throws.
+    /// How long a worker that has nothing in its hands may take to end. It takes longer when another process holds the
+    /// file.
+    private static let leaveTime = Duration.seconds(1)
+    /// How long one may take to give back what it has after a second signal. Should it not come to that, the kernel tells
+    /// other workers that it is gone.
+    private static let giveBackTime = Duration.seconds(3)
+
+    /// Works. No command runs any more when this returns or throws, or ends the process: a worker that is told to end
+    /// does not wait for other processes that hold the file, if all that it could do is to take its leave.
     ///
     /// - Throws: ``Failure`` when the command cannot be started, or with status `interrupted` or `terminated` after a
     ///   second signal; what the worker throws.
@@ -55,6 +66,7 @@ struct CommandWorker: Sendable {
     private func end(of tasks: inout ThrowingTaskGroup<Failure?, any Error>) async throws -> Failure? {
         let first = try await tasks.next() ?? nil
         tasks.cancelAll()
+        if let first { leave(at: first) }
         // Cancelled by us, the other one has nothing to add.
         let second = (try? await tasks.next()) ?? nil
         return first ?? second ?? nil
@@ -90,8 +102,28 @@ struct CommandWorker: Sendable {
                 timer.addTask { [clock = handler.command.clock, grace] in
                     if (try? await clock.sleep(for: grace)) != nil { stops.makeAll(.grace) }
                 }
+                timer.addTask { await leaveWithEmptyHands() }
             }
             return failure
+        }
+    }
+
+    /// Ends the process once it has had time to end by itself and has leased nothing; cancelled when the worker is through.
+    private func leaveWithEmptyHands() async {
+        while (try? await handler.command.clock.sleep(for: Self.leaveTime)) != nil {
+            // As long as this cannot be known, the worker may have something in its hands.
+            if let count = try? await leasedCount(), count == 0, !Task.isCancelled { Program.end(nil) }
+        }
+    }
+
+    /// Ends the process at `failure`, should it not have ended by itself before long.
+    private func leave(at failure: Failure) {
+        DispatchQueue.global().asyncAfter(deadline: .now() + Self.giveBackTime / .seconds(1)) {
+            Program.end(
+                Failure(
+                    failure.status,
+                    "Stopped at once by a second signal: the commands were killed. Another process holds the file, so "
+                        + "their messages come back when it is seen that this worker is gone."))
         }
     }
 }

@@ -2,6 +2,14 @@ import ArgumentParser
 import Logging
 import Penstock
 
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
 /// `penstock work`
 struct WorkCommand: Subcommand {
     static let configuration = CommandConfiguration(
@@ -99,7 +107,11 @@ struct WorkCommand: Subcommand {
                 options: .init(
                     concurrency: concurrency, ahead: .zero, lease: lease, grace: Self.workerGrace, max: max,
                     drain: drain),
-                grace: grace, handler: handler, logger: logger)
+                grace: grace, handler: handler,
+                leasedCount: {
+                    try await store.workers().reduce(0) { $1.processID == getpid() ? $0 + $1.leased : $0 }
+                },
+                logger: logger)
             try await worker.run()
         }
     }

@@ -1,0 +1,120 @@
+import Foundation
+import GRDB
+import PenstockCore
+import PenstockProcesses
+import Synchronization
+
+/// A file that is read, and never written: neither the file, nor its companions, nor its folder.
+///
+/// SQLite's readers of a write-ahead log share memory with its writers, a file `-shm` beside the database, and make it
+/// when it is missing. So a connection is opened in one of two ways (https://sqlite.org/wal.html#readonly):
+/// - While there is a log, some program may be writing. An ordinary connection reads beside it, also when it may write to
+///   none of the files, and is kept for the next reading.
+/// - Without one no program has the file open in a way that could change it, and all that was written is in the file
+///   itself. It is opened as one that does not change (`immutable`), and for one reading only: afterwards it is asked
+///   whether any program has begun to write meanwhile, and then it is read again.
+final class ReadOnlyFile: Sendable {
+    private enum State {
+        case idle
+        /// Beside writers.
+        case open(DatabaseQueue)
+        case closed
+    }
+
+    /// How often a file that is written to by turns is read again.
+    private static let attemptsMax = 100
+
+    let path: String
+    private let busyMax: Duration
+    /// The file that was there at the beginning. Another one of its name is not read.
+    private let identity: FileIdentity
+    private let state = Mutex(State.idle)
+
+    /// Looks at the file at `path`, which is resolved.
+    ///
+    /// - Throws: `notFound`, `notADatabase`, `newerSchema`, `olderSchema`, `readOnly` when it may not be read.
+    init(_ path: String, busyMax: Duration) throws {
+        self.path = path
+        self.busyMax = busyMax
+        identity = try FileIdentity(of: path)
+        guard access(path, R_OK) == 0 else { throw SystemErrors.failure("\(path) cannot be read", errno) }
+        try read { _ in }
+    }
+
+    /// Gives `body` a snapshot to read. Blocks.
+    ///
+    /// - Parameter body: is called again when what it has read may be of two moments.
+    /// - Throws: what `body` throws; `fileReplaced` when the file is no longer the one at its path; `closed`.
+    func read<T>(_ body: (Database) throws -> T) throws -> T {
+        for _ in 1...Self.attemptsMax {
+            try identity.requireStill(at: path)
+            if let connection = try openConnection {
+                // Nobody writes into the file but those who have it open, so it is enough to look before.
+                return try connection.read(body)
+            }
+            guard let stillness = FileStillness(path) else {
+                try connect()
+                continue
+            }
+            let result = Result { try readStill(body) }
+            if FileStillness(path) == stillness { return try result.get() }
+        }
+        throw PenstockError(.busy, "\(path) was written to at every look; look again.")
+    }
+
+    /// Lets go of the file. Every later reading throws `closed`.
+    func close() throws {
+        let old = state.withLock { state in
+            defer { state = .closed }
+            return state
+        }
+        if case .open(let connection) = old { try connection.close() }
+    }
+
+    private var openConnection: DatabaseQueue? {
+        get throws {
+            switch state.withLock({ $0 }) {
+            case .idle: return nil
+            case .open(let connection): return connection
+            case .closed: throw PenstockError(.closed, "The store is closed; open it again.")
+            }
+        }
+    }
+
+    /// Opens the file beside those who may be writing it.
+    private func connect() throws {
+        let connection = try Patience.whileLocked(upTo: busyMax) {
+            let connection = try DatabaseQueue(path: path, configuration: configuration)
+            try connection.read(refuseUnusable)
+            return connection
+        }
+        // Another thread may have been first, or may have closed the store.
+        state.withLock { if case .idle = $0 { $0 = .open(connection) } }
+    }
+
+    /// Reads a file that is not written to at this moment.
+    private func readStill<T>(_ body: (Database) throws -> T) throws -> T {
+        let connection = try DatabaseQueue(path: FileStillness.immutable(path), configuration: configuration)
+        let value = try connection.read { database in
+            try refuseUnusable(database)
+            return try body(database)
+        }
+        try connection.close()
+        return value
+    }
+
+    private func refuseUnusable(_ database: Database) throws {
+        try SchemaMigrator(path: path).refuseUnreadable(database)
+    }
+
+    private var configuration: Configuration {
+        var configuration = Configuration()
+        configuration.readonly = true
+        configuration.label = "penstock reader"
+        configuration.busyMode = .callback { [busyMax] pauses in
+            Patience.pause()
+            return pauses < Patience.pauses(in: busyMax)
+        }
+        return configuration
+    }
+}

@@ -1,0 +1,176 @@
+public import GRDB
+public import PenstockCore
+import PenstockProcesses
+import Synchronization
+
+/// A ``MessageStore`` on an SQLite file that only reads: for files that may not be written, and for programs that look.
+///
+/// It changes nothing, in the file or beside it. It makes no folder and no companion files, takes no lock of Penstock's,
+/// waits for no writer and starts no thread. It works beside writers of other processes, on a file of an older schema if
+/// that has what is read, and in a folder that cannot be written. Every call that would write throws `readOnly`.
+///
+/// Who waits for changes, as a reader of a log that follows it, looks by itself ten times a second.
+public final class SQLiteReader: MessageStore {
+    private enum Source {
+        case file(ReadOnlyFile)
+        /// An application's, and whether it was closed for this store.
+        case pool(any DatabaseReader)
+    }
+
+    private let path: String
+    private let source: Source
+    private let time: any TimeSource
+    private let isClosed = Mutex(false)
+    /// Never rings.
+    public let changes = Wakeups()
+
+    /// Opens the file at `path` to read it.
+    ///
+    /// - Parameters:
+    ///   - path: the database's file.
+    ///   - time: the clocks by which it is said whether a worker lives.
+    /// - Throws: ``PenstockError`` with code `notFound`, `notADatabase`, `newerSchema`, `corrupt` or `busy`; `olderSchema`
+    ///   when the file has not yet what is read; `readOnly` when it may not be read; `invalidInput` when `path` is none.
+    public static func open(path: String, time: any TimeSource = SystemTime()) async throws -> SQLiteReader {
+        try await Blocking.run {
+            let path = try DatabasePath.resolved(path)
+            do {
+                return SQLiteReader(path, .file(try ReadOnlyFile(path, busyMax: busyMax)), time)
+            } catch {
+                throw translated(error, path)
+            }
+        }
+    }
+
+    /// Reads through an application's own pool or queue, which stays the application's.
+    ///
+    /// - Throws: as ``open(path:time:)``.
+    public static func open(
+        _ pool: any DatabaseReader, time: any TimeSource = SystemTime()
+    ) async throws -> SQLiteReader {
+        let path = pool.path
+        do {
+            try await pool.read { try SchemaMigrator(path: path).refuseUnreadable($0) }
+            return SQLiteReader(try DatabasePath.resolved(path), .pool(pool), time)
+        } catch {
+            throw translated(error, path)
+        }
+    }
+
+    /// How long another program may hold the file for itself, as one that recovers it does.
+    private static let busyMax = Duration.seconds(30)
+
+    private init(_ path: String, _ source: Source, _ time: any TimeSource) {
+        self.path = path
+        self.source = source
+        self.time = time
+    }
+
+    /// A tenth of a second: nobody rings for who only reads.
+    public var lookInterval: Duration { .milliseconds(100) }
+
+    /// Reads messages, as ``MessageStore/messages(_:)`` says, in one snapshot that writers do not wait for.
+    public func messages(_ query: MessageQuery) async throws -> [MessageRecord] {
+        try query.validate()
+        return try await read { database in try MessageReader.messages(query, database) }
+    }
+
+    /// Reads a page of a queue's log, as ``MessageStore/log(_:)`` says, in one snapshot that writers do not wait for.
+    public func log(_ query: LogQuery) async throws -> LogPage {
+        try query.validate()
+        return try await read { database in try LogReader.page(query, Connection(database)) }
+    }
+
+    /// Counts what the file holds, as ``MessageStore/status(of:)`` says. Reads counters, and counts no rows.
+    public func status(of queue: QueueName?) async throws -> StoreStatus {
+        let boot = time.boot
+        let folder = SharedFolder(existingBesideDatabaseAt: path)
+        return try await read { database in
+            try QueueReader.status(of: queue, database, boot: boot, folder)
+        }
+    }
+
+    /// Lets go of the file. Waits for nobody.
+    public func close() async throws {
+        isClosed.withLock { $0 = true }
+        guard case .file(let file) = source else { return }
+        try await Blocking.run { try file.close() }
+    }
+
+    private func read<T: Sendable>(_ body: @escaping @Sendable (Database) throws -> T) async throws -> T {
+        if isClosed.withLock({ $0 }) { throw PenstockError(.closed, "The store is closed; open it again.") }
+        do {
+            switch source {
+            case .file(let file): return try await Blocking.run { try file.read(body) }
+            case .pool(let pool): return try await pool.read(body)
+            }
+        } catch {
+            throw Self.translated(error, path)
+        }
+    }
+
+    private static func translated(_ error: any Error, _ path: String) -> any Error {
+        guard let error = error as? DatabaseError else { return error }
+        switch error.resultCode {
+        case .SQLITE_CANTOPEN:
+            return PenstockError(
+                .readOnly,
+                "\(path) has a log that cannot be read here; let a program that may write the file open it once.",
+                cause: error)
+        case .SQLITE_READONLY:
+            return PenstockError(
+                .readOnly,
+                "\(path) was left in the middle of a change, by a program that died; let one that may write the file "
+                    + "open it once.",
+                cause: error)
+        default:
+            return StorageErrors.translated(error, path: path)
+        }
+    }
+}
+
+/// What only readers cannot do.
+extension SQLiteReader {
+    /// Throws `readOnly`.
+    public func enqueue(_: [NewMessage], to _: QueueName, durability _: Durability) async throws -> [Receipt] {
+        throw refusal
+    }
+
+    /// Throws `readOnly`.
+    public func claim(_: ClaimRequest) async throws -> Claim { throw refusal }
+
+    /// Throws `readOnly`.
+    public func settle(_: [Settlement]) async throws -> [SettleResult] { throw refusal }
+
+    /// Throws `readOnly`.
+    public func extend(_: [Lease], by _: Duration) async throws -> [Bool] { throw refusal }
+
+    /// Throws `readOnly`.
+    public func reclaim() async throws -> Reclaimed { throw refusal }
+
+    /// Throws `readOnly`.
+    public func append(
+        _: [NewMessage], to _: QueueName, unless _: CursorName?, durability _: Durability
+    ) async throws -> [Receipt] {
+        throw refusal
+    }
+
+    /// Throws `readOnly`.
+    public func moveCursor(_: CursorName, of _: QueueName, _: CursorMove) async throws -> CursorRecord? {
+        throw refusal
+    }
+
+    /// Throws `readOnly`.
+    public func configure(_: QueueName, _: QueueChange) async throws { throw refusal }
+
+    /// Throws `readOnly`.
+    public func apply(_: LineCommand, to _: Selection) async throws -> Int { throw refusal }
+
+    /// Throws `readOnly`.
+    public func prune(_: PruneRequest) async throws -> Pruned { throw refusal }
+
+    private var refusal: PenstockError {
+        if isClosed.withLock({ $0 }) { return PenstockError(.closed, "The store is closed; open it again.") }
+        return PenstockError(.readOnly, "\(path) was opened only to be read; open it for writing to change it.")
+    }
+}

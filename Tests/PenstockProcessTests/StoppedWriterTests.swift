@@ -1,0 +1,89 @@
+import Foundation
+import Subprocess
+import Testing
+
+#if canImport(System)
+    import System
+#else
+    import SystemPackage
+#endif
+
+extension Proofs {
+    /// Another process is stopped while it holds the file: nobody waits for it who does not have to.
+    @Suite struct StoppedWriterTests {
+        /// Nobody who waits for the stopped process is through sooner than this.
+        private static let atOnce = Duration.seconds(20)
+
+        @Test func whoeverLooksIsAnswered() async throws {
+            try await Site.use { site in
+                try await site.succeed(["queue", "create", "q"])
+                try await site.succeed(["enqueue", "q", "first"])
+                let writer = try await StoppedWriter(site)
+                for look in [
+                    ["status"], ["list", "--limit", "1"], ["show", "1"], ["log", "q", "--last", "1"],
+                    ["queue", "list"],
+                    ["queue", "show", "q"], ["dead", "list"], ["replay", "q", "--last", "1", "--dry-run"], ["doctor"],
+                ] {
+                    try await site.succeed(look)
+                }
+                try await writer.kill()
+                try await site.expectHealthy()
+            }
+        }
+
+        /// A worker with nothing in its hands has nothing to give back.
+        @Test func anIdleWorkerEndsAtTheFirstSignal() async throws {
+            try await Site.use { site in
+                let lines = try Lines()
+                try await site.succeed(["queue", "create", "q"])
+                try await site.succeed(["enqueue", "--create", "idle", "x"])
+                let worker = try await site.start(["work", "idle", "--", "echo", "done"], output: lines.writeEnd)
+                try lines.closeWriteEnd()
+                #expect(try await lines.next() == "done")
+                while try site.number("SELECT done_total FROM penstock_queues WHERE queue = 'idle'") == 0 {
+                    await Task.yield()
+                }
+                let writer = try await StoppedWriter(site)
+                let began = ContinuousClock.now
+                worker.send(SIGTERM)
+                let end = try await worker.end
+                #expect(end.status == .exited(0), "\(end.errors)")
+                #expect(ContinuousClock.now - began < Self.atOnce)
+                try await writer.kill()
+                // Its row is left for the next one to tidy up.
+                try await site.succeed(["enqueue", "idle", "y"])
+                try await site.succeed(["work", "idle", "--drain", "--", "true"])
+                #expect(try site.number("SELECT count(*) FROM penstock_workers") == 0)
+                try await site.expectHealthy()
+            }
+        }
+
+        /// It has a message that it cannot give back now. The second signal ends it all the same, and the kernel then says
+        /// that it is gone.
+        @Test func aBusyWorkerEndsAtTheSecondSignal() async throws {
+            try await Site.use { site in
+                let lines = try Lines()
+                try await site.succeed(["queue", "create", "q"])
+                try await site.succeed(["enqueue", "--create", "busy", "x"])
+                let worker = try await site.start(
+                    ["work", "busy", "--", "sh", "-c", "echo began; exec sleep 1000"], output: lines.writeEnd)
+                try lines.closeWriteEnd()
+                #expect(try await lines.next() == "began")
+                let writer = try await StoppedWriter(site)
+                let began = ContinuousClock.now
+                worker.send(SIGTERM)
+                worker.send(SIGINT)
+                let end = try await worker.end
+                #expect(end.status == .exited(143) || end.status == .exited(130), "\(end.errors)")
+                #expect(ContinuousClock.now - began < Self.atOnce)
+                #expect(try await lines.next() == nil, "Its command has ended with it.")
+                try await writer.kill()
+                let next = try await site.succeed([
+                    "work", "busy", "--drain", "--", "sh", "-c", "echo $PENSTOCK_SEQUENCE",
+                ])
+                #expect(next.output == "1\n")
+                try await site.expectHealthy()
+            }
+        }
+    }
+}

@@ -1,0 +1,50 @@
+import Foundation
+import GRDB
+import Testing
+
+#if canImport(System)
+    import System
+#else
+    import SystemPackage
+#endif
+
+/// A process that was stopped in the middle of a transaction, as by a debugger or Ctrl-Z: nobody else can write.
+struct StoppedWriter {
+    private let child: Child
+
+    /// Starts a producer for `queue`, and stops it when it holds the lock.
+    init(_ site: Site, queue: String = "q") async throws {
+        let input = Array(String(repeating: "x\n", count: 1_000_000).utf8)
+        child = try await site.start(["enqueue", queue, "--lines"], input: site.descriptor(of: input))
+        var configuration = Configuration()
+        configuration.busyMode = .immediateError
+        let probe = try DatabaseQueue(path: site.file, configuration: configuration)
+        while true {
+            // At whatever moment it is stopped, it may hold nothing; then it goes on for a while.
+            try #require(child.send(SIGSTOP), "It has ended before it was stopped in a transaction.")
+            do {
+                try probe.inDatabase { database in
+                    try database.execute(sql: "BEGIN IMMEDIATE")
+                    try database.execute(sql: "ROLLBACK")
+                }
+            } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY {
+                break
+            }
+            child.send(SIGCONT)
+            await Task.yield()
+        }
+        try probe.close()
+    }
+
+    /// Lets it go on, and returns when it has ended.
+    func letGo() async throws {
+        child.send(SIGCONT)
+        _ = try await child.end
+    }
+
+    /// Ends it. What it had begun is undone.
+    func kill() async throws {
+        child.send(SIGKILL)
+        _ = try await child.end
+    }
+}
