@@ -77,7 +77,7 @@ public struct MessageRecord: Hashable, Sendable {
     public var due: Timestamp?
     /// When its current attempt began, while it is leased.
     public var claimedAt: Timestamp?
-    /// Who holds it, while it is leased: ``WorkerRecord/id``.
+    /// The worker that holds it, while it is leased: ``WorkerRecord/id``.
     public var worker: Int64?
     /// When it ended, once it has.
     public var finishedAt: Timestamp?
@@ -144,7 +144,7 @@ public struct AttemptRecord: Hashable, Sendable {
     public var outcome: AttemptOutcome
     /// What went wrong; of a long text the end.
     public var error: String
-    /// Who made the attempt: a name for people.
+    /// The worker that made the attempt: a name for people.
     public var worker: String
     /// When the worker claimed the message.
     public var startedAt: Timestamp

@@ -1,12 +1,12 @@
 import Synchronization
 
-/// Wakes who waits for a queue to change.
+/// Wakes the tasks that wait for a queue to change.
 ///
 /// A waiter takes a token, looks at the store, and then waits for a ring later than the token. A ring that came
 /// between the two is not lost: the wait returns at once. So nobody sleeps through a change.
 ///
 /// Queues share ``placeCount`` places, by a hash of their names that is the same in every process. A ring may
-/// therefore wake who waits for another queue, which is rare and costs that one a look.
+/// therefore wake a task that waits for another queue, which is rare and costs that task a look.
 public final class Wakeups: Sendable {
     /// A moment in the order of rings.
     public struct Token: Hashable, Sendable {
@@ -29,13 +29,13 @@ public final class Wakeups: Sendable {
         var resume: @Sendable (Result<Void, any Error>) -> Void
     }
 
-    /// Somebody who is called when there is work.
+    /// A caller that is called when there is work.
     package struct Call: Sendable {
         fileprivate let place: Int
         fileprivate let id: UInt64
     }
 
-    /// Who waits until so many wait for a ring.
+    /// A task that waits until so many others wait for a ring.
     private struct Watcher {
         var count: Int
         var continuation: CheckedContinuation<Void, any Error>
@@ -71,7 +71,7 @@ public final class Wakeups: Sendable {
             return waiter
         }
 
-        /// Takes out all who wait at `place`.
+        /// Takes out all waiters at `place`.
         mutating func takeWaiters(at place: Int) -> [Waiter] {
             guard let woken = waiters.removeValue(forKey: place) else { return [] }
             waiterCount -= woken.count
@@ -131,7 +131,7 @@ public final class Wakeups: Sendable {
         state.withLock { Token(rings: $0.count(at: place)) }
     }
 
-    /// Wakes who waits for `queue`, or everybody when it is `nil`.
+    /// Wakes the tasks that wait for `queue`, or all when it is `nil`.
     public func ring(_ queue: QueueName?) {
         if let queue {
             ringAll(at: Self.place(of: queue))
@@ -144,7 +144,7 @@ public final class Wakeups: Sendable {
         }
     }
 
-    /// Wakes everybody who waits at `place`.
+    /// Wakes all tasks that wait at `place`.
     ///
     /// - Returns: how many messages those that wait for work can take.
     @discardableResult
@@ -157,11 +157,11 @@ public final class Wakeups: Sendable {
         return woken.reduce(0) { $1.purpose == .work ? $0 + $1.room : $0 }
     }
 
-    /// Wakes who waits for news at `place` and, of those who wait for work, as many as can take the messages that
-    /// `messages` says there are, first come first served. The others sleep on; who has taken a token and does not wait
+    /// Wakes the tasks that wait for news at `place` and, of those that wait for work, as many as can take the messages
+    /// that `messages` says there are, first come first served. The others sleep on; a task that has a token and does not wait
     /// yet looks again.
     ///
-    /// - Parameter messages: is told how many messages those who wait for work can take, and says for how many to wake.
+    /// - Parameter messages: is told how many messages the tasks that wait for work can take, and says for how many to wake.
     package func ring(at place: Int, messages: (_ room: Int) -> Int) {
         let woken = state.withLock { state in
             state.rings[place] += 1
@@ -183,7 +183,7 @@ public final class Wakeups: Sendable {
         for waiter in woken { waiter.resume(.success(())) }
     }
 
-    /// Wakes everybody who waits for news, wherever.
+    /// Wakes all tasks that wait for news, wherever.
     package func ringForNews() {
         for place in state.withLock({ Array($0.waiters.keys) }) { ring(at: place) { _ in 0 } }
     }
@@ -206,8 +206,8 @@ public final class Wakeups: Sendable {
         try await wait(at: Self.place(of: queue), after: token, .work, room: max(room, 1))
     }
 
-    /// Has `woken` called, once, when ``waitForWork(in:after:room:)`` would return: for somebody who waits for other things
-    /// as well and need not have a task for each.
+    /// Has `woken` called, once, when ``waitForWork(in:after:room:)`` would return: for a caller that waits for other
+    /// things as well and need not have a task for each.
     ///
     /// - Returns: what to ``cancel(_:)``, unless it was called already.
     package func callForWork(
@@ -225,7 +225,7 @@ public final class Wakeups: Sendable {
         return call
     }
 
-    /// Waits no longer. Whoever was called, or is being called, has been woken all the same.
+    /// Waits no longer. A caller that was called, or is being called, has been woken all the same.
     package func cancel(_ call: Call) {
         _ = state.withLock { $0.removeWaiter(call.id, at: call.place) }
     }

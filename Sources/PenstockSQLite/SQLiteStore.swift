@@ -135,7 +135,7 @@ public final class SQLiteStore: MessageStore {
         }
         bell = { [wakeups, doorbell] rung in
             if rung.isEmpty { return }
-            // Whoever of this process is woken has the first messages; the others are told of the rest.
+            // The tasks of this process that are woken have the first messages; other processes are told of the rest.
             doorbell.ring(
                 rung.map { queue, ring in
                     let place = Wakeups.place(of: queue)
@@ -157,7 +157,7 @@ public final class SQLiteStore: MessageStore {
         return wakeups
     }
 
-    /// Once this store watches the file for all who wait, they need not look: no message is lost to one who sleeps on.
+    /// Once this store watches the file for all tasks that wait, they need not look: no message is lost to a task that sleeps on.
     public var lookInterval: Duration {
         listener.hearsEverything ? .seconds(60) : .milliseconds(250)
     }

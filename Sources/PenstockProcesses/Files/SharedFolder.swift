@@ -14,7 +14,7 @@ import PenstockCore
 /// SQLite's own locks on them. Nothing in the folder outlives its use. It can be deleted when no process has the database
 /// open.
 ///
-/// Whoever can open the database may use the folder, and nobody else: its files have the database's mode, and are given to
+/// The users that can open the database may use the folder, and no others: its files have the database's mode, and are given to
 /// its owner when root makes them, as SQLite does with its companions. A folder or a file that another user could have
 /// prepared is refused, and no link is followed.
 package struct SharedFolder: Sendable {
@@ -23,7 +23,7 @@ package struct SharedFolder: Sendable {
 
     /// The folder beside `databasePath`, which is resolved; made when it is missing.
     ///
-    /// - Throws: `readOnly` when it belongs to a user who need not be able to open the database.
+    /// - Throws: `readOnly` when it belongs to a user that need not be able to open the database.
     package init(besideDatabaseAt databasePath: String) throws {
         self.init(existingBesideDatabaseAt: databasePath)
         let rights = rights
@@ -135,7 +135,7 @@ package struct SharedFolder: Sendable {
         try check(status, file, mode: rights.mode) { fchmod(descriptor, $0) }
     }
 
-    /// Throws unless only those who can open the database have `status`, and narrows a mode that is wider than its.
+    /// Throws unless only users that can open the database have `status`, and narrows a mode that is wider than its.
     private func check(_ status: stat, _ path: String, mode: mode_t, _ change: (mode_t) -> Int32) throws {
         guard rights.trusts(status.st_uid, status.st_gid) else {
             throw foreign(path, "belongs to user \(status.st_uid)")

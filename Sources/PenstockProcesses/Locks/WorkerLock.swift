@@ -17,7 +17,7 @@ package final class WorkerLock: Sendable {
         while true {
             let name = Self.prefix + UUID().uuidString.lowercased()
             guard let descriptor = try folder.make(folder.lockFile(name)) else { continue }
-            // Somebody who tidies up may have found the file before it was locked, and locked or removed it.
+            // A process that tidies up may have found the file before it was locked, and locked or removed it.
             var status = stat()
             if flock(descriptor, LOCK_EX | LOCK_NB) == 0, fstat(descriptor, &status) == 0, status.st_nlink > 0 {
                 self.name = name

@@ -1,7 +1,8 @@
 package import PenstockCore
 import Synchronization
 
-/// Watches what other processes do from the first time that somebody waits: a process that only enqueues never does.
+/// Watches what other processes do, from the first time that a task of this one waits. A process that only enqueues never
+/// does.
 package final class ChangeListener: Sendable {
     private enum State {
         case idle

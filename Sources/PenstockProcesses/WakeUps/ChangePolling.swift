@@ -16,7 +16,7 @@ package struct ChangesSeen {
     package var hasChanged = false
     /// Places where messages wait, in line or for their time; empty unless something has changed.
     package var places: [Int] = []
-    /// Whether somebody has to put messages back in line.
+    /// Whether messages have to be put back in line.
     package var hasLostWork = false
     /// How long it is until the end of a lease has to be looked at.
     package var nextEnd: Duration?

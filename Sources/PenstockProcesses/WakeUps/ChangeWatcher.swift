@@ -29,8 +29,8 @@ package final class ChangeWatcher {
     /// How many looks a write waits for its commit. One that takes longer is seen at the end of a rest.
     private static let expectantLooks = 40
     private static let looksAfterChange = 4
-    /// Whoever is rung for lost work may have looked for such just before, and does not again so soon. So it is rung for
-    /// until it is gone, for two seconds.
+    /// A worker that is rung for lost work may have looked for such just before, and does not again so soon. So this rings
+    /// until the work is gone, for two seconds.
     private static let looksAfterLoss = 8
 
     private let doorbell: Doorbell
@@ -65,7 +65,7 @@ package final class ChangeWatcher {
     /// How long to sleep before the next look; zero or less when it is due.
     package func untilLook(at now: ContinuousClock.Instant = .now) -> Duration { nextLook - now }
 
-    /// Somebody rang.
+    /// A process has rung.
     package func hear() {
         for place in heard.indices { hear(at: place) }
         doorbell.leaveQuiet()
@@ -80,8 +80,8 @@ package final class ChangeWatcher {
         doorbell.leaveQuiet()
     }
 
-    /// If it rang at `place`, wakes who waits for news there and, of those who wait for work, as many as there are
-    /// messages that nobody else was woken for.
+    /// If it rang at `place`, wakes the tasks that wait for news there and, of those that wait for work, as many as there
+    /// are messages that no other task was woken for.
     private func hear(at place: Int) {
         let (word, before) = (doorbell.board.word(at: place), heard[place])
         heard[place] = word

@@ -3,8 +3,8 @@ import PenstockCore
 import Synchronization
 
 #if os(Linux)
-    /// The thread of a ``ChangeWatcher``, asleep in the kernel until somebody rings, a worker's file is closed, or it is time
-    /// to look.
+    /// The thread of a ``ChangeWatcher``, asleep in the kernel until a process rings, a worker's file is closed, or it is
+    /// time to look.
     package final class ChangeWatcherThread: Sendable {
         private let stopper: Stopper
         private let end = ThreadEnd()

@@ -3,9 +3,9 @@ package import PenstockCore
 
 /// Tells the other processes on this machine that something was committed.
 ///
-/// A ring is a note on the board and a write to its file; who listens has the kernel watch that file. When nobody
-/// listens in another process, a ring is one question to the kernel. A ring that is lost costs latency and never a
-/// message: who listens also looks by itself.
+/// A ring is a note on the board and a write to its file. A process that listens has the kernel watch that file. When no
+/// other process listens, a ring is one question to the kernel. A ring that is lost costs latency and never a message:
+/// a process that listens also looks by itself.
 package final class Doorbell: Sendable {
     package let board: DoorbellBoard
     package let attendance: WakeSuppression
@@ -19,7 +19,7 @@ package final class Doorbell: Sendable {
     /// What a store listens for. Each has a byte of its own to be locked.
     package enum Purpose: Int {
         case anything
-        /// Every ring, and not only for work: somebody follows a log, or waits for room.
+        /// Every ring, and not only for work: for tasks that follow a log or wait for room.
         case news
     }
 
@@ -30,14 +30,14 @@ package final class Doorbell: Sendable {
         if !areAttended, !othersListen(to: .anything) { return }
         for (place, ring) in places {
             var ring = ring
-            // Who attends the place for another queue would take the messages for its own.
+            // A process that attends the place for another queue would take the messages for its own.
             if let tag = attendance.tag(at: place), tag != ring.tag { ring.isForAll = true }
             board.ring(at: place, ring)
         }
-        // Whoever attended may have left in between.
+        // The process that attended may have left in between.
         let areStill = areAttended && places.allSatisfy { attendance.tag(at: $0) == $1.tag }
         if areStill, !othersListen(to: .news) { return }
-        clap()
+        wakeListeners()
     }
 
     /// A worker here has claimed at `place`: all that it can take, or less.
@@ -63,20 +63,20 @@ package final class Doorbell: Sendable {
     private func passOn(_ place: Int) {
         if board.word(at: place).messages == 0 { return }
         board.ring(at: place, Ring())
-        clap()
+        wakeListeners()
     }
 
-    /// Wakes all who listen. They hear what the board says.
-    private func clap() {
+    /// Wakes all processes that listen. They read what the board says.
+    private func wakeListeners() {
         board.touch()
     }
 
-    /// Says that this store listens, until the doorbell is let go. It must be said before the first look, so that whoever
-    /// commits after that look rings.
+    /// Says that this store listens, until the doorbell is let go. It must be said before the first look, so that a
+    /// process that commits after that look rings.
     package func listen(to purpose: Purpose = .anything) {
         lock(for: purpose).share()
         // What was rung for until now, while the place was attended, is heard now.
-        if purpose == .news { clap() }
+        if purpose == .news { wakeListeners() }
     }
 
     /// Whether another store listens, in this process or in another.

@@ -19,10 +19,11 @@ package struct Ring: Equatable {
 }
 
 /// What the doorbell's file says, in memory that every process on it shares: for each place of ``Wakeups`` how often it
-/// was rung for, for how many messages that nobody was woken for yet, and until when somebody attends it (``WakeSuppression``).
+/// was rung for, for how many messages that no task was woken for yet, and until when a process attends it
+/// (``WakeSuppression``).
 ///
-/// Who rings writes to the word and then reads the attendance; who ends an attendance writes that and then reads the
-/// word. All of it is in one order for everybody, so one of the two sees the other.
+/// A process that rings writes to the word and then reads the attendance. A process that ends an attendance writes that and
+/// then reads the word. All processes see these steps in one order, so one of the two sees the other.
 ///
 /// ```
 /// bytes     0 ..    63   header (SharedMemory)
@@ -69,12 +70,12 @@ package final class DoorbellBoard: Sendable {
         path = folder.file(Self.layout.fileName)
     }
 
-    /// The file, for those who watch it.
+    /// The file, for the watchers.
     let path: String
 
     var descriptor: Int32 { memory.descriptor }
 
-    /// Has the kernel tell those who watch the file.
+    /// Has the kernel wake the watchers of the file.
     func touch() {
         var one: UInt8 = 1
         pwrite(descriptor, &one, 1, off_t(Self.touchedByte))
@@ -104,7 +105,7 @@ package final class DoorbellBoard: Sendable {
         }
     }
 
-    /// Takes messages to wake somebody for.
+    /// Takes messages, to wake tasks of this process for them.
     ///
     /// - Returns: how many there were, up to `count`. Nobody else is told of them.
     package func take(_ count: Int, at place: Int) -> Int {
@@ -117,7 +118,7 @@ package final class DoorbellBoard: Sendable {
         return Int(taken)
     }
 
-    /// Says that nothing is left of what was announced at `place`, unless somebody rang since `word` was read.
+    /// Says that nothing is left of what was announced at `place`, unless a process rang since `word` was read.
     package func clear(_ place: Int, ifStill word: Word) {
         var empty = word
         empty.messages = 0
@@ -126,7 +127,7 @@ package final class DoorbellBoard: Sendable {
             expected: word.bits, desired: empty.bits, ordering: .acquiringAndReleasing)
     }
 
-    /// Says that somebody attends `place` until `end`, for the queue with that tag.
+    /// Says that this process attends `place` until `end`, for the queue with that tag.
     package func attend(_ place: Int, until end: BootTime, tag: UInt16) {
         let end = UInt64(clamping: end.microseconds)
         attendanceEnd(place).pointee.store(end << 16 | UInt64(tag), ordering: .sequentiallyConsistent)
@@ -137,8 +138,8 @@ package final class DoorbellBoard: Sendable {
         attendanceEnd(place).pointee.store(0, ordering: .sequentiallyConsistent)
     }
 
-    /// The tag of the queue for which somebody attends `place`; `nil` when nobody does. An end that is further away than
-    /// any was written before the machine started.
+    /// The tag of the queue for which a process attends `place`; `nil` when none does. An end that is further away than any
+    /// was written before the machine started.
     package func attendedTag(at place: Int, now: BootTime) -> UInt16? {
         let word = attendanceEnd(place).pointee.load(ordering: .sequentiallyConsistent)
         let (end, now) = (word >> 16, UInt64(clamping: now.microseconds))

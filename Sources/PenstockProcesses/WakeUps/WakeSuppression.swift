@@ -5,9 +5,9 @@ import Synchronization
 /// work there.
 ///
 /// Under load it would cost more to wake a worker for each message than to work it, and several processes would each
-/// be woken for a little. So the first that has room says on the board that it attends the place. For a few
-/// milliseconds at a time whoever commits there wakes nobody, the watches of other processes leave the messages to it,
-/// and their workers hand in without taking up more. It ends at once when its worker has no room left.
+/// be woken for a little. So the first process that has room says on the board that it attends the place. For a few
+/// milliseconds at a time a process that commits there wakes no other, the watchers of other processes leave the messages
+/// to it, and their workers hand in without taking up more. It ends at once when its worker has no room left.
 ///
 /// A process that dies leaves a word that runs out; what was announced meanwhile is found at the next look.
 package final class WakeSuppression: Sendable {
@@ -45,7 +45,7 @@ package final class WakeSuppression: Sendable {
     package func hear(at place: Int, room: Int, taken count: Int) {
         let now = time.boot
         state.withLock { state in
-            // A message now and then is not worth it: somebody has to be at work already.
+            // A message now and then is not worth it: a worker has to be at work already.
             guard let sign = state.signs[place], room == 0 || count < room else { return }
             if sign.end.left(at: now) != nil {
                 state.places.insert(place)

@@ -3,7 +3,7 @@ import Foundation
 import Synchronization
 
 /// The slots at which processes wait for the ``WriterLock``, in memory that all of them share. Each slot has a word that
-/// says who may touch what, a bell to sleep on, and room for a request.
+/// says which process may touch what, a bell to sleep on, and room for a request.
 ///
 /// ```
 /// bytes     0 ..    63   header (SharedMemory)
@@ -191,7 +191,7 @@ package final class WriterSlots: Sendable {
         for request in requests { move(request, from: .taken, to: .posted) }
     }
 
-    /// The transaction is committed, and flushed where that was asked for: wakes those who wait for that.
+    /// The transaction is committed, and flushed where that was asked for: wakes the processes that wait for that.
     package func finish(_ requests: [Taken]) {
         for request in requests where move(request, from: .taken, to: .done) { ring(request.slot) }
     }

@@ -24,7 +24,7 @@ enum UniqueKeys {
         try transaction.connection.first(readKey, .integer(sequence)) { $0.text(0) } ?? nil
     }
 
-    /// Gives a redriven message its key back. Nobody holds it: who redrives looks first.
+    /// Gives a redriven message its key back. No other message holds it: the caller has looked.
     ///
     /// - Returns: whether the message has a key.
     static func holdAgain(_ sequence: Int64, _ account: QueueAccount, in transaction: Transaction) throws -> Bool {

@@ -3,7 +3,7 @@ import PenstockCore
 import PenstockProcesses
 import Synchronization
 
-/// Who this process is to the others: a row in `penstock_worker` and the lock that says it lives.
+/// What this process is to the others: a row in `penstock_worker` and the lock that says it lives.
 ///
 /// Both come with the first claim, so a process that only enqueues has neither. The lock is taken before the row is
 /// written: a row without a lock is a dead process, at every moment.

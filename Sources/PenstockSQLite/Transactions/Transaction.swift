@@ -73,7 +73,7 @@ final class Transaction {
         return lastSequence + 1
     }
 
-    /// Rings for everybody who waits for `queue` once this is committed.
+    /// Rings for all tasks that wait for `queue` once this is committed.
     func ringAll(_ queue: QueueName) {
         rungApart[queue] = Ring(isForAll: true)
     }
@@ -89,7 +89,7 @@ final class Transaction {
     }
 
     /// Sees to it that the commit, if it waits for the disk, does so even when nothing else is written. Then everything
-    /// that was committed before, by whoever, is on the disk as well.
+    /// that was committed before, by whichever process, is on the disk as well.
     func flush() {
         mustFlush = true
     }

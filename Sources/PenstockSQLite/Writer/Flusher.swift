@@ -3,7 +3,7 @@ import PenstockCore
 import PenstockProcesses
 import Synchronization
 
-/// Puts on the disk what was committed, and answers those who wait for it.
+/// Puts on the disk what was committed, and answers the callers that wait for it.
 ///
 /// A commit with `synchronous = NORMAL` is whole in the write-ahead log, where every process sees it and where a killed
 /// process leaves it; `fdatasync` of the log puts it on the disk with everything before it. That is what SQLite itself

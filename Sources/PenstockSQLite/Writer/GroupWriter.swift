@@ -135,7 +135,7 @@ private final class Core: Sendable {
         end.come()
     }
 
-    /// Rings and answers. Whoever waits for the disk is answered here when nobody waits for the next transaction, which
+    /// Rings and answers. Callers that wait for the disk are answered here when no call waits for the next transaction, which
     /// spares a lone caller the way to another thread.
     private func answer(_ outcome: TransactionRunner.Outcome, _ runner: TransactionRunner) {
         for rung in outcome.rung { committed(rung) }
