@@ -162,7 +162,7 @@ import Testing
                 .put(.text("other", key: "not handed over"))
         }
         try holder.commit(requests)
-        holder.slots.finish(requests)
+        holder.finish(requests)
         #expect(try await call.value.sequence.rawValue == 1)
         holder.leave()
         #expect(try await store.texts() == ["it"])
@@ -183,7 +183,7 @@ import Testing
         let next = Task { try await store.put(.text("next")) }
         await holder.waitFor(1, .posted)
         try holder.commit(requests)
-        holder.slots.finish(requests)
+        holder.finish(requests)
         #expect(holder.count(.done) == 0, "It is another request's word.")
         holder.leave()
         #expect(try await next.value.sequence.rawValue == 2)

@@ -67,6 +67,12 @@ package final class WriterSlot {
         return isMine
     }
 
+    /// What the process that carried the request out says of it, once the state is `done`; `nil` when that cannot be read
+    /// and the database has to be asked.
+    package var answer: [UInt8]? {
+        slots.answer(of: number, ticket: ticket)
+    }
+
     /// Ends the wait, whatever becomes of the request. A process that has taken it meets another ticket.
     package func end() {
         ticket += 1

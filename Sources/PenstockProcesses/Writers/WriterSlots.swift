@@ -9,7 +9,8 @@ import Synchronization
 /// bytes     0 ..    63   header (SharedMemory)
 ///        1024 ..  1535   64 words of 64 bits: the upper 61 the ticket, the lower 3 the state
 ///        2048 ..  2303   64 bells of 32 bits, each counts its rings
-///        4096 ..         64 requests of 4096 bytes: their length as 32 bits, then they themselves
+///        4096 ..         64 times a request of 3040 bytes (its length as 32 bits, then the calls) and its answer of 1056
+///                        bytes (a checksum of 64 bits, the length as 32 bits, then the receipts)
 /// ```
 ///
 /// A request is a call that the process which holds the lock may carry out in its own transaction, for the one that waits:
@@ -65,13 +66,14 @@ package final class WriterSlots: Sendable {
     }
 
     package static let count = 64
-    package static let requestByteCount = 4096
+    package static let requestByteCount = slotByteCount - 1056
+    private static let slotByteCount = 4096
     static let lengthByteCount = MemoryLayout<UInt32>.size
     private static let wordsStart = 1024
     private static let bellsStart = 2048
     private static let requestsStart = 4096
     package static let layout = SharedMemory.Layout(
-        name: "writers", version: 1, byteCount: requestsStart + count * requestByteCount)
+        name: "writers", version: 1, byteCount: requestsStart + count * slotByteCount)
 
     private let memory: SharedMemory
 
@@ -105,8 +107,13 @@ package final class WriterSlots: Sendable {
 
     /// Room for a slot's request.
     package func request(of slot: Int) -> UnsafeMutableRawBufferPointer {
+        UnsafeMutableRawBufferPointer(rebasing: memory(of: slot)[..<Self.requestByteCount])
+    }
+
+    /// A slot's request and the answer to it.
+    package func memory(of slot: Int) -> UnsafeMutableRawBufferPointer {
         UnsafeMutableRawBufferPointer(
-            start: memory.start + Self.requestsStart + slot * Self.requestByteCount, count: Self.requestByteCount)
+            start: memory.start + Self.requestsStart + slot * Self.slotByteCount, count: Self.slotByteCount)
     }
 
     private func content(of slot: Int) -> [UInt8] {
@@ -191,9 +198,35 @@ package final class WriterSlots: Sendable {
         for request in requests { move(request, from: .taken, to: .posted) }
     }
 
-    /// The transaction is committed, and flushed where that was asked for: wakes the processes that wait for that.
-    package func finish(_ requests: [Taken]) {
-        for request in requests where move(request, from: .taken, to: .done) { ring(request.slot) }
+    /// The transaction is committed, and flushed where that was asked for: says so to the process that waits for it, and
+    /// wakes it.
+    ///
+    /// - Parameter answer: what the database says as well. It is put beside the request, so that the process need not ask
+    ///   the database.
+    package func finish(_ request: Taken, answer: [UInt8]) {
+        var writer = ByteWriter(answerMemory(of: request.slot))
+        writer.write(Self.checksum(of: answer, ticket: request.ticket))
+        writer.write(answer)
+        if move(request, from: .taken, to: .done) { ring(request.slot) }
+    }
+
+    /// The answer to the request `ticket` of `slot` that ``finish(_:answer:)`` has put there; `nil` when anything else is
+    /// there, such as half of another answer: then the database knows.
+    func answer(of slot: Int, ticket: UInt64) -> [UInt8]? {
+        var reader = ByteReader(Array(answerMemory(of: slot)))
+        guard let checksum = reader.integer(UInt64.self), let answer = reader.bytes(),
+            checksum == Self.checksum(of: answer, ticket: ticket)
+        else { return nil }
+        return answer
+    }
+
+    private func answerMemory(of slot: Int) -> UnsafeMutableRawBufferPointer {
+        UnsafeMutableRawBufferPointer(rebasing: memory(of: slot)[Self.requestByteCount...])
+    }
+
+    /// FNV-1a of ticket and bytes, http://www.isthe.com/chongo/tech/comp/fnv/.
+    private static func checksum(of bytes: [UInt8], ticket: UInt64) -> UInt64 {
+        bytes.reduce((0xcbf2_9ce4_8422_2325 ^ ticket) &* 0x100_0000_01b3) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
     }
 
     @discardableResult

@@ -5,6 +5,8 @@ import PenstockProcesses
 struct RemoteRequest {
     let taken: WriterSlots.Taken
     let calls: [RemoteCall]
+    /// What they gave, once they are carried out.
+    private(set) var answer: [UInt8] = []
 
     /// Takes what others have posted. To be called with the writer lock.
     ///
@@ -23,7 +25,7 @@ struct RemoteRequest {
     var awaitsFlush: Bool { calls.contains { $0.durability == .powerLoss } }
 
     /// Carries out the calls up to the first that is refused, and writes down what they gave.
-    func perform(in transaction: Transaction) throws {
+    mutating func perform(in transaction: Transaction) throws {
         var receipts: [[Receipt]] = []
         do {
             for call in calls {
@@ -33,8 +35,7 @@ struct RemoteRequest {
         } catch let error as PenstockError where error.isRefusal {
             // Its own process asks again, and has the refusal for its answer.
         }
-        try Answers.write(
-            RemoteAnswer.bytes(of: receipts, to: calls), slot: taken.slot, ticket: taken.ticket,
-            transaction.connection)
+        answer = RemoteAnswer.bytes(of: receipts, to: calls)
+        try Answers.write(answer, slot: taken.slot, ticket: taken.ticket, transaction.connection)
     }
 }

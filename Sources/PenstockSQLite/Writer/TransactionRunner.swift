@@ -66,7 +66,7 @@ final class TransactionRunner {
 
     /// What was committed for other processes is on the disk where that was asked for.
     func finish(_ requests: [RemoteRequest]) {
-        access.writerLock.slots?.finish(requests.map(\.taken))
+        for request in requests { access.writerLock.slots?.finish(request.taken, answer: request.answer) }
     }
 
     /// Lets go of the prepared statements, which must not outlive the connection.
@@ -188,7 +188,7 @@ final class TransactionRunner {
             if takesRequests {
                 requests = RemoteRequest.taken(access, besides: writerAccess.ownSlot, at: transaction.now)
             }
-            for request in requests { try request.perform(in: transaction) }
+            for index in requests.indices { try requests[index].perform(in: transaction) }
             for job in jobs { try job.perform(in: transaction) }
             try transaction.writeDown()
             try connection.execute(Self.commit)

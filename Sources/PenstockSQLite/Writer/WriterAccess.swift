@@ -167,7 +167,9 @@ final class WriterAccess {
 
         /// The answer, if it is in the database.
         private func answered(isFlushed: Bool) -> Entry? {
-            guard postedCount > 0, let bytes = try? access.readAnswer(slot.number, slot.ticket) else { return nil }
+            guard postedCount > 0 else { return nil }
+            let told = isFlushed ? slot.answer : nil
+            guard let bytes = told ?? (try? access.readAnswer(slot.number, slot.ticket)) else { return nil }
             return answered(bytes, isFlushed: isFlushed)
         }
 

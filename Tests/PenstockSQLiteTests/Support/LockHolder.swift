@@ -11,6 +11,7 @@ final class LockHolder {
     let slots: WriterSlots
     private let path: String
     private let descriptor: Int32
+    private var answers: [UInt64: [UInt8]] = [:]
 
     /// Takes the writer lock of the store at `path`.
     init(_ path: String) throws {
@@ -55,12 +56,17 @@ final class LockHolder {
                             sequence: SequenceNumber(sequence ?? 0), state: .ready, durability: call.durability)
                     }
                 }
-                try Answers.write(
-                    RemoteAnswer.bytes(of: receipts, to: calls), slot: request.slot, ticket: request.ticket,
-                    Connection(database))
+                let answer = RemoteAnswer.bytes(of: receipts, to: calls)
+                answers[request.ticket] = answer
+                try Answers.write(answer, slot: request.slot, ticket: request.ticket, Connection(database))
             }
         }
         try database.close()
+    }
+
+    /// Says that `requests` are committed, and what came of them.
+    func finish(_ requests: [WriterSlots.Taken]) {
+        for request in requests { slots.finish(request, answer: answers[request.ticket] ?? []) }
     }
 
     /// Lets go of the lock as a process that goes on does.
