@@ -15,6 +15,13 @@ public enum Program {
     /// from a `main` that is not `async`: what runs such a one opens files before it.
     public static func main() -> Never {
         StandardDescriptors.occupy()
+        do {
+            try OpenFiles.makeRoomToBegin()
+        } catch {
+            // Nothing runs yet, and what writes lines otherwise could not begin.
+            try? Descriptor.standardError.write(Array("\(error.line)\n".utf8))
+            exit(error.status.rawValue)
+        }
         Task { @MainActor in
             let status = await run()
             ErrorOutput.flush()

@@ -6,7 +6,8 @@
 /// of this in tests, and every store runs it.
 ///
 /// Everything throws ``PenstockError``, or `CancellationError` when the calling task is cancelled before the call
-/// took effect.
+/// took effect. After an error the call has changed nothing, unless it says otherwise; after `outcomeUnknown` nobody knows
+/// whether it took effect.
 public protocol MessageStore: Sendable {
     /// Accepts messages into the log and puts them in line, in their order.
     ///

@@ -67,6 +67,10 @@ public struct PenstockError: Error, Sendable, CustomStringConvertible {
     public var message: String
     /// The error underneath, if there is one.
     public var cause: (any Error)?
+    /// What a call that enqueues several messages has put in line before it failed: the first ones, in their order. Empty
+    /// but for a full queue whose policy is `wait`, where messages go in as there is room. The others are not in line,
+    /// but for `outcomeUnknown`: then nobody knows of any after these.
+    public var receipts: [Receipt] = []
 
     /// Makes an error.
     public init(_ code: Code, _ message: String, cause: (any Error)? = nil) {

@@ -1,3 +1,4 @@
+import Foundation
 public import GRDB
 public import PenstockCore
 import PenstockProcesses
@@ -109,10 +110,17 @@ public final class SQLiteReader: MessageStore {
         }
     }
 
+    /// SQLite does not say why it cannot open a file. Beside a log without its `-shm` it must be able to make that one;
+    /// where nothing is in its way, this process has too many files open.
+    private static func mayBeOpened(_ path: String) -> Bool {
+        let folder = String(path[...(path.lastIndex(of: "/") ?? path.startIndex)])
+        return access(path, R_OK) == 0 && (access(path + "-shm", R_OK) == 0 || access(folder, W_OK) == 0)
+    }
+
     private static func translated(_ error: any Error, _ path: String) -> any Error {
         guard let error = error as? DatabaseError else { return error }
         switch error.resultCode {
-        case .SQLITE_CANTOPEN:
+        case .SQLITE_CANTOPEN where !mayBeOpened(path):
             return PenstockError(
                 .readOnly,
                 "\(path) has a log that cannot be read here; let a program that may write the file open it once.",

@@ -19,6 +19,23 @@ extension Proofs {
             ).end
         }
 
+        /// However low the bound is, the answer is one, or a sentence; never a trap of the runtime.
+        @Test(arguments: [5, 8, 16, 31]) func aLowBoundIsRaisedOrSaid(bound: Int) async throws {
+            try await Site.use { site in
+                try await site.succeed(["queue", "create", "q"])
+                for command in ["status", "enqueue q x"] {
+                    for (limit, status) in [("-Hn", Int32(75)), ("-Sn", 0)] {
+                        let script = "ulimit -Sn \(bound) && ulimit \(limit) \(bound) && exec \"$0\" \(command)"
+                        let end = try await site.start(
+                            FilePath("/bin/sh"), ["-c", script, "\(Site.program)"], input: nil, output: nil
+                        ).end
+                        #expect(end.status == .exited(status), "\(command): \(end.errors)")
+                        #expect(end.errors.contains("ulimit -n") == (status != 0))
+                    }
+                }
+            }
+        }
+
         @Test func aWorkerMakesRoomForItsCommands() async throws {
             try await Site.use { site in
                 try await site.succeed(["queue", "create", "q"])

@@ -41,6 +41,18 @@ import Testing
         try await store.close()
     }
 
+    /// A program that accompanies others may have been there before: its tables begin with an underscore.
+    @Test func aCompanionsTablesKeepNobodyOut() async throws {
+        try await DatabaseQueue(path: path).write { database in
+            try database.execute(sql: "CREATE TABLE _litestream_seq (id INTEGER PRIMARY KEY, seq INTEGER)")
+            try database.execute(sql: "CREATE TABLE _litestream_lock (id INTEGER)")
+        }
+        let store = try await SQLiteStore.openWithJobs(path)
+        try await store.put(.text("it"))
+        #expect(try await store.texts() == ["it"])
+        try await store.close()
+    }
+
     @Test func anEmptyFileBecomesAStore() async throws {
         try Data().write(to: URL(fileURLWithPath: path))
         let store = try await SQLiteStore.openWithJobs(path, options: .init(createIfMissing: false))

@@ -15,8 +15,9 @@ extension Queue {
     ///   - durability: what it must survive; `nil`: as the store was told.
     ///   - timeout: how long to wait for room; `nil`: for ever.
     /// - Throws: what the codec throws; `PenstockError` with code `invalidInput`, `queueFull` (policy `fail`), `timedOut`
-    ///   (policy `wait`), or what else the store throws. After each of these nothing was enqueued. `CancellationError`
-    ///   when the task is cancelled: then nothing was, or this call was just done.
+    ///   (policy `wait`), `outcomeUnknown`, or what else the store throws. After each of these nothing was enqueued, but
+    ///   after `outcomeUnknown` nobody knows; with a unique key the call can be made again without harm.
+    ///   `CancellationError` when the task is cancelled: then nothing was, or this call was just done.
     @discardableResult
     public func enqueue(
         _ element: Element,
@@ -37,8 +38,8 @@ extension Queue {
     /// Puts elements in line, in their order and with the same options.
     ///
     /// They go in together or not at all, but for a full queue whose policy is `wait`: there as many as there is room
-    /// for go in at a time. When that ends in `timedOut` or a cancellation, the first ones are in line; the error of a
-    /// timeout says how many.
+    /// for go in at a time. When that ends in an error, the first ones are in line: `PenstockError.receipts` has theirs.
+    /// After a cancellation the first ones may be in line as well.
     ///
     /// - Returns: a receipt for each, in order.
     /// - Throws: what ``enqueue(_:headers:priority:due:attemptsMax:uniqueKey:durability:timeout:)`` throws.

@@ -30,10 +30,12 @@ extension StoreHandle {
             rest = rest.dropFirst(accepted.count)
         }
         func timedOut() -> PenstockError {
-            PenstockError(
+            var error = PenstockError(
                 .timedOut,
                 "The queue '\(queue)' was full for the whole timeout; "
                     + "\(receipts.count) of \(messages.count) messages were enqueued. Offer the rest again later.")
+            error.receipts = receipts
+            return error
         }
 
         // Who comes while others wait may not overtake them.
@@ -59,6 +61,10 @@ extension StoreHandle {
             }
         } catch is DeadlinePassed {
             throw timedOut()
+        } catch var error as PenstockError {
+            // What went in before stays, and its caller has to know.
+            error.receipts = receipts
+            throw error
         }
     }
 

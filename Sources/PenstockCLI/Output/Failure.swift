@@ -40,6 +40,7 @@ struct Failure: Error, CustomStringConvertible {
         case .queueExists: .cannotCreate
         case .diskFull, .storage, .fileReplaced: .inputOutput
         case .timedOut, .busy, .leaseLost: .temporary
+        case .outcomeUnknown: .outcomeUnknown
         case .readOnly: .permission
         case .newerSchema, .olderSchema: .configuration
         default: .software

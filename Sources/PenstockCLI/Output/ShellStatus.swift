@@ -10,6 +10,7 @@ enum ShellStatus: Int32, CaseIterable {
     case cannotCreate = 73
     case inputOutput = 74
     case temporary = 75
+    case outcomeUnknown = 76
     case permission = 77
     case configuration = 78
     case cannotRun = 126
@@ -30,6 +31,8 @@ enum ShellStatus: Int32, CaseIterable {
         case .cannotCreate: "the file or the queue cannot be made"
         case .inputOutput: "reading or writing failed, for example because the disk is full"
         case .temporary: "busy, or timed out; the same command may work later"
+        case .outcomeUnknown:
+            "nobody knows whether it was done; look before you run it again (with --key it is safe to)"
         case .permission: "the file, or its folder, cannot be written"
         case .configuration: "the file's schema is newer than this program"
         case .cannotRun: "`work`: the command is there but cannot be run"

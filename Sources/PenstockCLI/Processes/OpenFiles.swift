@@ -16,6 +16,24 @@ enum OpenFiles {
     /// For everything else: the store, its readers, and what the runtime holds.
     private static let countBesides = 64
 
+    /// Fewer than this, and the runtime ends the process before anything can be said.
+    private static let countMin: rlim_t = 32
+
+    /// Sees to it that the program can begin at all.
+    ///
+    /// - Throws: ``Failure`` when the system does not let this process have that many files open.
+    static func makeRoomToBegin() throws(Failure) {
+        var bound = rlimit()
+        guard getrlimit(resource, &bound) == 0, bound.rlim_cur < countMin else { return }
+        let allowed = bound.rlim_max
+        bound.rlim_cur = countMin
+        guard countMin <= allowed, setrlimit(resource, &bound) == 0 else {
+            throw Failure(
+                .temporary,
+                "This process may have \(allowed) files open, and needs \(countMin); raise the bound with `ulimit -n`.")
+        }
+    }
+
     /// Sees to it that `count` commands can run at once.
     ///
     /// - Throws: ``Failure`` when the system does not let this process have that many files open.

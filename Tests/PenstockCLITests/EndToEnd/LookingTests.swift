@@ -18,6 +18,22 @@ struct LookingTests {
         #expect(try await tool.payloads("done,scheduled") == ["done", "later"])
     }
 
+    /// Another file in the place of the one that is looked at: what was there will never change again.
+    @Test(arguments: [["log", "q", "--follow"], ["status", "--watch", "--interval", "10ms"]], [true, false])
+    func whoeverGoesOnLookingEndsWithTheFile(arguments: [String], isReplaced: Bool) async throws {
+        let (tool, other) = (try await Tool.withQueue(), try await Tool.withQueue())
+        try await tool.succeed(["enqueue", "q", "x"])
+        let looking = try await Running.start(tool, arguments)
+        _ = try await looking.output.readLine()
+        if isReplaced {
+            #expect(rename("\(other.folder)/test.db", "\(tool.folder)/test.db") == 0)
+        } else {
+            #expect(unlink("\(tool.folder)/test.db") == 0)
+        }
+        #expect(try await looking.status == .exited(74))
+        #expect(try await looking.errors.readLine().contains("test.db was removed or replaced while it was open"))
+    }
+
     @Test func aListIsALimitedStretch() async throws {
         let tool = try await Tool.withQueue()
         try await tool.succeed(

@@ -91,7 +91,19 @@ import Testing
         let error = await #expect(throws: PenstockError.self) { try await producer.value }
         #expect(error?.code == .timedOut)
         #expect(error?.message.contains("2 of 3 messages were enqueued") == true)
+        #expect(error?.receipts.map(\.sequence.rawValue) == [1, 2])
         #expect(lineCount(queue) == 0)
+        #expect(try await queue.status().depths.ready == 2)
+    }
+
+    /// Whatever ends the call, what went in before is in line, and its producer is told of it.
+    @Test(arguments: [PenstockError.Code.busy, .outcomeUnknown])
+    func anErrorAfterAFirstPartHasItsReceipts(code: PenstockError.Code) async throws {
+        let queue = try await the.queue(policy: .holding(2, .wait))
+        the.calls.fail(.enqueue, at: 2, with: PenstockError(code, "Another process holds the file."))
+        let error = await #expect(throws: PenstockError.self) { try await queue.enqueue(contentsOf: [1, 2, 3]) }
+        #expect(error?.code == code)
+        #expect(error?.receipts.map(\.sequence.rawValue) == [1, 2])
         #expect(try await queue.status().depths.ready == 2)
     }
 

@@ -59,8 +59,14 @@ struct EnqueueLines {
             return Failure(.inputOutput, "\(input.name) cannot be read: \(failure). \(Self.said(of: tally))")
         case let stopped as LineBatches.Stopped:
             guard let cause = Failure(known: stopped.cause) else { return stopped.cause }
+            let (first, last) = (stopped.lines.lowerBound, stopped.lines.upperBound)
+            let lines = first == last ? "line \(first)" : "lines \(first) to \(last)"
+            let rest =
+                cause.status == .outcomeUnknown
+                ? "Nobody knows whether \(lines) \(first == last ? "is" : "are") enqueued; no later line is."
+                : "Neither it nor a later line is enqueued."
             return Failure(
-                cause.status, "At line \(stopped.line): \(cause.message) \(Self.said(of: stopped.tally))")
+                cause.status, "At line \(first): \(cause.message) \(rest) \(Self.said(of: stopped.tally))")
         default:
             return error
         }

@@ -2,10 +2,10 @@ import Penstock
 
 /// Enqueues lines, a batch at a time.
 struct LineBatches: Sendable {
-    /// A line that was not enqueued, with what was before it.
+    /// Lines that were not enqueued, with what was before them. None after them was tried.
     struct Stopped: Error {
-        /// The number of the first line that was not enqueued for certain.
-        var line: Int
+        /// The numbers of the lines that the call was for, but for those of its first ones that it has enqueued.
+        var lines: ClosedRange<Int>
         var tally: EnqueueTally
         var cause: any Error
     }
@@ -33,7 +33,10 @@ struct LineBatches: Sendable {
         } catch let stopped as Stopped {
             throw stopped
         } catch {
-            throw Stopped(line: lines.first?.number ?? 0, tally: tally, cause: error)
+            let receipts = (error as? PenstockError)?.receipts ?? []
+            tally.add(receipts)
+            let numbers = lines.dropFirst(receipts.count).map(\.number)
+            throw Stopped(lines: (numbers.first ?? 0)...(numbers.last ?? 0), tally: tally, cause: error)
         }
     }
 
