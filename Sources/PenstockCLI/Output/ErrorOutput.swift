@@ -38,3 +38,10 @@ enum ErrorOutput {
         try? Descriptor.standardError.write(bytes)
     }
 }
+
+extension Failure {
+    /// The line that goes to standard error, without its end. Whatever the message quotes cannot break it.
+    var line: String {
+        "penstock: \(Escape.text(message))"
+    }
+}

@@ -24,11 +24,6 @@ struct Failure: Error, CustomStringConvertible {
         }
     }
 
-    /// The line that goes to standard error, without its end. Whatever the message quotes cannot break it.
-    var line: String {
-        "penstock: \(Escape.text(message))"
-    }
-
     var description: String { message }
 
     private static func status(of code: PenstockError.Code) -> ShellStatus {
