@@ -28,6 +28,10 @@ final class WriterAccess {
     /// How long a wait lasts until the process that is waited for may have died, and is looked for.
     private static let pauseMin = Duration.milliseconds(5)
     private static let pauseMax = Duration.milliseconds(100)
+    /// A pause of this length means that a process has had a request in hand for longer than a transaction and a flush take,
+    /// also on a slow disk: 75 ms, the pauses before it. Asked earlier, each process would flush by itself what the other is
+    /// about to flush for all.
+    private static let pauseOfDoubt = Duration.milliseconds(80)
     /// How much longer than its deadline a call is waited for that another process has in hand: it is better to know.
     private static let doubtMax = Duration.seconds(2)
 
@@ -144,7 +148,7 @@ final class WriterAccess {
                 return slot.withdraw() ? .acquired : decided()
             case .taken, .free, nil:
                 // Not taken means that the memory is damaged: what became of the request is in the database.
-                if state == .taken, !isLate { return nil }
+                if state == .taken, !isLate || pause < WriterAccess.pauseOfDoubt { return nil }
                 if let entry = answered(isFlushed: false) { return entry }
                 return access.lock.tryAcquire() ? decided() : nil
             }
