@@ -19,6 +19,7 @@ package struct Migration: Sendable {
         Migration(7, "handover", PackageResources._007_handover_sql),
         Migration(8, "deletion", PackageResources._008_deletion_sql),
         Migration(9, "answers", PackageResources._009_answers_sql),
+        Migration(10, "quarantine", PackageResources._010_quarantine_sql),
     ]
 
     private init(_ version: Int, _ name: String, _ bytes: [UInt8]) {

@@ -4,6 +4,9 @@
 /// check, before it asks.
 public enum Lifecycle {
     /// What the decision needs to know of a message.
+    ///
+    /// Its numbers may be any: a store reads them from where others can write. What is counted from them stops at the ends
+    /// of the range.
     public struct Situation: Hashable, Sendable {
         /// Where the message is.
         public var state: MessageState
@@ -13,6 +16,12 @@ public enum Lifecycle {
         public var forgiven: Int
         /// Attempts allowed.
         public var attemptsMax: Int
+
+        /// Attempts that count.
+        var counted: Int {
+            let (count, overflow) = attempt.subtractingReportingOverflow(forgiven)
+            return overflow ? (attempt < 0 ? .min : .max) : count
+        }
 
         /// Makes a situation.
         public init(state: MessageState, attempt: Int = 0, forgiven: Int = 0, attemptsMax: Int) {
@@ -113,11 +122,11 @@ public enum Lifecycle {
         case (.scheduled, .due):
             return to(.ready)
         case (.ready, .claimed):
-            return Outcome(state: .leased, attempt: attempt + 1, forgiven: forgiven)
+            return Outcome(state: .leased, attempt: attempt == .max ? .max : attempt + 1, forgiven: forgiven)
         case (.leased, .settled(.done)):
             return to(.done)
         case (.leased, .settled(.release)):
-            return Outcome(state: .ready, attempt: attempt - 1, forgiven: forgiven)
+            return Outcome(state: .ready, attempt: max(attempt, 1) - 1, forgiven: forgiven)
         case (.leased, .settled(.dead(let error, let reason))):
             var dead = to(.dead, reason)
             dead.failure = Failure(reason == .undecodable ? .undecodable : .rejected, error)
@@ -125,7 +134,7 @@ public enum Lifecycle {
         case (.leased, .settled(.retry(let error, let outcome, let delay))):
             return retry(
                 situation, Failure(outcome, error), now: now,
-                after: delay ?? policy.delay(afterAttempt: attempt - forgiven, random: random))
+                after: delay ?? policy.delay(afterAttempt: situation.counted, random: random))
         case (.leased, .lost(let outcome)):
             // A lost worker says nothing against the message: it goes back at once, so that work resumes within a
             // second. Only a message that has been lost as often as it may be tried is taken out of the line.
@@ -152,7 +161,7 @@ public enum Lifecycle {
     ) -> Outcome {
         var next = Outcome(
             state: .ready, attempt: situation.attempt, forgiven: situation.forgiven, failure: failure)
-        if situation.attempt - situation.forgiven >= situation.attemptsMax {
+        if situation.counted >= situation.attemptsMax {
             next.state = .dead
             next.reason = .attemptsExhausted
         } else if delay > .zero {

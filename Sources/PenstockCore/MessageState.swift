@@ -39,6 +39,8 @@ public enum StateReason: String, Sendable, Codable, CaseIterable {
     case rejected
     /// Dead: the payload could not be decoded.
     case undecodable
+    /// Dead: it was in the log and nowhere in the line, and a repair found it. Nobody knows whether it was worked.
+    case misplaced
     /// Dropped: it arrived at a full queue whose policy is `dropNewest`.
     case dropNewest
     /// Dropped: it was the oldest in a full queue whose policy is `dropOldest`.

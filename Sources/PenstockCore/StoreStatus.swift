@@ -58,7 +58,11 @@ public struct Depths: Hashable, Sendable, Codable {
     public var kept = 0
 
     /// What counts against a capacity.
-    public var waiting: Int { scheduled + ready }
+    public var waiting: Int {
+        // The numbers may come from a file that anybody has written.
+        let (sum, overflow) = scheduled.addingReportingOverflow(ready)
+        return overflow ? .max : sum
+    }
 
     /// Makes depths of zero.
     public init() {}

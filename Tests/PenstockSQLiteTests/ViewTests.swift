@@ -40,6 +40,10 @@ import Testing
         ),
         ("penstock_drops", ["sequence", "queue", "policy", "dropped_at", "payload"]),
         ("penstock_workers", ["worker", "name", "process_id", "started_at", "leased"]),
+        (
+            "penstock_quarantined",
+            ["id", "sequence", "queue", "source", "reason", "set_aside_at", "columns", "payload"]
+        ),
         ("penstock_cursors", ["queue", "cursor", "sequence", "ahead", "missed", "note", "moved_at"]),
     ]
 

@@ -5,18 +5,25 @@ import Penstock
 struct DoctorCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",
-        abstract: "Look for what is wrong with the file or its workers. Changes nothing.",
+        abstract: "Look for what is wrong with the file or its workers, and repair it if told to.",
         discussion: """
             EXAMPLES
               penstock doctor
               penstock doctor --stuck-after 10m
               penstock doctor --json | jq '.findings[].message'
+              penstock doctor --repair --dry-run
+              penstock doctor --repair
 
             Each line begins with ok, note, warn or fail. Checks the file's structure, its schema, the write-ahead log \
             and who holds it, leases and workers, and that what the queues count is what is there. Reads the whole \
-            file, which takes a while on a large one.
+            file, which takes a while on a large one. Without --repair it changes nothing.
 
-            Exit status 1 when anything fails.
+            With --repair it makes the file agree with itself: rows that contradict the rest are set aside in the table \
+            penstock_quarantine with the reason, messages of the log that are nowhere in line become dead letters, and \
+            depths, keys, cursors and sequence numbers are put right. Workers may run meanwhile. Add --dry-run to be told \
+            what it would do.
+
+            Exit status 1 when anything fails, with --repair or --dry-run when anything still does.
             """)
 
     @OptionGroup var fileOptions: FileOptions
@@ -27,20 +34,36 @@ struct DoctorCommand: Subcommand {
         transform: Values.duration)
     var stuckAfter: Duration = .seconds(3600)
 
+    @Flag(help: "Make the file agree with itself again, and say what was done.")
+    var repair = false
+
+    @Flag(help: "With --repair: only say what would be done.")
+    var dryRun = false
+
+    func validate() throws {
+        if dryRun, !repair { throw ValidationError("--dry-run is for --repair; without it nothing is changed.") }
+    }
+
     func execute() async throws {
         let file = fileOptions.file
         guard file.exists else { throw file.missing }
-        let report = try await PenstockStore.inspectHealth(path: file.path, stuckAfter: stuckAfter)
         let output = Output()
+        let repaired = repair ? try await PenstockStore.repair(path: file.path, dryRun: dryRun) : nil
+        let report = try await PenstockStore.inspectHealth(path: file.path, stuckAfter: stuckAfter)
         if outputOptions.isJSON {
+            if let repaired { try output.line(repaired.json) }
             try output.line(report.json)
         } else {
-            for line in report.lines { try output.line(line) }
+            for line in (repaired?.lines ?? []) + report.lines { try output.line(line) }
         }
         try output.flush()
         let failed = report.findings.count { $0.severity == .error }
         if failed > 0 {
-            throw Failure(.finding, "\(failed) of the checks failed; keep a copy of the file before you repair it.")
+            throw Failure(
+                .finding,
+                repair
+                    ? "\(failed) of the checks \(dryRun ? "fail, and nothing was repaired" : "still fail")."
+                    : "\(failed) of the checks failed; `penstock doctor --repair --dry-run` says what can be repaired.")
         }
     }
 }

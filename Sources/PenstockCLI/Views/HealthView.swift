@@ -38,7 +38,10 @@ extension HealthReport {
             ([.misplaced], "every message is in its place"),
             ([.wrongKeys], "every unique key is held by its message"),
             ([.wrongSequence], "no sequence number is given twice"),
+            ([.wrongNumbers], "every number is one that can be"),
             ([.strayCursor], "every cursor is in its log"),
+            ([.deletionUnfinished], "no deletion is unfinished"),
+            ([.quarantined], "no row was set aside"),
         ]
     }
 
@@ -54,6 +57,30 @@ extension HealthReport {
             "deadWorkers": .array(deadWorkers.map(\.json)),
             "stuckWorkers": .array(stuckWorkers.map(\.json)),
             "findings": .array(findings.map(\.json)),
+        ])
+    }
+}
+
+extension RepairReport {
+    /// A line for each repair.
+    var lines: [String] {
+        if repairs.isEmpty { return ["ok    there is nothing to repair"] }
+        return repairs.map { (isDryRun ? "would repair  " : "repaired  ") + Escape.text($0.message) }
+    }
+
+    /// The report as JSON.
+    var json: JSONValue {
+        .object([
+            "path": .string(path),
+            "isDryRun": .bool(isDryRun),
+            "repairs": .array(
+                repairs.map { repair in
+                    .object([
+                        "kind": .string(repair.kind.rawValue),
+                        "count": .integer(repair.count),
+                        "message": .string(repair.message),
+                    ])
+                }),
         ])
     }
 }

@@ -31,6 +31,9 @@ final class Connection {
         return statement
     }
 
+    /// How many rows the last statement changed.
+    var changesCount: Int { Int(sqlite3_changes(database.sqliteConnection)) }
+
     /// Runs a statement that begins or ends a transaction, through GRDB, so that an application's observers on the
     /// same pool hear of it.
     func execute(_ query: Query) throws {

@@ -6,6 +6,8 @@ final class PreparedStatement {
     // Held so that the pointer stays valid; GRDB finalises it with the object.
     private let statement: Statement
     private let pointer: OpaquePointer
+    /// The first binding that failed since the last reset: for want of memory, most likely. Nothing is run then.
+    private var bindingFailure = SQLITE_OK
 
     init(_ statement: Statement) {
         self.statement = statement
@@ -15,14 +17,19 @@ final class PreparedStatement {
     func bind(_ value: Value, at index: Int) {
         switch value {
         case .integer(let integer): bind(integer, at: index)
-        case .real(let real): sqlite3_bind_double(pointer, Int32(index), real)
+        case .real(let real): note(sqlite3_bind_double(pointer, Int32(index), real))
         case .text(let text): bind(text, at: index)
-        case .null: sqlite3_bind_null(pointer, Int32(index))
+        case .null: note(sqlite3_bind_null(pointer, Int32(index)))
         }
     }
 
+    @inline(__always)
+    private func note(_ result: Int32) {
+        if result != SQLITE_OK, bindingFailure == SQLITE_OK { bindingFailure = result }
+    }
+
     func bind(_ value: Int64, at index: Int) {
-        sqlite3_bind_int64(pointer, Int32(index), value)
+        note(sqlite3_bind_int64(pointer, Int32(index), value))
     }
 
     func bind(_ text: String, at index: Int) {
@@ -30,11 +37,11 @@ final class PreparedStatement {
         text.withUTF8 { bytes in
             if let start = bytes.baseAddress {
                 start.withMemoryRebound(to: CChar.self, capacity: bytes.count) { start in
-                    _ = sqlite3_bind_text(pointer, Int32(index), start, Int32(bytes.count), Self.copied)
+                    note(sqlite3_bind_text(pointer, Int32(index), start, Int32(bytes.count), Self.copied))
                 }
             } else {
                 // No pointer would bind NULL, and an empty text is none.
-                sqlite3_bind_text(pointer, Int32(index), "", 0, Self.copied)
+                note(sqlite3_bind_text(pointer, Int32(index), "", 0, Self.copied))
             }
         }
     }
@@ -42,14 +49,19 @@ final class PreparedStatement {
     /// Binds `bytes` without a copy; they must outlive the next step.
     func bind(uncopied bytes: UnsafeRawBufferPointer, at index: Int) {
         if let start = bytes.baseAddress, bytes.count > 0 {
-            sqlite3_bind_blob(pointer, Int32(index), start, Int32(bytes.count), nil)
+            note(sqlite3_bind_blob(pointer, Int32(index), start, Int32(bytes.count), nil))
         } else {
-            sqlite3_bind_zeroblob(pointer, Int32(index), 0)
+            note(sqlite3_bind_zeroblob(pointer, Int32(index), 0))
         }
     }
 
     /// Goes to the next row; false at the end.
     func step() throws -> Bool {
+        guard bindingFailure == SQLITE_OK else {
+            throw DatabaseError(
+                resultCode: ResultCode(rawValue: bindingFailure), message: "a value could not be bound",
+                sql: statement.sql)
+        }
         switch sqlite3_step(pointer) {
         case SQLITE_ROW: return true
         case SQLITE_DONE: return false
@@ -69,6 +81,7 @@ final class PreparedStatement {
     /// Makes the statement ready to be run again.
     func reset() {
         sqlite3_reset(pointer)
+        bindingFailure = SQLITE_OK
     }
 
     func integer(_ column: Int) -> Int64 {
@@ -89,8 +102,18 @@ final class PreparedStatement {
         return String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
     }
 
-    func bytes(_ column: Int) -> [UInt8] {
-        guard let start = sqlite3_column_blob(pointer, Int32(column)) else { return [] }
+    /// The bytes of a column; none when it is NULL.
+    ///
+    /// - Throws: when there is no memory to read them. SQLite answers as for an empty value then, and an empty payload
+    ///   would be worked.
+    func bytes(_ column: Int) throws -> [UInt8] {
+        guard let start = sqlite3_column_blob(pointer, Int32(column)) else {
+            let connection = sqlite3_db_handle(pointer)
+            guard sqlite3_errcode(connection) != SQLITE_NOMEM else {
+                throw DatabaseError(resultCode: .SQLITE_NOMEM, sql: statement.sql)
+            }
+            return []
+        }
         let count = Int(sqlite3_column_bytes(pointer, Int32(column)))
         return [UInt8](UnsafeRawBufferPointer(start: start, count: count))
     }

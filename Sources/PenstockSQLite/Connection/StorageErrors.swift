@@ -14,6 +14,11 @@ enum StorageErrors {
             return PenstockError(
                 .corrupt, "\(path) is damaged; stop its writers, keep a copy, and run `penstock doctor` on it.",
                 cause: error)
+        case .SQLITE_CONSTRAINT:
+            return PenstockError(
+                .corrupt,
+                "\(path) contradicts itself (\(error.message ?? "no detail")); run `penstock doctor --repair`.",
+                cause: error)
         case .SQLITE_FULL:
             return diskFull(path, error)
         case .SQLITE_IOERR where error.extendedResultCode == .SQLITE_IOERR_SHMSIZE:

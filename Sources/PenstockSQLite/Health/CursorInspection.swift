@@ -9,8 +9,8 @@ enum CursorInspection {
             let queue: String? = row["queue"]
             let what =
                 queue == nil
-                ? "belongs to a queue that does not exist; delete its row in penstock_cursor"
-                : "stands at \(row["sequence"] as Int64), which no log has come to; advance it by hand"
+                ? "belongs to a queue that does not exist; `penstock doctor --repair` sets it aside"
+                : "stands at \(row["sequence"] as Int64), which no log has come to; `penstock doctor --repair` puts it at the end"
             report.findings.append(
                 HealthFinding(
                     .strayCursor, .error, "The cursor '\(name)' \(what).", queue: queue.map { QueueName(stored: $0) }))

@@ -11,7 +11,6 @@ struct HealthInspection {
 
     func report() throws -> HealthReport {
         var report = HealthReport(path: path, schemaVersionKnown: SchemaMigrator.newest)
-        try refuseMissing()
         do {
             try inspect(&report)
         } catch let error as DatabaseError where error.resultCode == .SQLITE_CORRUPT {
@@ -35,6 +34,8 @@ struct HealthInspection {
             try part("the queues' depths", &report) { try LineInspection.inspectDepths(database, &$0) }
             try part("the messages' places", &report) { try LineInspection.inspectPlaces(database, &$0) }
             try part("unique keys", &report) { try LineInspection.inspectKeys(database, &$0) }
+            try part("numbers", &report) { try NumberInspection.inspect(database, &$0) }
+            try part("deletions and what was set aside", &report) { try LineInspection.inspectLeftovers(database, &$0) }
             try part("cursors", &report) { try CursorInspection.inspect(database, &$0) }
         }
         // Closed before the next one, which as the last of all to close leaves no companions behind.
@@ -44,7 +45,11 @@ struct HealthInspection {
         }
     }
 
-    private func refuseMissing() throws {
+    /// The path of the file that `path` leads to, free of links: SQLite's companions and the workers' locks lie there.
+    ///
+    /// - Throws: `notFound` when there is none, `notADatabase` when it is a folder.
+    static func existing(_ path: String) throws -> String {
+        let path = try DatabasePath.resolved(path)
         var isFolder: ObjCBool = false
         guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) else {
             throw PenstockError(.notFound, "There is no file at \(path).")
@@ -52,6 +57,7 @@ struct HealthInspection {
         if isFolder.boolValue {
             throw PenstockError(.notADatabase, "\(path) is a folder, and not an SQLite database.")
         }
+        return path
     }
 
     private func readSchemaVersion(_ database: Database, _ report: inout HealthReport) throws -> Int? {

@@ -114,6 +114,12 @@ public struct HealthFinding: Hashable, Sendable, Codable {
         public static let wrongKeys = Kind(rawValue: "wrongKeys")
         /// Sequence numbers that were given would be given again.
         public static let wrongSequence = Kind(rawValue: "wrongSequence")
+        /// A number is so large or so small that no program can have counted it.
+        public static let wrongNumbers = Kind(rawValue: "wrongNumbers")
+        /// A queue's deletion has begun and is not finished.
+        public static let deletionUnfinished = Kind(rawValue: "deletionUnfinished")
+        /// Rows that contradicted the rest were set aside.
+        public static let quarantined = Kind(rawValue: "quarantined")
         /// A cursor is of no queue, or at a place that no log has come to.
         public static let strayCursor = Kind(rawValue: "strayCursor")
     }

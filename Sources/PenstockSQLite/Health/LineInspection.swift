@@ -18,6 +18,15 @@ enum LineInspection {
                     "The queue '\(queue)' is said to have \(recorded) messages \(state), and has \(counted).",
                     queue: QueueName(stored: queue)))
         }
+        let without = try String.fetchAll(
+            database,
+            sql: "SELECT name FROM penstock_queue WHERE id NOT IN (SELECT queue_id FROM penstock_depth) ORDER BY name")
+        for name in without {
+            report.findings.append(
+                HealthFinding(
+                    .wrongDepths, .error, "The queue '\(name)' has lost its row in penstock_depth.",
+                    queue: QueueName(stored: name)))
+        }
         let last = try Row.fetchOne(
             database,
             sql: """
@@ -29,7 +38,26 @@ enum LineInspection {
                 HealthFinding(
                     .wrongSequence, .error,
                     "The last sequence number given is said to be \(last["given"] as Int), and the log has one of "
-                        + "\(last["used"] as Int); restore the file from a copy."))
+                        + "\(last["used"] as Int); run `penstock doctor --repair`."))
+        }
+    }
+
+    /// What is neither wrong nor as it always is.
+    static func inspectLeftovers(_ database: Database, _ report: inout HealthReport) throws {
+        for name in try String.fetchAll(database, sql: "SELECT name FROM penstock_queue WHERE deleting ORDER BY name") {
+            report.findings.append(
+                HealthFinding(
+                    .deletionUnfinished, .warning,
+                    "The deletion of the queue has begun and is not finished; if no program is at it, delete the queue "
+                        + "again.", queue: QueueName(stored: name)))
+        }
+        let count = try Int.fetchOne(database, sql: "SELECT count(*) FROM penstock_quarantine") ?? 0
+        if count > 0 {
+            report.findings.append(
+                HealthFinding(
+                    .quarantined, .note,
+                    "\(count) rows that contradicted the rest were set aside; the view penstock_quarantined has them "
+                        + "and says why."))
         }
     }
 

@@ -16,7 +16,7 @@ enum Answers {
 
     /// What the request `ticket` of `slot` gave; `nil` when it is not carried out, or not yet.
     static func read(slot: Int, ticket: UInt64, _ connection: Connection) throws -> [UInt8]? {
-        try connection.first(select, .integer(Int64(slot)), .integer(Int64(ticket))) { $0.bytes(0) }
+        try connection.first(select, .integer(Int64(slot)), .integer(Int64(ticket))) { try $0.bytes(0) }
     }
 
     private static let insert = Query(

@@ -2,6 +2,9 @@ import PenstockCore
 
 /// Leasing ready messages to a worker.
 enum Claiming {
+    /// How often one claim reads again after it has set rows aside. The next claim goes on.
+    private static let setAsideRoundsMax = 16
+
     /// Answers a claim that has nothing to take, without a transaction: an idle worker's look costs no lock.
     ///
     /// - Returns: the empty claim, or `nil` when there is something to take or to make ready.
@@ -9,7 +12,7 @@ enum Claiming {
         let queue = try connection.first(readQueue, .text(request.queue.text)) { ($0.integer(0), $0.integer(1) != 0) }
         guard let (id, isClosed) = queue else { throw Transaction.unknownQueue(request.queue) }
         if isClosed { return Claim(messages: [], nextDue: nil) }
-        if try connection.first(anyReady, .integer(id), read: { _ in true }) == true { return nil }
+        if try connection.first(anyReady, .integer(id), read: { $0.integer(0) != 0 }) == true { return nil }
         let due = try connection.first(firstDue, .integer(id)) { Timestamp(microseconds: $0.integer(0)) }
         if let due, due <= now { return nil }
         return Claim(messages: [], nextDue: due)
@@ -23,13 +26,13 @@ enum Claiming {
         if account.isPaused || account.isDeleting { return Claim(messages: [], nextDue: nil) }
         try promote(account, in: transaction)
         let tokens = LeaseTokens(random: transaction.random)
-        let messages = try readReady(account, limit: limit, tokens, in: transaction)
+        var messages = try readReady(account, limit: limit, tokens, in: transaction)
         let connection = transaction.connection
         if !messages.isEmpty {
             let lease = LeaseRow(
                 base: tokens.base, workerID: try worker.register(in: transaction),
                 deadline: transaction.time.boot.microseconds + request.lease.wholeMicroseconds)
-            try move(messages, account, lease, in: transaction)
+            try move(&messages, account, lease, in: transaction)
             account.change.ready -= Int64(messages.count)
             account.change.leased += Int64(messages.count)
             if account.hasWaitingProducers { account.ring(messages: 0) }
@@ -55,53 +58,118 @@ enum Claiming {
         }
     }
 
-    /// The messages that are next in line, with their payloads.
+    /// The messages that are next in line, with their payloads. Rows that contradict the rest are set aside on the way.
     private static func readReady(
         _ account: QueueAccount, limit: Int, _ tokens: LeaseTokens, in transaction: Transaction
     ) throws -> [ClaimedMessage] {
+        var reading = try readRows(account, limit: limit, tokens, in: transaction)
+        for _ in 1...setAsideRoundsMax where !reading.wrong.isEmpty {
+            for (sequence, reason) in reading.wrong {
+                try Quarantine.setAside(.ready, sequence, of: account.id, because: reason, in: transaction)
+            }
+            reading = try readRows(account, limit: limit, tokens, in: transaction)
+        }
+        if reading.isAll, limit > 0 { try noneIsLeft(account, reading.messages, in: transaction) }
+        return reading.wrong.isEmpty ? reading.messages : []
+    }
+
+    /// Sees to it that the queue's depth says so when every ready message is taken.
+    private static func noneIsLeft(
+        _ account: QueueAccount, _ messages: [ClaimedMessage], in transaction: Transaction
+    ) throws {
+        if !messages.isEmpty || account.change != DepthChange() {
+            account.change.noneIsReady()
+            account.change.ready = Int64(messages.count)
+        } else if try account.saysReady(transaction.connection) {
+            account.mustRecount()
+        }
+    }
+
+    /// What is next in line.
+    private struct Reading {
+        var messages: [ClaimedMessage] = []
+        /// Rows that contradict the rest, and why.
+        var wrong: [(sequence: Int64, reason: String)] = []
+        /// Whether nothing else is ready.
+        var isAll = true
+    }
+
+    private static func readRows(
+        _ account: QueueAccount, limit: Int, _ tokens: LeaseTokens, in transaction: Transaction
+    ) throws -> Reading {
         let statement = try transaction.connection.statement(selectReady)
         defer { statement.reset() }
         statement.bind(account.id, at: 1)
         statement.bind(Int64(limit), at: 2)
-        var messages: [ClaimedMessage] = []
+        var reading = Reading()
         var bytes = 0
-        // Payloads of a claim are in memory together, so there is a bound on them as on a batch's.
-        while bytes <= Limits.batchBytesMax, try statement.step() {
-            let sequence = SequenceNumber(statement.integer(0))
+        var count = 0
+        while try statement.step() {
+            count += 1
+            let number = statement.integer(0)
+            let attempt = statement.integer(2)
             guard let enqueuedAt = statement.optionalInteger(3) else {
-                throw PenstockError(
-                    .corrupt,
-                    "\(transaction.path) has message \(sequence) in line but not in its log; run `penstock doctor`.")
+                reading.wrong.append((number, Quarantine.Reason.notInLog))
+                continue
             }
-            let payload = statement.bytes(6)
+            guard StoredRange.sequences.contains(number) else {
+                reading.wrong.append((number, Quarantine.Reason.sequence))
+                continue
+            }
+            guard StoredRange.attempts.contains(attempt) else {
+                reading.wrong.append((number, Quarantine.Reason.attempt))
+                continue
+            }
+            let sequence = SequenceNumber(number)
+            let payload = try statement.bytes(6)
             bytes += payload.count
-            messages.append(
+            reading.messages.append(
                 ClaimedMessage(
                     lease: Lease(sequence: sequence, token: tokens.token(of: sequence)),
-                    attempt: Int(statement.integer(2)) + 1, enqueuedAt: Timestamp(microseconds: enqueuedAt),
+                    attempt: Int(attempt) + 1, enqueuedAt: Timestamp(microseconds: enqueuedAt),
                     priority: Int(statement.integer(1)), headers: HeaderText.decode(statement.text(4)),
                     payload: payload, origin: statement.optionalInteger(5).map { SequenceNumber($0) }))
+            // Payloads of a claim are in memory together, so there is a bound on them as on a batch's.
+            if bytes > Limits.batchBytesMax { break }
         }
-        return messages
+        reading.isAll = count < limit && bytes <= Limits.batchBytesMax
+        return reading
     }
 
     /// Moves messages that are next in line from `penstock_ready` to `penstock_lease`. They are the first of each
-    /// priority they have, so one range for each priority holds them all.
+    /// priority they have, so one range for each priority holds them all. One that a worker has already stays where the
+    /// worker has it, and is taken out of `messages`.
     private static func move(
-        _ messages: [ClaimedMessage], _ account: QueueAccount, _ lease: LeaseRow, in transaction: Transaction
+        _ messages: inout [ClaimedMessage], _ account: QueueAccount, _ lease: LeaseRow, in transaction: Transaction
     ) throws {
         let connection = transaction.connection
+        var leasedAlready: Set<Int64> = []
         for (index, message) in messages.enumerated()
         where index + 1 == messages.count || messages[index + 1].priority != message.priority {
             let last = message.lease.sequence.rawValue
-            try connection.run(insertLeases) { row in
-                row.bind(account.id, at: 1)
-                row.bind(Int64(message.priority), at: 2)
-                row.bind(last, at: 3)
-                row.bind(lease.base, at: 4)
-                row.bind(lease.workerID, at: 5)
-                row.bind(transaction.now.microseconds, at: 6)
-                row.bind(lease.deadline, at: 7)
+            func insert() throws {
+                try connection.run(insertLeases) { row in
+                    row.bind(account.id, at: 1)
+                    row.bind(Int64(message.priority), at: 2)
+                    row.bind(last, at: 3)
+                    row.bind(lease.base, at: 4)
+                    row.bind(lease.workerID, at: 5)
+                    row.bind(transaction.now.microseconds, at: 6)
+                    row.bind(lease.deadline, at: 7)
+                }
+            }
+            do {
+                try insert()
+            } catch  where error.isContradiction {
+                let found = try connection.all(
+                    selectLeased, .integer(account.id), .integer(Int64(message.priority)), .integer(last),
+                    read: { $0.integer(0) })
+                for sequence in found {
+                    try Quarantine.setAside(
+                        .ready, sequence, of: account.id, because: Quarantine.Reason.leased, in: transaction)
+                }
+                leasedAlready.formUnion(found)
+                try insert()
             }
             try connection.run(deleteReady) { row in
                 row.bind(account.id, at: 1)
@@ -109,6 +177,7 @@ enum Claiming {
                 row.bind(last, at: 3)
             }
         }
+        if !leasedAlready.isEmpty { messages.removeAll { leasedAlready.contains($0.lease.sequence.rawValue) } }
     }
 
     /// What the leases of one claim have in common.
@@ -119,7 +188,12 @@ enum Claiming {
     }
 
     private static let readQueue = Query("SELECT id, paused OR deleting FROM penstock_queue WHERE name = ?1")
-    private static let anyReady = Query("SELECT 1 FROM penstock_ready WHERE queue_id = ?1 LIMIT 1")
+    // A depth that says otherwise was made wrong by hand; the claim puts it right.
+    private static let anyReady = Query(
+        """
+        SELECT EXISTS (SELECT 1 FROM penstock_ready WHERE queue_id = ?1)
+            OR EXISTS (SELECT 1 FROM penstock_depth WHERE queue_id = ?1 AND ready <> 0)
+        """)
     private static let firstDue = Query(
         "SELECT due_at FROM penstock_scheduled WHERE queue_id = ?1 ORDER BY due_at LIMIT 1")
     private static let selectDue = Query(
@@ -131,7 +205,14 @@ enum Claiming {
         """
         SELECT ready.sequence, ready.priority, ready.attempt, log.enqueued_at, log.headers, log.origin, log.payload
         FROM penstock_ready AS ready LEFT JOIN penstock_log AS log ON log.sequence = ready.sequence
+            AND log.queue_id = ready.queue_id AND log.priority = ready.priority
         WHERE ready.queue_id = ?1 ORDER BY ready.priority DESC, ready.sequence LIMIT ?2
+        """)
+    private static let selectLeased = Query(
+        """
+        SELECT ready.sequence FROM penstock_ready AS ready JOIN penstock_lease AS lease
+            ON lease.sequence = ready.sequence
+        WHERE ready.queue_id = ?1 AND ready.priority = ?2 AND ready.sequence <= ?3
         """)
     private static let insertLeases = Query(
         """

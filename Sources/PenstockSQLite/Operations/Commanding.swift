@@ -11,9 +11,21 @@ enum Commanding {
     ) throws -> Int {
         // Everything is looked at before the first write, so that an error leaves nothing half done.
         var moves: [(LineEntry, Lifecycle.Outcome)] = []
+        // Messages in line that the log does not have: to cancel one is to set it aside.
+        var orphans: [Int64] = []
         var keys: Set<String> = []
         for sequence in Set(sequences).sorted() {
             guard let entry = try Line.locate(sequence.rawValue, in: transaction) else {
+                if try Quarantine.isContradictory(sequence.rawValue, in: transaction) {
+                    guard command == .cancel, try !Quarantine.isInLog(sequence.rawValue, in: transaction) else {
+                        throw PenstockError(
+                            .illegalTransition,
+                            "Message \(sequence) has no place in the line, or none in the log; nothing was changed. Run "
+                                + "`penstock doctor --repair`.")
+                    }
+                    orphans.append(sequence.rawValue)
+                    continue
+                }
                 throw PenstockError(.unknownMessage, "There is no message \(sequence) in the log; nothing was changed.")
             }
             guard let outcome = try Line.outcome(of: command.event, on: entry, in: transaction) else {
@@ -32,7 +44,8 @@ enum Commanding {
             moves.append((entry, outcome))
         }
         for (entry, outcome) in moves { try Line.move(entry, to: outcome, in: transaction) }
-        return moves.count
+        for sequence in orphans { _ = try Quarantine.setAsideOrphans(sequence, in: transaction) }
+        return moves.count + orphans.count
     }
 
     /// Carries out `command` on a queue's messages in `states` after `cursor`, oldest first, up to `limit` of them.
@@ -52,7 +65,11 @@ enum Commanding {
         var moved = 0
         var keys: Set<String> = []
         for sequence in sequences {
-            guard let entry = try Line.locate(sequence, in: transaction), states.contains(entry.state),
+            guard let entry = try Line.locate(sequence, in: transaction) else {
+                if command == .cancel, try Quarantine.setAsideOrphans(sequence, in: transaction) { moved += 1 }
+                continue
+            }
+            guard states.contains(entry.state),
                 let outcome = try Line.outcome(of: command.event, on: entry, in: transaction),
                 try canHaveKey(entry, outcome, &keys, in: transaction)
             else { continue }

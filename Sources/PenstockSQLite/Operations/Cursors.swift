@@ -20,7 +20,8 @@ enum Cursors {
             try refuseAhead(sequence, in: transaction)
             if sequence <= cursor.sequence, missed == 0 { return cursor }
             cursor.sequence = max(cursor.sequence, sequence)
-            cursor.missed += missed
+            let (sum, overflow) = cursor.missed.addingReportingOverflow(missed)
+            cursor.missed = overflow ? .max : sum
             cursor.movedAt = transaction.now
             try transaction.connection.run(
                 update, .integer(account.id), .text(name.text), .integer(cursor.sequence.rawValue),
@@ -119,6 +120,7 @@ enum Cursors {
         UPDATE penstock_cursor SET sequence = ?3, missed = ?4, moved_at = ?5 WHERE queue_id = ?1 AND name = ?2
         """)
     private static let addMissed = Query(
-        "UPDATE penstock_cursor SET missed = missed + ?3 WHERE queue_id = ?1 AND name = ?2")
+        "UPDATE penstock_cursor SET missed = missed + min(?3, 9223372036854775807 - missed) WHERE queue_id = ?1 AND name = ?2"
+    )
     private static let delete = Query("DELETE FROM penstock_cursor WHERE queue_id = ?1 AND name = ?2")
 }

@@ -53,6 +53,8 @@ enum Deleting {
             }
         }
         guard sequences.count < limit else { return .goesOn }
+        // What is in line and not in the log, which only a change by hand leaves.
+        for query in leftovers { try connection.run(query, .integer(account.id)) }
         try transaction.writeDown()
         try connection.run(deleteQueue, .integer(account.id))
         try transaction.queuesChanged()
@@ -97,5 +99,8 @@ enum Deleting {
     private static let writeDeleting = Query("UPDATE penstock_queue SET deleting = ?2 WHERE id = ?1")
     private static let selectLog = Query(
         "SELECT sequence FROM penstock_log WHERE queue_id = ?1 ORDER BY sequence LIMIT ?2")
+    private static let leftovers = ["ready", "scheduled", "lease", "outcome", "unique"].map { table in
+        Query("DELETE FROM penstock_\(table) WHERE queue_id = ?1")
+    }
     private static let deleteQueue = Query("DELETE FROM penstock_queue WHERE id = ?1")
 }

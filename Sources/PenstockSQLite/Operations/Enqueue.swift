@@ -66,8 +66,8 @@ enum Enqueue {
         _ message: NewMessage, _ account: QueueAccount, _ durability: Durability, in transaction: Transaction
     ) throws -> Receipt? {
         var replaced: LineEntry?
-        if let key = message.uniqueKey, let holder = try UniqueKeys.holder(of: key.key, account, in: transaction),
-            let existing = try Line.locate(holder, in: transaction)
+        if let key = message.uniqueKey,
+            let (holder, existing) = try UniqueKeys.liveHolder(of: key.key, account, in: transaction)
         {
             guard key.onConflict == .replace, existing.state.isWaiting else {
                 // The other one may have been enqueued without waiting for the disk; this receipt says that it did.

@@ -63,15 +63,15 @@ enum Line {
         if entry.state.isWaiting, account.hasWaitingProducers { account.ring(messages: 0) }
     }
 
-    /// Where message `sequence` is; `nil` when the log does not know it.
+    /// Where message `sequence` is; `nil` when the log does not know it, or it has no place in the line.
     static func locate(_ sequence: Int64, in transaction: Transaction) throws -> LineEntry? {
         let connection = transaction.connection
         if let leased = try leased(sequence, in: transaction) { return leased }
         guard
             let (queueID, priority) = try connection.first(
-                readLog, .integer(sequence), read: { ($0.integer(0), $0.integer(1)) })
+                readLog, .integer(sequence), read: { ($0.integer(0), $0.integer(1)) }),
+            let account = try transaction.account(id: queueID)
         else { return nil }
-        let account = try transaction.account(id: queueID)
         func entry(_ state: MessageState, _ row: PreparedStatement) -> LineEntry {
             LineEntry(
                 sequence: sequence, account: account, state: state, priority: priority, attempt: row.integer(0),
@@ -100,8 +100,13 @@ enum Line {
             )
         }
         guard let row else { return nil }
+        guard let account = try transaction.account(id: row.queue) else {
+            try Quarantine.setAside(
+                .lease, sequence, of: row.queue, because: Quarantine.Reason.noQueue, in: transaction)
+            return nil
+        }
         return LineEntry(
-            sequence: sequence, account: try transaction.account(id: row.queue), state: .leased, priority: row.priority,
+            sequence: sequence, account: account, state: .leased, priority: row.priority,
             attempt: row.attempt, forgiven: row.forgiven, keyed: row.keyed, lease: row.lease)
     }
 
@@ -141,22 +146,26 @@ enum Line {
     private static func insert(
         _ entry: LineEntry, _ outcome: Lifecycle.Outcome, in transaction: Transaction
     ) throws {
-        let connection = transaction.connection
         switch outcome.state {
         case .ready:
-            try connection.run(insertReady) { row in
-                row.bind(entry.account.id, at: 1)
-                row.bind(entry.priority, at: 2)
-                row.bind(entry.sequence, at: 3)
-                row.bind(Int64(outcome.attempt), at: 4)
-                row.bind(Int64(outcome.forgiven), at: 5)
-                row.bind(Int64(entry.keyed ? 1 : 0), at: 6)
+            try fill(.ready, entry.sequence, entry.account, in: transaction) { connection in
+                try connection.run(insertReady) { row in
+                    row.bind(entry.account.id, at: 1)
+                    row.bind(entry.priority, at: 2)
+                    row.bind(entry.sequence, at: 3)
+                    row.bind(Int64(outcome.attempt), at: 4)
+                    row.bind(Int64(outcome.forgiven), at: 5)
+                    row.bind(Int64(entry.keyed ? 1 : 0), at: 6)
+                }
             }
         case .scheduled:
-            try connection.run(
-                insertScheduled, .integer(entry.sequence), .integer(entry.account.id),
-                .integer((outcome.due ?? transaction.now).microseconds), .integer(entry.priority),
-                .integer(Int64(outcome.attempt)), .integer(Int64(outcome.forgiven)), .integer(entry.keyed ? 1 : 0))
+            try fill(.scheduled, entry.sequence, entry.account, in: transaction) { connection in
+                try connection.run(
+                    insertScheduled, .integer(entry.sequence), .integer(entry.account.id),
+                    .integer((outcome.due ?? transaction.now).microseconds), .integer(entry.priority),
+                    .integer(Int64(outcome.attempt)), .integer(Int64(outcome.forgiven)),
+                    .integer(entry.keyed ? 1 : 0))
+            }
         case .done, .dead, .dropped, .cancelled:
             try record(
                 entry.sequence, entry.account, outcome.state, outcome.reason, attempt: Int64(outcome.attempt),
@@ -171,13 +180,37 @@ enum Line {
         _ sequence: Int64, _ account: QueueAccount, _ state: MessageState, _ reason: StateReason?, attempt: Int64,
         in transaction: Transaction
     ) throws {
-        try transaction.connection.run(insertOutcome) { row in
-            row.bind(account.id, at: 1)
-            row.bind(sequence, at: 2)
-            row.bind(state.rawValue, at: 3)
-            row.bind(Value(reason?.rawValue), at: 4)
-            row.bind(attempt, at: 5)
-            row.bind(transaction.now.microseconds, at: 6)
+        try fill(.outcome, sequence, account, in: transaction) { connection in
+            try connection.run(insertOutcome) { row in
+                row.bind(account.id, at: 1)
+                row.bind(sequence, at: 2)
+                row.bind(state.rawValue, at: 3)
+                row.bind(Value(reason?.rawValue), at: 4)
+                row.bind(attempt, at: 5)
+                row.bind(transaction.now.microseconds, at: 6)
+            }
+        }
+    }
+
+    /// Gives message `sequence` its row in a table. A row of the same message that is there already contradicts the one
+    /// that the message comes from, and is set aside.
+    @inline(__always)
+    private static func fill(
+        _ place: QuarantineSource, _ sequence: Int64, _ account: QueueAccount, in transaction: Transaction,
+        _ write: (Connection) throws -> Void
+    ) throws {
+        do {
+            try write(transaction.connection)
+        } catch  where error.isContradiction {
+            // A scheduled row is found by its message alone, and may name another queue.
+            let queueID =
+                place == .scheduled
+                ? try transaction.connection.first(readScheduledQueue, .integer(sequence), read: { $0.integer(0) })
+                : nil
+            try Quarantine.setAside(
+                place, sequence, of: queueID ?? account.id, because: Quarantine.Reason.inTheWay, in: transaction)
+            account.mustRecount()
+            try write(transaction.connection)
         }
     }
 
@@ -195,6 +228,7 @@ enum Line {
         """)
     private static let readScheduled = Query(
         "SELECT attempt, forgiven, keyed FROM penstock_scheduled WHERE sequence = ?1")
+    private static let readScheduledQueue = Query("SELECT queue_id FROM penstock_scheduled WHERE sequence = ?1")
     private static let readOutcome = Query(
         "SELECT attempt, state FROM penstock_outcome WHERE queue_id = ?1 AND sequence = ?2")
     private static let deleteLease = Query("DELETE FROM penstock_lease WHERE sequence = ?1")

@@ -12,7 +12,7 @@ enum LogRows {
     static func write(
         _ messages: [NewMessage], _ account: QueueAccount, in transaction: Transaction
     ) throws -> ClosedRange<Int64> {
-        let first = transaction.nextSequences(messages.count)
+        let first = try transaction.nextSequences(messages.count)
         var rest = messages[...]
         while !rest.isEmpty {
             let chunk = rest.prefix(rest.count < chunkCount ? 1 : chunkCount)

@@ -17,9 +17,19 @@ enum Overflow {
             if oldest.map({ next.0 < $0.sequence }) ?? true { oldest = next }
             above = next.1
         }
-        if let oldest { return try Line.locate(oldest.sequence, in: transaction) }
-        let scheduled = try connection.first(firstDue, .integer(account.id)) { $0.integer(0) }
-        return try scheduled.flatMap { try Line.locate($0, in: transaction) }
+        if let oldest {
+            if let entry = try Line.locate(oldest.sequence, in: transaction), entry.state == .ready { return entry }
+            try Quarantine.setAside(
+                .ready, oldest.sequence, of: account.id, because: Quarantine.Reason.notInLog, in: transaction)
+            return try oldestWaiting(account, in: transaction)
+        }
+        guard let scheduled = try connection.first(firstDue, .integer(account.id), read: { $0.integer(0) }) else {
+            return nil
+        }
+        if let entry = try Line.locate(scheduled, in: transaction), entry.state == .scheduled { return entry }
+        try Quarantine.setAside(
+            .scheduled, scheduled, of: account.id, because: Quarantine.Reason.notInLog, in: transaction)
+        return try oldestWaiting(account, in: transaction)
     }
 
     private static let firstBelow = Query(

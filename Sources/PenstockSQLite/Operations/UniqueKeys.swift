@@ -7,6 +7,19 @@ enum UniqueKeys {
         try transaction.connection.first(read, .integer(account.id), .text(key)) { $0.integer(0) }
     }
 
+    /// The message that holds `key` and waits or runs, if there is one. A key that a message holds which has ended, or is
+    /// not there, is set aside: it would keep out every other for ever.
+    static func liveHolder(
+        of key: String, _ account: QueueAccount, in transaction: Transaction
+    ) throws -> (sequence: Int64, entry: LineEntry)? {
+        guard let holder = try holder(of: key, account, in: transaction) else { return nil }
+        if let entry = try Line.locate(holder, in: transaction), !entry.state.isFinished { return (holder, entry) }
+        try Quarantine.setAside(
+            .unique, holder, of: account.id, because: "The message that holds the key does not wait or run.",
+            in: transaction)
+        return nil
+    }
+
     /// Gives `key` to message `sequence`. Nobody holds it.
     static func hold(
         _ key: String, _ sequence: Int64, _ account: QueueAccount, in transaction: Transaction

@@ -8,7 +8,8 @@ enum LogReader {
             let (id, accepted) = try connection.first(
                 readQueue, .text(query.queue.text), read: { ($0.integer(0), $0.integer(1)) })
         else { throw Transaction.unknownQueue(query.queue) }
-        let end = try connection.first(readEnd) { $0.integer(0) } ?? 0
+        // Readers count with these.
+        let end = (try connection.first(readEnd) { $0.integer(0) } ?? 0).clamped(to: StoredRange.counts)
         var after: Int64
         var count: Int?
         switch query.start {
@@ -35,7 +36,7 @@ enum LogReader {
                 isAtEnd = false
                 break
             }
-            let payload = statement.bytes(3)
+            let payload = try statement.bytes(3)
             bytes += payload.count
             records.append(
                 LogRecord(
@@ -45,7 +46,7 @@ enum LogReader {
         }
         return LogPage(
             records: records, count: count ?? (isAtEnd ? records.count : nil), isAtEnd: isAtEnd,
-            end: SequenceNumber(end), accepted: Int(accepted),
+            end: SequenceNumber(end), accepted: Int(accepted.clamped(to: StoredRange.counts)),
             cursor: try query.cursor.flatMap { try Cursors.find($0, of: query.queue, id: id, connection) })
     }
 
@@ -56,7 +57,7 @@ enum LogReader {
         """)
     private static let readEnd = Query("SELECT last_sequence FROM penstock_state WHERE id = 1")
     private static let selectLast = Query(
-        "SELECT sequence FROM penstock_log WHERE queue_id = ?1 ORDER BY sequence DESC LIMIT ?2")
+        "SELECT sequence FROM penstock_log WHERE queue_id = ?1 AND sequence > 0 ORDER BY sequence DESC LIMIT ?2")
     private static let selectPage = Query(
         """
         SELECT sequence, enqueued_at, headers, payload FROM penstock_log

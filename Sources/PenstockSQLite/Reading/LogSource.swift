@@ -72,7 +72,7 @@ enum LogSource {
     private static func lastBefore(_ moment: Timestamp, _ queueID: Int64, _ database: Database) throws -> Int64 {
         let last = try Int64.fetchOne(
             database, sql: "SELECT max(sequence) FROM penstock_log WHERE queue_id = ?", arguments: [queueID])
-        guard let last else { return 0 }
+        guard let last, last > 0 else { return 0 }
         let probe = try database.cachedStatement(
             sql: """
                 SELECT sequence, enqueued_at FROM penstock_log WHERE queue_id = ? AND sequence >= ?
@@ -80,7 +80,7 @@ enum LogSource {
                 """)
         // Everything up to `low` is before the moment; the first message from `high` on is not.
         var low: Int64 = 0
-        var high = last + 1
+        var high = last == .max ? last : last + 1
         while low + 1 < high {
             let middle = low + (high - low) / 2
             guard let row = try Row.fetchOne(probe, arguments: [queueID, middle]) else {

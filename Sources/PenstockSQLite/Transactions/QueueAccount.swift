@@ -5,6 +5,8 @@ import PenstockProcesses
 struct DepthChange: Equatable {
     var scheduled: Int64 = 0
     var ready: Int64 = 0
+    /// Whether ``ready`` is how many there are, and not by how many there are more.
+    var isReadyKnown = false
     var leased: Int64 = 0
     var dead: Int64 = 0
     var kept: Int64 = 0
@@ -16,8 +18,11 @@ struct DepthChange: Equatable {
     var retriedTotal: Int64 = 0
     var reclaimedTotal: Int64 = 0
 
-    /// By how much the number of waiting messages changes.
-    var waiting: Int64 { scheduled + ready }
+    /// Notes that no ready message is left. So a depth that was wrong is right again whenever a queue runs empty.
+    mutating func noneIsReady() {
+        ready = 0
+        isReadyKnown = true
+    }
 
     /// Counts `count` messages more, or fewer, in `state`.
     mutating func count(_ state: MessageState, _ count: Int64) {
@@ -52,7 +57,9 @@ final class QueueAccount {
     var change = DepthChange()
     /// What to ring for once this is committed; `nil`: nothing.
     var ring: Ring?
-    private var waitingBefore: Int64?
+    private var waitingBefore: (scheduled: Int64, ready: Int64)?
+    /// Whether the depths must be counted anew: something was found that contradicts them.
+    private var isWrong = false
 
     init(_ row: QueueRow) {
         id = row.id
@@ -78,38 +85,115 @@ final class QueueAccount {
         ring = Ring(messages: (ring?.messages ?? 0) + messages, isForAll: ring?.isForAll ?? false)
     }
 
-    /// Whether `count` messages more are within the capacity. Reads the depth on the first call only.
-    func hasRoom(for count: Int, _ connection: Connection) throws -> Bool {
-        guard let capacity = policy.capacity else { return true }
-        let before: Int64
-        if let known = waitingBefore {
-            before = known
-        } else {
-            before = try connection.first(Self.readWaiting, .integer(id)) { $0.integer(0) } ?? 0
-            waitingBefore = before
-        }
-        return before + change.waiting + Int64(count) <= Int64(capacity.count)
+    /// Has the depths counted anew when this is written down.
+    func mustRecount() {
+        isWrong = true
     }
 
+    /// Whether `count` messages more are within the capacity. Reads the depths on the first call only.
+    func hasRoom(for count: Int, _ connection: Connection) throws -> Bool {
+        guard let capacity = policy.capacity else { return true }
+        let before = try waitingBefore ?? readWaiting(connection)
+        waitingBefore = before
+        let ready = (change.isReadyKnown ? 0 : before.ready) + change.ready
+        return before.scheduled + change.scheduled + ready + Int64(count) <= Int64(capacity.count)
+    }
+
+    private func readWaiting(_ connection: Connection) throws -> (scheduled: Int64, ready: Int64) {
+        func read() throws -> (scheduled: Int64, ready: Int64) {
+            try connection.first(Self.selectWaiting, .integer(id)) { ($0.integer(0), $0.integer(1)) } ?? (-1, -1)
+        }
+        let found = try read()
+        let range = 0...StoredRange.counts.upperBound / 4
+        if range.contains(found.scheduled), range.contains(found.ready) { return found }
+        try recount(connection)
+        return try read()
+    }
+
+    /// Whether the depths say that messages are ready.
+    func saysReady(_ connection: Connection) throws -> Bool {
+        try readWaiting(connection).ready != 0
+    }
+
+    /// Adds what has changed to the queue's depths and totals.
+    ///
+    /// Depths that are wrong, because rows were changed by hand, may become negative or too large for an integer, which
+    /// the table refuses. They are counted anew then, and nothing else is in the way of the transaction.
     func writeDown(_ connection: Connection) throws {
+        if isWrong { return try recount(connection) }
         if change == DepthChange() { return }
-        try connection.run(
-            Self.write, .integer(id), .integer(change.scheduled), .integer(change.ready), .integer(change.leased),
-            .integer(change.dead), .integer(change.kept), .integer(change.enqueuedTotal), .integer(change.doneTotal),
-            .integer(change.deadTotal), .integer(change.droppedTotal), .integer(change.cancelledTotal),
-            .integer(change.retriedTotal), .integer(change.reclaimedTotal))
+        do {
+            try connection.run(
+                Self.write, .integer(id), .integer(change.scheduled), .integer(change.ready), .integer(change.leased),
+                .integer(change.dead), .integer(change.kept), .integer(change.enqueuedTotal),
+                .integer(change.doneTotal), .integer(change.deadTotal), .integer(change.droppedTotal),
+                .integer(change.cancelledTotal), .integer(change.retriedTotal), .integer(change.reclaimedTotal),
+                .integer(change.isReadyKnown ? 1 : 0))
+            if connection.changesCount == 0 { try recount(connection) }
+        } catch  where error.isContradiction {
+            try recount(connection)
+        }
         waitingBefore = nil
         change = DepthChange()
     }
 
-    private static let readWaiting = Query("SELECT scheduled + ready FROM penstock_depth WHERE queue_id = ?1")
+    /// Counts the depths anew, and adds what has changed to the totals.
+    private func recount(_ connection: Connection) throws {
+        try connection.run(Self.insert, .integer(id))
+        try connection.run(
+            Self.count, .integer(id), .integer(change.enqueuedTotal), .integer(change.doneTotal),
+            .integer(change.deadTotal), .integer(change.droppedTotal), .integer(change.cancelledTotal),
+            .integer(change.retriedTotal), .integer(change.reclaimedTotal))
+        isWrong = false
+        waitingBefore = nil
+        change = DepthChange()
+    }
+
+    private static let selectWaiting = Query("SELECT scheduled, ready FROM penstock_depth WHERE queue_id = ?1")
     private static let write = Query(
         """
         UPDATE penstock_depth SET
-            scheduled = scheduled + ?2, ready = ready + ?3, leased = leased + ?4, dead = dead + ?5, kept = kept + ?6,
+            scheduled = scheduled + ?2, ready = CASE ?14 WHEN 1 THEN ?3 ELSE ready + ?3 END, leased = leased + ?4,
+            dead = dead + ?5, kept = kept + ?6,
             enqueued_total = enqueued_total + ?7, done_total = done_total + ?8, dead_total = dead_total + ?9,
             dropped_total = dropped_total + ?10, cancelled_total = cancelled_total + ?11,
             retried_total = retried_total + ?12, reclaimed_total = reclaimed_total + ?13
         WHERE queue_id = ?1
         """)
+    private static let insert = Query("INSERT OR IGNORE INTO penstock_depth (queue_id) VALUES (?1)")
+    private static let count = Query(
+        """
+        UPDATE penstock_depth SET
+            \(DepthCount.depths(of: "?1")),
+            \(DepthCount.totals.enumerated().map { index, name in
+                "\(name) = \(DepthCount.sound(name)) + ?\(index + 2)"
+            }.joined(separator: ", "))
+        WHERE queue_id = ?1
+        """)
+}
+
+/// How depths are counted, as SQL.
+enum DepthCount {
+    /// What sets the depths of a queue to the number of its rows.
+    static func depths(of queueID: String) -> String {
+        """
+        scheduled = (SELECT count(*) FROM penstock_scheduled AS line WHERE line.queue_id = \(queueID)),
+        ready = (SELECT count(*) FROM penstock_ready AS line WHERE line.queue_id = \(queueID)),
+        leased = (SELECT count(*) FROM penstock_lease AS line WHERE line.queue_id = \(queueID)),
+        dead = (SELECT count(*) FROM penstock_outcome AS line
+            WHERE line.queue_id = \(queueID) AND line.state = 'dead'),
+        kept = (SELECT count(*) FROM penstock_outcome AS line
+            WHERE line.queue_id = \(queueID) AND line.state <> 'dead')
+        """
+    }
+
+    static let totals = [
+        "enqueued_total", "done_total", "dead_total", "dropped_total", "cancelled_total", "retried_total",
+        "reclaimed_total",
+    ]
+
+    /// A total that can be added to: what nobody can have counted is cut.
+    static func sound(_ total: String) -> String {
+        "min(max(\(total), 0), \(StoredRange.counts.upperBound))"
+    }
 }

@@ -37,7 +37,8 @@ final class Transaction {
         now = time.now
         let state = try connection.first(Self.readState) { ($0.integer(0), $0.integer(1)) }
         guard let state else {
-            throw PenstockError(.corrupt, "\(path) has lost its row in penstock_state; restore it from a copy.")
+            throw PenstockError(
+                .corrupt, "\(path) has lost its row in penstock_state; run `penstock doctor --repair`.")
         }
         lastSequence = state.0
         lastSequenceBefore = state.0
@@ -51,13 +52,10 @@ final class Transaction {
         return open(row)
     }
 
-    /// The account of the queue with that id, which a row of the line names.
-    func account(id: Int64) throws -> QueueAccount {
+    /// The account of the queue with that id, which a row of the line names; `nil` when there is no such queue.
+    func account(id: Int64) throws -> QueueAccount? {
         if let account = accounts[id] { return account }
-        guard let row = try policies.row(id: id, connection) else {
-            throw PenstockError(.corrupt, "\(path) has messages of a queue that does not exist; run `penstock doctor`.")
-        }
-        return open(row)
+        return try policies.row(id: id, connection).map(open)
     }
 
     /// Whether there is a queue called `name`.
@@ -68,7 +66,15 @@ final class Transaction {
     /// The next `count` sequence numbers.
     ///
     /// - Returns: the first of them.
-    func nextSequences(_ count: Int) -> Int64 {
+    /// - Throws: `corrupt` when the file says that the last one given is one that cannot be.
+    func nextSequences(_ count: Int) throws -> Int64 {
+        let last = StoredRange.sequences.upperBound - Int64(count)
+        guard (0...last).contains(lastSequence) else {
+            throw PenstockError(
+                .corrupt,
+                "\(path) says that the last sequence number given is \(lastSequence), which cannot be; run `penstock "
+                    + "doctor --repair`.")
+        }
         defer { lastSequence += Int64(count) }
         return lastSequence + 1
     }

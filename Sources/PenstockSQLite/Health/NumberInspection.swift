@@ -1,0 +1,60 @@
+import GRDB
+import PenstockCore
+
+/// Whether the numbers in the file are ones that a program can have counted.
+enum NumberInspection {
+    static func inspect(_ database: Database, _ report: inout HealthReport) throws {
+        if let last = try Int64.fetchOne(database, sql: "SELECT last_sequence FROM penstock_state"),
+            !(0...StoredRange.sequences.upperBound / 2).contains(last)
+        {
+            report.findings.append(
+                HealthFinding(
+                    .wrongSequence, .error,
+                    "The last sequence number given is said to be \(last), which cannot be; run `penstock doctor "
+                        + "--repair`."))
+        }
+        for (what, sql) in counts {
+            let count = try Int.fetchOne(database, sql: sql) ?? 0
+            if count == 0 { continue }
+            report.findings.append(
+                HealthFinding(
+                    .wrongNumbers, .error, "\(count) \(what) that cannot be; run `penstock doctor --repair`."))
+        }
+    }
+
+    private static let counts = [
+        (
+            "messages have a sequence number",
+            "SELECT count(*) FROM penstock_log WHERE sequence NOT BETWEEN 1 AND \(StoredRange.sequences.upperBound)"
+        ),
+        (
+            "messages in line have a number of attempts",
+            ["ready", "scheduled", "lease"].map { table in
+                """
+                SELECT sequence FROM penstock_\(table) WHERE attempt NOT BETWEEN 0 AND \(StoredRange.attempts.upperBound)
+                    OR forgiven NOT BETWEEN 0 AND attempt
+                """
+            }.joined(separator: " UNION ALL ").counted
+        ),
+        (
+            "queues have totals",
+            """
+            SELECT count(*) FROM penstock_depth
+            WHERE \(DepthCount.totals.map { "\($0) <> \(DepthCount.sound($0))" }.joined(separator: " OR "))
+            """
+        ),
+        (
+            "counters of changes stand at a number",
+            """
+            SELECT count(*) FROM penstock_state
+            WHERE policy_version NOT BETWEEN 0 AND \(StoredRange.counts.upperBound)
+                OR flush_count NOT BETWEEN 0 AND \(StoredRange.counts.upperBound)
+            """
+        ),
+    ]
+}
+
+extension String {
+    /// SQL that counts the rows of this SQL.
+    fileprivate var counted: String { "SELECT count(*) FROM (\(self))" }
+}

@@ -1,0 +1,277 @@
+import GRDB
+import PenstockCore
+
+/// Making a file agree with itself again, in one transaction.
+///
+/// The log is taken for the truth. A row of the line that contradicts it is set aside in `penstock_quarantine`, so that
+/// nothing is lost; a message of the log that has no place in the line becomes a dead letter, since nobody knows whether it
+/// was worked; numbers are counted anew. The order matters: each step may rely on those before it.
+struct Repairing {
+    /// How far sequence numbers jump when the last one given is not known any more: further than a queue gets between two
+    /// looks at it, so that none is given twice.
+    static let sequenceGap: Int64 = 1_000_000_000
+
+    private let database: Database
+    private let now: Timestamp
+    private var repairs: [Repair] = []
+
+    private init(_ database: Database, now: Timestamp) {
+        self.database = database
+        self.now = now
+    }
+
+    /// Repairs everything, within a transaction of the caller.
+    static func perform(_ database: Database, now: Timestamp) throws -> [Repair] {
+        var repairing = Repairing(database, now: now)
+        try repairing.restoreState()
+        try repairing.setAsideImpossibleNumbers()
+        try repairing.setAsideWithoutQueue()
+        try repairing.setAsideUnknown()
+        try repairing.setAsideSecondPlaces()
+        try repairing.buryMisplaced()
+        try repairing.repairKeys()
+        try repairing.repairSequence()
+        try repairing.repairCursors()
+        try repairing.finishDeletions()
+        try repairing.recount()
+        return repairing.repairs
+    }
+
+    private mutating func restoreState() throws {
+        try change(
+            .wrongSequence, "The row of penstock_state was made anew.",
+            "INSERT OR IGNORE INTO penstock_state (id, last_sequence, policy_version) VALUES (1, 0, 1)")
+        // A number at its end would make the next step up fail.
+        try change(
+            .wrongNumbers, "Counters of changes to queues began anew.",
+            """
+            UPDATE penstock_state SET policy_version = 0, flush_count = 0
+            WHERE policy_version NOT BETWEEN 0 AND \(StoredRange.counts.upperBound)
+                OR flush_count NOT BETWEEN 0 AND \(StoredRange.counts.upperBound)
+            """)
+    }
+
+    private mutating func setAsideImpossibleNumbers() throws {
+        for source in [QuarantineSource.log, .ready, .scheduled, .lease, .outcome] {
+            try setAside(
+                .wrongNumbers, source, "have a sequence number that cannot be",
+                where: "sequence NOT BETWEEN 1 AND \(StoredRange.sequences.upperBound)",
+                because: Quarantine.Reason.sequence)
+        }
+        // The message keeps its place; the row as it was is kept as well.
+        let wrong = """
+            attempt NOT BETWEEN 0 AND \(StoredRange.attempts.upperBound) OR forgiven NOT BETWEEN 0 AND attempt
+            """
+        for source in [QuarantineSource.ready, .scheduled, .lease] {
+            try database.execute(
+                sql: source.copy(where: wrong, now: "?", reason: "?"),
+                arguments: [now.microseconds, Quarantine.Reason.attempt])
+            try change(
+                .wrongNumbers, "COUNT rows of \(source.table) had their attempts counted from 0; a copy was set aside.",
+                "UPDATE \(source.table) SET attempt = 0, forgiven = 0 WHERE \(wrong)")
+        }
+    }
+
+    private mutating func setAsideWithoutQueue() throws {
+        for source in QuarantineSource.allCases {
+            try setAside(
+                source == .cursor ? .strayCursor : .misplaced, source, "belong to a queue that does not exist",
+                where: "queue_id NOT IN (SELECT id FROM penstock_queue)", because: Quarantine.Reason.noQueue)
+        }
+        try database.execute(
+            sql: "DELETE FROM penstock_depth WHERE queue_id NOT IN (SELECT id FROM penstock_queue)")
+    }
+
+    private mutating func setAsideUnknown() throws {
+        let isKnown = """
+            EXISTS (SELECT 1 FROM penstock_log AS log WHERE log.sequence = line.sequence
+                AND log.queue_id = line.queue_id
+            """
+        for source in [QuarantineSource.ready, .scheduled, .lease] {
+            // Another priority than the log's is put right, as far as the right place is free.
+            try change(
+                .misplaced, "COUNT rows of \(source.table) got the priority that the log has.",
+                """
+                UPDATE OR IGNORE \(source.table) AS line
+                SET priority = (SELECT priority FROM penstock_log AS log WHERE log.sequence = line.sequence)
+                WHERE \(isKnown) AND log.priority <> line.priority)
+                """)
+            try setAside(
+                .misplaced, source, "are in line and not in the log",
+                where: "NOT \(isKnown) AND log.priority = line.priority)", because: Quarantine.Reason.notInLog)
+        }
+        try setAside(
+            .misplaced, .outcome, "ended and are not in the log", where: "NOT \(isKnown))",
+            because: Quarantine.Reason.notInLog)
+    }
+
+    /// Of several places the one counts that is furthest along a message's life.
+    private mutating func setAsideSecondPlaces() throws {
+        func isIn(_ tables: [String]) -> String {
+            tables.map { "EXISTS (SELECT 1 FROM penstock_\($0) AS other WHERE other.sequence = line.sequence)" }
+                .joined(separator: " OR ")
+        }
+        let ended = """
+            EXISTS (SELECT 1 FROM penstock_outcome AS other
+                WHERE other.queue_id = line.queue_id AND other.sequence = line.sequence)
+            """
+        for (source, condition) in [
+            (QuarantineSource.lease, ended), (.scheduled, "\(ended) OR \(isIn(["lease"]))"),
+            (.ready, "\(ended) OR \(isIn(["lease", "scheduled"]))"),
+        ] {
+            try setAside(
+                .misplaced, source, "have another place as well, which counts", where: condition,
+                because: "The message has another place in the line, which counts.")
+        }
+    }
+
+    private mutating func buryMisplaced() throws {
+        try change(
+            .misplaced, "COUNT messages that had no place in the line became dead letters; redrive or discard them.",
+            """
+            INSERT INTO penstock_outcome (queue_id, sequence, state, reason, attempt, finished_at)
+            SELECT log.queue_id, log.sequence, 'dead', '\(StateReason.misplaced.rawValue)',
+                coalesce((SELECT max(attempt) FROM penstock_attempt AS attempt
+                    WHERE attempt.sequence = log.sequence), 0), \(now.microseconds)
+            FROM penstock_log AS log
+            WHERE NOT EXISTS (SELECT 1 FROM penstock_scheduled AS line WHERE line.sequence = log.sequence)
+            AND NOT EXISTS (SELECT 1 FROM penstock_lease AS line WHERE line.sequence = log.sequence)
+            AND NOT EXISTS (SELECT 1 FROM penstock_ready AS line WHERE line.queue_id = log.queue_id
+                AND line.priority = log.priority AND line.sequence = log.sequence)
+            AND NOT EXISTS (SELECT 1 FROM penstock_outcome AS line WHERE line.queue_id = log.queue_id
+                AND line.sequence = log.sequence)
+            """)
+    }
+
+    private mutating func repairKeys() throws {
+        let isOpen = """
+            NOT EXISTS (SELECT 1 FROM penstock_outcome AS outcome
+                WHERE outcome.queue_id = log.queue_id AND outcome.sequence = log.sequence)
+            """
+        try setAside(
+            .wrongKeys, .unique, "hold a unique key that is not theirs or that they should have let go",
+            where: """
+                NOT EXISTS (SELECT 1 FROM penstock_log AS log WHERE log.sequence = line.sequence
+                    AND log.queue_id = line.queue_id AND log.unique_key = line.unique_key AND \(isOpen))
+                """,
+            because: "The message does not have the key, or has ended.")
+        try change(
+            .wrongKeys, "COUNT messages hold their unique key again.",
+            """
+            INSERT OR IGNORE INTO penstock_unique (queue_id, unique_key, sequence)
+            SELECT log.queue_id, log.unique_key, log.sequence FROM penstock_log AS log
+            WHERE log.unique_key IS NOT NULL AND \(isOpen) ORDER BY log.sequence
+            """)
+        for table in ["ready", "scheduled", "lease"] {
+            try change(
+                .wrongKeys, "COUNT rows of penstock_\(table) say again whether their message holds a key.",
+                """
+                WITH held (sequence) AS MATERIALIZED (SELECT sequence FROM penstock_unique)
+                UPDATE penstock_\(table) AS line SET keyed = NOT keyed
+                WHERE keyed <> (line.sequence IN (SELECT sequence FROM held))
+                """)
+        }
+    }
+
+    private mutating func repairSequence() throws {
+        let used = """
+            (SELECT coalesce(max(sequence), 0) FROM (
+                SELECT max(sequence) AS sequence FROM penstock_log
+                UNION ALL SELECT max(sequence) FROM penstock_cursor
+                    WHERE sequence <= \(StoredRange.sequences.upperBound / 2)
+                UNION ALL SELECT max(sequence) FROM penstock_quarantine
+                    WHERE sequence <= \(StoredRange.sequences.upperBound / 2)))
+            """
+        try change(
+            .wrongSequence,
+            "The next sequence numbers are \(Self.sequenceGap) ahead of every known one, so that none is given twice.",
+            """
+            UPDATE penstock_state SET last_sequence = \(used) + \(Self.sequenceGap)
+            WHERE last_sequence < (SELECT coalesce(max(sequence), 0) FROM penstock_log)
+                OR last_sequence NOT BETWEEN 0 AND \(StoredRange.sequences.upperBound / 2)
+            """)
+    }
+
+    private mutating func repairCursors() throws {
+        let isAhead = "sequence > (SELECT last_sequence FROM penstock_state)"
+        try database.execute(
+            sql: QuarantineSource.cursor.copy(where: isAhead, now: "?", reason: "?"),
+            arguments: [now.microseconds, "The cursor stands where no log has come to."])
+        try change(
+            .strayCursor, "COUNT cursors that stood where no log has come to stand at its end; a copy was set aside.",
+            """
+            UPDATE penstock_cursor SET sequence = (SELECT last_sequence FROM penstock_state) WHERE \(isAhead)
+            """)
+    }
+
+    /// Finishes deletions that nobody goes on with. One that would take messages which wait or run is given up.
+    private mutating func finishDeletions() throws {
+        for row in try Row.fetchAll(database, sql: "SELECT id, name FROM penstock_queue WHERE deleting") {
+            let id: Int64 = row["id"]
+            let open =
+                try Bool.fetchOne(
+                    database,
+                    sql: """
+                        SELECT EXISTS (SELECT 1 FROM penstock_ready WHERE queue_id = ?1)
+                            OR EXISTS (SELECT 1 FROM penstock_scheduled WHERE queue_id = ?1)
+                            OR EXISTS (SELECT 1 FROM penstock_lease WHERE queue_id = ?1)
+                        """, arguments: [id]) ?? false
+            if open {
+                try change(
+                    .deletionUnfinished,
+                    "The deletion of '\(row["name"] as String)' was given up, as messages wait or run there.",
+                    "UPDATE penstock_queue SET deleting = 0 WHERE id = \(id)")
+                continue
+            }
+            try database.execute(
+                sql: """
+                    DELETE FROM penstock_attempt
+                        WHERE sequence IN (SELECT sequence FROM penstock_log WHERE queue_id = \(id));
+                    DELETE FROM penstock_log WHERE queue_id = \(id);
+                    DELETE FROM penstock_outcome WHERE queue_id = \(id);
+                    """)
+            try change(
+                .deletionUnfinished, "The deletion of '\(row["name"] as String)' was finished.",
+                "DELETE FROM penstock_queue WHERE id = \(id)")
+        }
+    }
+
+    private mutating func recount() throws {
+        try change(
+            .wrongDepths, "COUNT queues have a row in penstock_depth again.",
+            "INSERT OR IGNORE INTO penstock_depth (queue_id) SELECT id FROM penstock_queue")
+        let columns = ["scheduled", "ready", "leased", "dead", "kept"] + DepthCount.totals
+        func all() throws -> [Row] {
+            try Row.fetchAll(
+                database, sql: "SELECT \(columns.joined(separator: ", ")) FROM penstock_depth ORDER BY queue_id")
+        }
+        let before = try all()
+        try database.execute(
+            sql: """
+                UPDATE penstock_depth SET \(DepthCount.depths(of: "penstock_depth.queue_id")),
+                    \(DepthCount.totals.map { "\($0) = \(DepthCount.sound($0))" }.joined(separator: ", "))
+                """)
+        let count = zip(before, try all()).count { $0 != $1 }
+        if count > 0 {
+            repairs.append(Repair(.wrongDepths, count, "The messages of \(count) queues were counted anew."))
+        }
+    }
+
+    private mutating func setAside(
+        _ kind: HealthFinding.Kind, _ source: QuarantineSource, _ what: String, where condition: String,
+        because reason: String
+    ) throws {
+        try database.execute(
+            sql: source.copy(where: condition, now: "?", reason: "?"), arguments: [now.microseconds, reason])
+        try change(
+            kind, "COUNT rows of \(source.table) that \(what) were set aside.", source.delete(where: condition))
+    }
+
+    /// Runs a statement, and notes what it did if it did anything. COUNT in the message becomes how many rows.
+    private mutating func change(_ kind: HealthFinding.Kind, _ message: String, _ sql: String) throws {
+        try database.execute(sql: sql)
+        let count = database.changesCount
+        if count == 0 { return }
+        repairs.append(Repair(kind, count, message.replacing("COUNT", with: "\(count)")))
+    }
+}

@@ -1,0 +1,58 @@
+import GRDB
+public import PenstockCore
+
+extension SQLiteStore {
+    /// Makes the file at `path` agree with itself again: what ``inspectHealth(path:stuckAfter:time:)`` finds of messages
+    /// out of place, depths, unique keys, sequence numbers, cursors and unfinished deletions.
+    ///
+    /// It is one transaction, and may be run beside running workers. What it takes away lies in `penstock_quarantine`
+    /// afterwards, with the reason. It mends no damage to the file itself.
+    ///
+    /// - Parameters:
+    ///   - path: the database's file.
+    ///   - dryRun: whether only to say what would be done. The file is left as it is, but for the write lock, which is
+    ///     held meanwhile.
+    ///   - time: the clock by which the moment is noted.
+    /// - Throws: ``PenstockError`` with code `notFound`, `notADatabase`, `readOnly`, `diskFull` or `busy`; `newerSchema`;
+    ///   `invalidInput` when the file's schema is older than this program's; `corrupt` when SQLite finds the file
+    ///   damaged. Then nothing was changed.
+    public static func repair(
+        path: String, dryRun: Bool = false, time: any TimeSource = SystemTime()
+    ) async throws -> RepairReport {
+        try await Blocking.run {
+            let path = try HealthInspection.existing(path)
+            do {
+                return try repair(resolved: path, dryRun: dryRun, now: time.now)
+            } catch {
+                throw StorageErrors.translated(error, path: path)
+            }
+        }
+    }
+
+    private static func repair(resolved path: String, dryRun: Bool, now: Timestamp) throws -> RepairReport {
+        var configuration = Configuration()
+        configuration.label = "penstock repair"
+        configuration.busyMode = .timeout(30)
+        let file = try DatabaseQueue(path: path, configuration: configuration)
+        defer { try? file.close() }
+        return try file.writeWithoutTransaction { database in
+            let version = try SchemaMigrator(path: path).refuseNewer(database)
+            guard version == SchemaMigrator.newest else {
+                throw PenstockError(
+                    .invalidInput,
+                    "\(path) has schema version \(version) of \(SchemaMigrator.newest); run `penstock migrate` first.")
+            }
+            // On pages that are damaged a repair would do more harm.
+            if let damage = try String.fetchOne(database, sql: "PRAGMA quick_check(1)"), damage != "ok" {
+                throw PenstockError(
+                    .corrupt, "SQLite finds \(path) damaged: \(damage); restore it from a copy. Nothing was changed.")
+            }
+            var report = RepairReport(path: path, isDryRun: dryRun)
+            try database.inTransaction(.immediate) {
+                report.repairs = try Repairing.perform(database, now: now)
+                return dryRun || report.repairs.isEmpty ? .rollback : .commit
+            }
+            return report
+        }
+    }
+}

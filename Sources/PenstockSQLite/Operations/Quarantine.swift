@@ -1,0 +1,156 @@
+import GRDB
+import PenstockCore
+
+/// The tables whose rows can be set aside, and how a row of each is kept.
+enum QuarantineSource: String, CaseIterable {
+    case scheduled
+    case ready
+    case lease
+    case outcome
+    case unique
+    case cursor
+    case log
+
+    /// The table's name.
+    var table: String { "penstock_\(rawValue)" }
+
+    /// Moves rows into `penstock_quarantine`: this first, and then ``delete(where:)`` with the same condition.
+    ///
+    /// - Parameters:
+    ///   - now: the moment, as SQL.
+    ///   - reason: the reason, as SQL.
+    func copy(where condition: String, now: String, reason: String) -> String {
+        let json = columns.map { "'\($0)', \($0)" }.joined(separator: ", ")
+        return """
+            INSERT INTO penstock_quarantine (set_aside_at, reason, source, sequence, queue_id, columns, payload)
+            SELECT \(now), \(reason), '\(table)', sequence, queue_id, json_object(\(json)),
+                \(self == .log ? "payload" : "NULL")
+            FROM \(table) AS line WHERE \(condition)
+            """
+    }
+
+    /// Deletes the rows that `condition` chooses; in it the table is called `line`.
+    func delete(where condition: String) -> String {
+        "DELETE FROM \(table) AS line WHERE \(condition)"
+    }
+
+    private var columns: [String] {
+        switch self {
+        case .scheduled: ["sequence", "queue_id", "due_at", "priority", "attempt", "forgiven", "keyed"]
+        case .ready: ["sequence", "queue_id", "priority", "attempt", "forgiven", "keyed"]
+        case .lease:
+            [
+                "sequence", "queue_id", "token", "worker_id", "claimed_at", "deadline", "priority", "attempt",
+                "forgiven", "keyed",
+            ]
+        case .outcome: ["sequence", "queue_id", "state", "reason", "attempt", "finished_at"]
+        case .unique: ["sequence", "queue_id", "unique_key"]
+        case .cursor: ["sequence", "queue_id", "name", "missed", "note", "moved_at"]
+        case .log:
+            ["sequence", "queue_id", "enqueued_at", "priority", "attempts_max", "unique_key", "headers", "origin"]
+        }
+    }
+}
+
+/// Setting rows aside that contradict the rest of the file, within the transaction that met them: each costs its own
+/// message, and the queue goes on.
+enum Quarantine {
+    /// Sets aside the row of message `sequence` in one table of the line. The queue's depths are counted anew.
+    ///
+    /// - Parameter queueID: the queue that the row names, which need not exist.
+    static func setAside(
+        _ source: QuarantineSource, _ sequence: Int64, of queueID: Int64, because reason: String,
+        in transaction: Transaction
+    ) throws {
+        let (copy, delete) = statements(of: source)
+        try transaction.connection.run(
+            copy, .integer(sequence), .integer(queueID), .integer(transaction.now.microseconds), .text(reason))
+        try transaction.connection.run(delete, .integer(sequence), .integer(queueID))
+        try transaction.account(id: queueID)?.mustRecount()
+    }
+
+    /// Sets aside every row of message `sequence` that is in line while the log does not have the message.
+    ///
+    /// Ready rows and outcomes lie by queue, and so this looks through all of them. It is for messages that nobody finds.
+    ///
+    /// - Returns: whether there was one.
+    static func setAsideOrphans(_ sequence: Int64, in transaction: Transaction) throws -> Bool {
+        let found = try orphans(sequence, in: transaction)
+        for (source, queueID) in found {
+            try setAside(source, sequence, of: queueID, because: Reason.notInLog, in: transaction)
+        }
+        return !found.isEmpty
+    }
+
+    /// Whether message `sequence`, which has no place in the line as the log sees it, is in the log or in line all the same.
+    static func isContradictory(_ sequence: Int64, in transaction: Transaction) throws -> Bool {
+        try isInLog(sequence, in: transaction) || !orphans(sequence, in: transaction).isEmpty
+    }
+
+    /// Whether the log has message `sequence`.
+    static func isInLog(_ sequence: Int64, in transaction: Transaction) throws -> Bool {
+        try transaction.connection.first(inLog, .integer(sequence), read: { _ in true }) ?? false
+    }
+
+    private static func orphans(
+        _ sequence: Int64, in transaction: Transaction
+    ) throws -> [(QuarantineSource, queueID: Int64)] {
+        if try isInLog(sequence, in: transaction) { return [] }
+        return try transaction.connection.all(selectOrphans, .integer(sequence)) { row in
+            (row.text(0).flatMap(QuarantineSource.init) ?? .ready, row.integer(1))
+        }
+    }
+
+    /// Why a row was set aside, for people.
+    enum Reason {
+        static let notInLog = "The message is in line and not in the log, or there with another queue or priority."
+        static let attempt = "The number of attempts is one that no program can have counted."
+        static let sequence = "The sequence number is one that no program can have given."
+        static let leased = "The message is ready, and a worker has it."
+        static let noQueue = "The queue does not exist."
+        static let inTheWay = "The message had come to another place, and moved to this one."
+    }
+
+    private static func statements(of source: QuarantineSource) -> (copy: Query, delete: Query) {
+        switch source {
+        case .scheduled: scheduled
+        case .ready: ready
+        case .lease: lease
+        case .outcome: outcome
+        case .unique: unique
+        case .cursor: cursor
+        case .log: log
+        }
+    }
+
+    private static func statements(_ source: QuarantineSource) -> (copy: Query, delete: Query) {
+        let condition = "sequence = ?1 AND queue_id = ?2"
+        return (
+            Query(source.copy(where: condition, now: "?3", reason: "?4")), Query(source.delete(where: condition))
+        )
+    }
+
+    private static let scheduled = statements(.scheduled)
+    private static let ready = statements(.ready)
+    private static let lease = statements(.lease)
+    private static let outcome = statements(.outcome)
+    private static let unique = statements(.unique)
+    private static let cursor = statements(.cursor)
+    private static let log = statements(.log)
+    private static let inLog = Query("SELECT 1 FROM penstock_log WHERE sequence = ?1")
+    private static let selectOrphans = Query(
+        """
+        SELECT 'ready', queue_id FROM penstock_ready WHERE sequence = ?1
+        UNION ALL SELECT 'scheduled', queue_id FROM penstock_scheduled WHERE sequence = ?1
+        UNION ALL SELECT 'lease', queue_id FROM penstock_lease WHERE sequence = ?1
+        UNION ALL SELECT 'outcome', queue_id FROM penstock_outcome WHERE sequence = ?1
+        """)
+}
+
+extension Error {
+    /// Whether a statement was refused since what it wrote contradicts what is there. It has written nothing then, and
+    /// the transaction goes on.
+    var isContradiction: Bool {
+        (self as? DatabaseError)?.resultCode == .SQLITE_CONSTRAINT
+    }
+}

@@ -1,0 +1,18 @@
+/// What the numbers in the file can be. A program that can write the file can put any number there, and sums of them
+/// must not overflow.
+enum StoredRange {
+    /// Sequence numbers: from here up to 2^62, so that a lease's token, which is a number of 62 bits and a sequence
+    /// number, is within 64 bits.
+    static let sequences: ClosedRange<Int64> = 1...1 << 62
+    /// Attempts begun at one message. Redrives and lost workers may make it any number, and no machine so many.
+    static let attempts: ClosedRange<Int64> = 0...1_000_000_000
+    /// Depths and totals.
+    static let counts: ClosedRange<Int64> = 0...1 << 62
+}
+
+extension Int64 {
+    /// The number, or the end of `range` that is nearest to it.
+    func clamped(to range: ClosedRange<Int64>) -> Int64 {
+        Swift.min(Swift.max(self, range.lowerBound), range.upperBound)
+    }
+}

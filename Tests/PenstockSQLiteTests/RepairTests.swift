@@ -1,0 +1,159 @@
+import Foundation
+import PenstockCore
+import PenstockTestKit
+import Testing
+
+@testable import PenstockSQLite
+
+/// What a repair does, says that it does, and keeps of what it takes away.
+@Suite(.timeLimit(.minutes(5))) struct RepairTests {
+    private let harness: SQLiteHarness
+    private var path: String { harness.path }
+
+    init() throws {
+        harness = try SQLiteHarness()
+    }
+
+    /// A file with a message in each place: 1 done, 2 dead, 3 leased, 4 and 5 ready, 6 scheduled.
+    private func makeFile() async throws -> SQLiteStore {
+        let store = try await harness.openStore()
+        try await store.configure(.jobs, .create(QueuePolicy(), ifAbsent: true))
+        for number in 1...5 { try await store.put(.text("\(number)", key: "key \(number)")) }
+        let messages = try await store.take(3)
+        _ = try await store.settle([
+            Settlement(messages[0].lease, .done), Settlement(messages[1].lease, .dead(error: "e")),
+        ])
+        try await store.put(.text("later", due: .after(.seconds(99))))
+        return store
+    }
+
+    private func findings() async throws -> [HealthFinding] {
+        try await SQLiteStore.inspectHealth(path: path, time: harness.time).findings.filter { $0.severity != .note }
+    }
+
+    /// What was done to the file by hand, and what is put into quarantine.
+    @Test(arguments: [
+        ("UPDATE penstock_depth SET ready = 7, kept = 0", []),
+        ("DELETE FROM penstock_depth", []),
+        ("DELETE FROM penstock_ready WHERE sequence = 4", ["unique 4"]),
+        ("INSERT INTO penstock_outcome VALUES (1, 4, 'done', NULL, 1, 1)", ["ready 4", "unique 4"]),
+        ("INSERT INTO penstock_ready VALUES (1, 0, 3, 0, 0, 0)", ["ready 3"]),
+        ("UPDATE penstock_ready SET priority = 3 WHERE sequence = 4", []),
+        ("DELETE FROM penstock_log WHERE sequence = 1", ["outcome 1"]),
+        ("DELETE FROM penstock_log WHERE sequence = 5", ["ready 5", "unique 5"]),
+        ("DELETE FROM penstock_unique WHERE sequence = 5", []),
+        ("INSERT INTO penstock_unique VALUES (1, 'nobody', 999)", ["unique 999"]),
+        ("UPDATE penstock_state SET last_sequence = 3", []),
+        ("UPDATE penstock_state SET last_sequence = 9223372036854775807", []),
+        ("UPDATE penstock_state SET policy_version = 9223372036854775807", []),
+        ("DELETE FROM penstock_state", []),
+        ("UPDATE penstock_ready SET attempt = 9223372036854775807 WHERE sequence = 4", ["ready 4"]),
+        ("UPDATE penstock_lease SET forgiven = -1", ["lease 3"]),
+        ("UPDATE penstock_depth SET enqueued_total = -9", []),
+        ("UPDATE penstock_log SET sequence = -4 WHERE sequence = 4", ["log -4", "ready 4", "unique 4"]),
+        ("INSERT INTO penstock_cursor VALUES (1, 'ahead', 999, 0, NULL, 0)", ["cursor 999"]),
+        ("INSERT INTO penstock_cursor VALUES (9, 'lost', 1, 0, NULL, 0)", ["cursor 1"]),
+        (
+            "INSERT INTO penstock_log (sequence, queue_id, enqueued_at, payload) VALUES (6000, 9, 0, x'41')",
+            ["log 6000"]
+        ),
+    ])
+    func whatIsFoundIsRepaired(_ sql: String, _ aside: [String]) async throws {
+        let store = try await makeFile()
+        let program = try ForeignProgram(path)
+        try await program.run(sql)
+        #expect(try await !findings().isEmpty)
+
+        let everything =
+            "SELECT * FROM penstock_quarantine UNION ALL SELECT sequence, queue_id, '', '', 0, 0, '', '' "
+            + "FROM penstock_ready"
+        let before = try await program.rows(everything)
+        let wouldBe = try await SQLiteStore.repair(path: path, dryRun: true, time: harness.time)
+        #expect(wouldBe.isDryRun)
+        #expect(try await program.rows(everything) == before)
+        #expect(try await !findings().isEmpty, "A dry run changes nothing.")
+
+        let done = try await SQLiteStore.repair(path: path, time: harness.time)
+        #expect(!done.repairs.isEmpty)
+        #expect(done.repairs == wouldBe.repairs, "It does what it said.")
+        #expect(try await findings() == [])
+        let kept = try await program.rows("SELECT source || ' ' || sequence FROM penstock_quarantine ORDER BY 1")
+        #expect(kept == aside.map { "penstock_\($0)" })
+        #expect(try await SQLiteStore.repair(path: path, time: harness.time).repairs == [], "Once is enough.")
+
+        // The store that was open all the while goes on.
+        try await store.put(.text("new", key: "new"))
+        _ = try await store.settle(try await store.take(9).map { Settlement($0.lease, .done) })
+        #expect(try await findings() == [])
+        try await store.close()
+    }
+
+    /// Nobody knows whether a message without a place was worked: it waits for a person, and nothing of it is lost.
+    @Test func aMessageWithoutAPlaceBecomesADeadLetter() async throws {
+        let store = try await makeFile()
+        try await ForeignProgram(path).run("DELETE FROM penstock_ready WHERE sequence = 4")
+        _ = try await SQLiteStore.repair(path: path, time: harness.time)
+        let record = try #require(try await store.messages(MessageQuery(sequences: [SequenceNumber(4)])).first)
+        #expect(record.state == .dead)
+        #expect(record.reason == .misplaced)
+        #expect(try await store.apply(.redrive, to: .sequences([SequenceNumber(4)])) == 1)
+        #expect(try await store.take(9).map(\.lease.sequence.rawValue) == [4, 5])
+        try await store.close()
+    }
+
+    @Test func whatIsTakenAwayIsKeptWhole() async throws {
+        let store = try await makeFile()
+        try await ForeignProgram(path).run(
+            "INSERT INTO penstock_log (sequence, queue_id, enqueued_at, headers, payload) VALUES (60, 9, 0, '{}', x'00ff')"
+        )
+        _ = try await SQLiteStore.repair(path: path, time: harness.time)
+        let kept = try await ForeignProgram(path).rows(
+            "SELECT reason, columns ->> 'headers', payload FROM penstock_quarantine")
+        #expect(kept == ["The queue does not exist.|{}|x'00ff'"])
+        try await store.close()
+    }
+
+    @Test func unfinishedDeletionsAreFinishedOrGivenUp() async throws {
+        let store = try await makeFile()
+        try await store.configure(.mail, .create(QueuePolicy(), ifAbsent: false))
+        _ = try await store.append([.text("done")], to: .mail, unless: nil, durability: .processCrash)
+        try await ForeignProgram(path).run("UPDATE penstock_queue SET deleting = 1")
+        #expect(try await findings().map(\.kind) == [.deletionUnfinished, .deletionUnfinished])
+        _ = try await SQLiteStore.repair(path: path, time: harness.time)
+        #expect(try await findings() == [])
+        let queues = try await store.status(of: nil).queues
+        #expect(queues.map(\.name) == [.jobs], "Its messages wait, and so it stays.")
+        #expect(queues.map(\.isDeleting) == [false])
+        try await store.put(.text("goes on"))
+        try await store.close()
+    }
+
+    @Test func aSoundFileIsLeftAsItIs() async throws {
+        try await makeFile().close()
+        let before = try bytes(of: path)
+        #expect(try await SQLiteStore.repair(path: path, time: harness.time).repairs == [])
+        #expect(try bytes(of: path) == before)
+        await expect(.notFound) { try await SQLiteStore.repair(path: path + "-none") }
+    }
+
+    @Test func aFileThatIsDamagedOrOfAnotherSchemaIsRefused() async throws {
+        try await makeFile().close()
+        let program = try ForeignProgram(path)
+        try await program.run("DELETE FROM penstock_migration WHERE version > 7")
+        await expect(.invalidInput) { try await SQLiteStore.repair(path: path) }
+        try await program.run("INSERT INTO penstock_migration VALUES (99, 'later', 0)")
+        await expect(.newerSchema) { try await SQLiteStore.repair(path: path) }
+    }
+
+    /// A link is another name of the same file: its workers live.
+    @Test func aLinkIsFollowed() async throws {
+        let store = try await makeFile()
+        let link = harness.folder.file("link.db")
+        #expect(symlink(path, link) == 0)
+        let report = try await SQLiteStore.inspectHealth(path: link, time: harness.time)
+        #expect(report.deadWorkers.isEmpty)
+        #expect(report.findings == [])
+        #expect(try await SQLiteStore.repair(path: link, time: harness.time).repairs == [])
+        try await store.close()
+    }
+}
