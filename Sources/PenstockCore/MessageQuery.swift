@@ -23,6 +23,11 @@ public struct MessageQuery: Sendable {
     /// Which end to take `limit` messages from.
     public var end: End
     /// How many at most, up to ``Limits/rowsMax``.
+    ///
+    /// An answer is also shorter when what it carries (payloads and errors of attempts, as far as they are asked for) would
+    /// have more than ``Limits/logPageBytesMax`` bytes, but it has at least one message if there is one. So a short answer
+    /// does not say that there are no more: ask again after its last message, until the answer is empty. With ``End/last``
+    /// it has those nearest the end.
     public var limit: Int
     /// Whether the records carry their payloads.
     public var withPayload: Bool
@@ -52,6 +57,31 @@ public struct MessageQuery: Sendable {
         self.limit = limit
         self.withPayload = withPayload
         self.withAttempts = withAttempts
+    }
+}
+
+/// The bound on what one answer carries in memory, as every store applies it.
+package struct PageBytes {
+    private var bytes = 0
+    private var isEmpty = true
+
+    package init() {}
+
+    /// Counts a message of so many bytes in.
+    ///
+    /// - Returns: whether the page takes it. The first one is always taken.
+    package mutating func admits(_ count: Int) -> Bool {
+        guard isEmpty || bytes + count <= Limits.logPageBytesMax else { return false }
+        isEmpty = false
+        bytes += count
+        return true
+    }
+}
+
+extension MessageRecord {
+    /// Bytes that a record brings along beside what every record has.
+    package var carriedBytes: Int {
+        attempts.reduce(payload?.count ?? 0) { $0 + $1.error.utf8.count }
     }
 }
 

@@ -80,6 +80,8 @@ public protocol MessageStore: Sendable {
 
     /// Reads messages. Changes nothing.
     ///
+    /// - Returns: the messages, in the order of sequence. Fewer than the query's limit when there are no more, or when they
+    ///   carry more than ``Limits/logPageBytesMax`` bytes; see ``MessageQuery/limit``.
     /// - Throws: `unknownQueue` when the query names a queue that does not exist; `invalidInput`.
     func messages(_ query: MessageQuery) async throws -> [MessageRecord]
 

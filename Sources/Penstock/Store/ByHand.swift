@@ -15,7 +15,11 @@ extension PenstockStore {
         return record
     }
 
-    /// Reads messages, in the order of sequence.
+    /// Reads a page of messages, in the order of sequence.
+    ///
+    /// - Returns: fewer than the query's limit also when they carry more than `Limits.logPageBytesMax` bytes, but at least
+    ///   one if there is one: ask again after the last one, until the answer is empty.
+    /// - Throws: `PenstockError` with code `unknownQueue` or `invalidInput`, and what the store throws.
     public func list(_ query: MessageQuery) async throws -> [MessageRecord] {
         try await storage.messages(query)
     }

@@ -33,7 +33,8 @@ struct MessagePages {
         guard left > 0 else { return [] }
         query.limit = min(page, left)
         let records = try await store.list(query)
-        left = records.count < query.limit ? 0 : left - records.count
+        // A short page may be one of large messages; only an empty one is the end.
+        left -= records.count
         query.after = records.last?.sequence ?? query.after
         let bytes = records.reduce(0) { $0 + $1.payloadBytes }
         page = bytes > Self.pageBytesMax ? max(1, page / 2) : min(Self.pageCountMax, page * 2)

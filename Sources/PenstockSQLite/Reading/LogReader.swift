@@ -23,7 +23,7 @@ enum LogReader {
             count = last.count
         }
         var records: [LogRecord] = []
-        var bytes = 0
+        var bound = PageBytes()
         var isAtEnd = true
         let statement = try connection.statement(selectPage)
         defer { statement.reset() }
@@ -32,12 +32,11 @@ enum LogReader {
         // One more than wanted says whether the page is the last one.
         statement.bind(Int64(query.limit) + 1, at: 3)
         while count != 0, try statement.step() {
-            guard records.count < query.limit, bytes < Limits.logPageBytesMax else {
+            guard records.count < query.limit, bound.admits(Int(statement.integer(4))) else {
                 isAtEnd = false
                 break
             }
             let payload = try statement.bytes(3)
-            bytes += payload.count
             records.append(
                 LogRecord(
                     sequence: SequenceNumber(statement.integer(0)),
@@ -60,7 +59,7 @@ enum LogReader {
         "SELECT sequence FROM penstock_log WHERE queue_id = ?1 AND sequence > 0 ORDER BY sequence DESC LIMIT ?2")
     private static let selectPage = Query(
         """
-        SELECT sequence, enqueued_at, headers, payload FROM penstock_log
+        SELECT sequence, enqueued_at, headers, payload, length(payload) FROM penstock_log
         WHERE queue_id = ?1 AND sequence > ?2 ORDER BY sequence LIMIT ?3
         """)
 }

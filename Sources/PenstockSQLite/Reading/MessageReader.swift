@@ -24,20 +24,26 @@ enum MessageReader {
         if sequences.count > limit, query.sequences == nil {
             sequences = query.end == .first ? Array(sequences.prefix(limit)) : Array(sequences.suffix(limit))
         }
+        // Those nearest the end that is asked for come first, as the page may become full.
+        if query.end == .last, query.sequences == nil { sequences.reverse() }
         let ids = Set(queues)
         var records: [MessageRecord] = []
-        let statement = try database.cachedStatement(sql: recordSQL(withPayload: query.withPayload))
+        var page = PageBytes()
+        let statement = try database.cachedStatement(sql: recordSQL)
         for sequence in sequences {
             guard let row = try Row.fetchOne(statement, arguments: [sequence]), ids.contains(row["queue_id"]) else {
                 continue
             }
-            var record = record(row, withPayload: query.withPayload)
+            var record = record(row)
             guard matches(record, query) else { continue }
             if query.withAttempts { record.attempts = try attempts(of: sequence, database) }
+            // Whether it is taken is known before its payload is read.
+            guard page.admits(record.carriedBytes + (query.withPayload ? record.payloadBytes : 0)) else { break }
+            if query.withPayload { record.payload = try payload(of: sequence, database) }
             records.append(record)
             if records.count == limit { break }
         }
-        return query.sequences != nil && query.end == .last ? records.reversed() : records
+        return query.end == .last ? records.reversed() : records
     }
 
     private static func matches(_ record: MessageRecord, _ query: MessageQuery) -> Bool {
@@ -53,7 +59,7 @@ enum MessageReader {
         return MessageState.allCases.filter(states.contains).map(LogSource.state)
     }
 
-    private static func record(_ row: Row, withPayload: Bool) -> MessageRecord {
+    private static func record(_ row: Row) -> MessageRecord {
         let due: Int64? = row["due_at"]
         let claimed: Int64? = row["claimed_at"]
         let finished: Int64? = row["finished_at"]
@@ -80,13 +86,14 @@ enum MessageReader {
             uniqueKey: row["unique_key"],
             headers: HeaderText.decode(row["headers"]),
             origin: origin.map { SequenceNumber($0) },
-            payloadBytes: row["payload_bytes"],
-            payload: withPayload ? payload(row) : nil)
+            payloadBytes: row["payload_bytes"])
     }
 
-    private static func payload(_ row: Row) -> [UInt8] {
-        (try? row.withUnsafeData(named: "payload") { data in data.map { [UInt8]($0) } }) ?? []
+    private static func payload(of sequence: Int64, _ database: Database) throws -> [UInt8] {
+        try Connection(database).first(readPayload, .integer(sequence)) { try $0.bytes(0) } ?? []
     }
+
+    private static let readPayload = Query("SELECT payload FROM penstock_log WHERE sequence = ?1")
 
     private static func attempts(of sequence: Int64, _ database: Database) throws -> [AttemptRecord] {
         let statement = try database.cachedStatement(
@@ -106,10 +113,9 @@ enum MessageReader {
         }
     }
 
-    private static func recordSQL(withPayload: Bool) -> String {
-        """
+    private static let recordSQL = """
         SELECT log.sequence, log.queue_id, queue.name, log.priority, log.enqueued_at, log.unique_key, log.headers,
-            log.origin, length(log.payload) AS payload_bytes, \(withPayload ? "log.payload," : "")
+            log.origin, length(log.payload) AS payload_bytes,
             coalesce(log.attempts_max, queue.attempts_max) AS attempts_max,
             outcome.state, outcome.reason, outcome.finished_at, lease.claimed_at, lease.worker_id, scheduled.due_at,
             coalesce(outcome.attempt, lease.attempt, scheduled.attempt, ready.attempt) AS attempt
@@ -123,5 +129,4 @@ enum MessageReader {
             AND ready.priority = log.priority AND ready.sequence = log.sequence
         WHERE log.sequence = ?
         """
-    }
 }

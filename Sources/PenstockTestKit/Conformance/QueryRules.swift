@@ -12,6 +12,7 @@ enum QueryRules {
         ConformanceCase("messages", "are chosen by time of acceptance", byTime),
         ConformanceCase("messages", "are chosen by all of it together", byAll),
         ConformanceCase("messages", "carry payloads and attempts only when asked to", carryWhatIsAsked),
+        ConformanceCase("messages", "come in pages of so many bytes", comeInBytes),
         ConformanceCase("messages", "check their input", checkInput),
     ]
 
@@ -58,6 +59,32 @@ enum QueryRules {
         #expect(try await texts(store, MessageQuery(after: sequences[7])).isEmpty)
         try await store.put("9")
         #expect(try await texts(store, MessageQuery(after: sequences[7])) == ["9"], "So one follows the log.")
+    }
+
+    static func comeInBytes(_ bench: Bench) async throws {
+        let store = try await bench.open(.steady())
+        let large = [UInt8](repeating: 7, count: Limits.logPageBytesMax / 2)
+        try await store.put("small")
+        for _ in 1...4 { try await store.put([NewMessage(payload: large)]) }
+        try await store.put([NewMessage(payload: large + large + [7])])
+        let all = try await store.messages(MessageQuery()).map(\.sequence)
+        #expect(all.count == 6, "Without what they carry, nothing is short.")
+        var pages: [[SequenceNumber]] = []
+        var after: SequenceNumber?
+        while pages.count < 9 {
+            let page = try await store.messages(MessageQuery(after: after, withPayload: true)).map(\.sequence)
+            if page.isEmpty { break }
+            pages.append(page)
+            after = page.last
+        }
+        #expect(pages.map(\.count) == [2, 2, 1, 1], "One that is larger than a page comes alone.")
+        #expect(pages.flatMap(\.self) == all)
+        let last = try await store.messages(MessageQuery(after: nil, end: .last, limit: 5, withPayload: true))
+        #expect(last.map(\.sequence) == all.suffix(1), "Those nearest the end.")
+        let chosen = try await store.messages(MessageQuery(sequences: Array(all[1...3]), withPayload: true))
+        #expect(chosen.map(\.sequence) == Array(all[1...2]))
+        #expect(
+            try await store.log(LogQuery(queue: .jobs, .after(all[0]))).records.map(\.sequence) == Array(all[1...2]))
     }
 
     static func byQueue(_ bench: Bench) async throws {

@@ -43,10 +43,9 @@ extension MemoryState {
         let queue = try queue(query.queue)
         let rest = rest(of: query)
         var records: [LogRecord] = []
-        var bytes = 0
+        var bound = PageBytes()
         for message in rest {
-            guard records.count < query.limit, bytes < Limits.logPageBytesMax else { break }
-            bytes += message.new.payload.count
+            guard records.count < query.limit, bound.admits(message.new.payload.count) else { break }
             records.append(
                 LogRecord(
                     sequence: message.sequence, enqueuedAt: message.enqueuedAt, headers: message.new.headers,

@@ -14,7 +14,14 @@ extension MemoryState {
             return true
         }
         let chosen = query.end == .first ? found.prefix(query.limit) : found.suffix(query.limit)
-        return chosen.map { record(of: $0, withPayload: query.withPayload, withAttempts: query.withAttempts) }
+        let records = chosen.map {
+            record(of: $0, withPayload: query.withPayload, withAttempts: query.withAttempts)
+        }
+        // Those nearest the end that is asked for, as many as a page carries.
+        var page = PageBytes()
+        return query.end == .first
+            ? Array(records.prefix { page.admits($0.carriedBytes) })
+            : records.reversed().prefix { page.admits($0.carriedBytes) }.reversed()
     }
 
     private func record(of message: MemoryMessage, withPayload: Bool, withAttempts: Bool) -> MessageRecord {
