@@ -32,7 +32,7 @@ final class Connection {
     }
 
     /// How many rows the last statement changed.
-    var changesCount: Int { Int(sqlite3_changes(database.sqliteConnection)) }
+    var changesCount: Int { database.changesCount }
 
     /// Runs a statement that begins or ends a transaction, through GRDB, so that an application's observers on the
     /// same pool hear of it.
