@@ -19,6 +19,7 @@ let package = Package(
         .library(name: "PenstockCombine", targets: ["PenstockCombine"]),
         .library(name: "PenstockStreams", targets: ["PenstockStreams"]),
         .library(name: "PenstockTestKit", targets: ["PenstockTestKit"]),
+        .library(name: "PenstockConformance", targets: ["PenstockConformance"]),
         .executable(name: "penstock", targets: ["PenstockMain"]),
     ],
     dependencies: [
@@ -86,6 +87,12 @@ let package = Package(
             name: "PenstockProcesses", dependencies: ["CPenstockSystem", "PenstockCore"], swiftSettings: strict),
         // Calls of the operating system that Swift cannot make.
         .target(name: "CPenstockSystem"),
+        // Apart from the test kit, because it alone needs a test library.
+        .target(
+            name: "PenstockConformance",
+            dependencies: ["PenstockCore", "PenstockTestKit"],
+            swiftSettings: strict
+        ),
         .target(
             name: "PenstockTestKit",
             dependencies: ["PenstockCore", "PenstockStreams"],
@@ -106,7 +113,7 @@ let package = Package(
 
         .testTarget(
             name: "PenstockCoreTests",
-            dependencies: ["PenstockCore", "PenstockTestKit"],
+            dependencies: ["PenstockConformance", "PenstockCore", "PenstockTestKit"],
             swiftSettings: strict
         ),
         .testTarget(
@@ -117,7 +124,8 @@ let package = Package(
         .testTarget(
             name: "PenstockSQLiteTests",
             dependencies: [
-                "PenstockCore", "PenstockSQLite", "PenstockMigrations", "PenstockProcesses", "PenstockTestKit",
+                "PenstockConformance", "PenstockCore", "PenstockSQLite", "PenstockMigrations", "PenstockProcesses",
+                "PenstockTestKit",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
                 .product(name: "Subprocess", package: "swift-subprocess"),

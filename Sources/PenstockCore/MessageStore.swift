@@ -2,8 +2,8 @@
 ///
 /// The protocol is narrow and takes batches, so that a store can make one transaction out of many calls. Each call
 /// happens as a whole or not at all, and is visible to every other process when it returns, unless it says otherwise.
-/// A store decides nothing about a message's life: ``Lifecycle`` does. One conformance suite in the test kit says all
-/// of this in tests, and every store runs it.
+/// A store decides nothing about a message's life: ``Lifecycle`` does. One conformance suite, the product
+/// PenstockConformance, says all of this in tests, and every store runs it.
 ///
 /// Everything throws ``PenstockError``, or `CancellationError` when the calling task is cancelled before the call
 /// took effect. After an error the call has changed nothing, unless it says otherwise; after `outcomeUnknown` nobody knows

@@ -1,3 +1,4 @@
+import PenstockConformance
 import PenstockTestKit
 import Testing
 

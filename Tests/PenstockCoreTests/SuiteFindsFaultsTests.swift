@@ -1,3 +1,4 @@
+import PenstockConformance
 import PenstockCore
 import PenstockTestKit
 import Testing

@@ -1,4 +1,5 @@
 import GRDB
+import PenstockConformance
 import PenstockCore
 import PenstockSQLite
 import PenstockTestKit

@@ -1,4 +1,5 @@
 import Foundation
+import PenstockConformance
 import PenstockCore
 import PenstockSQLite
 import PenstockTestKit

@@ -1,4 +1,5 @@
 import PenstockCore
+import PenstockTestKit
 import Testing
 
 /// What is forgotten, and what is not.

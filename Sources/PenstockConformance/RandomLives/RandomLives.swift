@@ -1,4 +1,5 @@
 import PenstockCore
+import PenstockTestKit
 public import Testing
 
 /// Long random sequences of operations, with several processes that come, crash and go, clocks that jump, and queues

@@ -12,7 +12,7 @@ public import Testing
 /// ```
 ///
 /// Each run wants a harness of its own, with nothing in it yet. A broken rule is reported at the line of the case that
-/// found it, in the sources of this kit: they say what was expected and why.
+/// found it, in the sources of this suite: they say what was expected and why.
 public struct ConformanceCase: Sendable, CustomTestStringConvertible {
     /// What the rule is about, such as `claim`.
     public let subject: String

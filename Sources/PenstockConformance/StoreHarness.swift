@@ -1,4 +1,5 @@
 public import PenstockCore
+public import PenstockTestKit
 
 /// What the conformance suite needs to put a kind of store to the test.
 ///

@@ -1,4 +1,5 @@
 import PenstockCore
+import PenstockTestKit
 import Testing
 
 /// One store in the course of a random life: its harness, the handles that are open, and the leases that were given.

@@ -1,4 +1,5 @@
 import PenstockCore
+import PenstockTestKit
 import Testing
 
 /// What a reading of the log gives.

@@ -1,4 +1,5 @@
 import PenstockCore
+import PenstockTestKit
 
 /// Makes the steps of a random life. The same seed and the same answers of the store make the same life.
 struct StepSource {

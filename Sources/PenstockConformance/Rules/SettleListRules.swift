@@ -1,4 +1,5 @@
 import PenstockCore
+import PenstockTestKit
 import Testing
 
 /// Verdicts in lists: a store may move many messages at once, and nobody may notice.

@@ -1,4 +1,5 @@
 import PenstockCore
+import PenstockTestKit
 import Testing
 
 /// What holds when many tasks of several processes call at once. A store may gather their calls into one transaction;

@@ -1,4 +1,5 @@
 import PenstockCore
+import PenstockTestKit
 import Testing
 
 /// When the bell rings. Each case waits for the ring itself, however long: one that does not come shows as a test that
