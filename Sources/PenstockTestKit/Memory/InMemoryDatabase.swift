@@ -29,12 +29,10 @@ public final class InMemoryDatabase: Sendable {
     }
 
     /// Opens one more handle: to the others it is another process.
-    public func open() -> InMemoryStore {
-        open(afterStep: nil)
-    }
-
-    /// Opens a handle that calls `afterStep` between the steps of a deletion.
-    func open(afterStep: (@Sendable () async throws -> Void)?) -> InMemoryStore {
+    ///
+    /// - Parameter afterStep: is called between the steps of a deletion, which ends with what it throws. So a test sees
+    ///   what others see meanwhile.
+    public func open(afterStep: (@Sendable () async throws -> Void)? = nil) -> InMemoryStore {
         let startedAt = time.now
         return contents.withLock { contents in
             contents.state.lastWorker += 1
