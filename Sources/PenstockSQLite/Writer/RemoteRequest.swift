@@ -26,6 +26,12 @@ struct RemoteRequest {
 
     /// Carries out the calls up to the first that is refused, and writes down what they gave.
     mutating func perform(in transaction: Transaction) throws {
+        let (slot, ticket) = (taken.slot, taken.ticket)
+        // Damaged memory can offer a request again that was carried out. The database knows.
+        if let known = try Answers.read(slot: slot, ticket: ticket, transaction.connection) {
+            answer = known
+            return
+        }
         var receipts: [[Receipt]] = []
         do {
             for call in calls {
@@ -36,6 +42,6 @@ struct RemoteRequest {
             // Its own process asks again, and has the refusal for its answer.
         }
         answer = RemoteAnswer.bytes(of: receipts, to: calls)
-        try Answers.write(answer, slot: taken.slot, ticket: taken.ticket, transaction.connection)
+        try Answers.write(answer, slot: slot, ticket: ticket, transaction.connection)
     }
 }

@@ -144,8 +144,7 @@ final class WriterAccess {
             case .done:
                 return answered(isFlushed: true)
             case .waiting, .posted:
-                guard access.lock.tryAcquire() else { return nil }
-                return slot.withdraw() ? .acquired : decided()
+                return access.lock.tryAcquire() ? decided() : nil
             case .taken, .free, nil:
                 // Not taken means that the memory is damaged: what became of the request is in the database.
                 if state == .taken, !isLate || pause < WriterAccess.pauseOfDoubt { return nil }
@@ -154,10 +153,11 @@ final class WriterAccess {
             }
         }
 
-        /// With the lock it is certain what became of a request that was taken: its row is there, or never comes.
+        /// With the lock it is certain what became of a request: its row is there, or never comes. The memory is not asked,
+        /// as it may be damaged.
         private func decided() -> Entry? {
             do {
-                if let bytes = try access.readAnswer(slot.number, slot.ticket) {
+                if postedCount > 0, let bytes = try access.readAnswer(slot.number, slot.ticket) {
                     access.leave()
                     return answered(bytes, isFlushed: false)
                 }
