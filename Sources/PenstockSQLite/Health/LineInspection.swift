@@ -48,7 +48,7 @@ enum LineInspection {
             report.findings.append(
                 HealthFinding(
                     .deletionUnfinished, .warning,
-                    "The deletion of the queue has begun and is not finished; if no program is at it, delete the queue "
+                    "The deletion of the queue '\(name)' has begun and is not finished; if no program is at it, delete the queue "
                         + "again.", queue: QueueName(stored: name)))
         }
         let count = try Int.fetchOne(database, sql: "SELECT count(*) FROM penstock_quarantine") ?? 0

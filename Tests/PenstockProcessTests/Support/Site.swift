@@ -111,10 +111,14 @@ final class Site: Sendable {
     }
 
     /// Records an issue unless `penstock doctor` finds the file and its workers well.
-    func expectHealthy(sourceLocation: SourceLocation = #_sourceLocation) async throws {
+    func expectHealthy(
+        besides warning: String? = nil, sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
         let end = try await run(["doctor"])
+        let warnings = end.lines.filter { !$0.hasPrefix("ok ") && !$0.hasPrefix("note ") }
         #expect(
-            end.status == .exited(0) && end.lines.allSatisfy { $0.hasPrefix("ok ") || $0.hasPrefix("note ") },
+            end.status == .exited(0) && warnings.count == (warning == nil ? 0 : 1)
+                && warnings.allSatisfy { $0.contains(warning ?? "") },
             "\(end.output)\(end.errors)", sourceLocation: sourceLocation)
     }
 
