@@ -79,6 +79,18 @@ public struct PenstockError: Error, Sendable, CustomStringConvertible {
         self.cause = cause
     }
 
+    /// Whether the store had no answer for anybody: somebody else holds it, its disk is full, or nobody knows. It is no
+    /// fault of the call, which may be made again.
+    package var isOfStalledStore: Bool {
+        switch code {
+        case .busy, .diskFull, .outcomeUnknown: true
+        default: false
+        }
+    }
+
+    /// Whether the same call may succeed later though nobody does anything about the program or its file.
+    package var mayPass: Bool { isOfStalledStore || code == .storage }
+
     /// The message for people.
     public var description: String { message }
 }

@@ -64,7 +64,8 @@ package final class DeliveryEngine<Element: Sendable>: Sendable {
         defer { rest() }
         do {
             try Demand(inFlightMax: inFlightMax, lease: holder.lease).validate()
-            while try await round() {}
+            var claims = Claims(holder)
+            while try await round(&claims) {}
             return nil
         } catch {
             return error
@@ -89,22 +90,21 @@ package final class DeliveryEngine<Element: Sendable>: Sendable {
     }
 
     /// Claims once, or waits for a reason to. Returns whether there is to be another round.
-    private func round() async throws -> Bool {
-        // All tokens come before the look, so that a ring in between is not lost.
+    private func round(_ claims: inout Claims) async throws -> Bool {
+        // Both tokens come before the look, so that a ring in between is not lost.
         let told = work.token(for: queue.name)
         let departed = inFlight.token
-        let changed = queue.storage.changes.token(for: queue.name)
         let (demand, isCancelled) = state.withLock { ($0.demand, $0.isCancelled) }
         if isCancelled { return false }
         var waits = [toldWait(after: told)]
         let room = min(demand, inFlightMax - inFlight.count())
         if room > 0 {
-            let claim = try await holder.claim(upTo: min(room, Limits.batchCountMax))
-            if !claim.messages.isEmpty {
-                try await handOut(claim.messages)
+            let messages = try await claims.next(upTo: min(room, Limits.batchCountMax))
+            if !messages.isEmpty {
+                try await handOut(messages)
                 return true
             }
-            waits += holder.waitsForWork(after: changed, room: 1, due: claim.nextDue)
+            waits += claims.waits
         } else if demand > 0 {
             waits.append { [inFlight] in try await inFlight.waitForDeparture(after: departed) }
         }

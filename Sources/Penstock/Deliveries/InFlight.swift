@@ -87,6 +87,12 @@ final class InFlight: Sendable {
         state.withLock { $0.entries[lease.token] != nil }
     }
 
+    /// Whether the lease is held and has not ended.
+    func lives(_ lease: Lease) -> Bool {
+        let now = time.boot
+        return state.withLock { $0.entries[lease.token]?.ends.left(at: now) != nil }
+    }
+
     /// Takes out all that are left.
     func removeAll() -> [Lease] {
         let left = state.withLock { state in

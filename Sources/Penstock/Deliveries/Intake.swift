@@ -4,7 +4,8 @@ internal import PenstockCore
 final class Intake<Element: Sendable> {
     private let queue: Queue<Element>
     private let demand: Demand
-    private let holder: LeaseHolder
+    private var claims: Claims
+    private var holder: LeaseHolder { claims.holder }
     private var inFlight: InFlight { holder.inFlight }
     /// Claimed, and not yet handed out.
     private var claimed: ArraySlice<ClaimedMessage> = []
@@ -14,7 +15,7 @@ final class Intake<Element: Sendable> {
     init(queue: Queue<Element>, demand: Demand, inFlight: InFlight) {
         self.queue = queue
         self.demand = demand
-        holder = LeaseHolder(queue, inFlight: inFlight, lease: demand.lease)
+        claims = Claims(LeaseHolder(queue, inFlight: inFlight, lease: demand.lease))
     }
 
     deinit {
@@ -48,16 +49,14 @@ final class Intake<Element: Sendable> {
     /// Claims what there is room for, or waits for a reason to try again.
     private func claim(isolation: isolated (any Actor)?) async throws {
         try demand.validate()
-        // Both tokens come before the look, so that a ring in between is not lost.
+        // The token comes before the look, so that a departure in between is not lost.
         let departed = inFlight.token
-        let changed = queue.storage.changes.token(for: queue.name)
         // Who comes has asked for one at least.
         let asked = askedInAdvance.count.map { min(max($0 - handedOut, 1), Limits.batchCountMax) }
         let room = asked ?? demand.inFlightMax - inFlight.count()
         guard room > 0 else { return try await inFlight.waitForDeparture(after: departed) }
 
-        let claim = try await holder.claim(upTo: room)
-        claimed = claim.messages[...]
-        if claimed.isEmpty { try await firstOf(holder.waitsForWork(after: changed, room: 1, due: claim.nextDue)) }
+        claimed = try await claims.next(upTo: room)[...]
+        if claimed.isEmpty { try await firstOf(claims.waits) }
     }
 }

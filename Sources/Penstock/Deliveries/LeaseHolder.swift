@@ -51,6 +51,25 @@ struct LeaseHolder: Sendable {
         }
     }
 
+    /// Settles, also for a task that is cancelled. When the store fails in a way that may pass, this tries again while the
+    /// lease lives; a task that is cancelled does not wait for that.
+    ///
+    /// - Throws: what the store threw at the last try. The lease is held then as before.
+    @discardableResult
+    func settleWhileHeld(_ lease: Lease, _ verdict: Verdict) async throws -> MessageState {
+        var retry = StoreRetry()
+        while true {
+            do {
+                return try await settleThoughCancelled(lease, verdict)
+            } catch {
+                guard inFlight.lives(lease), !Task.isCancelled,
+                    let delay = retry.wait(after: error, of: "settle", for: queue, handle),
+                    (try? await time.sleep(for: delay)) != nil
+                else { throw error }
+            }
+        }
+    }
+
     /// Settles within an application's transaction. The lease is held until that commits: should it be rolled back, the
     /// message is as before, and can be settled again.
     func settle(_ lease: Lease, _ verdict: Verdict, in database: Database) throws {

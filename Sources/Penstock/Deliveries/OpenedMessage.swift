@@ -14,7 +14,7 @@ extension Queue {
                 "payload cannot be decoded; the message is a dead letter",
                 metadata: ["queue": "\(name)", "sequence": "\(message.lease.sequence)", "error": "\(error)"])
             do {
-                try await holder.settle(message.lease, .dead(error: "\(error)", reason: .undecodable))
+                try await holder.settleWhileHeld(message.lease, .dead(error: "\(error)", reason: .undecodable))
             } catch let error as PenstockError where error.code == .leaseLost {
                 // Somebody was faster, by hand. It is not this reader's any more.
             }

@@ -75,7 +75,7 @@ package final class Tending<Element: Sendable>: Sendable {
         // It may have been settled by hand.
         guard holder.inFlight.contains(lease) else { return .settled }
         do {
-            try await holder.settleThoughCancelled(lease, verdict)
+            try await holder.settleWhileHeld(lease, verdict)
             return .settled
         } catch let error as PenstockError where error.code == .leaseLost {
             return .lost

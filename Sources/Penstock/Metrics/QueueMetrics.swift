@@ -12,6 +12,7 @@ struct QueueMetrics: Sendable {
     let dead: Counter
     let released: Counter
     let leaseLost: Counter
+    let storeErrors: Counter
     let wait: Timer
     let work: Timer
     let running: Meter
@@ -37,6 +38,7 @@ struct QueueMetrics: Sendable {
         dead = counter("dead")
         released = counter("released")
         leaseLost = counter("lease_lost")
+        storeErrors = counter("store_errors")
         wait = timer("wait")
         work = timer("work")
         running = Meter(label: "penstock.running", dimensions: dimensions, factory: factory)

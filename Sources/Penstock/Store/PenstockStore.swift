@@ -33,6 +33,7 @@ public struct PenstockStore: Sendable {
         /// | `penstock.dead` | counter | messages that became dead letters |
         /// | `penstock.released` | counter | messages given back unworked |
         /// | `penstock.lease_lost` | counter | settles that came after the lease had ended |
+        /// | `penstock.store_errors` | counter | calls of workers, readers and streams that the store failed and that are made again |
         /// | `penstock.wait` | timer | from the acceptance of a message to its claim |
         /// | `penstock.work` | timer | how long a worker's handler ran |
         /// | `penstock.running` | gauge | handlers that run now |

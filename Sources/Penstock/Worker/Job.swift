@@ -68,6 +68,9 @@ final class Crew: Sendable {
         state.withLock { $0.jobs[job.lease.token] = nil }
     }
 
+    /// Whether ``dismiss()`` was called.
+    var isDismissed: Bool { state.withLock { $0.isDismissed } }
+
     func job(of lease: Lease) -> Job? {
         state.withLock { $0.jobs[lease.token] }
     }

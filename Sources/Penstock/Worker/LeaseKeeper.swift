@@ -16,23 +16,26 @@ struct LeaseKeeper: Sendable {
 
     /// Works until the task is cancelled.
     ///
-    /// A third of a lease between two calls: each lease is first extended when at least two thirds of it are left, and
-    /// one call may fail before any ends. While there are none it sleeps on.
+    /// A third of a lease between two calls: each lease is first extended when at least two thirds of it are left. A call
+    /// that fails is made again in a moment: after a stall of the store the extension is to come before anybody who looks
+    /// for lost work. While there are no leases it sleeps on.
     func run() async {
         do {
             while true {
                 try await inFlight.waitForAny()
                 try await handle.time.sleep(for: lease / 3)
-                await extendAll()
+                var retry = StoreRetry(base: .milliseconds(50), cap: .seconds(1))
+                while let delay = await extendAll(&retry) { try await handle.time.sleep(for: delay) }
             }
         } catch {
             // Only cancellation ends a sleep before its time.
         }
     }
 
-    private func extendAll() async {
+    /// - Returns: when the store has failed, how long to wait before the next try.
+    private func extendAll(_ retry: inout StoreRetry) async -> Duration? {
         let leases = onlyOfCrew ? inFlight.extended.filter { crew.job(of: $0) != nil } : inFlight.extended
-        guard !leases.isEmpty else { return }
+        guard !leases.isEmpty else { return nil }
         let ends = handle.time.boot + lease
         do {
             let held = try await handle.storage.extend(leases, by: lease)
@@ -46,9 +49,12 @@ struct LeaseKeeper: Sendable {
         } catch is CancellationError {
             // The worker stops; nothing is to be extended any more.
         } catch {
-            handle.logger.warning(
-                "leases not extended; trying again",
+            if let delay = retry.wait(after: error, of: "extend", for: queue, handle) { return delay }
+            // The next claim meets the same, and ends the worker.
+            handle.logger.error(
+                "leases not extended",
                 metadata: ["queue": "\(queue)", "count": "\(leases.count)", "error": "\(error)"])
         }
+        return nil
     }
 }

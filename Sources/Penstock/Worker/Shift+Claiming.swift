@@ -5,54 +5,98 @@ extension Shift {
     /// Takes messages up while there are free places and, if handlers are fast, some more; and hands in what is finished,
     /// both in one call: what ends while a call is under way goes with the next one. Returns when nothing more is to be
     /// claimed and every handler has left.
+    ///
+    /// When the store fails in a way that may pass, this goes on after a while, for as long as the worker is to work.
     func manage() async {
-        var takenCount = 0
-        // How many messages nobody else is woken for that are announced since that token was taken.
-        var promise: (count: Int, token: Wakeups.Token)?
+        var course = Course()
+        var retry = StoreRetry()
         while true {
-            // The token comes before the look, so that a ring in between is not lost.
-            let changed = queue.storage.changes.token(for: queue.name)
-            if !stopping.isOpen { await reclaim() }
-            let wasRung = promise.map { $0.token != changed } ?? false
-            var promisedCount = wasRung ? promise?.count ?? 0 : 0
-            promise = nil
-            if wasRung, stopping.isOpen { await wakeAnother() }
-            var look = workbench.take(at: time.boot, wantsAll: stopping.isOpen || promisedCount > 0)
-            if stopping.isOpen || look.waitingEnd.map({ $0.left(at: time.boot) == nil }) == true {
-                let waiting = workbench.takeWaiting()
-                takenCount -= waiting.count
-                look.finished += waiting
-                (look.waitingCount, look.waitingEnd, look.aheadCount) = (0, nil, 0)
-                // What is given back wakes another worker, who takes all that there is.
-                promisedCount = 0
-            }
-            let isOver = stopping.isOpen || takenCount == options.max
-            let places = options.concurrency + look.aheadCount - look.busyCount - look.waitingCount
-            let left = options.max.map { $0 - takenCount } ?? .max
-            let room = isOver || look.isStocked ? 0 : min(max(places, promisedCount), left, Limits.batchCountMax)
-            if room == 0 {
-                if !look.finished.isEmpty {
-                    await settle(look.finished)
-                } else if isOver, look.busyCount == 0 {
-                    return
+            do {
+                if try await turn(&course) { return }
+                retry.succeeded()
+            } catch {
+                // What a cancelled worker meets is no failure of the store.
+                if Task.isCancelled {
+                    stop()
+                } else if let delay = retry.wait(after: error, of: "work", for: queue.name, handle) {
+                    await pause(for: delay)
                 } else {
-                    if let end = look.waitingEnd { alarm.set(to: end) }
-                    await workbench.wait(evenIfCancelled: look.waitingEnd == nil)
+                    fail(error)
                 }
-                continue
             }
-            var request = ClaimRequest(queue: queue.name, limit: room, lease: options.lease)
-            // Who was rung for messages is the only one who was, and who drains wants to know that there are none.
-            request.leavesToOthers = !wasRung && !options.drain
-            guard let claim = await handIn(look.finished, thenClaim: request) else { continue }
-            takenCount += claim.messages.count
-            begin(claim.messages)
-            if options.drain, claim.messages.isEmpty, look.busyCount + look.waitingCount == 0 { return stop() }
-            if claim.isAll(of: room) {
-                let left = room - claim.messages.count
-                promise = (left, changed)
-                await waitForWork(after: changed, room: left, due: claim.nextDue)
+        }
+    }
+
+    /// What is to be known from one turn to the next.
+    struct Course {
+        /// How many messages were taken up.
+        var takenCount = 0
+        /// How many messages nobody else is woken for that are announced since that token was taken.
+        var promise: (count: Int, token: Wakeups.Token)?
+    }
+
+    /// Hands in, claims and begins once, or waits for a reason to.
+    ///
+    /// - Returns: whether the work is over.
+    private func turn(_ course: inout Course) async throws -> Bool {
+        // The token comes before the look, so that a ring in between is not lost.
+        let changed = queue.storage.changes.token(for: queue.name)
+        if !stopping.isOpen { try await reclaim() }
+        let wasRung = course.promise.map { $0.token != changed } ?? false
+        var promisedCount = wasRung ? course.promise?.count ?? 0 : 0
+        course.promise = nil
+        if wasRung, stopping.isOpen { await wakeAnother() }
+        var look = workbench.take(at: time.boot, wantsAll: stopping.isOpen || promisedCount > 0)
+        if stopping.isOpen || look.waitingEnd.map({ $0.left(at: time.boot) == nil }) == true {
+            let waiting = workbench.takeWaiting()
+            course.takenCount -= waiting.count
+            look.finished += waiting
+            (look.waitingCount, look.waitingEnd, look.aheadCount) = (0, nil, 0)
+            // What is given back wakes another worker, who takes all that there is.
+            promisedCount = 0
+        }
+        let isOver = stopping.isOpen || course.takenCount == options.max
+        let places = options.concurrency + look.aheadCount - look.busyCount - look.waitingCount
+        let left = options.max.map { $0 - course.takenCount } ?? .max
+        let room = isOver || look.isStocked ? 0 : min(max(places, promisedCount), left, Limits.batchCountMax)
+        if room == 0 {
+            if !look.finished.isEmpty {
+                try await settle(look.finished)
+            } else if isOver, look.busyCount == 0 {
+                return true
+            } else {
+                if let end = look.waitingEnd { alarm.set(to: end) }
+                await workbench.wait(evenIfCancelled: look.waitingEnd == nil)
             }
+            return false
+        }
+        var request = ClaimRequest(queue: queue.name, limit: room, lease: options.lease)
+        // The worker that was rung for messages is the only one that was, and one that drains wants to know that there
+        // are none.
+        request.leavesToOthers = !wasRung && !options.drain
+        guard let claim = try await handIn(look.finished, thenClaim: request) else { return false }
+        course.takenCount += claim.messages.count
+        begin(claim.messages)
+        if options.drain, claim.messages.isEmpty, look.busyCount + look.waitingCount == 0 {
+            stop()
+        } else if claim.isAll(of: room) {
+            let left = room - claim.messages.count
+            course.promise = (left, changed)
+            await waitForWork(after: changed, room: left, due: claim.nextDue)
+        }
+        return false
+    }
+
+    /// Returns after `delay`, or when the worker is told to stop or not to wait for anything more. Handlers go on, and what
+    /// they finish gathers.
+    private func pause(for delay: Duration) async {
+        let end = time.boot + delay
+        let wasStopping = stopping.isOpen
+        alarm.set(to: end)
+        while true {
+            workbench.expectNews()
+            if end.left(at: time.boot) == nil || stopping.isOpen != wasStopping || crew.isDismissed { return }
+            await workbench.wait()
         }
     }
 
@@ -89,8 +133,9 @@ extension Shift {
 
     /// Hands in, and claims.
     ///
-    /// - Returns: `nil` when the claim failed, which stops the worker.
-    private func handIn(_ finished: [Workbench.Finished], thenClaim request: ClaimRequest) async -> Claim? {
+    /// - Returns: what was claimed; `nil` when the verdicts had to go alone, and the next turn claims.
+    /// - Throws: what the claim threw, or what kept the store from taking the verdicts, if that may pass.
+    private func handIn(_ finished: [Workbench.Finished], thenClaim request: ClaimRequest) async throws -> Claim? {
         let held = stillHeld(finished)
         let ends = time.boot + options.lease
         let exchange: Exchange
@@ -98,28 +143,20 @@ extension Shift {
             exchange = try await queue.storage.settle(
                 held.map { Settlement($0.message.lease, $0.verdict) }, thenClaim: request)
         } catch {
-            // Verdicts that did not go through together may do so alone, and the next claim tells whether it was that.
-            if held.isEmpty { fail(error) } else { await settle(held) }
+            if held.isEmpty { throw error }
+            // Without the claim: it may be the claim that the store could not carry out.
+            let isStalled = (error as? PenstockError)?.isOfStalledStore == true
+            if isStalled { try await settle(held, after: error) } else { try await settle(held) }
             return nil
         }
         record(exchange.settled, of: held)
-        do {
-            let claim = try exchange.claim.get()
-            holder.hold(claim, until: ends)
-            return claim
-        } catch {
-            fail(error)
-            return nil
-        }
+        let claim = try exchange.claim.get()
+        holder.hold(claim, until: ends)
+        return claim
     }
 
     /// Looks for lost work, when it is time to.
-    private func reclaim() async {
-        guard handle.reclaimPace.takesTurn() else { return }
-        do {
-            _ = try await queue.storage.reclaim()
-        } catch {
-            fail(error)
-        }
+    private func reclaim() async throws {
+        if handle.reclaimPace.takesTurn() { _ = try await queue.storage.reclaim() }
     }
 }

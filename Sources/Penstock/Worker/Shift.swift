@@ -10,7 +10,7 @@ final class Shift<Element: Sendable>: Sendable {
     let options: Worker<Element>.Options
     private let handler: Worker<Element>.Handler
     let holder: LeaseHolder
-    private let crew = Crew()
+    let crew = Crew()
     let workbench: Workbench
     let alarm: Alarm
     /// Opens when nothing more is to be claimed.
@@ -50,8 +50,8 @@ final class Shift<Element: Sendable>: Sendable {
             await withTaskCancellationHandler {
                 await manage()
             } onCancel: {
+                dismiss()
                 stop()
-                crew.dismiss()
             }
             alarm.stop()
             group.cancelAll()
@@ -60,18 +60,24 @@ final class Shift<Element: Sendable>: Sendable {
         if let failure = failure.withLock({ $0 }) { throw failure }
     }
 
+    /// Waits for nobody any more: handlers are cancelled, and what the store does not take now is not handed in again.
+    private func dismiss() {
+        crew.dismiss()
+        workbench.touch()
+    }
+
     private func dismissAfterGrace() async {
         do {
             try await stopping.wait()
             try await time.sleep(for: options.grace)
             handle.logger.warning("grace is over; handlers are cancelled", metadata: ["queue": "\(queue.name)"])
-            crew.dismiss()
+            dismiss()
         } catch {
             // Cancelled: the handlers ended within the grace, or the worker is cancelled, which ends them as well.
         }
     }
 
-    /// Ends the claiming because of `error`.
+    /// Ends the claiming because of `error`, which no later try can help.
     func fail(_ error: any Error) {
         // What a cancelled worker meets is no failure of its claims.
         if Task.isCancelled { return }

@@ -11,6 +11,8 @@ final class Workbench: Sendable {
     struct Finished: Sendable {
         var message: ClaimedMessage
         var verdict: Verdict
+        /// Whether the store was given it before, and nobody knows what became of it.
+        var wasTried = false
     }
 
     /// What the one who claims goes by.
@@ -102,6 +104,11 @@ final class Workbench: Sendable {
         waiter?.resume()
     }
 
+    /// The store could not take these: they are handed in again with what else is finished by then.
+    func keep(_ finished: [Finished]) {
+        state.withLock { $0.finished.insert(contentsOf: finished, at: 0) }
+    }
+
     /// A handler has returned after `work`, and may have something to hand in; or there was none, and no work.
     ///
     /// - Returns: a message that has its place now, and begins.
@@ -146,6 +153,11 @@ final class Workbench: Sendable {
             state.ahead.forget()
             return state.waiting[state.takenCount...].map { Finished(message: $0.message, verdict: .release) }
         }
+    }
+
+    /// What has changed until now is known: ``wait(evenIfCancelled:)`` waits for something else.
+    func expectNews() {
+        state.withLock { $0.isTouched = false }
     }
 
     /// Returns when something was handed in or a handler has left since the last ``take()``. One task may wait.

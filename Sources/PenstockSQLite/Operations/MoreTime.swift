@@ -70,9 +70,6 @@ final class MoreTime: Sendable {
     /// Whether the store has answered nobody, and not only this call. What this process alone cannot do must not keep its
     /// messages from the others.
     private static func isOfStall(_ error: any Error) -> Bool {
-        switch (error as? PenstockError)?.code {
-        case .busy?, .diskFull?, .outcomeUnknown?: true
-        default: false
-        }
+        (error as? PenstockError)?.isOfStalledStore == true
     }
 }

@@ -87,6 +87,11 @@ public final class FaultyStore: MessageStore {
         faults.withLock { $0.append(fault) }
     }
 
+    /// No call fails any more that was to.
+    public func heal() {
+        faults.withLock { $0 = [] }
+    }
+
     /// How often a kind of call was made. Counted before the call reaches the store underneath.
     public func calls(of call: Call) -> Tally {
         // Every case has one since `init`.

@@ -268,9 +268,9 @@ import Testing
         let raw = try await the.store.queue("q")
         let bad = try await raw.enqueue(Array("no number".utf8))
         let queue = try await the.queue()
-        the.calls.fail(.settle, with: PenstockError(.diskFull, "No room."))
+        the.calls.fail(.settle, with: PenstockError(.corrupt, "Damaged."))
         let error = await #expect(throws: PenstockError.self) { try await reading(queue.deliveries()).value }
-        #expect(error?.code == .diskFull)
+        #expect(error?.code == .corrupt)
         #expect(try await the.state(bad) == .ready)
     }
 }

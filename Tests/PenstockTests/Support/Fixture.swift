@@ -31,6 +31,18 @@ struct Fixture {
         try await store.queue("q", of: Int.self, policy: policy)
     }
 
+    /// Runs `body`, and moves the clock meanwhile.
+    func whileTimePasses<T: Sendable>(_ body: @Sendable () async throws -> T) async throws -> T {
+        let hand = Task { [time] in
+            while !Task.isCancelled {
+                time.advance(by: .milliseconds(100))
+                await Task.yield()
+            }
+        }
+        defer { hand.cancel() }
+        return try await body()
+    }
+
     func record(_ receipt: Receipt) async throws -> MessageRecord {
         try await store.message(receipt.sequence)
     }

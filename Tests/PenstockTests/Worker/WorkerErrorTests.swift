@@ -1,6 +1,9 @@
+import MetricsTestKit
 import Penstock
 import PenstockCore
 import PenstockTestKit
+import ServiceLifecycle
+import ServiceLifecycleTestKit
 import Testing
 
 /// What the store's errors do to a worker.
@@ -28,7 +31,7 @@ import Testing
     @Test func verdictsThatFailTogetherAreHandedInAlone() async throws {
         let queue = try await the.queue()
         let receipts = try await queue.enqueue(contentsOf: [1, 2, 3])
-        the.calls.fail(.settle, with: PenstockError(.busy, "Busy."))
+        the.calls.fail(.settle, with: PenstockError(.corrupt, "Damaged."))
         let begun = Tally()
         try await Worker(queue, options: .init(concurrency: 3, drain: true)) { _ in
             begun.add()
@@ -37,16 +40,75 @@ import Testing
         for receipt in receipts { #expect(try await the.state(receipt) == .done) }
     }
 
-    @Test func aSettleThatFailsStopsNobody() async throws {
+    @Test func aVerdictThatTheStoreNeverTakesStopsNobody() async throws {
         let queue = try await the.queue()
         let receipts = try await queue.enqueue(contentsOf: [1, 2])
         // Together with a claim, and then alone.
-        for call in 1...2 { the.calls.fail(.settle, at: call, with: PenstockError(.busy, "Busy.")) }
+        for call in 1...2 { the.calls.fail(.settle, at: call, with: PenstockError(.corrupt, "Damaged.")) }
         try await Worker(queue, options: .init(drain: true)) { _ in }.run()
         #expect(try await the.state(receipts[0]) == .leased)
         #expect(try await the.state(receipts[1]) == .done)
         the.time.advance(by: .seconds(30))
         try await Worker(queue, options: .init(drain: true)) { _ in }.run()
         #expect(try await the.state(receipts[0]) == .done)
+    }
+
+    // MARK: Failures that may pass
+
+    static let passing: [PenstockError.Code] = [.busy, .diskFull, .storage, .outcomeUnknown]
+    static let lasting: [PenstockError.Code] = [
+        .fileReplaced, .closed, .newerSchema, .notADatabase, .corrupt, .readOnly, .unknownQueue, .invalidInput,
+    ]
+
+    @Test(arguments: [FaultyStore.Call.claim, .reclaim, .settle], passing)
+    func aWorkerOutlivesAFailureThatMayPass(_ call: FaultyStore.Call, _ code: PenstockError.Code) async throws {
+        let metrics = TestMetrics()
+        let the = Fixture(options: .init(metrics: metrics))
+        let queue = try await the.queue()
+        let receipts = try await queue.enqueue(contentsOf: [1, 2, 3])
+        for count in 1...4 { the.calls.fail(call, at: count, with: PenstockError(code, "It may pass.")) }
+        let begun = Tally()
+        try await the.whileTimePasses {
+            try await Worker(queue, options: .init(max: 3)) { _ in begun.add() }.run()
+        }
+        #expect(begun.count == 3)
+        for receipt in receipts { #expect(try await the.state(receipt) == .done) }
+        #expect(metrics.counterTotal(label: "penstock.store_errors") > 0)
+    }
+
+    @Test(arguments: [FaultyStore.Call.claim, .reclaim], lasting)
+    func aWorkerEndsForWhatCannotPass(_ call: FaultyStore.Call, _ code: PenstockError.Code) async throws {
+        let queue = try await the.queue()
+        try await queue.enqueue(1)
+        the.calls.fail(call, with: PenstockError(code, "It stays so."))
+        let error = await #expect(throws: PenstockError.self) {
+            try await Worker(queue, options: .init(drain: true)) { _ in }.run()
+        }
+        #expect(error?.code == code)
+    }
+
+    @Test func aWorkerThatIsCancelledDoesNotWaitForTheStore() async throws {
+        let queue = try await the.queue()
+        let receipt = try await queue.enqueue(1)
+        for count in 1...500 { the.calls.fail(.settle, at: count, with: PenstockError(.diskFull, "No room.")) }
+        let worker = Task { try await Worker(queue) { _ in }.run() }
+        try await the.calls.calls(of: .settle).wait(for: 1)
+        worker.cancel()
+        await #expect(throws: CancellationError.self) { try await worker.value }
+        #expect(try await the.state(receipt) == .leased)
+    }
+
+    @Test func aWorkerThatStopsWaitsForTheStoreAsLongAsForHandlers() async throws {
+        let queue = try await the.queue()
+        let receipt = try await queue.enqueue(1)
+        for count in 1...500 { the.calls.fail(.settle, at: count, with: PenstockError(.busy, "Busy.")) }
+        try await testGracefulShutdown { trigger in
+            let worker = Task { try await Worker(queue, options: .init(grace: .seconds(5))) { _ in }.run() }
+            try await the.calls.calls(of: .settle).wait(for: 1)
+            trigger.triggerGracefulShutdown()
+            try await the.whileTimePasses { try await worker.value }
+        }
+        #expect(try await the.state(receipt) == .leased)
+        #expect(the.calls.calls(of: .settle).count < 100)
     }
 }

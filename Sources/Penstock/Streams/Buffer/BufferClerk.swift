@@ -61,17 +61,52 @@ extension BufferEngine {
         let capacity = Capacity(options.size, whenFull: options.whenFull.policy)
         try QueuePolicy(capacity: capacity).validate()
 
-        // What a stream that died had handed out comes first.
-        _ = try await queue.storage.reclaim()
-        let status = try await queue.status()
-        if status.policy.capacity != capacity {
-            var policy = status.policy
-            policy.capacity = capacity
-            try await queue.storage.configure(queue.name, .set(policy))
+        let (waiting, isPaused) = try await persistently("open") {
+            // What a stream that died had handed out comes first.
+            _ = try await queue.storage.reclaim()
+            let status = try await queue.status()
+            if status.policy.capacity != capacity {
+                var policy = status.policy
+                policy.capacity = capacity
+                try await queue.storage.configure(queue.name, .set(policy))
+            }
+            return (status.depths.waiting, options.prefetch == .keepFull ? try await wasPaused() : false)
         }
-        let isPaused = options.prefetch == .keepFull ? try await wasPaused() : false
-        perform { $0.opened(waiting: status.depths.waiting, isPaused: isPaused) }
+        perform { $0.opened(waiting: waiting, isPaused: isPaused) }
         outlets.opened()
+    }
+
+    /// Makes a call of the store, again and again while it fails in a way that may pass and the stream goes on. A stream
+    /// that is over, and has something left to store or to give back, does so for as long as a lease lasts.
+    ///
+    /// - Parameter repeats: whether the call may be made again after a failure.
+    private func persistently<Answer: Sendable>(
+        _ call: StaticString, if repeats: (PenstockError) -> Bool = { _ in true },
+        _ body: () async throws -> Answer
+    ) async throws -> Answer {
+        var retry = StoreRetry()
+        var lastEnd: BootTime?
+        let time = queue.handle.time
+        while true {
+            do {
+                return try await body()
+            } catch let error as PenstockError where repeats(error) {
+                let isOpen = state.withLock { $0.machine.isOpen || $0.machine.phase == .opening }
+                if !isOpen, lastEnd == nil { lastEnd = time.boot + options.lease }
+                guard lastEnd.map({ $0.left(at: time.boot) != nil }) ?? true,
+                    let delay = retry.wait(after: error, of: call, for: queue.name, queue.handle),
+                    (try? await time.sleep(for: delay)) != nil
+                else { throw error }
+            }
+        }
+    }
+
+    /// Stores messages. A call of which nobody knows whether it took effect is not made again, as it may store a value
+    /// twice: then the stream fails with that.
+    private func store(_ messages: [NewMessage]) async throws -> [Receipt] {
+        try await persistently("enqueue", if: { $0.code != .outcomeUnknown }) {
+            try await queue.storage.enqueue(messages, to: queue.name, durability: queue.handle.durability)
+        }
     }
 
     /// Whether the last value that arrived overflowed, and none was taken since: then an earlier stream had paused, and
@@ -90,7 +125,7 @@ extension BufferEngine {
         let token = queue.storage.changes.token(for: queue.name)
         let receipts: [Receipt]
         do {
-            receipts = try await queue.storage.enqueue(messages, to: queue.name, durability: queue.handle.durability)
+            receipts = try await store(messages)
         } catch let error as PenstockError where error.code == .queueFull {
             // Others have filled it. What still finds a place is stored, and then the stream fails.
             return try await enqueueOneByOne(messages)
@@ -102,15 +137,13 @@ extension BufferEngine {
 
     private func enqueueOneByOne(_ messages: [NewMessage]) async throws {
         var receipts: [Receipt] = []
+        // What is stored is not lost, whatever becomes of the rest.
+        defer { record(receipts, of: messages) }
         do {
-            for message in messages {
-                receipts += try await queue.storage.enqueue(
-                    [message], to: queue.name, durability: queue.handle.durability)
-            }
+            for message in messages { receipts += try await store([message]) }
         } catch let error as PenstockError where error.code == .queueFull {
             throw options.whenFull.failure
         }
-        record(receipts, of: messages)
     }
 
     private func record(_ receipts: [Receipt], of messages: [NewMessage]) {
@@ -121,7 +154,7 @@ extension BufferEngine {
 
     private func claim(_ limit: Int, _ watch: inout Watch) async throws {
         watch.changes = queue.storage.changes.token(for: queue.name)
-        let claim = try await holder.claim(upTo: limit)
+        let claim = try await persistently("claim") { try await holder.claim(upTo: limit) }
         watch.nextDue = claim.nextDue
         perform { $0.claimed(claim.messages.count, isShort: claim.isAll(of: limit)) }
 
@@ -146,7 +179,7 @@ extension BufferEngine {
         watch.departures = holder.inFlight.token
         watch.changes = queue.storage.changes.token(for: queue.name)
         let held = holder.inFlight.count()
-        let waiting = try await queue.status().depths.waiting
+        let waiting = try await persistently("status") { try await queue.status().depths.waiting }
         let isDue = state.withLock { $0.finishDue.map { $0 <= queue.handle.time.now } ?? true }
         perform { $0.counted(held + waiting + (isDue ? 0 : 1)) }
     }

@@ -83,7 +83,7 @@ final class SettlingEscort<Element: Settleable>: FlatMapEscort {
             return log(holder, lease, "lease lost; the inner sequence was cancelled")
         }
         do {
-            let state = try await holder.settleThoughCancelled(lease, verdict)
+            let state = try await holder.settleWhileHeld(lease, verdict)
             guard case .threw(let error) = end else { return }
             log(
                 holder, lease, state == .dead ? "message is a dead letter" : "attempt failed; message comes back",

@@ -126,6 +126,22 @@ import Testing
         #expect(try await fixture.store.values().isEmpty)
     }
 
+    /// The store's disk is full for a while. The stream waits for it, and nothing is lost or given twice.
+    @Test(arguments: [
+        FaultyStore.Call.reclaim, .status, .configure, .messages, .enqueue, .claim, .settle,
+    ])
+    func aStreamOutlivesAFaultThatMayPass(call: FaultyStore.Call) async throws {
+        let fixture = Fixture()
+        let queue = try await fixture.queue()
+        let streaming = Streaming(time: fixture.time)
+        for count in 1...2 { fixture.calls.fail(call, at: count, with: PenstockError(.diskFull, "No room is left.")) }
+        let (values, failure) = await streaming(
+            AtOnce(1...10).buffer(size: 10, prefetch: .keepFull, whenFull: .wait, in: queue)
+                .flatMap(maxConcurrent: 1, streaming.work(.seconds(1))))
+        #expect(failure == nil)
+        #expect(values == Array(1...10))
+    }
+
     @Test(arguments: [
         FaultyStore.Call.reclaim, .status, .configure, .messages, .enqueue, .claim, .settle,
     ])
@@ -134,13 +150,13 @@ import Testing
             let fixture = Fixture()
             let queue = try await fixture.queue()
             let streaming = Streaming(time: fixture.time)
-            let fault = PenstockError(.diskFull, "No room is left, because a test wants it so.")
+            let fault = PenstockError(.corrupt, "It is damaged, because a test wants it so.")
             fixture.calls.fail(call, side, with: fault)
             let source = AtOnce(1...10)
             let (values, failure) = await streaming(
                 source.buffer(size: 4, prefetch: .keepFull, whenFull: .dropNewest, in: queue)
                     .flatMap(maxConcurrent: 1, streaming.work(.seconds(1))))
-            #expect((failure as? PenstockError)?.code == .diskFull)
+            #expect((failure as? PenstockError)?.code == .corrupt)
             let stored = try await fixture.store.values()
             let (rest, _) = await streaming(
                 AtOnce(source.values.filter { $0 > stored.max() ?? 0 })
