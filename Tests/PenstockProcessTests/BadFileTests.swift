@@ -82,8 +82,8 @@ extension Proofs {
             }
         }
 
-        /// A producer that meets a full disk says how many lines are in line, and these are. A worker that meets one
-        /// loses nothing. With room again all goes on.
+        /// A producer that meets a full disk says how many lines are in line, and these are. A worker that meets one says
+        /// so, loses nothing, and goes on by itself when there is room again.
         @Test(.enabled(if: SmallDisk.canBeMade, "Mounting a disk needs root."))
         func aFullDiskLosesNothing() async throws {
             try await Site.use { site in
@@ -106,12 +106,15 @@ extension Proofs {
 
                     try disk.empty()
                     try disk.fill(leaving: 0)
-                    let worked = try await site.run(
+                    let worker = try await site.start(
                         ["work", "q", "--db", disk.file, "--max", "50", "--", "sh", "-c", "echo worked"])
-                    #expect(worked.status == .exited(74), "\(worked.errors)")
+                    await worker.waitUntilItSays("No room is left on the disk")
+                    try disk.empty()
+                    let worked = try await worker.end
+                    #expect(worked.status == .exited(0), "\(worked.errors)")
+                    #expect(worked.lines.count == 50)
                     #expect(worked.errors.contains("No room is left on the disk"))
 
-                    try disk.empty()
                     let rest = try await site.succeed(
                         ["work", "q", "--db", disk.file, "--drain", "--concurrency", "4", "--", "true"])
                     #expect(rest.errors == "")

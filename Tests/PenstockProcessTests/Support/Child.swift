@@ -53,6 +53,11 @@ struct Child: Sendable {
         life.send(signal)
     }
 
+    /// Returns once the process has written `words` to standard error, or has ended.
+    func waitUntilItSays(_ words: String) async {
+        while !life.hasSaid(words), life.send(0), !Task.isCancelled { await Task.yield() }
+    }
+
     /// Returns once the process has started.
     static func start(_ order: Order) async throws -> Child {
         let (started, starting) = AsyncThrowingStream.makeStream(of: Life.self)
@@ -88,6 +93,7 @@ struct Child: Sendable {
             var errors: [UInt8] = []
             for try await chunk in execution.standardError {
                 chunk.withUnsafeBytes { errors += $0 }
+                life.errors.withLock { $0 = errors }
             }
             return String(decoding: errors, as: UTF8.self)
         }
@@ -98,6 +104,13 @@ struct Child: Sendable {
     /// Whether the process may still be sent signals: its number is its own until it has been waited for.
     private final class Life: Sendable {
         let id: Int32
+        /// What it has written to standard error so far.
+        let errors = Mutex<[UInt8]>([])
+
+        func hasSaid(_ words: String) -> Bool {
+            errors.withLock { String(decoding: $0, as: UTF8.self).contains(words) }
+        }
+
         private let isOver = Mutex(false)
 
         init(id: Int32) {
