@@ -30,13 +30,6 @@ public enum Program {
         dispatchMain()
     }
 
-    /// Ends the process now, whatever else runs in it.
-    static func end(_ failure: Failure?) -> Never {
-        if let failure { ErrorOutput.line(failure.line) }
-        ErrorOutput.flush()
-        exit((failure?.status ?? .done).rawValue)
-    }
-
     @MainActor
     private static func run() async -> Int32 {
         do {

@@ -1,5 +1,5 @@
-// Who imports PenstockCombine sees Combine, or the port of it on systems that have none, and all of Penstock: a
-// pipeline needs no other import.
+// A program that imports PenstockCombine sees Combine, or the port of it on systems that have none, and all of Penstock:
+// a pipeline needs no other import.
 #if canImport(Combine)
     @_exported public import Combine
 #else

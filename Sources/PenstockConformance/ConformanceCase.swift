@@ -29,29 +29,6 @@ public struct ConformanceCase: Sendable, CustomTestStringConvertible {
     /// The subject and the rule.
     public var testDescription: String { "\(subject): \(name)" }
 
-    /// Every rule.
-    public static let all: [ConformanceCase] = [
-        EnqueueRules.cases,
-        UniqueKeyRules.cases,
-        OverflowRules.cases,
-        ClaimRules.cases,
-        SettleRules.cases,
-        SettleListRules.cases,
-        LeaseRules.cases,
-        RecoveryRules.cases,
-        QueryRules.cases,
-        LogRules.cases,
-        CursorRules.cases,
-        StatusRules.cases,
-        ConfigureRules.cases,
-        DeletionRules.cases,
-        ApplyRules.cases,
-        PruneRules.cases,
-        ChangesRules.cases,
-        ConcurrencyRules.cases,
-        RandomLifeRules.cases,
-    ].flatMap(\.self)
-
     /// Puts a store to this test.
     ///
     /// - Parameters:

@@ -43,7 +43,7 @@ public struct CursorRecord: Hashable, Sendable {
     /// Everything up to here is behind it. There need not be a message with that number.
     public var sequence: SequenceNumber
     /// How many messages it went past without anybody having had them: retention forgot them while they were still
-    /// ahead of it, or who reads by it gave them up.
+    /// ahead of it, or the reader gave them up.
     public var missed: Int
     /// What was said when it was placed.
     public var note: String?

@@ -56,11 +56,11 @@ public struct LogPage: Hashable, Sendable {
     public var count: Int?
     /// Whether nothing follows the page.
     public var isAtEnd: Bool
-    /// The last sequence number that the store has given, to whichever queue. Who has read up to the end of the log
-    /// has read up to here.
+    /// The last sequence number that the store has given, to whichever queue. A reader at the end of the log has read up
+    /// to here.
     public var end: SequenceNumber
-    /// How many messages the queue has ever accepted. Who counts what it reads learns from this how many were
-    /// forgotten before it came to them.
+    /// How many messages the queue has ever accepted. A reader that counts what it reads learns from this how many
+    /// were forgotten before it came to them.
     public var accepted: Int
     /// The cursor that the query names, when there is one.
     public var cursor: CursorRecord?

@@ -175,7 +175,7 @@ import Testing
             }
             try await news
             #expect(bell.waiterCount == 3)
-            // Who has the token and does not wait yet looks again.
+            // A waiter that has the token and does not wait yet looks again.
             try await bell.waitForWork(in: jobs, after: token)
             bell.ringForNews()
             #expect(bell.waiterCount == 3)

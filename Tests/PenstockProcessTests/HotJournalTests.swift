@@ -3,8 +3,8 @@ import GRDB
 import Testing
 
 extension Proofs {
-    /// A file is made in SQLite's way without a write-ahead log, until it has one. Who dies at that moment leaves a
-    /// journal, by which the next one takes back what was begun.
+    /// A file is made in SQLite's way without a write-ahead log, until it has one. A process
+    /// that dies at that moment leaves a journal, by which the next one takes back what was begun.
     @Suite struct HotJournalTests {
         @Test(arguments: [["enqueue", "q", "x", "--create"], ["migrate"], ["queue", "create", "q"]])
         func aFileWhoseMakerDiedIsMadeAgain(command: [String]) async throws {

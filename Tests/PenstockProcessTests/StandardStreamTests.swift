@@ -94,7 +94,7 @@ extension Proofs {
             }
         }
 
-        /// Who looks at the first lines only is no reason for an error: the program ends as others do, by SIGPIPE.
+        /// A reader of the first lines only is no reason for an error: the program ends as others do, by SIGPIPE.
         @Test(arguments: [
             "log q", "list q --limit 10000", "log q --json", "status --watch --interval 10ms", "show 1 2 3",
         ])

@@ -151,7 +151,7 @@ import Testing
         #expect(try wasWoken())
     }
 
-    /// Who follows the log is told of every message, whoever attends.
+    /// A reader that follows the log is told of every message, whichever process attends.
     @Test func whoWaitsForNewsIsWokenAllTheSame() async throws {
         let (busy, reader, bell) = (try ear(), try ear(), try bell())
         try haveAttend(busy, bell)
@@ -168,7 +168,7 @@ import Testing
         #expect(try wasWoken())
     }
 
-    /// Two queues may share a place. Who is at work on one of them takes nothing from the other's.
+    /// Two queues may share a place. A worker of one of them takes nothing from the other's.
     @Test func whoAttendsForAnotherQueueIsNoReasonToSleep() async throws {
         let (busy, idle, bell) = (try ear(), try ear(), try bell())
         try haveAttend(busy, bell)

@@ -38,7 +38,7 @@ import Testing
         async let receipt: Receipt = store.put(.text("second"))
         await waitUntilAtTheLock()
         async let taken = store.take(1)
-        // Who only looks waits for nobody.
+        // A call that only looks waits for nobody.
         #expect(try await store.texts() == ["first"])
         try await program.run("COMMIT")
         #expect(try await receipt.sequence.rawValue == 3)

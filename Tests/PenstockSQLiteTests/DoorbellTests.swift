@@ -7,7 +7,7 @@ import Testing
 @testable import PenstockProcesses
 @testable import PenstockSQLite
 
-/// What one process commits wakes who waits in another.
+/// What one process commits wakes the waiters of another.
 @Suite(.timeLimit(.minutes(5))) struct DoorbellTests {
     private let folder: TemporaryFolder
     private var path: String { folder.file("queue.db") }

@@ -7,7 +7,7 @@ import Testing
 @testable import PenstockProcesses
 @testable import PenstockSQLite
 
-/// Who is woken, by what, and that nobody is forgotten.
+/// Which waiters are woken, by what, and that none is forgotten.
 @Suite(.timeLimit(.minutes(5))) struct WatchTests {
     private let folder: TemporaryFolder
     private var path: String { folder.file("queue.db") }
@@ -167,7 +167,7 @@ import Testing
         try await heir.close()
     }
 
-    /// Who has just looked for lost work does not look again at once. It is rung for until it does.
+    /// A worker that has just looked for lost work does not look again at once. It is rung for until it does.
     @Test func theDeathOfAWorkerIsToldMoreThanOnce() async throws {
         let (victim, heir) = try await victimAndHeir()
         var token = heir.changes.token(for: .jobs)

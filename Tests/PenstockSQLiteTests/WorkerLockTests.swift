@@ -6,7 +6,7 @@ import Testing
 @testable import PenstockProcesses
 @testable import PenstockSQLite
 
-/// The lock that says a worker lives: when it comes, when it goes, and who tidies up.
+/// The lock that says a worker lives: when it comes, when it goes, and how it is tidied up.
 @Suite(.timeLimit(.minutes(5))) struct WorkerLockTests {
     private let folder: TemporaryFolder
     private var path: String { folder.file("queue.db") }

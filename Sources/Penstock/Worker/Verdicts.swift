@@ -44,10 +44,6 @@ enum WorkEnd: Sendable {
     /// The message is not this worker's any more.
     case leaseLost
 
-    var isTimeout: Bool {
-        if case .timedOut = self { true } else { false }
-    }
-
     /// What that says of the message; `nil` when there is nothing to say.
     var verdict: Verdict? {
         switch self {

@@ -59,7 +59,7 @@ final class BufferConduit<Downstream: Subscriber>: Subscriber, Subscription {
             return (state.upstream.take(), state.downstream.take())
         }
         upstream?.cancel()
-        // It may hold who cancels, and must not be let go inside the lock.
+        // It may hold the task or object that cancels, and must not be let go inside the lock.
         withExtendedLifetime(downstream) {}
     }
 

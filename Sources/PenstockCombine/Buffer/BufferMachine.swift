@@ -15,7 +15,7 @@ internal import PenstockStreams
 struct BufferMachine<Output, Failure: Error> {
     enum Step {
         case give(Output)
-        /// The value was discarded: tell who counts these.
+        /// The value was discarded: tell the one that counts these.
         case drop(Output)
         /// The value was discarded, and for that the stream is to fail.
         case overflow(Output)

@@ -2,8 +2,8 @@ internal import Synchronization
 
 /// State behind a lock, for what Combine's types are made of: these are called from any thread, and are not `Sendable`.
 ///
-/// The compiler lets nothing out of a `Mutex` that is not `Sendable`. So the state lies beside it, and who gets it out
-/// is the one that the lock lets in. Nothing of Combine is called inside.
+/// The compiler lets nothing out of a `Mutex` that is not `Sendable`. So the state lies beside it, and the one thread
+/// that the lock lets in gets it out. Nothing of Combine is called inside.
 final class Guarded<State> {
     private let lock = Mutex(())
     private var state: State

@@ -30,7 +30,7 @@ extension Publisher where Output: Sendable {
     /// It does as `buffer(size:prefetch:whenFull:)` does in memory, and the same values come out. Beyond that:
     ///
     /// - It hands on deliveries. `flatMap(maxPublishers:_:)` directly behind it gives its closure the values and
-    ///   settles by itself; who subscribes otherwise settles each delivery.
+    ///   settles by itself; any other subscriber settles each delivery.
     /// - The queue's capacity and overflow policy are the operator's: they are set when a subscription begins.
     /// - Every value is stored before it is handed on, also one that takes no place.
     /// - A value that is dropped stays in the queue's log, with its state and the reason (`penstock_drops`).

@@ -65,7 +65,7 @@ final class DurableBufferConduit<Element: Sendable>: Subscription, @unchecked Se
         upstream?.cancel()
         engine.cancel()
         opened.open()
-        // It may hold who cancels, and must not be let go inside the lock.
+        // It may hold the task or object that cancels, and must not be let go inside the lock.
         withExtendedLifetime(downstream) {}
     }
 

@@ -8,7 +8,7 @@ final class Relay<Target: AnyObject & Sendable>: Sendable {
 
     private let link = Mutex(Link())
 
-    /// Who is called; `nil` when it is gone.
+    /// The object that is called; `nil` when it is gone.
     var target: Target? {
         get { link.withLock { $0.target } }
         set { link.withLock { $0.target = newValue } }

@@ -40,7 +40,7 @@ final class LogConduit<Output: Sendable>: Subscription, @unchecked Sendable {
     func cancel() {
         let (downstream, delivery) = state.withLock { ($0.downstream.take(), $0.delivery.take()) }
         delivery?.cancel()
-        // It may hold who cancels, and must not be let go inside the lock.
+        // It may hold the task or object that cancels, and must not be let go inside the lock.
         withExtendedLifetime(downstream) {}
     }
 

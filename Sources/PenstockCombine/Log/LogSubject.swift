@@ -4,8 +4,8 @@ internal import Synchronization
 
 /// A replay subject whose memory is a log.
 ///
-/// What is sent is handed to the log in the order of the calls, and is on its way when `send` returns. Who sends faster
-/// than the log takes it waits, at a bound. What cannot be stored ends the subject in this process with the error.
+/// What is sent is handed to the log in the order of the calls, and is on its way when `send` returns. A sender that
+/// is faster than the log waits, at a bound. What cannot be stored ends the subject in this process with the error.
 final class LogSubject<Output: Sendable>: Sendable {
     private struct State {
         var failure: (any Error)?

@@ -39,7 +39,7 @@ final class QueueConduit<Element: Sendable>: Subscription, @unchecked Sendable {
     func cancel() {
         let downstream = state.withLock { $0.downstream.take() }
         engine.cancel()
-        // It may hold who cancels, and must not be let go inside the lock.
+        // It may hold the task or object that cancels, and must not be let go inside the lock.
         withExtendedLifetime(downstream) {}
     }
 

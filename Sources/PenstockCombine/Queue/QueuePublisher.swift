@@ -14,7 +14,7 @@ extension Queue {
     /// - Makes a message whose payload cannot be decoded a dead letter with the reason, and goes on.
     /// - Never finishes by itself. Fails with what the store throws.
     /// - `flatMap(maxPublishers:_:)` directly behind it gives its closure the payloads, settles and extends leases by
-    ///   itself. Who subscribes otherwise settles each delivery.
+    ///   itself. Any other subscriber settles each delivery.
     /// - Gives its values on a thread of its own, one at a time.
     ///
     /// Each subscription is a reader of its own.

@@ -4,7 +4,7 @@ internal import PenstockStreams
 
 /// What a replay subject, or a shared replay, and its subscribers have in common: the lock around the machine.
 final class ReplayHub<Output, Failure: Error> {
-    /// Who stands in line with a value.
+    /// A sender that stands in line with a value.
     enum Sender {
         /// A thread that waits.
         case thread(DispatchSemaphore)

@@ -3,8 +3,8 @@ internal import PenstockStreams
 
 /// What a replay does, as a value: events go in, and what is to be done for them is left in ``ReplayMachine/Outcome``.
 ///
-/// What was asked for and is still to be said lies in each subscriber's turns. It does not count as waiting. Who sends
-/// and finds no room stands in line, and so does the end when it comes while somebody stands there.
+/// What was asked for and is still to be said lies in each subscriber's turns. It does not count as waiting. A sender
+/// that finds no room stands in line, and so does the end when it comes while somebody stands there.
 struct ReplayMachine<Output, Failure: Error, Listener, Sender> {
     /// Names one subscription.
     typealias Name = UInt64
@@ -18,9 +18,9 @@ struct ReplayMachine<Output, Failure: Error, Listener, Sender> {
 
     /// What comes of an event.
     struct Outcome {
-        /// Who has been given something to hear, and nobody tells them yet.
+        /// Subscribers that were given something to hear, and that nobody tells yet.
         var toTell: [Name] = []
-        /// Who stood in line, and whose value was sent.
+        /// Senders that stood in line, and whose values were sent.
         var admitted: [Sender] = []
         /// Values that a subscriber lost.
         var dropped: [Output] = []

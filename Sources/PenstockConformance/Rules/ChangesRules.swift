@@ -37,7 +37,7 @@ enum ChangesRules {
         let other = try await bench.open()
         for listener in [store, other] {
             try await rings(listener) { try await store.put("ready") }
-            // Who sleeps until the next due time must hear of an earlier one.
+            // A worker that sleeps until the next due time must hear of an earlier one.
             try await rings(listener) { try await store.put(.text("scheduled", due: .after(.seconds(60)))) }
             try await rings(listener) { _ = try await store.apply(.redrive, to: .queue(.jobs, states: [.scheduled])) }
             try await store.work(.dead(error: "bad"))

@@ -2,7 +2,7 @@ import PenstockCore
 import PenstockTestKit
 import Testing
 
-/// Who gets what, and when.
+/// Which messages a claim gives, to which worker, and when.
 enum ClaimRules {
     static let cases = [
         ConformanceCase("claim", "goes by priority and then by sequence", goesByPriority),

@@ -2,7 +2,7 @@ import PenstockCore
 import PenstockTestKit
 import Testing
 
-/// Who holds a message, and who no longer does.
+/// Which worker holds a message, and which one no longer does.
 enum LeaseRules {
     static let cases = [
         ConformanceCase("lease", "each verdict stands alone", eachStandsAlone),

@@ -29,7 +29,7 @@ struct BufferStateMachine<
         case give(Element, to: Consumer)
         /// Tell the consumer that no more elements come, and why if it was a failure.
         case end(Consumer, Failure?)
-        /// The element was discarded: tell who counts these.
+        /// The element was discarded: tell the one that counts these.
         case discard(Element)
         /// The element was discarded, and for that the stream is to fail.
         case overflow(Element)

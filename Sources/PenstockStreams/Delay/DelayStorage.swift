@@ -106,8 +106,8 @@ final class DelayStorage<Base: AsyncSequence & Sendable, C: Clock>: Sendable whe
 
     private func keepTime() async {
         while let moment = await nextMoment() {
-            // Who wakes early was cancelled, and is told to rest when it asks again. A moment that has passed while the
-            // consumer was busy needs no sleep.
+            // A task that wakes early was cancelled, and is told to rest when it asks again. A moment that has passed
+            // while the consumer was busy needs no sleep.
             if flow.clock.now < moment { try? await flow.clock.sleep(until: moment, tolerance: flow.tolerance) }
             perform { $0.dueCame() }
         }

@@ -8,7 +8,7 @@ package struct Downstream<Element: Sendable, Consumer: Sendable>: Sendable {
     package private(set) var demand = 0
     /// Elements that were asked for in advance and delivered, and that nobody has come for yet.
     private var delivered: Deque<Element> = []
-    /// Who has come for the next element. While somebody waits, `delivered` is empty.
+    /// The consumer that has come for the next element. While it waits, `delivered` is empty.
     private var consumer: Consumer?
     /// Whether elements are asked for by `request` alone.
     private var asksInAdvance = false
@@ -46,7 +46,7 @@ package struct Downstream<Element: Sendable, Consumer: Sendable>: Sendable {
         return consumer
     }
 
-    /// Takes out who waits, to be told of the end.
+    /// Takes out the consumer that waits, to be told of the end.
     package mutating func takeConsumer() -> Consumer? {
         consumer.take()
     }

@@ -1,4 +1,4 @@
-/// Who goes with the inner sequences of one iteration, from their beginnings to their ends.
+/// Goes with the inner sequences of one iteration, from their beginnings to their ends.
 package protocol FlatMapEscort<Element>: Sendable {
     /// What the inner sequences are made of.
     associatedtype Element: Sendable
@@ -13,7 +13,7 @@ package protocol FlatMapEscort<Element>: Sendable {
     func letGo(_ element: Element) async
 }
 
-/// One inner sequence, for who goes with it.
+/// One inner sequence, as its escort knows it.
 package struct FlatMapInner: Sendable {
     /// How the reading ended.
     package enum End: Sendable {

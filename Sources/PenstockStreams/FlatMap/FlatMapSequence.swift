@@ -11,7 +11,7 @@ public struct FlatMapSequence<
     let transform: @Sendable (Base.Element) -> Inner
     private let failureOfBase: @Sendable (Base.Failure) -> Failure
     private let failureOfInner: @Sendable (Inner.Failure) -> Failure
-    /// Who goes with the inner sequences, if anybody does, and what its failures are to the stream.
+    /// What goes with the inner sequences, if anything does, and what its failures are to the stream.
     let escort: Escort?
 
     struct Escort: Sendable {

@@ -49,7 +49,7 @@ struct FlatMapStateMachine<
     /// Values that nobody has taken yet, as they came. Each holds up its inner sequence, so there is at most one of
     /// each.
     private var waiting: Deque<(value: Element, inner: Producer)> = []
-    /// Who waits for the next element. While somebody does, `waiting` is empty.
+    /// The consumer that waits for the next element. While it does, `waiting` is empty.
     private var consumer: Consumer?
     /// Why the stream stopped, until the consumer is told.
     private var failure: Failure?

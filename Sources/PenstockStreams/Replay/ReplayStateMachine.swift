@@ -24,7 +24,7 @@ struct ReplayStateMachine<
         case accept(Sender)
         /// Tell the sender that its element was not sent.
         case refuse(Sender)
-        /// A subscriber lost the element: tell who counts these.
+        /// A subscriber lost the element: tell the one that counts these.
         case drop(Element)
     }
 
@@ -35,7 +35,7 @@ struct ReplayStateMachine<
     /// How many subscribers have no room.
     private var fullCount = 0
     private var namesGiven: Name = 0
-    /// Who has something to send and waits for room, in the order of their coming.
+    /// Senders that wait for room with an element each, in the order of their coming.
     private var line: Deque<(name: Name, element: Element, sender: Sender)> = []
     /// The end that stands in line behind these.
     private var completionInLine: Completion<Failure>?
@@ -77,7 +77,7 @@ struct ReplayStateMachine<
     mutating func next(_ consumer: Consumer, of name: Name) -> [Action] {
         guard let index = subscribers.index(forKey: name) else { return [.end(consumer, nil)] }
         let actions = taking(at: index) { $0.next(consumer) }
-        // By its name: who takes may let the end through, which changes the table.
+        // By its name: an element that is taken may let the end through, which changes the table.
         guard subscribers[name]?.isWaiting == true else { return actions }
         return actions + end(name)
     }
@@ -111,7 +111,7 @@ struct ReplayStateMachine<
         return moveLine()
     }
 
-    /// A subscriber was cancelled, or let its iterator go. Returns also who waited for it.
+    /// A subscriber was cancelled, or let its iterator go. Returns also the consumer that waited for it.
     mutating func leave(_ name: Name) -> (actions: [Action], waiting: Consumer?) {
         guard var subscriber = subscribers.removeValue(forKey: name) else { return ([], nil) }
         if subscriber.isFull { fullCount -= 1 }

@@ -100,7 +100,7 @@ where Base.Element: Sendable {
     private func readUpstream() async -> Completion<Failure> {
         var upstream = base.makeAsyncIterator()
         let demand = UpstreamDemand()
-        // Who may be made to wait is asked for one backlog ahead; otherwise nobody waits.
+        // An upstream that may be made to wait is asked for one backlog ahead; otherwise nothing waits.
         var isAskedOneByOne = false
         if case .suspendSender = backlog.whenFull { isAskedOneByOne = true }
         demand.ask(isAskedOneByOne ? backlog.limit : .max)

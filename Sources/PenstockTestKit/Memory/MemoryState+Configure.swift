@@ -27,7 +27,7 @@ extension MemoryState {
         case .delete:
             preconditionFailure("A queue is deleted in steps.")
         }
-        // There may be room now, or messages to be had; or the queue is gone, which who waits must learn.
+        // There may be room now, or messages to be had; or the queue is gone, which waiters must learn.
         rung.insert(name)
     }
 

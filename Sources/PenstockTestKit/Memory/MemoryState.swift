@@ -1,6 +1,6 @@
 import PenstockCore
 
-/// Everything that a store holds: the log, the queues with their lines, and who works.
+/// Everything that a store holds: the log, the queues with their lines, and the workers.
 ///
 /// A plain value. No lock, no task and no clock is inside: every operation is handed the moment it happens at.
 /// Nothing is counted ahead; depths are counted when somebody asks, and so cannot be wrong.
@@ -63,7 +63,7 @@ struct MemoryMessage: Sendable {
     var attempt = 0
     var forgiven = 0
     var finishedAt: Timestamp?
-    /// Who has it, while it is leased.
+    /// By what worker it is held, while it is leased.
     var hold: Hold?
     var attempts: [AttemptRecord] = []
 

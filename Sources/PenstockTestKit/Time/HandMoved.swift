@@ -6,7 +6,7 @@ protocol Reading: Sendable {
     var moment: Moment { get }
 }
 
-/// What every clock that is moved by hand has inside: what it shows, and who sleeps by it.
+/// What every clock that is moved by hand has inside: what it shows, and its sleepers.
 ///
 /// A sleeper is taken off the list in the same step that moves the clock, so a count taken afterwards only holds
 /// tasks that still sleep.
@@ -32,7 +32,7 @@ final class HandMoved<Shown: Reading>: Sendable {
             return nextID
         }
 
-        /// Takes out who is due: by deadline, and of one deadline in the order in which they lay down.
+        /// Takes out the sleepers that are due: by deadline, and of one deadline in the order in which they lay down.
         mutating func takeSleepers(
             where isDue: (Shown.Moment) -> Bool
         ) -> [CheckedContinuation<Void, any Error>] {

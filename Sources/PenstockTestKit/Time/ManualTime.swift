@@ -7,8 +7,8 @@ public import PenstockCore
 ///
 /// Guarantees:
 /// - A sleeper is woken when the wall clock reaches its deadline, in the order of deadlines and then of arrival.
-/// - A sleeper is also woken when the wall clock is set, however far: `TimeSource` allows that, and who sleeps must
-///   look at the time again.
+/// - A sleeper is also woken when the wall clock is set, however far: `TimeSource` allows that, and a task
+///   that sleeps must look at the time again.
 /// - A cancelled sleeper throws `CancellationError` at once.
 public final class ManualTime: TimeSource {
     private struct Hands: Reading {

@@ -134,7 +134,7 @@ import Testing
         let made = Tally()
         let gone = Tally()
         let source = Counted(Numbers(0..<9), made: made, gone: gone)
-        // Nobody moves the clock, so who comes for the first element sleeps until it is cancelled.
+        // Nobody moves the clock, so a reader of the first element sleeps until it is cancelled.
         try await raceCancellations(source, made: made, gone: gone) {
             $0.delay(for: .seconds(1), holding: 2, clock: clock)
         }

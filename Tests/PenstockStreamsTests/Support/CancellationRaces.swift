@@ -25,7 +25,7 @@ func raceCancellations<Source: Sendable, Failure: Error>(
         }
         for reader in readers { await reader.value }
     }
-    // Who let its iterator go did not wait for the end.
+    // A reader that let its iterator go did not wait for the end.
     try await gone.wait(for: made.count)
     #expect(gone.count == made.count, sourceLocation: sourceLocation)
 }

@@ -112,14 +112,14 @@ struct CommandWorker: Sendable {
     private func leaveWithEmptyHands() async {
         while (try? await handler.command.clock.sleep(for: Self.leaveTime)) != nil {
             // As long as this cannot be known, the worker may have something in its hands.
-            if let count = try? await leasedCount(), count == 0, !Task.isCancelled { Program.end(nil) }
+            if let count = try? await leasedCount(), count == 0, !Task.isCancelled { ProgramEnd.now(nil) }
         }
     }
 
     /// Ends the process at `failure`, should it not have ended by itself before long.
     private func leave(at failure: Failure) {
         DispatchQueue.global().asyncAfter(deadline: .now() + Self.giveBackTime / .seconds(1)) {
-            Program.end(
+            ProgramEnd.now(
                 Failure(
                     failure.status,
                     "Stopped at once by a second signal: the commands were killed. Another process holds the file, so "

@@ -65,7 +65,7 @@ import Testing
             #expect(text(machine.next(consumer, of: name, after: sequence(name == names[2] ? 1 : 0))) == [])
         }
         #expect(extend(&machine, 1...2) == ["a: [1, 2]", "b: [1, 2]", "c: [2]"])
-        // More than the tail holds at once: who waits must read the log.
+        // More than the tail holds at once: waiting readers must read the log.
         for (name, consumer) in zip(names, ["a", "b"]) { _ = machine.next(consumer, of: name, after: sequence(2)) }
         #expect(extend(&machine, 3...3000) == ["a: behind", "b: behind"])
     }

@@ -75,7 +75,7 @@ public final class ManualClock: Clock {
         inside.move { $0 = max($0, moment) }
     }
 
-    /// Moves the hands on to the earliest deadline that a task sleeps for, and wakes who sleeps for that one.
+    /// Moves the hands on to the earliest deadline that a task sleeps for, and wakes its sleepers.
     ///
     /// - Returns: `false`, with the hands where they were, when no task sleeps.
     @discardableResult

@@ -1,0 +1,82 @@
+"""A rule that nothing breaks proves nothing: small trees that break one rule each must be found, and others must not."""
+import os
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+
+import comments  # noqa: E402: not before nothing is written
+import folders  # noqa: E402
+import mentions  # noqa: E402
+import source  # noqa: E402
+
+
+class RulesTests(unittest.TestCase):
+    def tree(self, files):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        for root in ("Sources", "Tests"):
+            os.mkdir(os.path.join(folder.name, root))
+        for path, text in files.items():
+            path = os.path.join(folder.name, path)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+        return folder.name
+
+    def circles(self, files):
+        return list(folders.broken(self.tree({"Sources/M/" + path: text for path, text in files.items()}), allowed=[]))
+
+    def test_two_folders_that_use_each_other(self):
+        found = self.circles({"A/One.swift": "struct One { let two: Two }", "B/Two.swift": "enum Two { case of(One) }"})
+        self.assertIn("M/A -> M/B: Two", found[0])
+
+    def test_a_loose_file_and_a_folder(self):
+        self.assertTrue(self.circles({"All.swift": "let all = [One.self]\nstruct All {}", "A/One.swift": "struct One: All {}"}))
+
+    def test_names_that_are_no_use_of_another_folder(self):
+        two = "enum Two { case of(One) }"
+        for one in (
+            "struct One {} // Two", 'struct One { let text = "Two" }', "struct One {\n    struct Two {}\n    let two: Two\n}",
+            "struct One { func f<Two>(_: Two) {} }", "struct One { let two: Other.Two }", "struct One { /* Two */ }",
+        ):
+            self.assertEqual(self.circles({"A/One.swift": one, "B/Two.swift": two}), [], one)
+
+    def test_an_interpolation_is_code(self):
+        self.assertTrue(self.circles({"A/One.swift": 'struct One { let text = "\\(Two("x"))" }', "B/Two.swift": "enum Two { case of(One) }"}))
+
+    def said(self, comment):
+        return list(comments.broken(self.tree({"Sources/M/A.swift": comment + "\nlet a = 1\n"}), allowed=()))
+
+    def test_comments_that_say_who_of_nobody(self):
+        for comment in (
+            "/// Who has the turn writes.", "// It is over: who waits is told.", "/// Wakes who\n/// waits.",
+            "let b = 1  // For who reads.", "/// One is told, and who\n/// waits longest is first.",
+        ):
+            self.assertEqual(len(self.said(comment)), 1, comment)
+
+    def test_comments_that_name_somebody_or_ask(self):
+        for comment in (
+            "/// Somebody who waits is told.", "/// The kernel says who lives.", "// Who is there? Nobody knows.",
+            "/// A reader, who is told.", '/// Whoever waits is told.', 'let b = "// Who waits"',
+        ):
+            self.assertEqual(self.said(comment), [], comment)
+
+    def test_what_nothing_mentions(self):
+        repository = self.tree({
+            "Sources/M/A.swift": "func used() {}\nfunc unused() { used() }\n",
+            "docs/a.md": "[b](b.md) [a](a.md) `A.swift` `B.swift` `Sources/M/A.swift` `Sources/N`\n",
+        })
+        found = "\n".join(mentions.broken(repository))
+        for text in ("'unused'", "'b.md'", "'B.swift'", "'Sources/N'"):
+            self.assertIn(text, found)
+        self.assertEqual(len(found.splitlines()), 4)
+
+    def test_lines_stay_where_they_are(self):
+        text = 'let a = """\n  one \\(b)\n  """ // c\n/* d\n e */ let f = #"g"#\n'
+        self.assertEqual(source.code(text).count("\n"), 5)
+        self.assertNotIn("g", source.code(text))
+
+
+unittest.main(argv=[sys.argv[0], "--quiet"])
