@@ -84,6 +84,19 @@ import Testing
         #expect(await code(make) == nil)
     }
 
+    @Test func callsCanFailForAWhile() async throws {
+        let store = try await store()
+        store.fail(every: [.enqueue, .claim], with: diskFull)
+        for _ in 1...3 {
+            #expect(await code { try await put(store) } == .diskFull)
+            #expect(try await count(store) == 0)
+        }
+        store.fail(.status)
+        store.heal()
+        try await put(store)
+        #expect(try await count(store) == 1)
+    }
+
     @Test func aTestCanWaitForACall() async throws {
         let store = try await store()
         async let waited: Void = store.calls(of: .claim).wait(for: 3)

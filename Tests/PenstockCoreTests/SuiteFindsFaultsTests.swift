@@ -67,7 +67,7 @@ private struct TamperedHarness: StoreHarness {
     }
 }
 
-private final class TamperedStore: MessageStore {
+private final class TamperedStore: ForwardingStore {
     let base: any MessageStore
     private let faults: TamperedHarness
 
@@ -75,8 +75,6 @@ private final class TamperedStore: MessageStore {
         self.base = base
         self.faults = faults
     }
-
-    var changes: Wakeups { base.changes }
 
     func enqueue(
         _ messages: [NewMessage], to queue: QueueName, durability: Durability
@@ -94,31 +92,4 @@ private final class TamperedStore: MessageStore {
     func settle(_ settlements: [Settlement]) async throws -> [SettleResult] {
         faults.settle(try await base.settle(settlements))
     }
-
-    func extend(_ leases: [Lease], by duration: Duration) async throws -> [Bool] {
-        try await base.extend(leases, by: duration)
-    }
-
-    func append(
-        _ messages: [NewMessage], to queue: QueueName, unless cursor: CursorName?, durability: Durability
-    ) async throws -> [Receipt] {
-        try await base.append(messages, to: queue, unless: cursor, durability: durability)
-    }
-    func log(_ query: LogQuery) async throws -> LogPage { try await base.log(query) }
-    func moveCursor(
-        _ cursor: CursorName, of queue: QueueName, _ move: CursorMove
-    ) async throws -> CursorRecord? {
-        try await base.moveCursor(cursor, of: queue, move)
-    }
-    func reclaim() async throws -> Reclaimed { try await base.reclaim() }
-    func messages(_ query: MessageQuery) async throws -> [MessageRecord] { try await base.messages(query) }
-    func status(of queue: QueueName?) async throws -> StoreStatus { try await base.status(of: queue) }
-    func configure(_ queue: QueueName, _ change: QueueChange) async throws { try await base.configure(queue, change) }
-
-    func apply(_ command: LineCommand, to selection: Selection) async throws -> Int {
-        try await base.apply(command, to: selection)
-    }
-
-    func prune(_ request: PruneRequest) async throws -> Pruned { try await base.prune(request) }
-    func close() async throws { try await base.close() }
 }

@@ -12,12 +12,16 @@ package final class IdleExecutor: TaskExecutor {
         var waiters: [CheckedContinuation<Void, Never>] = []
     }
 
+    /// A task that is still suspended when its test is over holds its executor unowned: they stay, all of them.
+    private static let all = Mutex<[IdleExecutor]>([])
+
     private let queue: DispatchQueue
     private let state = Mutex(State())
 
     /// Makes an executor that runs one job at a time, or as many as there are threads.
     package init(isSerial: Bool) {
         queue = DispatchQueue(label: "idle executor", attributes: isSerial ? [] : .concurrent)
+        Self.all.withLock { $0.append(self) }
     }
 
     package func enqueue(_ job: consuming ExecutorJob) {
@@ -62,14 +66,29 @@ package final class IdleExecutor: TaskExecutor {
 
     /// Moves the clock from deadline to deadline, each time when nothing can go on before: to the moment, or until
     /// nobody sleeps any more.
-    package func run(_ clock: ManualClock, to moment: ManualClock.Instant? = nil) async {
+    ///
+    /// - Parameter isCut: ends the way early when it returns `true`, with the clock where it stands.
+    package func run<Hands: MovedByHand>(
+        _ clock: Hands, to moment: Hands.Moment? = nil, unless isCut: () -> Bool = { false }
+    ) async {
         await waitUntilIdle()
-        while let deadline = clock.nextDeadline, moment.map({ deadline <= $0 }) ?? true {
+        while !isCut(), let deadline = clock.nextDeadline, moment.map({ deadline <= $0 }) ?? true {
             clock.advanceToNextDeadline()
             await waitUntilIdle()
         }
-        guard let moment else { return }
+        guard let moment, !isCut() else { return }
         clock.advance(to: moment)
         await waitUntilIdle()
     }
 }
+
+/// A clock that an executor can move to the moments at which something happens.
+package protocol MovedByHand: Sendable {
+    associatedtype Moment: Comparable & Sendable
+    var nextDeadline: Moment? { get }
+    @discardableResult func advanceToNextDeadline() -> Bool
+    func advance(to moment: Moment)
+}
+
+extension ManualClock: MovedByHand {}
+extension ManualTime: MovedByHand {}

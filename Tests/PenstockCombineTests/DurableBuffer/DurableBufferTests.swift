@@ -24,7 +24,7 @@ import Testing
         await process.read(
             subject.buffer(size: 2, prefetch: .byRequest, whenFull: .customError { Full() }, in: queue), reader)
         for value in 1...5 { subject.send(value) }
-        await process.stillness.wait()
+        await process.stillness.waitUntilIdle()
         #expect(reader.values.map(\.payload) == [1])
         #expect(reader.failure is Full)
         #expect(try await process.count(.ready) == 2)
@@ -34,10 +34,10 @@ import Testing
         await process.read(
             other.buffer(size: 2, prefetch: .byRequest, whenFull: .dropNewest, in: queue), next)
         other.send(9)
-        await process.stillness.wait()
+        await process.stillness.waitUntilIdle()
         #expect(next.values.map(\.payload) == [2, 3, 9])
         next.cancel()
-        await process.stillness.wait()
+        await process.stillness.waitUntilIdle()
         await process.crash()
     }
 
@@ -49,7 +49,7 @@ import Testing
             subject.buffer(size: 9, prefetch: .byRequest, whenFull: .dropNewest, in: queue), reader)
         for value in 1...3 { subject.send(value) }
         subject.send(completion: .failure(Broken()))
-        await process.stillness.wait()
+        await process.stillness.waitUntilIdle()
         #expect(reader.values.map(\.payload) == [1])
         #expect(reader.failure is Broken)
         #expect(try await process.count(.ready) == 2)
@@ -63,7 +63,7 @@ import Testing
         #expect(reader.values.map(\.payload) == [1, 2, 3])
         #expect(!reader.isFinished)
         for delivery in reader.values { try await delivery.done() }
-        await process.stillness.wait()
+        await process.stillness.waitUntilIdle()
         #expect(reader.isFinished)
     }
 
@@ -74,7 +74,7 @@ import Testing
             (1...500).publisher.buffer(size: 4, in: queue).flatMap(maxPublishers: .max(3)) { value in
                 Just(value).delay(for: .milliseconds(value % 7 + 1), scheduler: world.scheduler)
             }, probe)
-        while !probe.isFinished, world.step() { await process.stillness.wait() }
+        while !probe.isFinished, world.step() { await process.stillness.waitUntilIdle() }
         #expect(probe.values.sorted() == Array(1...500))
         #expect(try await process.count(.dropped) == 0)
     }
@@ -98,7 +98,7 @@ import Testing
         let first = Reader(demand: 9)
         await process.read(subject.delay(for: .seconds(10), in: queue), first)
         subject.send(1)
-        await process.stillness.wait()
+        await process.stillness.waitUntilIdle()
         await world.pass(4_000, in: process)
         await process.crash()
         first.cancel()
@@ -112,7 +112,7 @@ import Testing
         await world.pass(1_000, in: reopened)
         #expect(second.values.map(\.payload) == [1])
         second.cancel()
-        await reopened.stillness.wait()
+        await reopened.stillness.waitUntilIdle()
         await reopened.crash()
     }
 
@@ -124,10 +124,10 @@ import Testing
             subject.buffer(size: 2, prefetch: .keepFull, whenFull: .dropNewest, in: queue), reader)
         await process.crash()
         subject.send(1)
-        await process.stillness.wait()
+        await process.stillness.waitUntilIdle()
         #expect((reader.failure as? PenstockError)?.code == .closed)
 
-        // Also before it has begun, and for numbers that cannot be: who asks first is not left waiting.
+        // Also before it has begun, and for numbers that cannot be: a subscriber that asks first is not left waiting.
         let late = Reader(demand: 1)
         await process.read(
             subject.buffer(size: 2, prefetch: .keepFull, whenFull: .dropNewest, in: queue), late)

@@ -36,7 +36,7 @@ import Testing
         #expect(probe.values == [10, 20, 30, 40, 50])
         #expect(try await process.count(.done) == 5)
         probe.cancel()
-        await process.stillness.wait()
+        await process.stillness.waitUntilIdle()
         await process.crash()
     }
 
@@ -66,7 +66,7 @@ import Testing
         #expect(probe.values == [4, 3])
         #expect(probe.completionCount == 0)
         probe.cancel()
-        await process.stillness.wait()
+        await process.stillness.waitUntilIdle()
     }
 
     @Test func leasesAreExtendedWhileTheWorkGoesOn() async throws {
@@ -82,7 +82,7 @@ import Testing
         #expect(message.state == .done)
         #expect(message.attempt == 1)
         probe.cancel()
-        await process.stillness.wait()
+        await process.stillness.waitUntilIdle()
     }
 
     @Test func whoseLeaseIsLostIsCancelledAndTheNextComes() async throws {
@@ -100,7 +100,7 @@ import Testing
         await world.pass(60_000, in: process)
         #expect(probe.values == [2])
         probe.cancel()
-        await process.stillness.wait()
+        await process.stillness.waitUntilIdle()
     }
 
     @Test func whatIsWorkedOnGoesBackWhenNobodyWantsMore() async throws {
@@ -112,7 +112,7 @@ import Testing
             }, probe)
         #expect(try await process.count(.leased) == 2)
         probe.cancel()
-        await process.stillness.wait()
+        await process.stillness.waitUntilIdle()
         #expect(try await process.count(.ready) == 3)
         await world.pass(2_000, in: process)
         #expect(probe.values == [])
@@ -128,16 +128,16 @@ import Testing
         #expect(probe.values == [1])
         #expect(try await process.count(.done) == 0)
         probe.request(2)
-        await process.stillness.wait()
+        await process.stillness.waitUntilIdle()
         #expect(probe.values == [1, 10, 2])
         // A work has ended when the last of its values was taken.
         #expect(try await process.count(.done) == 1)
         probe.request(.max)
-        await process.stillness.wait()
+        await process.stillness.waitUntilIdle()
         #expect(probe.values == [1, 10, 2, 20, 3, 30, 4, 40])
         #expect(try await process.count(.done) == 4)
         probe.cancel()
-        await process.stillness.wait()
+        await process.stillness.waitUntilIdle()
     }
 
     @Test func aStoreThatCannotSettleFailsTheStream() async throws {

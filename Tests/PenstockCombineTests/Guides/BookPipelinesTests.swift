@@ -1,4 +1,5 @@
 import PenstockCombine
+import PenstockTestKit
 import Testing
 
 /// Pipelines as a Combine book has them: only the import is another one, and `in:` where the values are to survive.
@@ -34,7 +35,7 @@ import Testing
         await world.pass(10_000, in: process)
         #expect(received.values == [1, 2, 3, 4, 5])
         subscription.cancel()
-        await process.stillness.wait()
+        await process.stillness.waitUntilIdle()
     }
 
     // MARK: A subject that sends more than can be worked on
@@ -78,7 +79,7 @@ import Testing
         await world.pass(13_000, in: process)
         #expect(received.values == [1, 2, 3, 4, 5, 11])
         subscriptions = []
-        await process.stillness.wait()
+        await process.stillness.waitUntilIdle()
     }
 
     // MARK: A timer that is faster than its consumer
@@ -127,10 +128,10 @@ import Testing
                 .sink(receiveCompletion: { _ in }, receiveValue: { received.append($0) })
         }
         subject.send(1)
-        await process.stillness.wait()
+        await process.stillness.waitUntilIdle()
         #expect(received.values == [1])
         durable.cancel()
-        await process.stillness.wait()
+        await process.stillness.waitUntilIdle()
     }
 
     // MARK: One subscription for many

@@ -66,6 +66,6 @@ import Testing
         #expect(shipped.values.sorted() == ["shipped 7", "shipped 8"])
         shipped.cancel()
         #expect(receipts.count == 2)
-        await process.stillness.wait()
+        await process.stillness.waitUntilIdle()
     }
 }

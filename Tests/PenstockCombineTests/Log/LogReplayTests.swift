@@ -73,7 +73,7 @@ import Testing
         let end = try await late.end()
         #expect(end.values == [2, 3, 4])
         #expect((end.failure as? RecordedFailure)?.message == "broken")
-        // Who comes after the end gets the memory and that same end.
+        // A listener that comes after the end gets the memory and that same end.
         let last = Listener()
         last.listen(to: ReplaySubject(remembering: 2, in: same))
         let same2 = try await last.end()

@@ -17,11 +17,11 @@ import Testing
         await process.read(queue.publisher, reader)
         #expect(try await process.count(.leased) == 0)
         reader.request(3)
-        await process.stillness.wait()
+        await process.stillness.waitUntilIdle()
         #expect(reader.values.map(\.payload) == [1, 2, 3])
         #expect(try await process.count(.leased) == 3)
         reader.request(2)
-        await process.stillness.wait()
+        await process.stillness.waitUntilIdle()
         #expect(reader.values.map(\.payload) == [1, 2, 3, 4, 5])
         #expect(try await process.count(.leased) == 5)
         reader.cancel()
@@ -35,7 +35,7 @@ import Testing
         let reader = Reader(demand: 2)
         await process.read(queue.publisher, reader)
         _ = try await queue.enqueue(1)
-        await process.stillness.wait()
+        await process.stillness.waitUntilIdle()
         _ = try await queue.enqueue(2, due: .after(.seconds(5)))
         _ = try await queue.enqueue(3, due: .after(.seconds(6)))
         await world.pass(5_000, in: process)
@@ -43,7 +43,7 @@ import Testing
         await world.pass(5_000, in: process)
         #expect(reader.values.count == 2)
         reader.cancel()
-        await process.stillness.wait()
+        await process.stillness.waitUntilIdle()
     }
 
     @Test func ofAnUnlimitedDemandOnlySoManyAreHeld() async throws {
@@ -55,10 +55,10 @@ import Testing
         await process.read(queue.publisher(inFlightMax: 2), reader)
         #expect(reader.values.map(\.payload) == [1, 2])
         try await reader.values[0].done()
-        await process.stillness.wait()
+        await process.stillness.waitUntilIdle()
         #expect(reader.values.map(\.payload) == [1, 2, 3])
         reader.cancel()
-        await process.stillness.wait()
+        await process.stillness.waitUntilIdle()
     }
 
     @Test func whatCannotBeDecodedIsADeadLetterAndDoesNotCount() async throws {
@@ -73,7 +73,7 @@ import Testing
         #expect(reader.values.map(\.payload) == [7])
         #expect(try await process.count(.dead) == 1)
         reader.cancel()
-        await process.stillness.wait()
+        await process.stillness.waitUntilIdle()
     }
 
     @Test func whatWasClaimedAndNotWantedGoesBack() async throws {

@@ -41,7 +41,7 @@ import Testing
                 }
             }
         }
-        await process?.stillness.wait()
+        await process?.stillness.waitUntilIdle()
         // A task may still hold what it was about to let go; that something is left for good, the time limit tells.
         while live.count > 0, !Task.isCancelled { await Task.yield() }
         #expect(live.count == 0, sourceLocation: sourceLocation)
@@ -142,7 +142,7 @@ import Testing
             }.eraseToAnyPublisher()
         }
         #expect(subject.subscriberCount == 0)
-        // Who stays gets what is there.
+        // A subscriber that stays gets what is there.
         let probe = Probe<Int, any Error>(demand: 1) { _, _ in
             values.add()
             return 0

@@ -1,4 +1,5 @@
 import PenstockCombine
+import PenstockTestKit
 import Testing
 
 @testable import PenstockCombine
@@ -9,7 +10,7 @@ extension World.Process {
         _ source: Source, _ probe: Probe<Source.Output, Source.Failure>
     ) async {
         run { source.subscribe(probe) }
-        await stillness.wait()
+        await stillness.waitUntilIdle()
     }
 
     /// How many messages of the queue are in the state.
@@ -22,9 +23,9 @@ extension World {
     /// Lets time pass, with all that happens meanwhile.
     func pass(_ milliseconds: Int, in process: Process) async {
         let end = scheduler.now.milliseconds + milliseconds
-        await process.stillness.wait()
-        while step(until: end) { await process.stillness.wait() }
+        await process.stillness.waitUntilIdle()
+        while step(until: end) { await process.stillness.waitUntilIdle() }
         move(to: end)
-        await process.stillness.wait()
+        await process.stillness.waitUntilIdle()
     }
 }

@@ -17,13 +17,13 @@ final class World: Sendable {
     struct Process: Sendable {
         let store: PenstockStore
         let watched: WatchedStore
-        let stillness = Stillness()
+        let stillness = IdleExecutor(isSerial: false)
         let crash: @Sendable () async -> Void
         /// The files stay as long as a process is there.
         private let world: World
 
         init(_ base: any MessageStore, _ world: World, crash: @escaping @Sendable () async -> Void) {
-            watched = WatchedStore(base: base, stillness: stillness)
+            watched = WatchedStore(base, stillness)
             store = PenstockStore(
                 watched,
                 options: .init(durability: .processCrash, time: world.time, random: SeededRandom(seed: 7)))

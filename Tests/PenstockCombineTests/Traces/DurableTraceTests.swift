@@ -6,9 +6,7 @@ import Testing
 
 /// The tables of the stream rules, where waiting values are messages of a queue.
 @Suite(.timeLimit(.minutes(5))) struct DurableTraceTests {
-    private static let durable = Trace.agreed.filter { $0.buffer != nil }
-
-    @Test(arguments: durable, World.Kind.allCases)
+    @Test(arguments: Trace.buffered, World.Kind.allCases)
     func theAgreedTraces(trace: Trace, kind: World.Kind) async throws {
         let run = try DurableRun(trace, kind)
         try await run.go()
@@ -16,7 +14,7 @@ import Testing
     }
 
     /// The process dies at every moment at which something came out, was finished, or was sent.
-    @Test(arguments: durable, World.Kind.allCases)
+    @Test(arguments: Trace.buffered, World.Kind.allCases)
     func stoppedAtEveryStep(trace: Trace, kind: World.Kind) async throws {
         var deaths = 0
         while true {
@@ -32,7 +30,7 @@ import Testing
 
     /// The process dies after each of its calls to the store. Only of a sequence: what a subject sent and the store never
     /// heard of is gone.
-    @Test(arguments: durable.filter { $0.name.hasPrefix("A") }, World.Kind.allCases)
+    @Test(arguments: Trace.buffered.filter { $0.name.hasPrefix("A") }, World.Kind.allCases)
     func stoppedAfterEachCall(trace: Trace, kind: World.Kind) async throws {
         var deaths = 0
         while true {
@@ -47,7 +45,7 @@ import Testing
     }
 
     /// The process dies as a value comes out: that is never settled.
-    @Test(arguments: durable, World.Kind.allCases)
+    @Test(arguments: Trace.buffered, World.Kind.allCases)
     func stoppedBeforeASettle(trace: Trace, kind: World.Kind) async throws {
         for count in 1...trace.out.count {
             let run = try DurableRun(trace, kind)
@@ -106,14 +104,14 @@ final class DurableRun {
     private func go(cutAfter count: Int? = nil, until isEnough: () -> Bool) async throws -> Bool {
         let process = try await begin(cutAfter: count)
         while true {
-            await process.stillness.wait()
+            await process.stillness.waitUntilIdle()
             if isEnough() { return true }
             if case .failure(let failure)? = end.withLock({ $0 }) { throw failure }
             if end.withLock({ $0 }) != nil { return false }
             if world.step(until: sends.first?.at ?? .max) { continue }
             guard let send = sends.popFirst() else { return false }
             world.move(to: send.at)
-            await process.stillness.wait()
+            await process.stillness.waitUntilIdle()
             for value in send.values { subject?.send(value) }
             if sends.isEmpty { subject?.send(completion: .finished) }
         }
@@ -132,7 +130,7 @@ final class DurableRun {
         let settled = try await witness.store.list(MessageQuery(states: [.done], limit: 100)).count
         died = (arrivals.count, arrivals.dropFirst(settled).map(\.value))
         // What was worked on is worked on again, from the beginning: the world that sends goes by the stream's time.
-        guard trace.max == 1 else { return }
+        guard trace.flatMap.max == 1 else { return }
         let lost = world.scheduler.now.milliseconds - (settled > 0 ? trace.out[settled - 1].milliseconds : 0)
         sends = sends.map { ($0.at + lost, $0.values) }[...]
     }
@@ -173,11 +171,11 @@ final class DurableRun {
         _ source: some Publisher<Int, Never>, _ queue: Queue<Int>
     ) -> AnyCancellable? {
         guard let buffer = trace.buffer else { return nil }
-        let (world, work, taken, end) = (world, trace.work, taken, end)
+        let (world, work, taken, end) = (world, trace.flatMap.work, taken, end)
         return source.buffer(
-            size: buffer.size, prefetch: buffer.prefetch, whenFull: buffer.whenFull(), in: queue,
+            size: buffer.size, prefetch: buffer.prefetch.strategy, whenFull: buffer.whenFull.strategy(), in: queue,
             lease: .seconds(3600)
-        ).flatMap(maxPublishers: .max(trace.max)) { value in
+        ).flatMap(maxPublishers: .max(trace.flatMap.max)) { value in
             Just(value).delay(for: .milliseconds(work(value)), scheduler: world.scheduler)
         }.sink(
             receiveCompletion: { completion in end.withLock { $0 = completion } },

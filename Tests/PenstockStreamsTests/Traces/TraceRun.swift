@@ -31,7 +31,7 @@ struct TraceRun: Sendable {
         _ source: some AsyncSequence<Int, Never> & Sendable, _ trace: Trace, while passTime: () async -> Void
     ) async -> [Trace.Arrival] {
         guard let buffer = trace.buffer else { return await work(source, trace.flatMap, while: passTime) }
-        let buffered = source.buffer(size: buffer.size, prefetch: buffer.prefetch, whenFull: buffer.whenFull)
+        let buffered = source.buffer(size: buffer.size, prefetch: buffer.prefetch, whenFull: buffer.whenFull.inMemory)
         return await work(buffered, trace.flatMap, while: passTime)
     }
 
@@ -48,9 +48,7 @@ struct TraceRun: Sendable {
         let consumer = Task(executorPreference: executor) {
             var arrivals: [Trace.Arrival] = []
             for await value in worked {
-                let (seconds, attoseconds) = clock.now.offset.components
-                let milliseconds = seconds * 1_000 + attoseconds / 1_000_000_000_000_000
-                arrivals.append(Trace.Arrival(value: value, milliseconds: Int(milliseconds)))
+                arrivals.append(Trace.Arrival(value: value, milliseconds: clock.now.offset.wholeMilliseconds))
             }
             return arrivals
         }
@@ -59,23 +57,13 @@ struct TraceRun: Sendable {
     }
 }
 
-/// Values that are there all at once: nothing suspends whoever pulls them.
-struct AtOnce: AsyncSequence, Sendable {
-    let values: [Int]
-
-    init(_ values: [Int]) {
-        self.values = values
-    }
-
-    struct Iterator: AsyncIteratorProtocol {
-        var left: ArraySlice<Int>
-
-        mutating func next(isolation: isolated (any Actor)? = #isolation) async throws(Never) -> Int? {
-            left.popFirst()
+extension Trace.Overflow {
+    /// The same as a policy of the operators in memory.
+    fileprivate var inMemory: BufferOverflow<Never> {
+        switch self {
+        case .dropNewest: .dropNewest
+        case .dropOldest: .dropOldest
+        case .wait: preconditionFailure("No trace in memory lets its source wait.")
         }
-    }
-
-    func makeAsyncIterator() -> Iterator {
-        Iterator(left: values[...])
     }
 }

@@ -100,6 +100,52 @@ import Testing
         for store in stores { try await store.close() }
     }
 
+    /// A program holds the file for more than three leases, and meanwhile handlers end. Their worker says that it needs
+    /// more time, so what they said is kept, and is done when the file is let go.
+    @Test func aVerdictIsKeptOverManyLeases() async throws {
+        let path = folder.path
+        var queues: [Queue<Int>] = []
+        for seed in 1...2 as ClosedRange<UInt64> {
+            let random = SeededRandom(seed: seed)
+            let store = PenstockStore(
+                try await SQLiteStore.open(path: path, options: .init(time: time, random: random)),
+                options: .init(time: time, random: random))
+            queues.append(try await store.queue("q", of: Int.self))
+        }
+        try await queues[0].enqueue(contentsOf: [1, 2])
+        let (begun, gate, ended) = (Tally(), Tally(), Tally())
+        let worker = Task { [queue = queues[0]] in
+            try await Worker(queue, options: .init(concurrency: 2, max: 2)) { _ in
+                begun.add()
+                try await gate.wait(for: 1)
+                ended.add()
+            }.run()
+        }
+        try await begun.wait(for: 2)
+        let other = Task { [queue = queues[1]] in
+            try await Worker(queue, options: .init(concurrency: 2)) { _ in begun.add() }.run()
+        }
+        let program = try program(at: path)
+        try await program.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE") }
+        gate.add()
+        try await ended.wait(for: 2)
+        for _ in 1...1_000 {
+            time.advance(by: .milliseconds(100))
+            for _ in 1...8 { await Task.yield() }
+        }
+        try await program.writeWithoutTransaction { try $0.execute(sql: "COMMIT") }
+        try await eventually {
+            time.advance(by: .milliseconds(1))
+            return try await queues[0].status().totals.done == 2
+        }
+        try await worker.value
+        other.cancel()
+        _ = try? await other.value
+        #expect(begun.count == 2)
+        #expect(try await queues[0].status().totals.reclaimed == 0)
+        for queue in queues { try await queue.handle.storage.close() }
+    }
+
     /// A program holds the file for longer than calls wait for it. Workers and readers go on when it lets go.
     @Test func workersAndReadersOutliveABusyFile() async throws {
         let path = folder.path

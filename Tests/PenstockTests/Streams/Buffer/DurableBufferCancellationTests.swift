@@ -13,7 +13,7 @@ import Testing
             let world = try World(kind)
             let executor = IdleExecutor(isSerial: true)
             let storage = try await world.open()
-            let watched = WatchedStore(storage, executor)
+            let watched = WatchedStore(storage, executor, ringsItself: true)
             let queue = try await world.store(watched).queue("q", of: Int.self)
             let before = watched.calls.count
             let source = AtOnce(1...12)
@@ -31,7 +31,7 @@ import Testing
             canceller.cancel()
             await canceller.value
 
-            let store = world.store(WatchedStore(storage, streaming.executor))
+            let store = world.store(WatchedStore(storage, streaming.executor, ringsItself: true))
             let again = try await store.queue("q", of: Int.self)
             #expect(try await again.status().depths.leased == 0, "after \(callCount) calls")
             let stored = try await store.values()
@@ -76,7 +76,7 @@ import Testing
                 reader.cancel()
             }
             for reader in readers { _ = await reader.result }
-            // Who let its iterator go did not wait for the end of what it had begun.
+            // A reader that let its iterator go did not wait for the end of what it had begun.
             try await eventually { gone.count == made.count }
             try await eventually { try await queue.status().depths.leased == 0 }
             let stored = try await store.list(MessageQuery(queue: queue.name, limit: 1_000, withPayload: true))
@@ -84,46 +84,5 @@ import Testing
             if file == nil { try await store.close() }
         }
         try await file?.close()
-    }
-}
-
-/// Another sequence, with its iterators counted.
-private struct Counted<Base: AsyncSequence & Sendable>: AsyncSequence, Sendable {
-    let base: Base
-    let made: Tally
-    let gone: Tally
-
-    init(_ base: Base, made: Tally, gone: Tally) {
-        self.base = base
-        self.made = made
-        self.gone = gone
-    }
-
-    final class Witness: Sendable {
-        let gone: Tally
-
-        init(made: Tally, gone: Tally) {
-            self.gone = gone
-            made.add()
-        }
-
-        deinit {
-            gone.add()
-        }
-    }
-
-    struct Iterator: AsyncIteratorProtocol {
-        var base: Base.AsyncIterator
-        let witness: Witness
-
-        mutating func next(
-            isolation: isolated (any Actor)? = #isolation
-        ) async throws(Base.Failure) -> Base.Element? {
-            try await base.next(isolation: isolation)
-        }
-    }
-
-    func makeAsyncIterator() -> Iterator {
-        Iterator(base: base.makeAsyncIterator(), witness: Witness(made: made, gone: gone))
     }
 }

@@ -16,7 +16,7 @@ import Testing
     ) async throws -> (out: [Arrival], failure: (any Error)?, finished: Double) {
         let storage = try await world.open()
         let executor = IdleExecutor(isSerial: true)
-        let queue = try await world.store(WatchedStore(storage, executor)).queue("q", of: Int.self)
+        let queue = try await world.store(WatchedStore(storage, executor, ringsItself: true)).queue("q", of: Int.self)
         let time = world.time
         let out = Tape()
         let consumer = Task(executorPreference: executor) { () -> (failure: (any Error)?, finished: Double) in

@@ -29,7 +29,7 @@ struct Streaming: Sendable {
     }
 
     /// Works on a value for so long, and gives it on.
-    func work(_ duration: Duration) -> @Sendable (Int) -> Single<Int> {
+    func work(_ duration: Duration) -> @Sendable (Int) -> Single<Int, any Error> {
         { [time] value in
             Single {
                 try await time.sleep(until: time.now + duration)

@@ -37,18 +37,3 @@ final class World: Sendable {
         PenstockStore(storage, options: .init(time: time, random: random))
     }
 }
-
-extension IdleExecutor {
-    /// Moves the hands from deadline to deadline, each time when nothing can go on before: to the moment, or until nobody
-    /// sleeps any more.
-    func run(_ time: ManualTime, to moment: Timestamp? = nil) async {
-        await waitUntilIdle()
-        while let deadline = time.nextDeadline, moment.map({ deadline <= $0 }) ?? true {
-            time.advanceToNextDeadline()
-            await waitUntilIdle()
-        }
-        guard let moment else { return }
-        time.advance(to: moment)
-        await waitUntilIdle()
-    }
-}

@@ -35,7 +35,7 @@ final class TraceRun: Sendable {
     /// - Returns: what came out, and whether it died.
     func callAsFunction(cutAfter: Int? = nil) async throws -> (out: [Trace.Arrival], died: Bool) {
         let storage = try await world.open()
-        let watched = WatchedStore(storage, executor, cutAfter: cutAfter)
+        let watched = WatchedStore(storage, executor, cutAfter: cutAfter, ringsItself: true)
         // The queue is there before anything can fail.
         let queue = try await world.store(storage).queue("q", of: Int.self)
         let highest = try await storage.messages(
@@ -73,7 +73,7 @@ final class TraceRun: Sendable {
                     await pass(until: due, store)
                     for value in batch.values where value > highest { subject.send(value) }
                     await executor.waitUntilIdle()
-                    if store.isCut.load(ordering: .relaxed) { break }
+                    if store.isCut { break }
                     progress.withLock { $0.batch = index + 1 }
                 }
                 subject.finish()
@@ -83,39 +83,30 @@ final class TraceRun: Sendable {
     }
 
     private func pass(until milliseconds: Int?, _ store: WatchedStore) async {
-        let moment = milliseconds.map { began + .milliseconds($0) }
-        await executor.waitUntilIdle()
-        while !store.isCut.load(ordering: .relaxed), let deadline = world.time.nextDeadline,
-            moment.map({ deadline <= $0 }) ?? true
-        {
-            world.time.advanceToNextDeadline()
-            await executor.waitUntilIdle()
-        }
-        if let moment, !store.isCut.load(ordering: .relaxed) { world.time.advance(to: moment) }
-        await executor.waitUntilIdle()
+        await executor.run(world.time, to: milliseconds.map { began + .milliseconds($0) }) { store.isCut }
     }
 
     private func read(
         _ source: some AsyncSequence<Int, Never> & Sendable, _ queue: Queue<Int>, _ store: WatchedStore,
         while passTime: () async -> Void
     ) async -> (out: [Trace.Arrival], died: Bool) {
-        let work = trace.work
+        let work = trace.flatMap.work
         let time = world.time
         // One line each, and the same but for `in:`.
         guard let buffer = trace.buffer else {
             return await collect(
-                source.flatMap(maxConcurrent: trace.maxConcurrent) { value in
+                source.flatMap(maxConcurrent: trace.flatMap.max) { value in
                     Single {
-                        try await time.sleep(until: time.now + .milliseconds(work))
+                        try await time.sleep(until: time.now + .milliseconds(work(value)))
                         return value
                     }
                 }, store, while: passTime)
         }
         return await collect(
-            source.buffer(size: buffer.size, prefetch: buffer.prefetch, whenFull: buffer.whenFull, in: queue)
-                .flatMap(maxConcurrent: trace.maxConcurrent) { value in
+            source.buffer(size: buffer.size, prefetch: buffer.prefetch, whenFull: buffer.whenFull.durable, in: queue)
+                .flatMap(maxConcurrent: trace.flatMap.max) { value in
                     Single {
-                        try await time.sleep(until: time.now + .milliseconds(work))
+                        try await time.sleep(until: time.now + .milliseconds(work(value)))
                         return value
                     }
                 }, store, while: passTime)
@@ -137,7 +128,7 @@ final class TraceRun: Sendable {
         }
         await passTime()
         // Whoever dies does not work on what it has.
-        let isCut = store.isCut.load(ordering: .relaxed)
+        let isCut = store.isCut
         if isCut { consumer.cancel() }
         let (out, hasFailed) = await consumer.value
         return (out, hasFailed || isCut)
@@ -148,5 +139,16 @@ extension PenstockStore {
     /// A queue that is there already, without a call of the store.
     func queue(over name: QueueName) async throws -> Queue<Int> {
         Queue(name, codec: JSONCodec<Int>(), handle: handle)
+    }
+}
+
+extension Trace.Overflow {
+    /// The same as a policy of the durable operators.
+    fileprivate var durable: DurableOverflow {
+        switch self {
+        case .dropNewest: .dropNewest
+        case .dropOldest: .dropOldest
+        case .wait: .wait
+        }
     }
 }

@@ -5,7 +5,7 @@ import Testing
 /// Every agreed trace on the durable operators: what comes out, and when; and the same when the process dies at any
 /// step.
 @Suite(.timeLimit(.minutes(5))) struct DurableTraceTests {
-    @Test(arguments: Trace.agreed, World.Kind.allCases)
+    @Test(arguments: Trace.agreed + [.lossless], World.Kind.allCases)
     func theAgreedTraces(trace: Trace, kind: World.Kind) async throws {
         for round in 1...(kind == .memory ? 20 : 2) {
             let run = TraceRun(trace, in: try World(kind), isSerial: round % 2 == 0)
@@ -16,7 +16,7 @@ import Testing
     }
 
     /// The store is dropped without a close after each of its calls, one by one, and opened again.
-    @Test(arguments: Trace.durable, World.Kind.allCases)
+    @Test(arguments: Trace.buffered + [.lossless], World.Kind.allCases)
     func stoppedAtEveryStepAndFinished(trace: Trace, kind: World.Kind) async throws {
         var callCount = 0
         while true {

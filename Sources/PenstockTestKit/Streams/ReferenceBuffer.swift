@@ -1,20 +1,20 @@
-import PenstockTestKit
+import PenstockStreams
 
 /// The rules of a buffer in front of a flatMap, followed literally and one event at a time: it asks for one value, sees
 /// what becomes of it, and asks for the next. Slow and plain on purpose.
-struct ReferenceBuffer {
+package struct ReferenceBuffer {
     private let buffer: Trace.Buffer
     private let work: (Int) -> Int
     private var now = 0
     private var demand = 0
     private var waiting: [Int] = []
     private var isPaused = false
-    /// Of a sequence: what is still to be asked for.
+    /// Of a sequence: what is still to be pulled.
     private var pulled: [Int]
     private var working: [(value: Int, until: Int)] = []
     private var out: [Trace.Arrival] = []
 
-    static func out(of trace: Trace) -> [Trace.Arrival] {
+    package static func out(of trace: Trace) -> [Trace.Arrival] {
         guard let buffer = trace.buffer else { preconditionFailure("There is no buffer to follow.") }
         var pulled: [Int] = []
         var sends: [(at: Int, values: [Int])] = []
@@ -22,13 +22,13 @@ struct ReferenceBuffer {
         case .sequence(let values): pulled = values
         case .subject(let batches): sends = batches
         }
-        var reference = ReferenceBuffer(buffer: buffer, work: trace.work, pulled: pulled)
+        var reference = ReferenceBuffer(buffer: buffer, work: trace.flatMap.work, pulled: pulled)
         // The first demand comes before anything is asked of upstream.
-        reference.demand = trace.max
+        reference.demand = trace.flatMap.max
         reference.pull()
         for (moment, values) in sends {
             reference.pass(until: moment)
-            for value in values where buffer.isByRequest || !reference.isPaused { reference.arrive(value) }
+            for value in values where buffer.prefetch == .byRequest || !reference.isPaused { reference.arrive(value) }
         }
         reference.pass(until: .max)
         return reference.out
@@ -58,7 +58,7 @@ struct ReferenceBuffer {
     }
 
     private mutating func pull() {
-        while !pulled.isEmpty, buffer.isByRequest || !isPaused { arrive(pulled.removeFirst()) }
+        while !pulled.isEmpty, buffer.prefetch == .byRequest || !isPaused { arrive(pulled.removeFirst()) }
     }
 
     private mutating func arrive(_ value: Int) {
@@ -68,7 +68,7 @@ struct ReferenceBuffer {
             waiting.append(value)
         } else {
             isPaused = true
-            if buffer.dropsOldest, !waiting.isEmpty {
+            if case .dropOldest = buffer.whenFull, !waiting.isEmpty {
                 waiting.removeFirst()
                 waiting.append(value)
             }
@@ -78,32 +78,5 @@ struct ReferenceBuffer {
     private mutating func deliver(_ value: Int) {
         demand -= 1
         working.append((value, now + work(value)))
-    }
-}
-
-extension Trace {
-    /// A pipeline made up at random, without what comes out.
-    static func madeUp(_ random: SeededRandom) -> Trace {
-        let count = random.next(in: 0...30)
-        // No two things happen at one moment, where the rules leave open which is first.
-        let work = (0...count).map { _ in random.next(in: 1...50) * 100_003 + random.next(in: 1...50_000) }
-        let values = Array(1..<count + 1)
-        var source = Trace.Source.sequence(values)
-        if random.chance(0.5) {
-            var sends: [(at: Int, values: [Int])] = []
-            var left = values[...]
-            while !left.isEmpty {
-                let batch = left.prefix(random.next(in: 1...6))
-                left = left.dropFirst(batch.count)
-                sends.append(((sends.last?.at ?? 0) + random.next(in: 1...3_000_000), Array(batch)))
-            }
-            source = .subject(sends)
-        }
-        let buffer = Trace.Buffer(
-            size: random.next(in: 0...6), isByRequest: random.chance(0.5), dropsOldest: random.chance(0.5))
-        let max = random.next(in: 1...4)
-        return Trace(
-            name: "seed \(random.seed): \(source), \(buffer), max \(max)", source: source, buffer: buffer, max: max,
-            work: { work[$0] }, out: [])
     }
 }

@@ -1,42 +1,5 @@
 import PenstockStreams
 
-/// A source, what keeps its values, what works on them, and what comes out of that when.
-struct Trace: Sendable, CustomStringConvertible {
-    enum Source: Sendable {
-        /// All at once, and pulled.
-        case sequence([Int])
-        /// Sent at these milliseconds, whether anybody wants them or not.
-        case subject([(at: Int, values: [Int])])
-    }
-
-    struct Buffer: Sendable {
-        var size: Int
-        var prefetch: BufferPrefetch
-        var whenFull: BufferOverflow<Never>
-    }
-
-    struct FlatMap: Sendable {
-        var max: Int
-        /// How many milliseconds a value is worked on.
-        var work: @Sendable (Int) -> Int
-    }
-
-    struct Arrival: Sendable, Equatable, CustomStringConvertible {
-        var value: Int
-        var milliseconds: Int
-        var description: String { "\(value) at \(milliseconds)" }
-    }
-
-    var name: String
-    var source: Source
-    var buffer: Buffer?
-    var flatMap: FlatMap
-    /// What comes out, and at how many milliseconds.
-    var out: [Arrival]
-
-    var description: String { name }
-}
-
 extension Trace {
     private static let tenAtOnce = Source.sequence(Array(1...10))
     private static let tenAndOne = Source.subject([(0, Array(1...10)), (3_000, [11])])
@@ -46,9 +9,7 @@ extension Trace {
         values.enumerated().map { Arrival(value: $1, milliseconds: milliseconds($0, $1)) }
     }
 
-    private static func a(
-        _ name: String, _ prefetch: BufferPrefetch, _ whenFull: BufferOverflow<Never>, out: [Int]
-    ) -> Trace {
+    private static func a(_ name: String, _ prefetch: BufferPrefetch, _ whenFull: Overflow, out: [Int]) -> Trace {
         Trace(
             name: name, source: tenAtOnce, buffer: Buffer(size: 4, prefetch: prefetch, whenFull: whenFull),
             flatMap: FlatMap(max: 1) { _ in 1_000 }, out: arrivals(out) { index, _ in (index + 1) * 1_000 })
@@ -56,7 +17,7 @@ extension Trace {
 
     /// The agreed traces. Times that the tables leave out follow from them: A gives one value a second, C works on each
     /// for a hair more than three seconds.
-    static let agreed: [Trace] = [
+    package static let agreed: [Trace] = [
         a("A1", .byRequest, .dropNewest, out: [1, 2, 3, 4, 5]),
         a("A2", .byRequest, .dropOldest, out: [1, 7, 8, 9, 10]),
         a("A3", .keepFull, .dropNewest, out: [1, 2, 3, 4, 5, 7, 9]),
@@ -76,4 +37,10 @@ extension Trace {
             flatMap: FlatMap(max: 3) { _ in 3_050 },
             out: arrivals(Array(1...11)) { index, value in value * 1_000 + (index / 3) * 50 + 3_050 }),
     ]
+
+    /// Those of the agreed traces in which something waits.
+    package static let buffered = agreed.filter { $0.buffer != nil }
+
+    /// Not in the tables: nothing is lost of a source that can wait.
+    package static let lossless = a("A5", .keepFull, .wait, out: Array(1...10))
 }

@@ -1,0 +1,157 @@
+public import PenstockCore
+
+/// The calls of a store, by kind.
+public enum StoreCall: String, Sendable, CaseIterable {
+    /// `enqueue`
+    case enqueue
+    /// `claim`
+    case claim
+    /// `settle`
+    case settle
+    /// `extend`
+    case extend
+    /// `reclaim`
+    case reclaim
+    /// `append`
+    case append
+    /// `log`
+    case log
+    /// `moveCursor`
+    case moveCursor
+    /// `messages`
+    case messages
+    /// `status`
+    case status
+    /// `configure`
+    case configure
+    /// `apply`
+    case apply
+    /// `prune`
+    case prune
+    /// `close`
+    case close
+}
+
+/// A store that hands every call to another one: what stores for tests are made of.
+///
+/// A store that is to do one thing differently implements that call itself. One that looks at every call implements
+/// ``pass(_:_:)``, through which each of them goes:
+///
+/// ```swift
+/// struct CountingStore: ForwardingStore {
+///     let base: any MessageStore
+///     let count = Tally()
+///
+///     func pass<Answer: Sendable>(
+///         _ call: StoreCall, _ body: @Sendable () async throws -> Answer
+///     ) async throws -> Answer {
+///         count.add()
+///         return try await body()
+///     }
+/// }
+/// ```
+///
+/// `settle(_:thenClaim:)` is handed on as two calls.
+public protocol ForwardingStore: MessageStore {
+    /// The store underneath.
+    var base: any MessageStore { get }
+
+    /// Makes a call of the store underneath: `body`. What it returns or throws is what the caller gets.
+    func pass<Answer: Sendable>(
+        _ call: StoreCall, _ body: @Sendable () async throws -> Answer
+    ) async throws -> Answer
+}
+
+extension ForwardingStore {
+    /// The bell of the store underneath.
+    public var changes: Wakeups { base.changes }
+
+    /// As the store's underneath.
+    public var lookInterval: Duration { base.lookInterval }
+
+    /// Makes the call, and does nothing else.
+    public func pass<Answer: Sendable>(
+        _ call: StoreCall, _ body: @Sendable () async throws -> Answer
+    ) async throws -> Answer {
+        try await body()
+    }
+
+    /// Hands the call on.
+    public func enqueue(
+        _ messages: [NewMessage], to queue: QueueName, durability: Durability
+    ) async throws -> [Receipt] {
+        try await pass(.enqueue) { try await base.enqueue(messages, to: queue, durability: durability) }
+    }
+
+    /// Hands the call on.
+    public func claim(_ request: ClaimRequest) async throws -> Claim {
+        try await pass(.claim) { try await base.claim(request) }
+    }
+
+    /// Hands the call on.
+    public func settle(_ settlements: [Settlement]) async throws -> [SettleResult] {
+        try await pass(.settle) { try await base.settle(settlements) }
+    }
+
+    /// Hands the call on.
+    public func extend(_ leases: [Lease], by duration: Duration) async throws -> [Bool] {
+        try await pass(.extend) { try await base.extend(leases, by: duration) }
+    }
+
+    /// Hands the call on.
+    public func reclaim() async throws -> Reclaimed {
+        try await pass(.reclaim) { try await base.reclaim() }
+    }
+
+    /// Hands the call on.
+    public func append(
+        _ messages: [NewMessage], to queue: QueueName, unless cursor: CursorName?, durability: Durability
+    ) async throws -> [Receipt] {
+        try await pass(.append) {
+            try await base.append(messages, to: queue, unless: cursor, durability: durability)
+        }
+    }
+
+    /// Hands the call on.
+    public func log(_ query: LogQuery) async throws -> LogPage {
+        try await pass(.log) { try await base.log(query) }
+    }
+
+    /// Hands the call on.
+    @discardableResult
+    public func moveCursor(
+        _ cursor: CursorName, of queue: QueueName, _ move: CursorMove
+    ) async throws -> CursorRecord? {
+        try await pass(.moveCursor) { try await base.moveCursor(cursor, of: queue, move) }
+    }
+
+    /// Hands the call on.
+    public func messages(_ query: MessageQuery) async throws -> [MessageRecord] {
+        try await pass(.messages) { try await base.messages(query) }
+    }
+
+    /// Hands the call on.
+    public func status(of queue: QueueName?) async throws -> StoreStatus {
+        try await pass(.status) { try await base.status(of: queue) }
+    }
+
+    /// Hands the call on.
+    public func configure(_ queue: QueueName, _ change: QueueChange) async throws {
+        try await pass(.configure) { try await base.configure(queue, change) }
+    }
+
+    /// Hands the call on.
+    public func apply(_ command: LineCommand, to selection: Selection) async throws -> Int {
+        try await pass(.apply) { try await base.apply(command, to: selection) }
+    }
+
+    /// Hands the call on.
+    public func prune(_ request: PruneRequest) async throws -> Pruned {
+        try await pass(.prune) { try await base.prune(request) }
+    }
+
+    /// Hands the call on.
+    public func close() async throws {
+        try await pass(.close) { try await base.close() }
+    }
+}
