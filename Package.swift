@@ -32,6 +32,8 @@ let package = Package(
         .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.2"),
         .package(url: "https://github.com/apple/swift-system", from: "1.5.0"),
         .package(url: "https://github.com/OpenCombine/OpenCombine", from: "0.14.0"),
+        // Makes the documentation (tools/docs). No target depends on it, so programs that depend on this package never get it.
+        .package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.5.0"),
     ],
     targets: [
         // The levels, top to bottom. An arrow only goes down; ARCHITECTURE.md draws them.
@@ -151,11 +153,11 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
-        // What README.md shows, compiled and run as its readers would.
+        // What README.md and the guides show, compiled and run as their readers would.
         .testTarget(
             name: "PenstockDocsTests",
             dependencies: [
-                "Penstock", "PenstockCombine", "PenstockMain",
+                "Penstock", "PenstockCombine", "PenstockConformance", "PenstockCore", "PenstockMain", "PenstockTestKit",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),

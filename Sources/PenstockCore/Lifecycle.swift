@@ -103,7 +103,12 @@ public enum Lifecycle {
 
     /// Where a message in `situation` goes when `event` befalls it at `now`.
     ///
-    /// - Parameter random: a number in `0..<1`, for the jitter of a retry.
+    /// - Parameters:
+    ///   - event: what befalls the message.
+    ///   - situation: where it is, and how often it was tried.
+    ///   - now: the wall clock's time, from which a retry's due time is counted.
+    ///   - policy: when a failed message comes back. How often it may be tried is in `situation`.
+    ///   - random: a number in `0..<1`, for the jitter of a retry.
     /// - Returns: the outcome, or `nil` when a message in that state does not know the event. Nothing may change then.
     public static func outcome(
         of event: Event,

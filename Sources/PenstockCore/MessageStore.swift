@@ -55,7 +55,11 @@ public protocol MessageStore: Sendable {
     /// logs that are read and not worked. A queue's capacity does not matter, since nothing waits. Its retention's
     /// count holds at once: what the log has beyond it is forgotten with the call, at least as much as came.
     ///
-    /// - Parameter cursor: when the log has this cursor, nothing is appended.
+    /// - Parameters:
+    ///   - messages: what is appended, in this order.
+    ///   - queue: the queue that the log is of.
+    ///   - cursor: when the log has this cursor, nothing is appended.
+    ///   - durability: what the messages must survive.
     /// - Returns: a receipt for each message, in order. Their sequence numbers rise.
     /// - Throws: `unknownQueue`; `queueDeleting`; `illegalTransition` when the log has `cursor`; `invalidInput`, also when
     ///   a message has a due time or a unique key, which mean nothing here. After each of these nothing was appended.

@@ -52,8 +52,8 @@ public struct PenstockError: Error, Sendable, CustomStringConvertible {
         /// Another program held the file longer than Penstock waits.
         public static let busy = Code(rawValue: "busy")
         /// Nobody knows whether the call took effect. It was handed to the disk, or to another process that writes for this
-        /// one, and no answer came. Look for what the call would have written before you make it again; with a unique
-        /// key the same enqueue can be made again without harm.
+        /// one, and no answer came. Look for what the call would have written before you make it again. With a unique key
+        /// the same enqueue can be made again: while the first message waits or runs, no second one is put in line.
         public static let outcomeUnknown = Code(rawValue: "outcomeUnknown")
         /// The store was closed.
         public static let closed = Code(rawValue: "closed")

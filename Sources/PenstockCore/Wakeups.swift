@@ -5,7 +5,7 @@ import Synchronization
 /// A waiter takes a token, looks at the store, and then waits for a ring later than the token. A ring that came
 /// between the two is not lost: the wait returns at once. So nobody sleeps through a change.
 ///
-/// Queues share ``placeCount`` places, by a hash of their names that is the same in every process. A ring may
+/// Queues share 1024 places, by a hash of their names that is the same in every process. A ring may
 /// therefore wake a task that waits for another queue, which is rare and costs that task a look.
 public final class Wakeups: Sendable {
     /// A moment in the order of rings.
@@ -200,7 +200,10 @@ public final class Wakeups: Sendable {
     /// It does as ``wait(for:after:)``, but sleeps on when others that wait for work, in whichever process, have been
     /// woken for all the messages that a ring told of.
     ///
-    /// - Parameter room: how many messages the caller claims when it is woken. Nobody else is woken for these.
+    /// - Parameters:
+    ///   - queue: the queue whose messages are wanted.
+    ///   - token: a moment before the caller looked for messages and found none.
+    ///   - room: how many messages the caller claims when it is woken. Nobody else is woken for these.
     /// - Throws: `CancellationError` when the task is cancelled first.
     public func waitForWork(in queue: QueueName, after token: Token, room: Int = 1) async throws {
         try await wait(at: Self.place(of: queue), after: token, .work, room: max(room, 1))

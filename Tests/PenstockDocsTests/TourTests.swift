@@ -3,7 +3,7 @@ import Subprocess
 import SystemPackage
 import Testing
 
-/// The README's tour of the command, done as it is written: same commands, same output.
+/// What documents show of the command, done as it is written: same commands, same output.
 @Suite struct TourTests {
     private struct Step {
         var command: String
@@ -17,15 +17,8 @@ import Testing
         return (bundle as NSString).deletingLastPathComponent
     }
 
-    private func steps() throws -> [Step] {
-        let readme = URL(filePath: #filePath)
-            .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-            .appending(path: "README.md")
-        let text = try String(contentsOf: readme, encoding: .utf8)
-        let blocks = text.components(separatedBy: "\n```console\n").dropFirst().map { rest in
-            rest.components(separatedBy: "\n```")[0]
-        }
-        return blocks.flatMap { block in
+    private func steps(in document: String) throws -> [Step] {
+        try Documents.blocks("console", in: document).flatMap { block in
             ("\n" + block).components(separatedBy: "\n$ ").dropFirst().map { step in
                 let lines = step.split(separator: "\n", maxSplits: 1, omittingEmptySubsequences: false)
                 return Step(command: String(lines[0]), output: lines.count > 1 ? String(lines[1]) : "")
@@ -42,14 +35,16 @@ import Testing
             .trimmingCharacters(in: .newlines)
     }
 
-    @Test(.timeLimit(.minutes(2)))
-    func everyCommandPrintsWhatIsShown() async throws {
+    private static let tours = Documents.all.filter { (try? Documents.blocks("console", in: $0).isEmpty) == false }
+
+    @Test(.timeLimit(.minutes(2)), arguments: tours)
+    func everyCommandPrintsWhatIsShown(document: String) async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "penstock-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
         let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
-        let steps = try steps()
-        #expect(steps.count > 10)
+        let steps = try steps(in: document)
+        #expect(!steps.isEmpty)
         for step in steps {
             let result = try await run(
                 .path("/bin/sh"), arguments: ["-c", step.command],

@@ -31,7 +31,9 @@ extension EventBus {
     /// try await bus.replay(count: 10) { (order: OrderPlaced) in print(order.id) }
     /// ```
     ///
-    /// - Parameter count: how many at most, 0 or more; `nil`: all that the bus keeps. That many are held in memory.
+    /// - Parameters:
+    ///   - count: how many at most, 0 or more; `nil`: all that the bus keeps. That many are held in memory.
+    ///   - handler: is given each event. Its type says which kind.
     /// - Throws: what `handler` throws, which gets no further event then; `PenstockError` with code `invalidInput` for a
     ///   negative number; what the store throws; `CancellationError` when the task is cancelled.
     public func replay<Kind: Sendable>(

@@ -7,6 +7,7 @@ extension Queue {
     /// policy: with `wait` this suspends until there is room, in turn with the process's other producers for this queue.
     ///
     /// - Parameters:
+    ///   - element: what the message carries, as the queue's codec writes it.
     ///   - headers: names and values that travel with it.
     ///   - priority: higher ones are claimed first.
     ///   - due: when it may first be claimed.
@@ -16,7 +17,8 @@ extension Queue {
     ///   - timeout: how long to wait for room; `nil`: for ever.
     /// - Throws: what the codec throws; `PenstockError` with code `invalidInput`, `queueFull` (policy `fail`), `timedOut`
     ///   (policy `wait`), `outcomeUnknown`, or what else the store throws. After each of these nothing was enqueued, but
-    ///   after `outcomeUnknown` nobody knows; with a unique key the call can be made again without harm.
+    ///   after `outcomeUnknown` nobody knows. With a unique key the call can then be made again: while the first message
+    ///   waits or runs, no second one is put in line.
     ///   `CancellationError` when the task is cancelled: then nothing was, or this call was just done.
     @discardableResult
     public func enqueue(

@@ -4,6 +4,8 @@ extension PenstockStore {
     /// A queue of `Codable` elements, as JSON.
     ///
     /// - Parameters:
+    ///   - name: the queue's name: 1 to 200 bytes of UTF-8.
+    ///   - type: what its messages carry.
     ///   - policy: what the queue is to be told. A queue that is made gets it, or `QueuePolicy()` when it is `nil`; one
     ///     that exists is given it, and keeps its own when it is `nil`.
     ///   - create: whether to make the queue when there is none.

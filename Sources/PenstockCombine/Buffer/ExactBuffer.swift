@@ -89,7 +89,11 @@ extension Publisher {
     ///
     /// It does as `buffer(size:prefetch:whenFull:)`.
     ///
-    /// - Parameter onDrop: told of each value that overflowed and was discarded, in the order in which they were.
+    /// - Parameters:
+    ///   - size: how many values wait at most.
+    ///   - prefetch: how much is asked of upstream.
+    ///   - whenFull: what becomes of a value that finds the buffer full.
+    ///   - onDrop: told of each value that overflowed and was discarded, in the order in which they were.
     public func buffer(
         size: Int,
         prefetch: Publishers.PrefetchStrategy,

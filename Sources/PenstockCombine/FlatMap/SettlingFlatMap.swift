@@ -31,10 +31,9 @@ extension Publisher where Output: Settleable, Failure == any Error {
     /// | the inner publisher | the message |
     /// |---|---|
     /// | finishes | is done |
-    /// | fails | comes back as the queue's policy says, with the error on record; a dead letter when attempts are used
-    /// up |
-    /// | fails with ``Penstock/RetryAfter`` | comes back after that delay |
-    /// | fails with ``Penstock/Reject`` | is a dead letter at once |
+    /// | fails | comes back as the queue's policy says, the error on record; a dead letter when attempts are used up |
+    /// | fails with ``/Penstock/RetryAfter`` | comes back after that delay |
+    /// | fails with ``/Penstock/Reject`` | is a dead letter at once |
     ///
     /// - The stream goes on after a failure of an inner publisher. It fails when the store does.
     /// - Asks for `maxPublishers` deliveries at first, and for one more each time an inner publisher has ended, what it

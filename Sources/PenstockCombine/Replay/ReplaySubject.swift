@@ -7,7 +7,7 @@ public import PenstockStreams
 ///   order of their sending, and none twice. After the completion a newcomer gets the remembered values and that same
 ///   completion.
 /// - Each subscriber gets exactly as many values as it asked for. What it has not asked for yet waits for it alone,
-///   within the bound that ``PenstockStreams/ReplayBacklog`` names.
+///   within the bound that ``/PenstockStreams/ReplayBacklog`` names.
 /// - `send`, `receive`, `request` and `cancel` may race and re-enter. A subscriber is told one thing at a time; what is
 ///   sent while it is being told something on another thread, or from within its own `receive`, follows.
 ///
@@ -53,7 +53,7 @@ public final class ReplaySubject<Output, Failure: Error>: Subject {
     ///   thread that sends waits only while `Limits.stagedCountMax` values are on their way.
     /// - Each subscriber has its own place in the log: a slow one loses nothing, and holds nobody back. Values that
     ///   the queue's retention forgot before a subscriber came to them are counted by `onMissed`.
-    /// - A failure is kept as a ``Penstock/RecordedFailure``.
+    /// - A failure is kept as a ``/Penstock/RecordedFailure``.
     /// - When the store cannot write or read, the subject is over in this process, and its subscribers get the error.
     ///
     /// ```swift

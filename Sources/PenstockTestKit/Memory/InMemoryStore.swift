@@ -1,6 +1,6 @@
 public import PenstockCore
 
-/// A ``PenstockCore/MessageStore`` in memory: the reference model, and a store for the tests of an application.
+/// A ``/PenstockCore/MessageStore`` in memory: the reference model, and a store for the tests of an application.
 ///
 /// It follows every rule of the protocol, and passes the same conformance suite as the store on SQLite. It is written
 /// to be read: `MemoryState` and its extensions say, one subject a file, what each operation does. Nothing survives
@@ -41,7 +41,7 @@ public final class InMemoryStore: MessageStore {
         database.end(id, inGoodOrder: false)
     }
 
-    /// Accepts messages into the log and puts them in line; see ``PenstockCore/MessageStore``.
+    /// Accepts messages into the log and puts them in line; see ``/PenstockCore/MessageStore``.
     public func enqueue(
         _ messages: [NewMessage], to queue: QueueName, durability: Durability
     ) async throws -> [Receipt] {
@@ -50,35 +50,35 @@ public final class InMemoryStore: MessageStore {
         }
     }
 
-    /// Leases ready messages to this handle; see ``PenstockCore/MessageStore``.
+    /// Leases ready messages to this handle; see ``/PenstockCore/MessageStore``.
     public func claim(_ request: ClaimRequest) async throws -> Claim {
         try database.act(as: id) { state, moment throws(PenstockError) in
             try state.claim(request, worker: id, at: moment)
         }
     }
 
-    /// Carries out verdicts; see ``PenstockCore/MessageStore``.
+    /// Carries out verdicts; see ``/PenstockCore/MessageStore``.
     public func settle(_ settlements: [Settlement]) async throws -> [SettleResult] {
         try database.act(as: id) { state, moment throws(PenstockError) in
             try state.settle(settlements, at: moment)
         }
     }
 
-    /// Moves the ends of leases; see ``PenstockCore/MessageStore``.
+    /// Moves the ends of leases; see ``/PenstockCore/MessageStore``.
     public func extend(_ leases: [Lease], by duration: Duration) async throws -> [Bool] {
         try database.act(as: id) { state, moment throws(PenstockError) in
             try state.extend(leases, by: duration, at: moment)
         }
     }
 
-    /// Takes back what is lost; see ``PenstockCore/MessageStore``.
+    /// Takes back what is lost; see ``/PenstockCore/MessageStore``.
     public func reclaim() async throws -> Reclaimed {
         try database.act(as: id) { state, moment throws(PenstockError) in
             state.reclaim(at: moment)
         }
     }
 
-    /// Accepts messages into the log and no further; see ``PenstockCore/MessageStore``.
+    /// Accepts messages into the log and no further; see ``/PenstockCore/MessageStore``.
     public func append(
         _ messages: [NewMessage], to queue: QueueName, unless cursor: CursorName?, durability: Durability
     ) async throws -> [Receipt] {
@@ -87,14 +87,14 @@ public final class InMemoryStore: MessageStore {
         }
     }
 
-    /// Reads a page of a queue's log; see ``PenstockCore/MessageStore``.
+    /// Reads a page of a queue's log; see ``/PenstockCore/MessageStore``.
     public func log(_ query: LogQuery) async throws -> LogPage {
         try database.act(as: id) { state, _ throws(PenstockError) in
             try state.log(query)
         }
     }
 
-    /// Places, moves or removes a cursor; see ``PenstockCore/MessageStore``.
+    /// Places, moves or removes a cursor; see ``/PenstockCore/MessageStore``.
     @discardableResult
     public func moveCursor(
         _ cursor: CursorName, of queue: QueueName, _ move: CursorMove
@@ -104,21 +104,21 @@ public final class InMemoryStore: MessageStore {
         }
     }
 
-    /// Reads messages; see ``PenstockCore/MessageStore``.
+    /// Reads messages; see ``/PenstockCore/MessageStore``.
     public func messages(_ query: MessageQuery) async throws -> [MessageRecord] {
         try database.act(as: id) { state, _ throws(PenstockError) in
             try state.messages(query)
         }
     }
 
-    /// Counts what the store holds; see ``PenstockCore/MessageStore``.
+    /// Counts what the store holds; see ``/PenstockCore/MessageStore``.
     public func status(of queue: QueueName?) async throws -> StoreStatus {
         try database.act(as: id) { state, _ throws(PenstockError) in
             try state.status(of: queue)
         }
     }
 
-    /// Makes, changes or removes a queue; see ``PenstockCore/MessageStore``.
+    /// Makes, changes or removes a queue; see ``/PenstockCore/MessageStore``.
     public func configure(_ queue: QueueName, _ change: QueueChange) async throws {
         if case .delete(let force) = change { return try await delete(queue, force: force) }
         try database.act(as: id) { state, _ throws(PenstockError) in
@@ -140,21 +140,21 @@ public final class InMemoryStore: MessageStore {
         }
     }
 
-    /// Moves messages by hand; see ``PenstockCore/MessageStore``.
+    /// Moves messages by hand; see ``/PenstockCore/MessageStore``.
     public func apply(_ command: LineCommand, to selection: Selection) async throws -> Int {
         try database.act(as: id) { state, moment throws(PenstockError) in
             try state.apply(command, to: selection, at: moment)
         }
     }
 
-    /// Forgets ended messages; see ``PenstockCore/MessageStore``.
+    /// Forgets ended messages; see ``/PenstockCore/MessageStore``.
     public func prune(_ request: PruneRequest) async throws -> Pruned {
         try database.act(as: id) { state, moment throws(PenstockError) in
             try state.prune(request, at: moment)
         }
     }
 
-    /// Gives back what this handle holds, and ends it; see ``PenstockCore/MessageStore``.
+    /// Gives back what this handle holds, and ends it; see ``/PenstockCore/MessageStore``.
     public func close() async throws {
         database.end(id, inGoodOrder: true)
     }

@@ -2,7 +2,7 @@ import PenstockCombine
 
 /// What the guides of PenstockCombine show. A test compares each block with the one in its guide.
 struct Guides {
-    // guide Buffer
+    // shown
     func inMemory() -> AnyPublisher<Int, Never> {
         (1...10).publisher
             .buffer(size: 4, prefetch: .byRequest, whenFull: .dropNewest)
@@ -11,7 +11,7 @@ struct Guides {
     }
     // end
 
-    // guide Buffer
+    // shown
     func inAQueue(_ waiting: Queue<Int>) -> AnyPublisher<Int, any Error> {
         (1...10).publisher
             .buffer(size: 4, prefetch: .byRequest, whenFull: .dropNewest, in: waiting)
@@ -20,7 +20,7 @@ struct Guides {
     }
     // end
 
-    // guide Buffer
+    // shown
     func lossless(_ lines: some Publisher<String, Never>, _ waiting: Queue<String>) -> AnyPublisher<Int, any Error> {
         lines.buffer(size: 1_000, in: waiting)
             .flatMap(maxPublishers: .max(8)) { Just($0.count) }
@@ -28,7 +28,7 @@ struct Guides {
     }
     // end
 
-    // guide Queues
+    // shown
     func shipments(
         _ orders: Queue<Int>, ship: @escaping (Int) -> AnyPublisher<String, any Error>
     ) -> AnyPublisher<String, any Error> {
@@ -38,7 +38,7 @@ struct Guides {
     }
     // end
 
-    // guide Queues
+    // shown
     func numbers(_ orders: Queue<Int>) -> AnyPublisher<SequenceNumber, any Error> {
         orders.publisher(inFlightMax: 2, lease: .seconds(60))
             .map { delivery in delivery.sequence }
@@ -46,13 +46,13 @@ struct Guides {
     }
     // end
 
-    // guide Delay
+    // shown
     func reminders(_ events: some Publisher<String, Never> & SendableMetatype) -> AnyPublisher<String, Never> {
         events.delay(for: .seconds(60), scheduler: DispatchQueue.main).eraseToAnyPublisher()
     }
     // end
 
-    // guide Delay
+    // shown
     func durableReminders(
         _ events: some Publisher<String, Never>, _ pending: Queue<String>
     ) -> AnyPublisher<String, any Error> {
@@ -62,7 +62,7 @@ struct Guides {
     }
     // end
 
-    // guide Replay
+    // shown
     func thermometer() -> ReplaySubject<Double, Never> {
         let temperatures = ReplaySubject<Double, Never>(remembering: 1, backlog: .dropOldest(at: 16))
         temperatures.send(21.5)
@@ -70,13 +70,13 @@ struct Guides {
     }
     // end
 
-    // guide Replay
+    // shown
     func shared(_ prices: some Publisher<Int, Never>) -> AnyPublisher<Int, Never> {
         prices.shareReplay(1).eraseToAnyPublisher()
     }
     // end
 
-    // guide Replay
+    // shown
     func durableThermometer(_ log: Queue<Double>) -> ReplaySubject<Double, any Error> {
         let temperatures = ReplaySubject(remembering: 1, in: log)
         temperatures.send(21.5)
@@ -84,7 +84,7 @@ struct Guides {
     }
     // end
 
-    // guide Replay
+    // shown
     func durablyShared(_ prices: some Publisher<Int, Never>, _ log: Queue<Int>) -> AnyPublisher<Int, any Error> {
         prices.shareReplay(1, in: log).eraseToAnyPublisher()
     }

@@ -1,46 +1,9 @@
-import Foundation
 import PenstockCombine
 import PenstockTestKit
 import Testing
 
+/// What the guides of PenstockCombine show does what it says. A test of PenstockDocsTests holds the guides against it.
 @Suite struct GuideTests {
-    private static let root = URL(filePath: #filePath)
-        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent()
-
-    private func text(_ path: String) throws -> String {
-        try String(contentsOf: Self.root.appending(path: path), encoding: .utf8)
-    }
-
-    /// What is between the marks of a guide, without the indentation of the first line.
-    private func marked(_ guide: String, in text: String) -> [String] {
-        text.components(separatedBy: "// guide \(guide)\n").dropFirst().map { rest in
-            let lines = rest.components(separatedBy: "\n    // end")[0].components(separatedBy: "\n")
-            let indentation = lines.first?.prefix { $0 == " " }.count ?? 0
-            return lines.map { String($0.dropFirst(indentation)) }.joined(separator: "\n")
-        }
-    }
-
-    @Test(arguments: ["Buffer", "Queues", "Delay", "Replay"])
-    func everyBlockOfCodeIsCompiled(guide: String) throws {
-        let page = try text("Sources/PenstockCombine/PenstockCombine.docc/\(guide).md")
-        let shown = page.components(separatedBy: "\n```swift\n").dropFirst().map { rest in
-            rest.components(separatedBy: "\n```")[0]
-        }
-        let compiled = marked(guide, in: try text("Tests/PenstockCombineTests/Guides/GuideSnippets.swift"))
-        #expect(!shown.isEmpty)
-        #expect(Array(shown) == compiled)
-    }
-
-    @Test func everyGuideIsListed() throws {
-        let folder = Self.root.appending(path: "Sources/PenstockCombine/PenstockCombine.docc")
-        let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
-            .filter { $0 != "PenstockCombine.md" }.map { "<doc:\($0.dropLast(3))>" }
-        let listed = try text("Sources/PenstockCombine/PenstockCombine.docc/PenstockCombine.md")
-            .components(separatedBy: "\n").filter { $0.hasPrefix("- ") }.map { String($0.dropFirst(2)) }
-        #expect(names.sorted() == listed.sorted())
-    }
-
     @Test func theExamplesDoWhatTheySay() async throws {
         let guides = Guides()
         var temperatures: [Double] = []

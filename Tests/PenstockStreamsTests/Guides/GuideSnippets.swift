@@ -24,7 +24,7 @@ private struct Page: AsyncSequence, Sendable {
 }
 
 struct Guides {
-    // guide FlatMap
+    // shown
     func titles(of links: some AsyncSequence<Int, Never> & Sendable) async -> [String] {
         var titles: [String] = []
         for await title in links.flatMap(maxConcurrent: 4, { link in Page(link) }) {
@@ -34,7 +34,7 @@ struct Guides {
     }
     // end
 
-    // guide Buffer
+    // shown
     func latest(of readings: some AsyncSequence<Int, Never> & Sendable, lost: Tally) async -> [Int] {
         var taken: [Int] = []
         for await reading in readings.buffer(
@@ -46,7 +46,7 @@ struct Guides {
     }
     // end
 
-    // guide Buffer
+    // shown
     struct TooSlow: Error {}
 
     func strict(
@@ -56,14 +56,14 @@ struct Guides {
     }
     // end
 
-    // guide PassthroughSubject
+    // shown
     func ring(_ bell: AsyncPassthroughSubject<String, Never>) -> Bool {
         let heardCount = bell.send("ding")
         return heardCount > 0
     }
     // end
 
-    // guide PassthroughSubject
+    // shown
     func unhurried(
         _ bell: AsyncPassthroughSubject<String, Never>
     ) -> some AsyncSequence<String, Never> & Sendable {
@@ -71,7 +71,7 @@ struct Guides {
     }
     // end
 
-    // guide Delay
+    // shown
     func reminders<C: Clock<Duration>>(
         _ events: some AsyncSequence<String, Never> & Sendable, clock: C
     ) -> some AsyncSequence<String, Never> & Sendable {
@@ -79,7 +79,7 @@ struct Guides {
     }
     // end
 
-    // guide ReplaySubject
+    // shown
     func thermometer() -> AsyncReplaySubject<Double, Never> {
         let temperatures = AsyncReplaySubject<Double, Never>(remembering: 1, backlog: .dropOldest(at: 16))
         temperatures.offer(21.5)
@@ -87,14 +87,14 @@ struct Guides {
     }
     // end
 
-    // guide ReplaySubject
+    // shown
     func record(_ lines: [String], by subject: AsyncReplaySubject<String, Never>) async throws {
         for line in lines { try await subject.send(line) }
         subject.finish()
     }
     // end
 
-    // guide ShareReplay
+    // shown
     func highestAndLast(of prices: some AsyncSequence<Int, Never> & Sendable) async -> (Int?, Int?) {
         let shared = prices.shareReplay(1, backlog: .suspendSender(at: 64))
         let highest = await shared.max()
@@ -104,7 +104,7 @@ struct Guides {
     }
     // end
 
-    // guide ShareReplay
+    // shown
     struct FellBehind: Error {}
 
     func impatient(

@@ -2,7 +2,7 @@ import Penstock
 
 // The whole programs of the guides, between marks. A test runs them, and their `print` is the test's.
 
-// guide EventBus
+// shown
 struct OrderPlaced: Event {
     var id: Int
 }
@@ -36,7 +36,7 @@ struct ShopWithEvents {
 }
 // end
 
-// guide ReplayInALog
+// shown
 struct Thermometer {
     static func main() async throws {
         let store = try await PenstockStore.open(path: "readings.db")

@@ -11,7 +11,7 @@ protocol Billable: Sendable {
 /// The code of the guides that is no whole program, between marks, each part in the setting it supposes.
 enum LogGuides {
     static func tokens(_ store: PenstockStore) async throws -> EventSubscription {
-        // guide EventBus
+        // shown
         let bus = try await EventBus.open(in: store)
         let token = bus >> { (order: OrderPlaced) in print("a process hears of order", order.id) }
         // end
@@ -19,7 +19,7 @@ enum LogGuides {
     }
 
     static func sequence(_ bus: EventBus) async throws {
-        // guide EventBus
+        // shown
         for try await order in bus.subscribe(OrderPlaced.self) {
             print(order.id)
         }
@@ -27,7 +27,7 @@ enum LogGuides {
     }
 
     static func kinds(_ store: PenstockStore) async throws -> EventSubscription {
-        // guide EventBus
+        // shown
         let bus = try await EventBus.open(in: store, types: [OrderPlaced.self, OrderPaid.self])
         let token = bus >> { (event: any Billable) in print(event.price) }
         // end
@@ -35,7 +35,7 @@ enum LogGuides {
     }
 
     static func subject(_ store: PenstockStore) async throws {
-        // guide ReplayInALog
+        // shown
         let prices = AsyncDurableReplaySubject(remembering: 3, in: try await store.queue("prices", of: Double.self))
         try await prices.send(9.5)
         try await prices.finish()

@@ -14,35 +14,6 @@ func print(_ items: Any...) {
 }
 
 @Suite(.serialized, .timeLimit(.minutes(1))) struct LogGuideTests {
-    private static let root = URL(filePath: #filePath)
-        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent()
-
-    private func text(_ path: String) throws -> String {
-        try String(contentsOf: Self.root.appending(path: path), encoding: .utf8)
-    }
-
-    /// What is between the marks of a guide, without the indentation of the first line.
-    private func marked(_ guide: String, in text: String) -> [String] {
-        text.components(separatedBy: "// guide \(guide)\n").dropFirst().map { rest in
-            var lines = rest.components(separatedBy: "\n")
-            lines.removeSubrange((lines.firstIndex { $0.trimmingCharacters(in: .whitespaces) == "// end" } ?? 0)...)
-            let indentation = lines.first?.prefix { $0 == " " }.count ?? 0
-            return lines.map { String($0.dropFirst(indentation)) }.joined(separator: "\n")
-        }
-    }
-
-    @Test(arguments: ["EventBus", "ReplayInALog"])
-    func everyBlockOfCodeIsCompiled(guide: String) throws {
-        let shown = try text("Sources/Penstock/Penstock.docc/\(guide).md")
-            .components(separatedBy: "\n```swift\n").dropFirst().map { $0.components(separatedBy: "\n```")[0] }
-        let compiled = try ["LogGuidePrograms", "LogGuideSnippets"].flatMap { file in
-            marked(guide, in: try text("Tests/PenstockTests/Guides/\(file).swift"))
-        }
-        #expect(!shown.isEmpty)
-        #expect(Array(shown) == compiled)
-    }
-
     /// Runs a guide's program, which opens a file in the working directory, as its reader's would.
     private func run(_ files: [String], _ body: () async throws -> Void) async throws -> [String] {
         func removeFiles() {

@@ -27,7 +27,7 @@ private struct Made: AsyncSequence, Sendable {
 }
 
 struct StreamGuide {
-    // guide
+    // shown
     func thumbnails(
         of photos: some AsyncSequence<Int, Never> & Sendable, in queue: Queue<Int>
     ) -> some AsyncSequence<String, any Error> {
@@ -37,13 +37,13 @@ struct StreamGuide {
     }
     // end
 
-    // guide
+    // shown
     func shipped(from orders: Queue<Int>) -> some AsyncSequence<String, any Error> {
         orders.deliveries().flatMap(maxConcurrent: 8) { order in Shipment(of: order) }
     }
     // end
 
-    // guide
+    // shown
     func log(_ readings: some AsyncSequence<Int, Never> & Sendable, in queue: Queue<Int>) async throws -> Int {
         var sum = 0
         for try await delivery in readings.buffer(size: 9, prefetch: .byRequest, whenFull: .dropOldest, in: queue) {
@@ -54,7 +54,7 @@ struct StreamGuide {
     }
     // end
 
-    // guide
+    // shown
     func reminders(
         _ events: some AsyncSequence<String, Never> & Sendable, in queue: Queue<String>
     ) -> DurableBufferSequence<some AsyncSequence<String, Never> & Sendable> {
@@ -62,7 +62,7 @@ struct StreamGuide {
     }
     // end
 
-    // guide
+    // shown
     func next(after queue: Queue<Int>) async throws -> Int {
         for try await entry in queue.log(last: 1) { return try entry.payload() + 1 }
         return 1

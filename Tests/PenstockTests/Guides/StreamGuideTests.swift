@@ -1,28 +1,8 @@
-import Foundation
 import Penstock
 import PenstockTestKit
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct StreamGuideTests {
-    private func text(_ path: String) throws -> String {
-        let root = URL(filePath: #filePath)
-            .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent()
-        return try String(contentsOf: root.appending(path: path), encoding: .utf8)
-    }
-
-    @Test func everyBlockOfCodeIsCompiled() throws {
-        let shown = try text("Sources/Penstock/Penstock.docc/DurableStreams.md")
-            .components(separatedBy: "\n```swift\n").dropFirst().map { $0.components(separatedBy: "\n```")[0] }
-        let compiled = try text("Tests/PenstockTests/Guides/StreamGuideSnippets.swift")
-            .components(separatedBy: "    // guide\n").dropFirst().map { rest in
-                rest.components(separatedBy: "\n    // end")[0].components(separatedBy: "\n")
-                    .map { String($0.dropFirst(4)) }.joined(separator: "\n")
-            }
-        #expect(!shown.isEmpty)
-        #expect(Array(shown) == compiled)
-    }
-
     @Test func theExamplesDoWhatTheySay() async throws {
         let guide = StreamGuide()
         let fixture = Fixture()

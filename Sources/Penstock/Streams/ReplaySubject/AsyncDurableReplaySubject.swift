@@ -13,7 +13,7 @@ public import PenstockCore
 /// - How long elements are kept is the retention of the log's queue. A subscriber that is slower than that goes on with
 ///   what is left, and `onMissed` and the store's logger are told.
 ///
-/// Unlike ``PenstockStreams/AsyncReplaySubject`` it does not end when it is let go: others may send.
+/// Unlike ``/PenstockStreams/AsyncReplaySubject`` it does not end when it is let go: others may send.
 ///
 /// ```swift
 /// let prices = AsyncDurableReplaySubject(remembering: 3, in: try await store.queue("prices", of: Double.self))

@@ -8,7 +8,7 @@ private func send(_ mail: Mail) async throws {}
 
 extension Readme {
     static func events(_ store: PenstockStore) async throws {
-        // readme
+        // shown
         let bus = try await EventBus.open(in: store)
         let token = bus >> { (order: OrderPlaced) in print("heard of order", order.id) }  // lasts as long as the token
         let mails = bus.subscribe(OrderPlaced.self, named: "mailer")

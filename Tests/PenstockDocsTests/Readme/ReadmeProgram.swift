@@ -1,3 +1,4 @@
+// shown
 import Penstock
 
 struct Order: Codable, Sendable {
@@ -25,3 +26,4 @@ struct Shop {
         try await store.close()
     }
 }
+// end

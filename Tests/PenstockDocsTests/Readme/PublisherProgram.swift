@@ -1,3 +1,4 @@
+// shown
 import PenstockCombine
 
 struct Mill {
@@ -18,3 +19,4 @@ struct Mill {
         try await store.close()
     }
 }
+// end

@@ -1,3 +1,4 @@
+// shown
 import Penstock
 
 struct Gallery {
@@ -28,3 +29,4 @@ struct Gallery {
         try await store.close()
     }
 }
+// end

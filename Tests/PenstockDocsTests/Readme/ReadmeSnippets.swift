@@ -15,7 +15,7 @@ private func send(_ mail: Mail) async throws {}
 
 enum Readme {
     static func typedQueue(_ store: PenstockStore) async throws -> Queue<Mail> {
-        // readme
+        // shown
         let policy = QueuePolicy(
             capacity: Capacity(10_000, whenFull: .wait),
             retry: RetryPolicy(attemptsMax: 5, base: .seconds(2), cap: .seconds(600)),
@@ -34,7 +34,7 @@ enum Readme {
     }
 
     static func service(_ mails: Queue<Mail>, _ logger: Logger) -> ServiceGroup {
-        // readme
+        // shown
         let worker = Worker(mails, options: .init(concurrency: 8, timeout: .seconds(30))) { delivery in
             guard delivery.payload.to.contains("@") else {
                 throw Reject("this is no address")  // a dead letter at once
@@ -47,7 +47,7 @@ enum Readme {
     }
 
     static func deliveries(_ mails: Queue<Mail>) async throws {
-        // readme
+        // shown
         for try await delivery in mails.deliveries(inFlightMax: 2) {
             try await send(delivery.payload)
             try await delivery.done()
@@ -56,7 +56,7 @@ enum Readme {
     }
 
     static func ownDatabase(_ path: String) async throws {
-        // readme
+        // shown
         let pool = try DatabasePool(path: path)
         let store = try await PenstockStore.open(pool)
         let mails = try await store.queue("mails", of: Mail.self)
@@ -68,10 +68,18 @@ enum Readme {
     }
 
     static func log(_ mails: Queue<Mail>) async throws {
-        // readme
+        // shown
         for try await entry in mails.log(last: 100, follow: true) {
             print(entry.record.sequence, entry.record.state)
         }
         // end
+    }
+
+    static func look(_ path: String) async throws {
+        // shown
+        let store = try await PenstockStore.open(path: path, options: .init(access: .readOnly))
+        for queue in try await store.queues() { print(queue.name, queue.depths.waiting) }
+        // end
+        try await store.close()
     }
 }

@@ -1,0 +1,14 @@
+import Penstock
+
+// Operating.
+
+struct OperatingArticle {
+    // shown
+    func waiting(in path: String) async throws -> [String: Int] {
+        let store = try await PenstockStore.open(path: path, options: .init(access: .readOnly))
+        let depths = try await store.queues().map { ($0.name.text, $0.depths.waiting) }
+        try await store.close()
+        return Dictionary(uniqueKeysWithValues: depths)
+    }
+    // end
+}
