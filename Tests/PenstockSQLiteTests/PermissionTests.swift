@@ -34,6 +34,11 @@ struct PermissionTests {
         precondition(setgid(65534) == 0 && setuid(65534) == 0)
     }
 
+    /// Becomes a user who belongs to the group 4711 beside a group of its own.
+    private static func become(_ user: uid_t) {
+        precondition(setgroups(1, [4711]) == 0 && setgid(user) == 0 && setuid(user) == 0)
+    }
+
     private func makeFile() async throws {
         let store = try await SQLiteStore.openWithJobs(path)
         try await store.put(.text("it"))
@@ -161,5 +166,37 @@ struct PermissionTests {
             Self.becomeNobody()
             exit(await Self.statusOfReading(path))
         }
+    }
+
+    /// The folder hands its group on to new files, as a folder for several users does. The folder beside the database has
+    /// to follow.
+    @Test func twoUsersOfTheDatabasesGroupShareIt() async throws {
+        try await makeFile()
+        try FileManager.default.removeItem(atPath: path + "-penstock")
+        for file in [folder.path, path] { chown(file, 65533, 4711) }
+        chmod(folder.path, 0o2770)
+        chmod(path, 0o660)
+        await #expect(processExitsWith: .exitCode(0)) { [path = path as String] in
+            Self.become(65533)
+            exit(await Self.statusOfUsing(path))
+        }
+        await #expect(processExitsWith: .exitCode(0)) { [path = path as String] in
+            Self.become(65534)
+            exit(await Self.statusOfUsing(path))
+        }
+    }
+
+    /// As where the folder does not hand its group on.
+    @Test func companionsThatMayNotBeWrittenAreToBlame() async throws {
+        chmod(folder.path, 0o777)
+        let store = try await SQLiteStore.openWithJobs(path)
+        try await store.put(.text("it"))
+        chmod(path, 0o666)
+        for companion in ["-wal", "-shm"] { chmod(path + companion, 0o600) }
+        await #expect(processExitsWith: .exitCode(10)) { [path = path as String] in
+            Self.becomeNobody()
+            exit(await Self.statusOfUsing(path))
+        }
+        try await store.close()
     }
 }

@@ -14,8 +14,8 @@ import PenstockCore
 /// SQLite's own locks on them. Nothing in the folder outlives its use. It can be deleted when no process has the database
 /// open.
 ///
-/// The users that can open the database may use the folder, and no others: its files have the database's mode, and are given to
-/// its owner when root makes them, as SQLite does with its companions. A folder or a file that another user could have
+/// The users that can open the database may use the folder, and no others: its files have the database's mode and group, and are
+/// given to its owner when root makes them, as SQLite does with its companions. A folder or a file that another user could have
 /// prepared is refused, and no link is followed.
 package struct SharedFolder: Sendable {
     package let path: String
@@ -28,8 +28,8 @@ package struct SharedFolder: Sendable {
         self.init(existingBesideDatabaseAt: databasePath)
         let rights = rights
         if mkdir(path, 0o700) == 0 {
-            chmod(path, rights.folderMode)
-            if geteuid() == 0 { _ = chown(path, rights.user, rights.group) }
+            let isGroups = chown(path, rights.userToGiveTo, rights.group) == 0
+            chmod(path, isGroups ? rights.folderMode : 0o700)
         } else if errno != EEXIST {
             throw SystemErrors.failure("The folder \(path) cannot be made", errno)
         } else {
@@ -84,8 +84,9 @@ package struct SharedFolder: Sendable {
             throw SystemErrors.failure("\(file) cannot be made", errno)
         }
         let rights = rights
-        fchmod(descriptor, rights.mode)
-        if geteuid() == 0 { _ = fchown(descriptor, rights.user, rights.group) }
+        // A group that is another one than the database's has no business here.
+        let isGroups = fchown(descriptor, rights.userToGiveTo, rights.group) == 0
+        fchmod(descriptor, isGroups ? rights.mode : 0o600)
         return descriptor
     }
 
@@ -111,6 +112,9 @@ package struct SharedFolder: Sendable {
         var group = getegid()
 
         var folderMode: mode_t { mode | (mode & 0o444) >> 2 | 0o700 }
+
+        /// To whom a new file is given: only root gives files away, and a member of a group gives them to the group.
+        var userToGiveTo: uid_t { geteuid() == 0 ? user : .max }
 
         /// Whether `user` can open the database anyway, going by a file of theirs that has the group `group`.
         func trusts(_ owner: uid_t, _ group: gid_t) -> Bool {

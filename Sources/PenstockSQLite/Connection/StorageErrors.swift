@@ -35,7 +35,9 @@ enum StorageErrors {
                 cause: error)
         case .SQLITE_CANTOPEN:
             return PenstockError(
-                .readOnly, "\(path) cannot be opened; check that its folder exists and may be written.", cause: error)
+                .readOnly,
+                "\(path) or a file beside it cannot be opened; check that its folder exists, and that it and they may be written.",
+                cause: error)
         case .SQLITE_BUSY, .SQLITE_LOCKED:
             return PenstockError(
                 .busy, "Another program holds \(path) for writing and does not let go; end its transaction.",
@@ -55,7 +57,10 @@ enum StorageErrors {
     /// SQLite does not say why a file cannot be opened. Whether it is for want of permission can be seen.
     private static func mayBeOpened(_ path: String) -> Bool {
         let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
-        return access(path, R_OK | W_OK) == 0 && access(folder, R_OK | W_OK | X_OK) == 0
+        // SQLite makes the companions with the database's mode, but they have their maker's group.
+        let companions = ["-wal", "-shm", "-journal"].map { path + $0 }.filter { access($0, F_OK) == 0 }
+        return ([path] + companions).allSatisfy { access($0, R_OK | W_OK) == 0 }
+            && access(folder, R_OK | W_OK | X_OK) == 0
     }
 
     private static func diskFull(_ path: String, _ cause: any Error) -> PenstockError {
