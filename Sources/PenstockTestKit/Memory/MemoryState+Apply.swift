@@ -47,10 +47,13 @@ extension MemoryState {
         for command: LineCommand, from name: QueueName, states: Set<MessageState>, limit: Int?
     ) -> [SequenceNumber] {
         var keys = KeysTaken()
-        let able = messages(of: name).lazy
-            .filter { states.contains($0.state) && command.states.contains($0.state) }
-            .filter { keys.take(for: command, $0, in: queues[name]) }
-        return able.prefix(limit ?? .max).map(\.sequence)
+        var chosen: [SequenceNumber] = []
+        for message in messages(of: name)
+        where states.contains(message.state) && command.states.contains(message.state) {
+            if chosen.count == limit { break }
+            if keys.take(for: command, message, in: queues[name]) { chosen.append(message.sequence) }
+        }
+        return chosen
     }
 }
 
