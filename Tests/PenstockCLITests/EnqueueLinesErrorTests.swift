@@ -5,7 +5,7 @@ import Testing
 @testable import PenstockCLI
 
 /// What is said when some lines are in line, some are not, and of some nobody knows.
-@Suite(.timeLimit(.minutes(2))) @MainActor struct EnqueueLinesErrorTests {
+@Suite(.timeLimit(.minutes(5))) @MainActor struct EnqueueLinesErrorTests {
     /// Enqueues five lines after `prepare`, and gives what is said.
     private func failure(
         policy: QueuePolicy = QueuePolicy(), timeout: Duration? = nil, _ prepare: (FaultyStore) -> Void = { _ in }

@@ -37,7 +37,7 @@ import Testing
 
     private static let tours = Documents.all.filter { (try? Documents.blocks("console", in: $0).isEmpty) == false }
 
-    @Test(.timeLimit(.minutes(2)), arguments: tours)
+    @Test(.timeLimit(.minutes(5)), arguments: tours)
     func everyCommandPrintsWhatIsShown(document: String) async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "penstock-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

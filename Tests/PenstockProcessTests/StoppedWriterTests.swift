@@ -1,4 +1,5 @@
 import Foundation
+import PenstockTestKit
 import Subprocess
 import Testing
 
@@ -40,8 +41,8 @@ extension Proofs {
                 let worker = try await site.start(["work", "idle", "--", "echo", "done"], output: lines.writeEnd)
                 try lines.closeWriteEnd()
                 #expect(try await lines.next() == "done")
-                while try site.number("SELECT done_total FROM penstock_queues WHERE queue = 'idle'") == 0 {
-                    await Task.yield()
+                try await eventually {
+                    try site.number("SELECT done_total FROM penstock_queues WHERE queue = 'idle'") > 0
                 }
                 let writer = try await StoppedWriter(site)
                 let began = ContinuousClock.now

@@ -8,7 +8,7 @@ import Testing
 @testable import PenstockSQLite
 
 /// A store in an application's pool waits for other processes by itself: the application's own writes do not wait with it.
-@Suite(.timeLimit(.minutes(2))) struct ApplicationPoolWaitTests {
+@Suite(.timeLimit(.minutes(5))) struct ApplicationPoolWaitTests {
     private let folder: TemporaryFolder
     private var path: String { folder.file("app.db") }
 
@@ -30,7 +30,7 @@ import Testing
         let (pool, store) = try await open(.timeout(5))
         let holder = try LockHolder(path)
         async let receipt: Receipt = store.put(.text("it"))
-        await holder.waitFor(1, .waiting)
+        try await holder.waitFor(1, .waiting)
         try await pool.write { try $0.execute(sql: "INSERT INTO note VALUES ('meanwhile')") }
         holder.leave()
         #expect(try await receipt.sequence.rawValue == 1)
@@ -44,7 +44,7 @@ import Testing
         try await program.run("BEGIN IMMEDIATE")
         async let receipt: Receipt = store.put(.text("it"))
         let lock = try LockHolder.Probe(path)
-        while !lock.isTaken { await Task.yield() }
+        try await eventually { lock.isTaken }
         let error = await #expect(throws: DatabaseError.self) {
             try await pool.write { try $0.execute(sql: "INSERT INTO note VALUES ('meanwhile')") }
         }

@@ -7,7 +7,7 @@ import Testing
 @testable import PenstockSQLite
 
 /// Where a worker is at work and has room, nobody is woken; and nobody is forgotten for that.
-@Suite(.timeLimit(.minutes(1))) struct AttendanceTests {
+@Suite(.timeLimit(.minutes(5))) struct AttendanceTests {
     private let folder: TemporaryFolder
     private let time = ManualTime()
     private let place = Wakeups.place(of: .jobs)

@@ -1,6 +1,7 @@
 import GRDB
 import GRDBSQLite
 import PenstockCore
+import PenstockTestKit
 import Testing
 
 @testable import PenstockSQLite

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import PenstockCore
+import PenstockTestKit
 import Testing
 
 @testable import PenstockSQLite
@@ -21,13 +22,9 @@ import Testing
     }
 
     /// Returns once a store's writer has passed the writerLock, and so is at SQLite's lock.
-    private func waitUntilAtTheLock() async {
-        let writerLock = open(path + "-penstock/writer-lock", O_RDWR)
-        defer { close(writerLock) }
-        while flock(writerLock, LOCK_EX | LOCK_NB) == 0 {
-            flock(writerLock, LOCK_UN)
-            await Task.yield()
-        }
+    private func waitUntilAtTheLock() async throws {
+        let lock = try LockHolder.Probe(path)
+        try await eventually { lock.isTaken }
     }
 
     @Test func callsWaitForAnotherProgramAndSucceed() async throws {
@@ -36,7 +33,7 @@ import Testing
         let program = try ForeignProgram(path)
         try await program.run("BEGIN IMMEDIATE; INSERT INTO penstock_messages (queue, payload) VALUES ('jobs', 'sql')")
         async let receipt: Receipt = store.put(.text("second"))
-        await waitUntilAtTheLock()
+        try await waitUntilAtTheLock()
         async let taken = store.take(1)
         // A call that only looks waits for nobody.
         #expect(try await store.texts() == ["first"])
@@ -48,7 +45,7 @@ import Testing
     }
 
     @Test func theWaitHasAnEndAndIsSharedByAllWhoWait() async throws {
-        let store = try await SQLiteStore.openWithJobs(path, options: patience(.milliseconds(100)))
+        let store = try await SQLiteStore.openWithJobs(path, options: patience(.seconds(1)))
         let program = try ForeignProgram(path)
         try await program.run("BEGIN IMMEDIATE")
         let started = ContinuousClock.now
@@ -59,8 +56,8 @@ import Testing
                 }
             }
         }
-        // One after the other they would wait for twenty seconds.
-        #expect(ContinuousClock.now - started < .seconds(10))
+        // One after the other they would wait for more than three minutes.
+        #expect(ContinuousClock.now - started < .seconds(60))
         try await program.run("COMMIT")
         try await store.put(.text("now"))
         #expect(try await store.texts() == ["now"])
@@ -79,7 +76,7 @@ import Testing
             }
             #expect(flock(writerLock, LOCK_UN) == 0)
             // The thread that waits at the writerLock has it soon, and it may be a little late on a loaded machine.
-            while (try? await store.put(.text("\(round)"))) == nil { await Task.yield() }
+            try await eventually { (try? await store.put(.text("\(round)"))) != nil }
         }
         #expect(try await store.texts() == ["1", "2", "3"])
         try await store.close()
@@ -134,7 +131,7 @@ import Testing
         let program = try ForeignProgram(path)
         try await program.run("BEGIN IMMEDIATE")
         async let receipt: Receipt = store.put(.text("it"))
-        await waitUntilAtTheLock()
+        try await waitUntilAtTheLock()
         try await program.run("COMMIT")
         #expect(try await receipt.sequence.rawValue == 1)
         try await store.close()

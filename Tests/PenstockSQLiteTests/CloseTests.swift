@@ -97,9 +97,9 @@ import Testing
         let held = try await HeldWriter(store)
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 1...50 { group.addTask { try await store.put(.text("\(number)")) } }
-            await held.waitForCalls(50)
+            try await held.waitForCalls(50)
             group.addTask { try await store.close() }
-            await held.waitForCalls(51)
+            try await held.waitForCalls(51)
             await expect(.closed) { try await store.put(.text("late")) }
             try await held.letGo()
             try await group.waitForAll()
@@ -119,7 +119,7 @@ import Testing
             #expect(try await other.status(of: nil).workers.map(\.isAlive) == [true])
         }
         try await use()
-        while try await other.status(of: nil).workers.contains(where: \.isAlive) { await Task.yield() }
+        try await eventually { try await !other.status(of: nil).workers.contains(where: \.isAlive) }
         #expect(try await other.reclaim() == Reclaimed(fromDeadWorkers: 1))
         #expect(try await other.take().map(\.attempt) == [2])
         try await other.close()

@@ -23,17 +23,27 @@ import Testing
 private final class PoolHarness: StoreHarness {
     let time = ManualTime()
     private let folder: TemporaryFolder
+    private let random = SeededRandom(seed: 1)
 
     init() throws {
         folder = try TemporaryFolder()
     }
 
     func open() async throws -> any MessageStore {
+        try await openStore(afterStep: nil)
+    }
+
+    func open(afterStep: @escaping @Sendable () async throws -> Void) async throws -> any MessageStore {
+        try await openStore(afterStep: afterStep)
+    }
+
+    private func openStore(afterStep: (@Sendable () async throws -> Void)?) async throws -> SQLiteStore {
         var configuration = Configuration()
         configuration.busyMode = .timeout(10)
         let pool = try DatabasePool(path: folder.file("application.db"), configuration: configuration)
-        return try await SQLiteStore.open(
-            pool: pool, options: SQLiteStore.Options(time: time, random: SeededRandom(seed: 1)))
+        var options = SQLiteStore.Options(time: time, random: random)
+        options.afterStep = afterStep
+        return try await SQLiteStore.open(pool: pool, options: options)
     }
 
     func crash(_ store: any MessageStore) async throws {

@@ -122,7 +122,7 @@ import Testing
             _ = try await store.take()
             try await store.close()
         }
-        while try descriptors() > 0 { await Task.yield() }
+        try await eventually { try descriptors() == 0 }
     }
 
     @Test func aRingNeedsNoRoom() throws {

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import PenstockCore
+import PenstockTestKit
 import Testing
 
 @testable import PenstockSQLite
@@ -45,7 +46,7 @@ import Testing
         async let first: Receipt = store.put(.text("a"), durability: .powerLoss)
         async let second: Receipt = store.put(.text("b"), durability: .processCrash)
         async let third: Receipt = store.put(.text("c"), durability: .powerLoss)
-        await held.waitForCalls(3)
+        try await held.waitForCalls(3)
         let before = disk.flushCount
         try await held.letGo()
         _ = try await (first, second, third)

@@ -1,6 +1,7 @@
 import Foundation
 import PenstockCore
 import PenstockSQLite
+import PenstockTestKit
 import Testing
 
 /// A full disk: what was acknowledged is there, nothing else is, and with room again all goes on.

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import PenstockCore
+import PenstockTestKit
 import Testing
 
 @testable import PenstockSQLite
@@ -22,7 +23,7 @@ import Testing
             for number in 1...200 {
                 group.addTask { try await store.put(.text("\(number)"), durability: .powerLoss).sequence }
             }
-            await held.waitForCalls(200)
+            try await held.waitForCalls(200)
             try await held.letGo()
             let sequences = try await group.reduce(into: []) { $0.append($1) }
             #expect(sequences.map(\.rawValue).sorted() == Array(1...200))
@@ -62,7 +63,7 @@ import Testing
         let letter = Task { try await store.enqueue([.text("a"), .text("b")], to: .mail, durability: .powerLoss) }
         let lost = Task { try await store.put(.text("lost"), to: QueueName("nowhere")) }
         async let last: Receipt = store.put(.text("last"))
-        await held.waitForCalls(4)
+        try await held.waitForCalls(4)
         try await held.letGo()
         await expect(.queueFull) { try await letter.value }
         await expect(.unknownQueue) { try await lost.value }
@@ -93,7 +94,7 @@ import Testing
                     }
                 }
             }
-            await held.waitForCalls(21)
+            try await held.waitForCalls(21)
             try await held.letGo()
             try await group.waitForAll()
         }
@@ -115,7 +116,7 @@ import Testing
         let held = try await HeldWriter(store)
         async let job: Receipt = store.put(.text("job"))
         let letter = Task { try await store.put(.text("letter"), to: .mail) }
-        await held.waitForCalls(2)
+        try await held.waitForCalls(2)
         try await held.letGo()
         await expect(.unknownQueue) { try await letter.value }
         _ = try await job
@@ -134,7 +135,7 @@ import Testing
                     _ = try await store.enqueue(batch, to: .jobs, durability: .processCrash)
                 }
             }
-            await held.waitForCalls(5)
+            try await held.waitForCalls(5)
             try await held.letGo()
             try await group.waitForAll()
         }
@@ -151,7 +152,7 @@ import Testing
             for _ in 1...16 {
                 group.addTask { try await store.put(NewMessage(payload: [UInt8](repeating: 0, count: 16 << 20))) }
             }
-            await held.waitForCalls(16)
+            try await held.waitForCalls(16)
             try await held.letGo()
             try await group.waitForAll()
         }

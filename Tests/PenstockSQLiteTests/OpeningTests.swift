@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import PenstockCore
+import PenstockTestKit
 import Testing
 
 @testable import PenstockSQLite

@@ -1,6 +1,7 @@
 import Foundation
 import PenstockCore
 import PenstockSQLite
+import PenstockTestKit
 import Testing
 
 /// What a store says when it may not write. Root may write anything, so these run as nobody, in a process of their own.

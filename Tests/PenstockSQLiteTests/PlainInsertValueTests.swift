@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import PenstockCore
 import PenstockSQLite
+import PenstockTestKit
 import Testing
 
 /// What may stand in an INSERT, and what is refused, with which words.

@@ -1,5 +1,6 @@
 import GRDB
 import PenstockCore
+import PenstockTestKit
 import Synchronization
 import Testing
 

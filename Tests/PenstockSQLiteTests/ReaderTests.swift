@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import PenstockCore
 import PenstockMigrations
+import PenstockTestKit
 import Testing
 
 @testable import PenstockSQLite

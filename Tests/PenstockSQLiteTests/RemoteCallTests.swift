@@ -7,7 +7,7 @@ import Testing
 @testable import PenstockSQLite
 
 /// What travels through shared memory comes out as it went in, and nothing else does any harm.
-@Suite(.timeLimit(.minutes(1))) struct RemoteCallTests {
+@Suite(.timeLimit(.minutes(5))) struct RemoteCallTests {
     private let now = SystemTime().now
 
     private func written(_ calls: [RemoteCall], size: Int = 4092) -> (count: Int, bytes: [UInt8]) {

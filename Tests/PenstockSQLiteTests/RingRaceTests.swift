@@ -1,4 +1,5 @@
 import PenstockCore
+import PenstockTestKit
 import Synchronization
 import Testing
 

@@ -7,7 +7,7 @@ import Testing
 @testable import PenstockSQLite
 
 /// The folder beside a database is used only by those who can open the database.
-@Suite(.timeLimit(.minutes(1))) struct SharedFolderTests {
+@Suite(.timeLimit(.minutes(5))) struct SharedFolderTests {
     private let folder: TemporaryFolder
     private var path: String { folder.file("queue.db") }
     private var side: String { path + "-penstock" }
@@ -94,7 +94,7 @@ import Testing
         let holder = try LockHolder(path)
         let secret = "the-secret-\(UUID())"
         let calls = [store, other].map { store in Task { try await store.put(.text(secret)) } }
-        await holder.waitFor(2)
+        try await holder.waitFor(2)
         holder.leave()
         for call in calls { _ = try await call.value }
         for file in try FileManager.default.contentsOfDirectory(atPath: side) {

@@ -8,7 +8,7 @@ import Testing
 @testable import PenstockSQLite
 
 /// Whichever process dies with calls of others in its hands, each call is carried out once and has its answer.
-@Suite(.timeLimit(.minutes(2))) struct SharedTransactionDeathTests {
+@Suite(.timeLimit(.minutes(5))) struct SharedTransactionDeathTests {
     private let folder: TemporaryFolder
     private var path: String { folder.file("queue.db") }
 
@@ -41,7 +41,7 @@ import Testing
         let store = try await SQLiteStore.openWithJobs(path, options: disk.options)
         let holder = try LockHolder(path)
         let call = Task { try await store.put(.text("it"), durability: .powerLoss) }
-        await holder.waitFor()
+        try await holder.waitFor()
         let flushCount = disk.flushCount
         let requests = holder.take()
         #expect(requests.count == 1)
@@ -57,7 +57,7 @@ import Testing
         // A process that was not dead but slow says nothing of what was posted since.
         holder.enter()
         let next = Task { try await store.put(.text("next")) }
-        await holder.waitFor()
+        try await holder.waitFor()
         let others = holder.take()
         holder.slots.giveBack(requests)
         holder.finish(requests)
@@ -76,7 +76,7 @@ import Testing
         let other = try await SQLiteStore.open(path: path)
         let holder = try LockHolder(path)
         let call = Task { try await store.put(.text("it"), durability: .powerLoss) }
-        await holder.waitFor()
+        try await holder.waitFor()
         let requests = holder.take()
         try holder.commit(requests)
         holder.die()
@@ -96,7 +96,7 @@ import Testing
         ]
         let holder = try LockHolder(path)
         let calls = stores.map { store in Task { try await store.put(.text("it"), durability: .powerLoss) } }
-        await holder.waitFor(2)
+        try await holder.waitFor(2)
         disk.breakDown()
         holder.leave()
         for call in calls { await expect(.outcomeUnknown) { try await call.value } }
@@ -159,7 +159,7 @@ import Testing
         let store = try await SQLiteStore.openWithJobs(path)
         let holder = try LockHolder(path)
         let call = Task { try await store.put(.text("it")) }
-        await holder.waitFor()
+        try await holder.waitFor()
         holder.leave()
         #expect(try await call.value.sequence.rawValue == 1)
         try await store.close()

@@ -8,7 +8,7 @@ import Testing
 @testable import PenstockSQLite
 
 /// Writers of several processes share transactions.
-@Suite(.timeLimit(.minutes(2))) struct SharedTransactionTests {
+@Suite(.timeLimit(.minutes(5))) struct SharedTransactionTests {
     private let folder: TemporaryFolder
     private var path: String { folder.file("queue.db") }
 
@@ -30,7 +30,7 @@ import Testing
         async let first = stores[0].put(.text("0"), durability: .powerLoss)
         async let second = stores[1].put(.text("1"))
         async let third = stores[2].put(.text("2"), durability: .powerLoss)
-        await holder.waitFor(3)
+        try await holder.waitFor(3)
         holder.leave()
         let receipts = try await [first, second, third]
         #expect(Set(receipts.map(\.sequence.rawValue)) == [1, 2, 3])
@@ -53,7 +53,7 @@ import Testing
         let right = try await SQLiteStore.open(path: path)
         let holder = try LockHolder(path)
         let calls = [left, right].map { store in Task { try await store.put(.text("it")) } }
-        await holder.waitFor(2)
+        try await holder.waitFor(2)
         holder.leave()
         var codes: [PenstockError.Code?] = []
         for call in calls {
@@ -84,9 +84,9 @@ import Testing
         }
         let holder = try LockHolder(path)
         let bad = Task { try await other.put(.text("bad")) }
-        await holder.waitFor(1, .posted)
+        try await holder.waitFor(1, .posted)
         let good = Task { try await store.put(.text("good", key: "not handed over")) }
-        await holder.waitFor(1, .waiting)
+        try await holder.waitFor(1, .waiting)
         holder.leave()
         #expect(try await good.value.state == .ready)
         await #expect(throws: PenstockError.self) { try await bad.value }
@@ -105,7 +105,7 @@ import Testing
         let calls = [store, other].map { store in
             Task { try await store.enqueue([.text("more")], to: .jobs, durability: .processCrash) }
         }
-        await holder.waitFor(2)
+        try await holder.waitFor(2)
         holder.leave()
         for call in calls { #expect(try await call.value == []) }
         try await store.close()
@@ -118,8 +118,8 @@ import Testing
         let large = Task { try await store.put(NewMessage(payload: Array(repeating: 1, count: 100_000))) }
         let other = try await SQLiteStore.open(path: path)
         let small = Task { try await other.put(.text("small")) }
-        await holder.waitFor(1, .posted)
-        await holder.waitFor(1, .waiting)
+        try await holder.waitFor(1, .posted)
+        try await holder.waitFor(1, .waiting)
         holder.leave()
         _ = try await (large.value, small.value)
         #expect(try await store.depths().ready == 2)
@@ -154,7 +154,7 @@ import Testing
         let store = try await SQLiteStore.openWithJobs(path, options: options)
         let holder = try LockHolder(path)
         let call = Task { try await store.put(.text("it")) }
-        await holder.waitFor()
+        try await holder.waitFor()
         let requests = holder.take()
         // A call that comes later has nobody who could carry it out, and comes to its end.
         await expect(.busy) {
@@ -175,13 +175,13 @@ import Testing
         let store = try await SQLiteStore.openWithJobs(path, options: patience(.seconds(5)))
         let holder = try LockHolder(path)
         let call = Task { try await store.put(.text("it")) }
-        await holder.waitFor()
+        try await holder.waitFor()
         let requests = holder.take()
         await expect(.busy) { try await store.put(.text("behind it", key: "k")) }
         await expect(.outcomeUnknown) { try await call.value }
         #expect(holder.slots.areClean)
         let next = Task { try await store.put(.text("next")) }
-        await holder.waitFor(1, .posted)
+        try await holder.waitFor(1, .posted)
         try holder.commit(requests)
         holder.finish(requests)
         #expect(holder.count(.done) == 0, "It is another request's word.")
@@ -200,7 +200,7 @@ import Testing
         #expect(taken.count == WriterSlots.count)
         let holder = try LockHolder(path)
         let call = Task { try await store.put(.text("it")) }
-        while store.writer.waitingCount == 0 { await Task.yield() }
+        try await eventually { store.writer.waitingCount > 0 }
         holder.die()
         #expect(try await call.value.sequence.rawValue == 1)
         holder.enter()

@@ -33,10 +33,8 @@ import Testing
     }
 
     /// Returns once the worker has said now that it asks for more time.
-    private func waitForWord(_ file: String) async {
-        while WorkerLock.look(file, in: side).askedAt != time.boot.microseconds, !Task.isCancelled {
-            await Task.yield()
-        }
+    private func waitForWord(_ file: String) async throws {
+        try await eventually { WorkerLock.look(file, in: side).askedAt == time.boot.microseconds }
     }
 
     @Test func anExtensionInLineKeepsItsMessage() async throws {
@@ -44,13 +42,13 @@ import Testing
         let other = try await SQLiteStore.open(path: path, options: options())
         let held = try await HeldWriter(store, inTransaction: false)
         async let extended = store.extend([lease], by: .seconds(30))
-        await held.waitForCalls(1)
+        try await held.waitForCalls(1)
         for _ in 1...40 {
-            await waitForWord(file)
+            try await waitForWord(file)
             try await time.waitForSleepers()
             time.advance(by: .seconds(1))
         }
-        await waitForWord(file)
+        try await waitForWord(file)
         #expect(try await other.reclaim() == Reclaimed())
         #expect(try await SQLiteStore.inspectHealth(path: path, time: time).expiredLeases == 0)
         #expect(try await other.status(of: nil).workers.map(\.isAlive) == [true])

@@ -167,19 +167,36 @@ import Testing
         try await heir.close()
     }
 
-    /// A worker that has just looked for lost work does not look again at once. It is rung for until it does.
+    /// A worker that has just looked for lost work does not look again at once. It is rung for until it does, at a short
+    /// distance and not at the end of a rest; and no more when the work is taken back.
     @Test func theDeathOfAWorkerIsToldMoreThanOnce() async throws {
         let (victim, heir) = try await victimAndHeir()
-        var token = heir.changes.token(for: .jobs)
-        async let died: Void = victim.crash()
-        let began = ContinuousClock.now
-        while ContinuousClock.now - began < .milliseconds(700) {
-            try await heir.changes.waitForWork(in: .jobs, after: token)
-            token = heir.changes.token(for: .jobs)
+        let ear = try Ear(path)
+        let wakeups = ear.wakeups
+        /// Looks while a worker waits. Returns whether the look rang for it.
+        func isRungFor() async throws -> Bool {
+            let token = wakeups.token(for: .jobs)
+            let waiter = Task { try await wakeups.waitForWork(in: .jobs, after: token) }
+            try await wakeups.waitForWaiters()
+            ear.watch.look()
+            let isRung = wakeups.token(for: .jobs) != token
+            waiter.cancel()
+            _ = await waiter.result
+            return isRung
         }
-        #expect(ContinuousClock.now - began < .seconds(4), "And not at the end of a rest.")
-        await died
-        #expect(try await heir.reclaim() != Reclaimed())
+        // Until it has seen all that was committed.
+        try await eventually { try await !isRungFor() }
+        await victim.crash()
+        ear.watch.suspect()
+        // At least so often, whatever is committed meanwhile.
+        for _ in 1...5 {
+            #expect(try await isRungFor())
+            #expect(ear.watch.untilLook() <= ChangeWatcher.pace)
+        }
+        #expect(try await heir.reclaim() == Reclaimed(fromDeadWorkers: 1))
+        #expect(try await isRungFor(), "There is work, and that is news.")
+        try await eventually { try await !isRungFor() }
+        ear.watch.end()
         try await heir.close()
     }
 

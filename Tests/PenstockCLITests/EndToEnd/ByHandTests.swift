@@ -1,6 +1,6 @@
 import Testing
 
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct ByHandTests {
     /// A queue with the dead letters 1 and 2, and the waiting messages 3 and 4.
     private func withDeadLetters() async throws -> Tool {

@@ -1,6 +1,6 @@
 import Testing
 
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct EnqueueLinesTests {
     @Test func everyLineIsAMessage() async throws {
         let tool = try await Tool.withQueue()

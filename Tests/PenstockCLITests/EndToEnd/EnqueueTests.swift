@@ -2,7 +2,7 @@ import Foundation
 import Subprocess
 import Testing
 
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct EnqueueTests {
     @Test func thePayloadIsTheArgumentAFileOrStandardInput() async throws {
         let tool = try await Tool.withQueue()

@@ -1,6 +1,6 @@
 import Testing
 
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct HelpTests {
     @Test(arguments: [
         ["enqueue"], ["work"], ["status"], ["list"], ["show"], ["log"], ["cancel"], ["retry"], ["replay"], ["prune"],

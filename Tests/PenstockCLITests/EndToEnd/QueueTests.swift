@@ -1,7 +1,7 @@
 import Subprocess
 import Testing
 
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct QueueTests {
     @Test func aQueueHasTheDefaultPolicyUnlessItIsToldOtherwise() async throws {
         let tool = try Tool.empty()

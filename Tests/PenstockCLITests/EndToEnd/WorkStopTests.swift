@@ -11,7 +11,7 @@ import Testing
     import Musl
 #endif
 
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct WorkStopTests {
     /// Starts a worker on one message, and returns when the command has said that it started.
     private func start(_ tool: Tool, _ options: [String] = [], _ script: String) async throws -> Running {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PenstockCLI
 
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct WorkTests {
     /// Writes its message as a line in one go: what commands that run at once write is not mixed within a write.
     private static let oneWrite = "read -r line || true; echo \"$line\""

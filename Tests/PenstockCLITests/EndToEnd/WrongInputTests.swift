@@ -8,7 +8,7 @@ import Testing
     import SystemPackage
 #endif
 
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct WrongInputTests {
     /// Every one of these is refused before anything is done: the file has nothing more in it afterwards.
     @Test(arguments: [

@@ -1,4 +1,5 @@
 import Foundation
+import PenstockTestKit
 import Subprocess
 import Testing
 
@@ -32,28 +33,15 @@ struct Tool: Sendable {
         }
     }
 
-    /// A folder that is removed with the last one who uses it.
-    private final class Room: Sendable {
-        let path: String
-
-        init() throws {
-            path = FileManager.default.temporaryDirectory.appending(path: "penstock-cli-\(UUID().uuidString)").path
-            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-        }
-
-        deinit {
-            try? FileManager.default.removeItem(atPath: path)
-        }
-    }
-
-    private let room: Room
+    /// Removed with the last one that uses it.
+    private let room: TemporaryFolder
     var variables: [Environment.Key: String?]
 
     var folder: String { room.path }
 
     /// A tool whose file does not exist yet.
     static func empty() throws -> Tool {
-        let room = try Room()
+        let room = try TemporaryFolder()
         return Tool(room: room, variables: ["PENSTOCK_DB": "\(room.path)/test.db"])
     }
 

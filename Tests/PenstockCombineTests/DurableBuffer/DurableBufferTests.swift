@@ -4,7 +4,7 @@ import Testing
 
 @testable import PenstockCombine
 
-@Suite(.timeLimit(.minutes(2))) struct DurableBufferTests {
+@Suite(.timeLimit(.minutes(5))) struct DurableBufferTests {
     struct Full: Error, Equatable {}
     struct Broken: Error, Equatable {}
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PenstockCombine
 
-@Suite(.timeLimit(.minutes(2))) struct SettlingTests {
+@Suite(.timeLimit(.minutes(5))) struct SettlingTests {
     struct Broken: Error {}
 
     private func fixture(

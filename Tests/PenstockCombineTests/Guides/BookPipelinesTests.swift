@@ -4,7 +4,7 @@ import Testing
 
 /// Pipelines as a Combine book has them: only the import is another one, and `in:` where the values are to survive.
 /// Nothing else is imported here, so that they compile as they would for their readers.
-@Suite(.timeLimit(.minutes(1))) struct BookPipelinesTests {
+@Suite(.timeLimit(.minutes(5))) struct BookPipelinesTests {
     private let clock = VirtualScheduler()
 
     // MARK: Ten values at once, each worked on for a second

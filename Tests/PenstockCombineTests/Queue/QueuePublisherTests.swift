@@ -4,7 +4,7 @@ import Testing
 
 @testable import PenstockCombine
 
-@Suite(.timeLimit(.minutes(2))) struct QueuePublisherTests {
+@Suite(.timeLimit(.minutes(5))) struct QueuePublisherTests {
     private typealias Reader = Probe<Delivery<Int>, any Error>
 
     @Test(arguments: World.Kind.allCases)

@@ -43,7 +43,7 @@ import Testing
         }
         await process?.stillness.waitUntilIdle()
         // A task may still hold what it was about to let go; that something is left for good, the time limit tells.
-        while live.count > 0, !Task.isCancelled { await Task.yield() }
+        try? await eventually { live.count == 0 }
         #expect(live.count == 0, sourceLocation: sourceLocation)
         return heard.count
     }
@@ -51,7 +51,7 @@ import Testing
     /// What is given back at the end is the store's own business, and takes a moment: that something is leased for good,
     /// the time limit tells.
     private func nothingIsLeased(in process: World.Process) async throws {
-        while try await process.count(.leased) > 0 { await Task.yield() }
+        try await eventually { try await process.count(.leased) == 0 }
     }
 
     @Test func buffer() async {
@@ -162,6 +162,6 @@ import Testing
         await storm(rounds: 10_000) { token in
             shared.value.map { value in withExtendedLifetime(token) { value } }.eraseToAnyPublisher()
         }
-        while shared.value.subscriberCount > 0 { await Task.yield() }
+        try await eventually { shared.value.subscriberCount == 0 }
     }
 }

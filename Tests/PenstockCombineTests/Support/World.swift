@@ -1,4 +1,3 @@
-import Foundation
 import PenstockCombine
 import PenstockSQLite
 import PenstockTestKit
@@ -41,18 +40,14 @@ final class World: Sendable {
     let scheduler = VirtualScheduler()
     private let kind: Kind
     private let database: InMemoryDatabase
-    private let folder = FileManager.default.temporaryDirectory.appending(path: "penstock-\(UUID().uuidString)")
+    private let folder: TemporaryFolder
     private let beganAt: Timestamp
 
     init(_ kind: Kind) throws {
         self.kind = kind
         beganAt = time.now
         database = InMemoryDatabase(time: time, random: SeededRandom(seed: 1))
-        if kind == .sqlite { try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true) }
-    }
-
-    deinit {
-        if kind == .sqlite { try? FileManager.default.removeItem(at: folder) }
+        folder = try TemporaryFolder()
     }
 
     func open() async throws -> Process {
@@ -62,7 +57,7 @@ final class World: Sendable {
             return Process(store, self) { store.crash() }
         case .sqlite:
             let store = try await SQLiteStore.open(
-                path: folder.appending(path: "q.db").path,
+                path: folder.file("q.db"),
                 options: .init(time: time, random: SeededRandom(seed: 3)))
             return Process(store, self) { await store.crash() }
         }

@@ -1,4 +1,5 @@
 import Foundation
+import PenstockTestKit
 import Subprocess
 import Synchronization
 
@@ -55,7 +56,8 @@ struct Child: Sendable {
 
     /// Returns once the process has written `words` to standard error, or has ended.
     func waitUntilItSays(_ words: String) async {
-        while !life.hasSaid(words), life.send(0), !Task.isCancelled { await Task.yield() }
+        // Throws when the test is cancelled, and then its processes end as well.
+        try? await eventually { life.hasSaid(words) || !life.send(0) }
     }
 
     /// Returns once the process has started.

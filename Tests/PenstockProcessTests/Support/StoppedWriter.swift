@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import PenstockTestKit
 import Testing
 
 #if canImport(System)
@@ -31,7 +32,7 @@ struct StoppedWriter {
                 break
             }
             child.send(SIGCONT)
-            await Task.yield()
+            await giveWay()
         }
         try probe.close()
     }

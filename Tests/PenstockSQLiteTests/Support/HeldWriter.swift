@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import PenstockCore
+import PenstockTestKit
 import Synchronization
 
 @testable import PenstockSQLite
@@ -27,8 +28,8 @@ final class HeldWriter: Sendable {
     }
 
     /// Returns once `count` calls wait.
-    func waitForCalls(_ count: Int) async {
-        while store.writer.waitingCount < count { await Task.yield() }
+    func waitForCalls(_ count: Int) async throws {
+        try await eventually { store.writer.waitingCount >= count }
     }
 
     /// Lets the writer go on.

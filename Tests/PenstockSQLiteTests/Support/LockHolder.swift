@@ -33,8 +33,8 @@ final class LockHolder {
     }
 
     /// Returns once `count` stores wait for the lock, or have posted a request.
-    func waitFor(_ count: Int = 1, _ state: WriterSlots.State = .posted) async {
-        while self.count(state) < count, !Task.isCancelled { await Task.yield() }
+    func waitFor(_ count: Int = 1, _ state: WriterSlots.State = .posted) async throws {
+        try await eventually { self.count(state) >= count }
     }
 
     /// Takes what is posted.

@@ -1,25 +1,7 @@
-import Foundation
 import PenstockConformance
 import PenstockCore
 import PenstockSQLite
 import PenstockTestKit
-
-/// A folder of its own for one test, removed with the object.
-final class TemporaryFolder: Sendable {
-    let path: String
-
-    init() throws {
-        path = NSTemporaryDirectory() + "penstock-" + UUID().uuidString
-        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-    }
-
-    deinit {
-        try? FileManager.default.removeItem(atPath: path)
-    }
-
-    /// A path within the folder.
-    func file(_ name: String) -> String { path + "/" + name }
-}
 
 /// The harness of the store on SQLite: one file, and a store for each process.
 final class SQLiteHarness: StoreHarness {

@@ -1,4 +1,5 @@
 import Foundation
+import PenstockTestKit
 
 /// A file system of a few MiB in memory, gone with the object. Only root may mount one.
 final class SmallDisk: Sendable {

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import PenstockTestKit
 import Synchronization
 
 @testable import PenstockSQLite

@@ -4,10 +4,6 @@ import Testing
 
 /// Every state against every event. Consumers and pullers are names here.
 @Suite struct BufferStateMachineTests {
-    struct Broken: Error, Equatable {
-        var name = "broken"
-    }
-
     typealias Machine = BufferStateMachine<Int, Broken, String, String>
 
     /// A machine to which these events have happened.
@@ -56,14 +52,6 @@ import Testing
         return machine
     }
     private var ended: Machine { machine(after: { $0.next("consumer") }, { $0.tasksEnded() }) }
-
-    private func expect(
-        _ machine: Machine, _ event: (inout Machine) -> [Machine.Action], gives actions: [Machine.Action],
-        sourceLocation: SourceLocation = #_sourceLocation
-    ) {
-        var machine = machine
-        #expect(event(&machine) == actions, sourceLocation: sourceLocation)
-    }
 
     // MARK: One event each, in every state
 

@@ -33,7 +33,7 @@ import Testing
         source.fail("upstream")
         #expect(try await iterator.next() == 1)
         try await source.iteratorsGone.wait(for: 1)
-        await #expect(throws: Source.Broken(name: "upstream")) { try await iterator.next() }
+        await #expect(throws: Broken(name: "upstream")) { try await iterator.next() }
         #expect(try await iterator.next() == nil)
     }
 
@@ -67,13 +67,13 @@ import Testing
     @Test func customErrorFailsAtOnceAndCancels() async throws {
         let dropped = Tally()
         let buffer = source.buffer(
-            size: 1, prefetch: .byRequest, whenFull: .customError { Source.Broken(name: "overflow") }
+            size: 1, prefetch: .byRequest, whenFull: .customError { Broken(name: "overflow") }
         ) { _ in dropped.add() }
         var iterator = buffer.makeAsyncIterator()
         for value in 1...5 { source.send(value) }
         #expect(try await iterator.next() == 1)
         try await source.iteratorsGone.wait(for: 1)
-        await #expect(throws: Source.Broken(name: "overflow")) { try await iterator.next() }
+        await #expect(throws: Broken(name: "overflow")) { try await iterator.next() }
         #expect(try await iterator.next() == nil)
         #expect(dropped.count == 1)
         #expect(source.asks.count == 3)
@@ -81,14 +81,14 @@ import Testing
 
     @Test func aSourceThatCannotFailMayOverflowWithAnError() async throws {
         let buffer = AtOnce([1, 2, 3]).buffer(
-            size: 1, prefetch: .byRequest, whenFull: .customError { Source.Broken(name: "overflow") })
+            size: 1, prefetch: .byRequest, whenFull: .customError { Broken(name: "overflow") })
         let executor = IdleExecutor(isSerial: false)
         let hold = Tally()
         let reader = Task(executorPreference: executor) {
             var iterator = buffer.makeAsyncIterator()
             let first = try await iterator.next(isolation: nil)
             try await hold.wait(for: 1)
-            await #expect(throws: Source.Broken(name: "overflow")) { try await iterator.next(isolation: nil) }
+            await #expect(throws: Broken(name: "overflow")) { try await iterator.next(isolation: nil) }
             return first
         }
         await executor.waitUntilIdle()

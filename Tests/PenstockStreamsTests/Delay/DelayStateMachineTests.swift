@@ -4,10 +4,6 @@ import Testing
 
 /// Every state against every event. Consumers, pullers and timers are names here, and moments are numbers.
 @Suite struct DelayStateMachineTests {
-    struct Broken: Error, Equatable {
-        var name = "broken"
-    }
-
     typealias Machine = DelayStateMachine<Int, Int, Broken, String, String, String>
 
     private func machine(after events: (inout Machine) -> [Machine.Action]...) -> Machine {
@@ -52,14 +48,6 @@ import Testing
         return machine
     }
     private var ended: Machine { machine(after: { $0.next("consumer") }, { $0.tasksEnded() }) }
-
-    private func expect(
-        _ machine: Machine, _ event: (inout Machine) -> [Machine.Action], gives actions: [Machine.Action],
-        sourceLocation: SourceLocation = #_sourceLocation
-    ) {
-        var machine = machine
-        #expect(event(&machine) == actions, sourceLocation: sourceLocation)
-    }
 
     // MARK: One event each, in every state
 

@@ -11,12 +11,12 @@ import Testing
 
     /// Reads with the moments of arrival, and then the moment of the end. Each element is worked on for `work` seconds.
     private func read(
-        _ sequence: some AsyncSequence<Int, Source.Broken> & Sendable, work: Int = 0
+        _ sequence: some AsyncSequence<Int, Broken> & Sendable, work: Int = 0
     ) -> Task<[String], Never> {
         Task(executorPreference: executor) { [clock] in
             var seen: [String] = []
             func now() -> Int64 { clock.now.offset.components.seconds }
-            do throws(Source.Broken) {
+            do throws(Broken) {
                 for try await value in sequence {
                     seen.append("\(value) at \(now())")
                     if work > 0 { try? await clock.sleep(for: .seconds(work)) }
@@ -83,7 +83,7 @@ import Testing
     }
 
     @Test func aSubjectIsAskedForAllThatMayBeHeld() async {
-        let subject = AsyncPassthroughSubject<Int, Source.Broken>()
+        let subject = AsyncPassthroughSubject<Int, Broken>()
         let reading = read(subject.delay(for: .seconds(1), holding: 3, clock: clock))
         await executor.waitUntilIdle()
         for value in 1...5 { #expect(subject.send(value) == (value <= 3 ? 1 : 0)) }

@@ -65,7 +65,7 @@ import Testing
         try await the.upstream.asks.wait(for: 2)
         the.upstream.fail()
         try await the.upstream.iteratorsGone.wait(for: 1)
-        await #expect(throws: ManualSource<Int>.Broken()) { try await iterator.next() }
+        await #expect(throws: Broken()) { try await iterator.next() }
         #expect(try await iterator.next() == nil)
         #expect(the.inner[0].iteratorsGone.count == 1)
     }

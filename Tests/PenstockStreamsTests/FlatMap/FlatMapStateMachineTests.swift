@@ -4,10 +4,6 @@ import Testing
 
 /// Every state against every event. Consumers and producers are names here.
 @Suite struct FlatMapStateMachineTests {
-    struct Broken: Error, Equatable {
-        var name = "broken"
-    }
-
     typealias Machine = FlatMapStateMachine<Int, Broken, String, String>
 
     /// A machine to which these events have happened.

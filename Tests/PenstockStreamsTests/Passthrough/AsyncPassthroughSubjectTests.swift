@@ -3,7 +3,6 @@ import PenstockTestKit
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct AsyncPassthroughSubjectTests {
-    typealias Broken = ManualSource<Int>.Broken
 
     let executor = IdleExecutor(isSerial: false)
 

@@ -4,10 +4,6 @@ import Testing
 
 /// Every state of a subscription against every event. Consumers are names here; the first subscriber is 1.
 @Suite struct PassthroughStateMachineTests {
-    struct Broken: Error, Equatable {
-        var name = "broken"
-    }
-
     typealias Machine = PassthroughStateMachine<Int, Broken, String>
 
     private var empty: Machine { Machine() }
@@ -31,14 +27,6 @@ import Testing
         var machine = machine
         _ = machine.complete(completion)
         return machine
-    }
-
-    private func expect(
-        _ machine: Machine, _ event: (inout Machine) -> [Machine.Action], gives actions: [Machine.Action],
-        sourceLocation: SourceLocation = #_sourceLocation
-    ) {
-        var machine = machine
-        #expect(event(&machine) == actions, sourceLocation: sourceLocation)
     }
 
     private func expectSend(

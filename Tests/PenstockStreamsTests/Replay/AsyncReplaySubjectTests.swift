@@ -4,7 +4,6 @@ import Synchronization
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct AsyncReplaySubjectTests {
-    typealias Broken = ManualSource<Int>.Broken
     typealias Subject = AsyncReplaySubject<Int, Broken>
 
     let executor = IdleExecutor(isSerial: false)

@@ -4,7 +4,6 @@ import Testing
 
 /// What holds of a replay over several events.
 @Suite struct ReplayOrderTests {
-    typealias Broken = ReplayStateMachineTests.Broken
     typealias Machine = ReplayStateMachine<Int, Broken, String, String>
 
     @Test func newcomersGetWhatIsRememberedThenWhatIsSentThenTheEnd() {

@@ -5,10 +5,6 @@ import Testing
 /// Every state of a subscription, of the line of senders and of the whole against every event. Consumers and senders
 /// are names here; the first subscriber is 1, and backlogs have two places.
 @Suite struct ReplayStateMachineTests {
-    struct Broken: Error, Equatable {
-        var name = "broken"
-    }
-
     typealias Machine = ReplayStateMachine<Int, Broken, String, String>
 
     private func machine(
@@ -46,14 +42,6 @@ import Testing
         var machine = machine
         _ = machine.complete(completion)
         return machine
-    }
-
-    private func expect(
-        _ machine: Machine, _ event: (inout Machine) -> [Machine.Action], gives actions: [Machine.Action],
-        sourceLocation: SourceLocation = #_sourceLocation
-    ) {
-        var machine = machine
-        #expect(event(&machine) == actions, sourceLocation: sourceLocation)
     }
 
     // MARK: One event each, in every state

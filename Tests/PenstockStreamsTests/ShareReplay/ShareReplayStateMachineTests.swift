@@ -5,10 +5,6 @@ import Testing
 /// Every state of the subscription upstream against every event. Consumers and pullers are names here; the first
 /// subscriber is 2, as the puller's sending has the name 1.
 @Suite struct ShareReplayStateMachineTests {
-    struct Broken: Error, Equatable {
-        var name = "broken"
-    }
-
     typealias Machine = ShareReplayStateMachine<Int, Broken, String, String>
 
     private func machine(after events: (inout Machine) -> [Machine.Action]...) -> Machine {
@@ -38,14 +34,6 @@ import Testing
     }
     private func over(_ completion: Completion<Broken> = .finished) -> Machine {
         machine(after: { $0.next("consumer", of: 2) }, { $0.arrived(1, "puller") }, { $0.upstreamEnded(completion) })
-    }
-
-    private func expect(
-        _ machine: Machine, _ event: (inout Machine) -> [Machine.Action], gives actions: [Machine.Action],
-        sourceLocation: SourceLocation = #_sourceLocation
-    ) {
-        var machine = machine
-        #expect(event(&machine) == actions, sourceLocation: sourceLocation)
     }
 
     // MARK: One event each, in every state

@@ -107,8 +107,8 @@ import Testing
         let shared = source.shareReplay(1)
         for value in 1...2 { source.send(value) }
         source.fail()
-        #expect(await collect(shared).value == ([1, 2], Source.Broken()))
-        #expect(await collect(shared).value == ([2], Source.Broken()))
+        #expect(await collect(shared).value == ([1, 2], Broken()))
+        #expect(await collect(shared).value == ([2], Broken()))
         #expect(source.iteratorsMade.count == 1)
     }
 

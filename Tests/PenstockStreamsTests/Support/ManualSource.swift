@@ -4,10 +4,6 @@ import Synchronization
 
 /// A sequence whose elements a test sends, and which tells how often it was asked for one.
 final class ManualSource<Element: Sendable>: AsyncSequence, Sendable {
-    struct Broken: Error, Equatable {
-        var name = "broken"
-    }
-
     private typealias Asker = CheckedContinuation<Result<Element?, Broken>, Never>
 
     private struct State {

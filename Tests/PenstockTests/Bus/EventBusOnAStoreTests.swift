@@ -7,7 +7,7 @@ import Testing
 @testable import Penstock
 
 /// What is so on a store only.
-@Suite(.timeLimit(.minutes(2))) struct EventBusOnAStoreTests {
+@Suite(.timeLimit(.minutes(5))) struct EventBusOnAStoreTests {
     let the = Fixture()
 
     private func take(_ count: Int, of events: EventSequence<Placed>) async throws -> [Int] {

@@ -24,7 +24,7 @@ protocol Paid: Sendable {
 }
 
 /// What the bus does the same in memory and on a store.
-@Suite(.timeLimit(.minutes(2))) struct EventBusTests {
+@Suite(.timeLimit(.minutes(5))) struct EventBusTests {
     enum Kind: CaseIterable { case memory, store }
 
     let the = Fixture()
@@ -247,7 +247,7 @@ final class Circle: Shape, @unchecked Sendable {
 }
 
 /// What is so in memory only.
-@Suite(.timeLimit(.minutes(1))) struct EventBusInMemoryTests {
+@Suite(.timeLimit(.minutes(5))) struct EventBusInMemoryTests {
     @Test func whoIsFurtherBehindThanTheBacklogGoesOnWithWhatIsLeft() async throws {
         let bus = EventBus(bufferLength: 2, backlog: 10)
         var iterator = bus.subscribe(Placed.self).makeAsyncIterator()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Penstock
 
-@Suite(.timeLimit(.minutes(2))) struct NamedSubscriptionTests {
+@Suite(.timeLimit(.minutes(5))) struct NamedSubscriptionTests {
     let the = Fixture()
 
     private func cursor(_ store: PenstockStore? = nil) async throws -> CursorRecord? {

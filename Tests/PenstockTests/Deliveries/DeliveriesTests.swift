@@ -5,7 +5,7 @@ import Testing
 
 @testable import Penstock
 
-@Suite(.timeLimit(.minutes(1))) struct DeliveriesTests {
+@Suite(.timeLimit(.minutes(5))) struct DeliveriesTests {
     let the = Fixture()
 
     private var claims: Tally { the.calls.calls(of: .claim) }

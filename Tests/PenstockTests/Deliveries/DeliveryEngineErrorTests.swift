@@ -6,7 +6,7 @@ import Testing
 @testable import Penstock
 
 /// What the store's errors do to a reader that is asked for messages ahead of their coming.
-@Suite(.timeLimit(.minutes(1))) struct DeliveryEngineErrorTests {
+@Suite(.timeLimit(.minutes(5))) struct DeliveryEngineErrorTests {
     let the = Fixture()
     let came = Tally()
 

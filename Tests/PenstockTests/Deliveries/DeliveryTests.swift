@@ -5,7 +5,7 @@ import Testing
 @testable import Penstock
 
 /// What can be done with a delivery, and when it can no longer be done.
-@Suite(.timeLimit(.minutes(1))) struct DeliveryTests {
+@Suite(.timeLimit(.minutes(5))) struct DeliveryTests {
     let the = Fixture()
 
     private func delivery(_ queue: Queue<Int>, lease: Duration = .seconds(30)) async throws -> Delivery<Int> {

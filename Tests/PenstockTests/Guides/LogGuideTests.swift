@@ -13,7 +13,7 @@ func print(_ items: Any...) {
     printedCount.withLock { $0 }.add()
 }
 
-@Suite(.serialized, .timeLimit(.minutes(1))) struct LogGuideTests {
+@Suite(.serialized, .timeLimit(.minutes(5))) struct LogGuideTests {
     /// Runs a guide's program, which opens a file in the working directory, as its reader's would.
     private func run(_ files: [String], _ body: () async throws -> Void) async throws -> [String] {
         func removeFiles() {

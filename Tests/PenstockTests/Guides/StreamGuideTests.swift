@@ -2,7 +2,7 @@ import Penstock
 import PenstockTestKit
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct StreamGuideTests {
+@Suite(.timeLimit(.minutes(5))) struct StreamGuideTests {
     @Test func theExamplesDoWhatTheySay() async throws {
         let guide = StreamGuide()
         let fixture = Fixture()

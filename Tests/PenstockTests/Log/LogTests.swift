@@ -5,7 +5,7 @@ import Testing
 
 @testable import Penstock
 
-@Suite(.timeLimit(.minutes(1))) struct LogTests {
+@Suite(.timeLimit(.minutes(5))) struct LogTests {
     let the = Fixture()
 
     private func payloads(_ log: LogSequence<Int>) async throws -> [Int] {

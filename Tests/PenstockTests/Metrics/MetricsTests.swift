@@ -5,7 +5,7 @@ import PenstockTestKit
 import Testing
 
 /// Each measurement under its documented name.
-@Suite(.timeLimit(.minutes(1))) struct MetricsTests {
+@Suite(.timeLimit(.minutes(5))) struct MetricsTests {
     let metrics = TestMetrics()
     let the: Fixture
 

@@ -3,7 +3,7 @@ import PenstockCore
 import PenstockTestKit
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct EnqueueTests {
+@Suite(.timeLimit(.minutes(5))) struct EnqueueTests {
     let the = Fixture()
 
     struct Order: Codable, Sendable, Hashable {

@@ -6,7 +6,7 @@ import Testing
 @testable import Penstock
 
 /// Producers for full queues whose policy is `wait`.
-@Suite(.timeLimit(.minutes(1))) struct WaitingProducersTests {
+@Suite(.timeLimit(.minutes(5))) struct WaitingProducersTests {
     let the = Fixture()
 
     private func lineCount(_ queue: Queue<Int>) -> Int {

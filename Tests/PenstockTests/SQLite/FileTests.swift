@@ -7,49 +7,34 @@ import Synchronization
 import Testing
 
 /// The public face on a file: that it is wired to the store on SQLite. What that store does is tested with it.
-@Suite(.timeLimit(.minutes(1))) struct FileTests {
-    /// A folder that is gone with the test.
-    final class Folder: Sendable {
-        let url = FileManager.default.temporaryDirectory.appending(path: "penstock-\(UUID().uuidString)")
-
-        init() throws {
-            try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
-        }
-
-        deinit {
-            try? FileManager.default.removeItem(at: url)
-        }
-
-        var path: String { url.appending(path: "test.db").path }
-    }
-
-    let folder: Folder
+@Suite(.timeLimit(.minutes(5))) struct FileTests {
+    let folder: TemporaryFolder
 
     init() throws {
-        folder = try Folder()
+        folder = try TemporaryFolder()
     }
 
     @Test func aFileIsMadeAndOpenedAgain() async throws {
-        let store = try await PenstockStore.open(path: folder.path)
+        let store = try await PenstockStore.open(path: folder.file("test.db"))
         let receipt = try await store.queue("q", of: Int.self).enqueue(42)
         try await store.close()
 
-        let again = try await PenstockStore.open(path: folder.path, options: .init(createIfMissing: false))
+        let again = try await PenstockStore.open(path: folder.file("test.db"), options: .init(createIfMissing: false))
         #expect(try await again.message(receipt.sequence).payload == Array("42".utf8))
         try await again.close()
     }
 
     @Test func aMissingFileIsNotMadeUnlessItMayBe() async throws {
         let error = await #expect(throws: PenstockError.self) {
-            try await PenstockStore.open(path: folder.path, options: .init(createIfMissing: false))
+            try await PenstockStore.open(path: folder.file("test.db"), options: .init(createIfMissing: false))
         }
         #expect(error?.code == .notFound)
-        #expect(!FileManager.default.fileExists(atPath: folder.path))
+        #expect(!FileManager.default.fileExists(atPath: folder.file("test.db")))
     }
 
     @Test func twoStoresWorkOneFile() async throws {
-        let producer = try await PenstockStore.open(path: folder.path)
-        let consumer = try await PenstockStore.open(path: folder.path)
+        let producer = try await PenstockStore.open(path: folder.file("test.db"))
+        let consumer = try await PenstockStore.open(path: folder.file("test.db"))
         let queue = try await producer.queue("q", of: Int.self)
         let sameQueue = try await consumer.queue("q", of: Int.self)
         let counts = Mutex([Int](repeating: 0, count: 300))
@@ -71,7 +56,7 @@ import Testing
     // MARK: The application's own transaction
 
     @Test func whatIsEnqueuedInATransactionComesWithItsCommit() async throws {
-        let pool = try DatabasePool(path: folder.path)
+        let pool = try DatabasePool(path: folder.file("test.db"))
         let store = try await PenstockStore.open(pool)
         let queue = try await store.queue("q", of: Int.self)
         try await pool.write { db in
@@ -89,7 +74,7 @@ import Testing
 
     @Test func whatIsEnqueuedInATransactionGoesWithItsRollback() async throws {
         struct Changed: Error {}
-        let pool = try DatabasePool(path: folder.path)
+        let pool = try DatabasePool(path: folder.file("test.db"))
         let store = try await PenstockStore.open(pool)
         let raw = try await store.queue("q")
         await #expect(throws: Changed.self) {
@@ -104,7 +89,7 @@ import Testing
 
     @Test func aStoreOfAnotherKindCannotJoinATransaction() async throws {
         let queue = try await Fixture().queue()
-        let pool = try DatabasePool(path: folder.path)
+        let pool = try DatabasePool(path: folder.file("test.db"))
         let error = await #expect(throws: PenstockError.self) {
             try await pool.write { db in _ = try queue.enqueue(1, in: db) }
         }

@@ -6,15 +6,15 @@ import PenstockTestKit
 import Testing
 
 /// What a message does and that it is done, in one transaction of the application: both or neither.
-@Suite(.timeLimit(.minutes(1))) struct SettleInTransactionTests {
+@Suite(.timeLimit(.minutes(5))) struct SettleInTransactionTests {
     struct Broken: Error {}
 
-    let folder: FileTests.Folder
+    let folder: TemporaryFolder
     let pool: DatabasePool
 
     init() throws {
-        folder = try FileTests.Folder()
-        pool = try DatabasePool(path: folder.path)
+        folder = try TemporaryFolder()
+        pool = try DatabasePool(path: folder.file("test.db"))
         try pool.write { db in try db.execute(sql: "CREATE TABLE sale (item INTEGER)") }
     }
 

@@ -10,12 +10,12 @@ import Testing
 @testable import Penstock
 
 /// Workers on a file that somebody else holds for longer than their leases last.
-@Suite(.timeLimit(.minutes(2))) struct StalledStoreTests {
-    let folder: FileTests.Folder
+@Suite(.timeLimit(.minutes(5))) struct StalledStoreTests {
+    let folder: TemporaryFolder
     let time = ManualTime()
 
     init() throws {
-        folder = try FileTests.Folder()
+        folder = try TemporaryFolder()
     }
 
     /// Somebody who knows nothing of Penstock, and may leave a transaction open.
@@ -30,7 +30,7 @@ import Testing
     /// the file is held, and whether calls still wait for it then or were told that it is busy.
     @Test(arguments: [Duration.seconds(30), .milliseconds(20)])
     func noMessageIsBegunTwice(busyMax: Duration) async throws {
-        let path = folder.path
+        let path = folder.file("test.db")
         var queues: [Queue<Int>] = []
         var stores: [PenstockStore] = []
         for seed in 1...4 as ClosedRange<UInt64> {
@@ -70,7 +70,7 @@ import Testing
                     await #expect(throws: PenstockError.self) { try await queues[3].enqueue(0) }
                 }
                 time.advance(by: .milliseconds(100))
-                for _ in 1...8 { await Task.yield() }
+                await giveWay()
             }
             let before = time.now
             try await program.writeWithoutTransaction { try $0.execute(sql: "COMMIT") }
@@ -103,7 +103,7 @@ import Testing
     /// A program holds the file for more than three leases, and meanwhile handlers end. Their worker says that it needs
     /// more time, so what they said is kept, and is done when the file is let go.
     @Test func aVerdictIsKeptOverManyLeases() async throws {
-        let path = folder.path
+        let path = folder.file("test.db")
         var queues: [Queue<Int>] = []
         for seed in 1...2 as ClosedRange<UInt64> {
             let random = SeededRandom(seed: seed)
@@ -115,7 +115,7 @@ import Testing
         try await queues[0].enqueue(contentsOf: [1, 2])
         let (begun, gate, ended) = (Tally(), Tally(), Tally())
         let worker = Task { [queue = queues[0]] in
-            try await Worker(queue, options: .init(concurrency: 2, max: 2)) { _ in
+            try await Worker(queue, options: .init(concurrency: 2, lease: .seconds(5), max: 2)) { _ in
                 begun.add()
                 try await gate.wait(for: 1)
                 ended.add()
@@ -129,9 +129,9 @@ import Testing
         try await program.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE") }
         gate.add()
         try await ended.wait(for: 2)
-        for _ in 1...1_000 {
+        for _ in 1...200 {
             time.advance(by: .milliseconds(100))
-            for _ in 1...8 { await Task.yield() }
+            await giveWay()
         }
         try await program.writeWithoutTransaction { try $0.execute(sql: "COMMIT") }
         try await eventually {
@@ -148,7 +148,7 @@ import Testing
 
     /// A program holds the file for longer than calls wait for it. Workers and readers go on when it lets go.
     @Test func workersAndReadersOutliveABusyFile() async throws {
-        let path = folder.path
+        let path = folder.file("test.db")
         var options = SQLiteStore.Options()
         options.busyMax = .milliseconds(20)
         let store = PenstockStore(try await SQLiteStore.open(path: path, options: options))

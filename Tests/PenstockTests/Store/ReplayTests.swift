@@ -3,7 +3,7 @@ import PenstockCore
 import PenstockTestKit
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct ReplayTests {
+@Suite(.timeLimit(.minutes(5))) struct ReplayTests {
     let the = Fixture()
 
     private func records(_ queue: Queue<Int>, origin: Bool = true) async throws -> [MessageRecord] {

@@ -3,7 +3,7 @@ import PenstockCore
 import PenstockTestKit
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct StoreTests {
+@Suite(.timeLimit(.minutes(5))) struct StoreTests {
     let the = Fixture()
 
     // MARK: Queues

@@ -36,7 +36,7 @@ struct Fixture {
         let hand = Task { [time] in
             while !Task.isCancelled {
                 time.advance(by: .milliseconds(100))
-                await Task.yield()
+                await giveWay()
             }
         }
         defer { hand.cancel() }
@@ -59,13 +59,4 @@ extension QueuePolicy {
 
     /// Retries without jitter, so that their times can be told.
     static let exact = QueuePolicy(retry: RetryPolicy(jitter: 0))
-}
-
-/// Returns once the condition holds, letting other tasks run meanwhile. For states that ring no bell; a suite's time
-/// limit ends it otherwise.
-func eventually(_ condition: () async throws -> Bool) async throws {
-    while try await !condition() {
-        try Task.checkCancellation()
-        await Task.yield()
-    }
 }

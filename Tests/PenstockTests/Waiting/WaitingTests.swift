@@ -5,7 +5,7 @@ import Testing
 @testable import Penstock
 
 /// The small parts that wait.
-@Suite(.timeLimit(.minutes(1))) struct WaitingTests {
+@Suite(.timeLimit(.minutes(5))) struct WaitingTests {
     // MARK: Latch
 
     @Test func aLatchOpensForAllAndStaysOpen() async throws {

@@ -7,7 +7,7 @@ import Testing
 @testable import Penstock
 
 /// How much a worker claims that it cannot begin with yet, and what becomes of it.
-@Suite(.timeLimit(.minutes(1))) struct ClaimAheadTests {
+@Suite(.timeLimit(.minutes(5))) struct ClaimAheadTests {
     let the = Fixture()
 
     // MARK: How much

@@ -5,7 +5,7 @@ import Testing
 @testable import Penstock
 
 /// A queue that is worked needs nobody to prune it.
-@Suite(.timeLimit(.minutes(1))) struct HousekeeperTests {
+@Suite(.timeLimit(.minutes(5))) struct HousekeeperTests {
     let the = Fixture()
 
     private func countOfMessages() async throws -> Int {

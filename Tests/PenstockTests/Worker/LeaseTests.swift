@@ -6,7 +6,7 @@ import Synchronization
 import Testing
 
 /// The leases and timeouts of running handlers.
-@Suite(.timeLimit(.minutes(1))) struct WorkerLeaseTests {
+@Suite(.timeLimit(.minutes(5))) struct WorkerLeaseTests {
     let the = Fixture()
 
     private var extensions: Tally { the.calls.calls(of: .extend) }

@@ -8,7 +8,7 @@ import Synchronization
 import Testing
 
 /// How a worker stops.
-@Suite(.timeLimit(.minutes(1))) struct WorkerShutdownTests {
+@Suite(.timeLimit(.minutes(5))) struct WorkerShutdownTests {
     let the = Fixture()
 
     /// A worker under way whose handlers wait for the gate, and what they saw.

@@ -7,7 +7,7 @@ import ServiceLifecycleTestKit
 import Testing
 
 /// What the store's errors do to a worker.
-@Suite(.timeLimit(.minutes(1))) struct WorkerErrorTests {
+@Suite(.timeLimit(.minutes(5))) struct WorkerErrorTests {
     let the = Fixture()
     let scene = WorkerShutdownTests.Scene()
 

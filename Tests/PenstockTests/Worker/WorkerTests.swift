@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 /// What becomes of messages in a worker's hands.
-@Suite(.timeLimit(.minutes(1))) struct WorkerTests {
+@Suite(.timeLimit(.minutes(5))) struct WorkerTests {
     let the = Fixture()
 
     struct Broken: Error {}

@@ -52,8 +52,8 @@ import Testing
     @Test(arguments: World.Kind.allCases)
     func startAndCancelRace(kind: World.Kind) async throws {
         let scale = ProcessInfo.processInfo.environment["PENSTOCK_PROOF_SCALE"].flatMap(Int.init) ?? 1
-        let folder = try FileTests.Folder()
-        let file = kind == .sqlite ? try await PenstockStore.open(path: folder.path) : nil
+        let folder = try TemporaryFolder()
+        let file = kind == .sqlite ? try await PenstockStore.open(path: folder.file("test.db")) : nil
         let random = SeededRandom(seed: 7)
         let (made, gone) = (Tally(), Tally())
         for round in 0..<(kind == .memory ? 100 : 4 * scale) {

@@ -3,7 +3,7 @@ import PenstockTestKit
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct DurableBufferTests {
+@Suite(.timeLimit(.minutes(5))) struct DurableBufferTests {
     private let fixture = Fixture()
     private var streaming: Streaming { Streaming(time: fixture.time) }
 

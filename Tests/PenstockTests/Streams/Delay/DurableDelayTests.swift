@@ -3,7 +3,7 @@ import PenstockTestKit
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct DurableDelayTests {
+@Suite(.timeLimit(.minutes(5))) struct DurableDelayTests {
     private struct Arrival: Equatable {
         var value: Int
         var seconds: Double

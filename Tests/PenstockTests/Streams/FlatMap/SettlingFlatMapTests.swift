@@ -3,7 +3,7 @@ import PenstockTestKit
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct SettlingFlatMapTests {
+@Suite(.timeLimit(.minutes(5))) struct SettlingFlatMapTests {
     private let fixture = Fixture()
     private var streaming: Streaming { Streaming(time: fixture.time) }
     private struct Broken: Error {}

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Penstock
 
-@Suite(.timeLimit(.minutes(2))) struct AsyncDurableReplaySubjectTests {
+@Suite(.timeLimit(.minutes(5))) struct AsyncDurableReplaySubjectTests {
     private struct Broken: Error, CustomStringConvertible {
         var description: String { "the pipe is broken" }
     }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Penstock
 
-@Suite(.timeLimit(.minutes(2))) struct LogShareReplayTests {
+@Suite(.timeLimit(.minutes(5))) struct LogShareReplayTests {
     let the = Fixture()
     let source = HandFedSource()
 

@@ -7,31 +7,17 @@ import Testing
 @testable import Penstock
 
 /// The same on SQLite: a file that several stores have open, with real time and real doorbells.
-@Suite(.timeLimit(.minutes(3))) struct LogsOnSQLiteTests {
-    private final class Folder: Sendable {
-        let file: String
-
-        init() throws {
-            let folder = FileManager.default.temporaryDirectory.appending(path: "penstock-\(UUID().uuidString)")
-            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-            file = folder.appending(path: "log.db").path
-        }
-
-        deinit {
-            try? FileManager.default.removeItem(atPath: (file as NSString).deletingLastPathComponent)
-        }
-
-        func open() async throws -> PenstockStore { try await PenstockStore.open(path: file) }
-    }
-
-    private let folder: Folder
+@Suite(.timeLimit(.minutes(5))) struct LogsOnSQLiteTests {
+    private let folder: TemporaryFolder
 
     init() throws {
-        folder = try Folder()
+        folder = try TemporaryFolder()
     }
 
+    private func open() async throws -> PenstockStore { try await PenstockStore.open(path: folder.file("log.db")) }
+
     @Test func aThousandSubscribersOfOneReadingAndAnotherStore() async throws {
-        let (store, other) = (try await folder.open(), try await folder.open())
+        let (store, other) = (try await open(), try await open())
         let source = HandFedSource()
         let shared = source.shareReplay(0, in: try await store.queue("q", of: Int.self))
         let gathered = (0..<1000).map { _ in Gathered() }
@@ -53,17 +39,17 @@ import Testing
     }
 
     @Test func aReopenedFileReplaysAndHasEnded() async throws {
-        var store = try await folder.open()
+        var store = try await open()
         var subject = AsyncDurableReplaySubject(remembering: 2, in: try await store.queue("q", of: Int.self))
         for number in 1...5 { try await subject.send(number) }
         try await store.close()
-        store = try await folder.open()
+        store = try await open()
         subject = AsyncDurableReplaySubject(remembering: 2, in: try await store.queue("q", of: Int.self))
         var iterator = subject.makeAsyncIterator()
         #expect(try await iterator.next() == 4)
         try await subject.finish()
         try await store.close()
-        store = try await folder.open()
+        store = try await open()
         subject = AsyncDurableReplaySubject(remembering: 2, in: try await store.queue("q", of: Int.self))
         let late = Gathered()
         try await late.all(of: subject).value
@@ -72,7 +58,7 @@ import Testing
     }
 
     @Test func aBusInTwoStoresOnOneFile() async throws {
-        let stores = [try await folder.open(), try await folder.open()]
+        let stores = [try await open(), try await open()]
         var buses: [EventBus] = []
         for store in stores { buses.append(try await EventBus.open(in: store)) }
         let seen = [Gathered(), Gathered()]
@@ -92,7 +78,7 @@ import Testing
 
     @Test func aNamedSubscriptionGoesOnAfterARestart() async throws {
         for round in 0..<3 {
-            let store = try await folder.open()
+            let store = try await open()
             let bus = try await EventBus.open(in: store)
             let seen = Gathered()
             let token = bus.subscribe(Placed.self, named: "mailer") { event in
@@ -110,7 +96,7 @@ import Testing
     }
 
     @Test func pruningTellsTheSlow() async throws {
-        let store = try await folder.open()
+        let store = try await open()
         let log = try await store.queue("q", of: Int.self)
         let missed = Mutex(0)
         let subject = AsyncDurableReplaySubject(

@@ -13,17 +13,17 @@ final class World: Sendable {
     let time = ManualTime()
     private let random = SeededRandom(seed: 7)
     private let memory: InMemoryDatabase?
-    private let folder: FileTests.Folder?
+    private let folder: TemporaryFolder?
 
     init(_ kind: Kind) throws {
         memory = kind == .memory ? InMemoryDatabase(time: time, random: random) : nil
-        folder = kind == .sqlite ? try FileTests.Folder() : nil
+        folder = kind == .sqlite ? try TemporaryFolder() : nil
     }
 
     /// A process: a handle on the database.
     func open() async throws -> any MessageStore {
         if let memory { return memory.open() }
-        let path = try #require(folder?.path)
+        let path = try #require(folder?.file("test.db"))
         return try await SQLiteStore.open(path: path, options: .init(time: time, random: random))
     }
 
