@@ -36,7 +36,8 @@ struct PenstockCommand: AsyncParsableCommand {
                     CancelCommand.self, RetryCommand.self, DeadCommand.self, ReplayCommand.self, PruneCommand.self,
                 ]),
             CommandGroup(
-                name: "Queues and files", subcommands: [QueueCommand.self, DoctorCommand.self, MigrateCommand.self]),
+                name: "Queues and files",
+                subcommands: [QueueCommand.self, DoctorCommand.self, RestoreCommand.self, MigrateCommand.self]),
         ]
     )
 }

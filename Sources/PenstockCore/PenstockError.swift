@@ -34,6 +34,8 @@ public struct PenstockError: Error, Sendable, CustomStringConvertible {
         public static let undecodable = Code(rawValue: "undecodable")
         /// There is no file at that path.
         public static let notFound = Code(rawValue: "notFound")
+        /// There is a file at that path already, and it is left as it is.
+        public static let fileExists = Code(rawValue: "fileExists")
         /// The file is not an SQLite database, or not one of Penstock's.
         public static let notADatabase = Code(rawValue: "notADatabase")
         /// The file's schema is newer than this program knows.

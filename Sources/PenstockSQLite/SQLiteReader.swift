@@ -10,7 +10,7 @@ import Synchronization
 /// waits for no writer and starts no thread. It works beside writers of other processes, on a file of an older schema if
 /// that has what is read, and in a folder that cannot be written. Every call that would write throws `readOnly`.
 ///
-/// Who waits for changes, as a reader of a log that follows it, looks by itself ten times a second.
+/// A task that waits for changes, as one that follows a log does, looks by itself ten times a second.
 public final class SQLiteReader: MessageStore {
     private enum Source {
         case file(ReadOnlyFile)
@@ -38,7 +38,7 @@ public final class SQLiteReader: MessageStore {
             do {
                 return SQLiteReader(path, .file(try ReadOnlyFile(path, busyMax: busyMax)), time)
             } catch {
-                throw translated(error, path)
+                throw ReadOnlyFile.translated(error, path)
             }
         }
     }
@@ -54,7 +54,7 @@ public final class SQLiteReader: MessageStore {
             try await pool.read { try SchemaMigrator(path: path).refuseUnreadable($0) }
             return SQLiteReader(try DatabasePath.resolved(path), .pool(pool), time)
         } catch {
-            throw translated(error, path)
+            throw ReadOnlyFile.translated(error, path)
         }
     }
 
@@ -67,7 +67,7 @@ public final class SQLiteReader: MessageStore {
         self.time = time
     }
 
-    /// A tenth of a second: nobody rings for who only reads.
+    /// A tenth of a second: nobody rings for a store that only reads.
     public var lookInterval: Duration { .milliseconds(100) }
 
     /// Reads messages, as ``MessageStore/messages(_:)`` says, in one snapshot that writers do not wait for.
@@ -106,33 +106,7 @@ public final class SQLiteReader: MessageStore {
             case .pool(let pool): return try await pool.read(body)
             }
         } catch {
-            throw Self.translated(error, path)
-        }
-    }
-
-    /// SQLite does not say why it cannot open a file. Beside a log without its `-shm` it must be able to make that one;
-    /// where nothing is in its way, this process has too many files open.
-    private static func mayBeOpened(_ path: String) -> Bool {
-        let folder = String(path[...(path.lastIndex(of: "/") ?? path.startIndex)])
-        return access(path, R_OK) == 0 && (access(path + "-shm", R_OK) == 0 || access(folder, W_OK) == 0)
-    }
-
-    private static func translated(_ error: any Error, _ path: String) -> any Error {
-        guard let error = error as? DatabaseError else { return error }
-        switch error.resultCode {
-        case .SQLITE_CANTOPEN where !mayBeOpened(path):
-            return PenstockError(
-                .readOnly,
-                "\(path) has a log that cannot be read here; let a program that may write the file open it once.",
-                cause: error)
-        case .SQLITE_READONLY:
-            return PenstockError(
-                .readOnly,
-                "\(path) was left in the middle of a change, by a program that died; let one that may write the file "
-                    + "open it once.",
-                cause: error)
-        default:
-            return StorageErrors.translated(error, path: path)
+            throw ReadOnlyFile.translated(error, path)
         }
     }
 }

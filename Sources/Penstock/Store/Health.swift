@@ -33,4 +33,32 @@ extension PenstockStore {
     ) async throws -> RepairReport {
         try await SQLiteStore.repair(path: path, dryRun: dryRun, time: time)
     }
+
+    /// Makes a store at `path` out of the backup at `backup`: a copy of a store's file, made by SQLite's `.backup` or
+    /// `VACUUM INTO`, or of the file and its log while no program had it open.
+    ///
+    /// The new store is the backup, but for what must not come back:
+    /// - No sequence number is given twice. The next ones are 10^9 ahead of the backup's, as the store that it is of may have given
+    ///   more since.
+    /// - What workers had in their hands is ready again, and the attempt is not counted. The rows of workers are gone.
+    ///
+    /// What has happened since the backup is not in it: what was enqueued is missing, and what was done is done again.
+    /// Cursors stand where they stood. An older schema is brought up to date; the backup itself is only read.
+    ///
+    /// The store is at `path` all at once, on the disk, with mode 0600, and in nobody's place. When the process is killed
+    /// before, a file is left whose name begins with that of `path` and `-restore-`, and can be removed.
+    ///
+    /// ```swift
+    /// let report = try await PenstockStore.restore(from: "backup.db", to: "shop.db")
+    /// print("the next message is \(report.nextSequence)")
+    /// ```
+    ///
+    /// - Throws: `PenstockError` with code `fileExists` when there is a file at `path`, or a companion of one (`-wal`, `-shm`,
+    ///   `-journal`); `notFound` when there is no backup, or no folder for the store; `notADatabase`, `newerSchema` or `corrupt` for
+    ///   a backup that none can be made of; `readOnly`, `diskFull` or `storage`. Then nothing was made. With `outcomeUnknown`
+    ///   the store was made, and a power cut may undo it.
+    @discardableResult
+    public static func restore(from backup: String, to path: String) async throws -> RestoreReport {
+        try await SQLiteStore.restore(from: backup, to: path)
+    }
 }

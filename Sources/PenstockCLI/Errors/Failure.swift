@@ -32,7 +32,7 @@ struct Failure: Error, CustomStringConvertible {
         case .notADatabase, .corrupt, .undecodable: .data
         case .notFound, .unknownQueue, .unknownMessage, .unknownCursor: .missing
         case .queueFull, .queueDeleting: .unavailable
-        case .queueExists: .cannotCreate
+        case .queueExists, .fileExists: .cannotCreate
         case .diskFull, .storage, .fileReplaced: .inputOutput
         case .timedOut, .busy, .leaseLost: .temporary
         case .outcomeUnknown: .outcomeUnknown

@@ -45,21 +45,6 @@ struct HealthInspection {
         }
     }
 
-    /// The path of the file that `path` leads to, free of links: SQLite's companions and the workers' locks lie there.
-    ///
-    /// - Throws: `notFound` when there is none, `notADatabase` when it is a folder.
-    static func existing(_ path: String) throws -> String {
-        let path = try DatabasePath.resolved(path)
-        var isFolder: ObjCBool = false
-        guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) else {
-            throw PenstockError(.notFound, "There is no file at \(path).")
-        }
-        if isFolder.boolValue {
-            throw PenstockError(.notADatabase, "\(path) is a folder, and not an SQLite database.")
-        }
-        return path
-    }
-
     private func readSchemaVersion(_ database: Database, _ report: inout HealthReport) throws -> Int? {
         do {
             let version = try SchemaMigrator.version(of: database)
@@ -96,7 +81,7 @@ struct HealthInspection {
         }
     }
 
-    /// A connection that can write nothing, and that waits a little for one who recovers the file.
+    /// A connection that can write nothing, and that waits a little for a program that recovers the file.
     static func readOnly() -> Configuration {
         var configuration = Configuration()
         configuration.readonly = true

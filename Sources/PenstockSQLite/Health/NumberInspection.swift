@@ -5,7 +5,7 @@ import PenstockCore
 enum NumberInspection {
     static func inspect(_ database: Database, _ report: inout HealthReport) throws {
         if let last = try Int64.fetchOne(database, sql: "SELECT last_sequence FROM penstock_state"),
-            !(0...StoredRange.sequences.upperBound / 2).contains(last)
+            !(0...SequenceJump.lastMax).contains(last)
         {
             report.findings.append(
                 HealthFinding(

@@ -7,10 +7,6 @@ import PenstockCore
 /// nothing is lost; a message of the log that has no place in the line becomes a dead letter, since nobody knows whether it
 /// was worked; numbers are counted anew. The order matters: each step may rely on those before it.
 struct Repairing {
-    /// How far sequence numbers jump when the last one given is not known any more: further than a queue gets between two
-    /// looks at it, so that none is given twice.
-    static let sequenceGap: Int64 = 1_000_000_000
-
     private let database: Database
     private let now: Timestamp
     private var repairs: [Repair] = []
@@ -174,21 +170,13 @@ struct Repairing {
     }
 
     private mutating func repairSequence() throws {
-        let used = """
-            (SELECT coalesce(max(sequence), 0) FROM (
-                SELECT max(sequence) AS sequence FROM penstock_log
-                UNION ALL SELECT max(sequence) FROM penstock_cursor
-                    WHERE sequence <= \(StoredRange.sequences.upperBound / 2)
-                UNION ALL SELECT max(sequence) FROM penstock_quarantine
-                    WHERE sequence <= \(StoredRange.sequences.upperBound / 2)))
-            """
         try change(
             .wrongSequence,
-            "The next sequence numbers are \(Self.sequenceGap) ahead of every known one, so that none is given twice.",
+            "The next sequence numbers are \(SequenceJump.gap) ahead of every known one, so that none is given twice.",
             """
-            UPDATE penstock_state SET last_sequence = \(used) + \(Self.sequenceGap)
+            UPDATE penstock_state SET last_sequence = \(SequenceJump.known) + \(SequenceJump.gap)
             WHERE last_sequence < (SELECT coalesce(max(sequence), 0) FROM penstock_log)
-                OR last_sequence NOT BETWEEN 0 AND \(StoredRange.sequences.upperBound / 2)
+                OR last_sequence NOT BETWEEN 0 AND \(SequenceJump.lastMax)
             """)
     }
 
@@ -239,18 +227,14 @@ struct Repairing {
     private mutating func recount() throws {
         try change(
             .wrongDepths, "COUNT queues have a row in penstock_depth again.",
-            "INSERT OR IGNORE INTO penstock_depth (queue_id) SELECT id FROM penstock_queue")
+            DepthCount.makeMissing)
         let columns = ["scheduled", "ready", "leased", "dead", "kept"] + DepthCount.totals
         func all() throws -> [Row] {
             try Row.fetchAll(
                 database, sql: "SELECT \(columns.joined(separator: ", ")) FROM penstock_depth ORDER BY queue_id")
         }
         let before = try all()
-        try database.execute(
-            sql: """
-                UPDATE penstock_depth SET \(DepthCount.depths(of: "penstock_depth.queue_id")),
-                    \(DepthCount.totals.map { "\($0) = \(DepthCount.sound($0))" }.joined(separator: ", "))
-                """)
+        try database.execute(sql: DepthCount.countAll)
         let count = zip(before, try all()).count { $0 != $1 }
         if count > 0 {
             repairs.append(Repair(.wrongDepths, count, "The messages of \(count) queues were counted anew."))

@@ -18,7 +18,7 @@ extension SQLiteStore {
         path: String, stuckAfter: Duration = .seconds(3600), time: any TimeSource = SystemTime()
     ) async throws -> HealthReport {
         try await Blocking.run {
-            let path = try HealthInspection.existing(path)
+            let path = try DatabasePath.existing(path)
             do {
                 return try HealthInspection(path: path, stuckAfter: stuckAfter, time: time).report()
             } catch {

@@ -20,7 +20,7 @@ extension SQLiteStore {
         path: String, dryRun: Bool = false, time: any TimeSource = SystemTime()
     ) async throws -> RepairReport {
         try await Blocking.run {
-            let path = try HealthInspection.existing(path)
+            let path = try DatabasePath.existing(path)
             do {
                 return try repair(resolved: path, dryRun: dryRun, now: time.now)
             } catch {

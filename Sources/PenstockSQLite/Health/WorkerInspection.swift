@@ -2,7 +2,7 @@ import GRDB
 import PenstockCore
 import PenstockProcesses
 
-/// Whether those who hold messages get on with them.
+/// Whether the workers that hold messages get on with them.
 struct WorkerInspection {
     let stuckAfter: Duration
     let time: any TimeSource

@@ -37,7 +37,22 @@ enum DatabasePath {
         return (real == "/" ? "" : real) + "/" + name
     }
 
-    private static func folder(of path: String) -> String {
+    /// The path of the file that `path` leads to, free of links: SQLite's companions and the workers' locks lie there.
+    ///
+    /// - Throws: `notFound` when there is none, `notADatabase` when it is a folder.
+    static func existing(_ path: String) throws -> String {
+        let path = try resolved(path)
+        var isFolder: ObjCBool = false
+        guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) else {
+            throw PenstockError(.notFound, "There is no file at \(path).")
+        }
+        if isFolder.boolValue {
+            throw PenstockError(.notADatabase, "\(path) is a folder, and not an SQLite database.")
+        }
+        return path
+    }
+
+    static func folder(of path: String) -> String {
         guard let slash = path.lastIndex(of: "/") else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }

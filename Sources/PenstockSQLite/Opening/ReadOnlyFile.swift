@@ -26,16 +26,19 @@ final class ReadOnlyFile: Sendable {
 
     let path: String
     private let busyMax: Duration
+    private let refuse: @Sendable (Database) throws -> Void
     /// The file that was there at the beginning. Another one of its name is not read.
     private let identity: FileIdentity
     private let state = Mutex(State.idle)
 
     /// Looks at the file at `path`, which is resolved.
     ///
+    /// - Parameter refuse: throws when the file cannot be used; `nil`: unless it has the tables that reading asks for.
     /// - Throws: `notFound`, `notADatabase`, `newerSchema`, `olderSchema`, `readOnly` when it may not be read.
-    init(_ path: String, busyMax: Duration) throws {
+    init(_ path: String, busyMax: Duration, refuse: (@Sendable (Database) throws -> Void)? = nil) throws {
         self.path = path
         self.busyMax = busyMax
+        self.refuse = refuse ?? { try SchemaMigrator(path: path).refuseUnreadable($0) }
         identity = try FileIdentity(of: path)
         guard access(path, R_OK) == 0 else { throw SystemErrors.failure("\(path) cannot be read", errno) }
         try read { _ in }
@@ -49,7 +52,7 @@ final class ReadOnlyFile: Sendable {
         for _ in 1...Self.attemptsMax {
             try identity.requireStill(at: path)
             if let connection = try openConnection {
-                // Nobody writes into the file but those who have it open, so it is enough to look before.
+                // Only programs that have the file open write into it, so it is enough to look before.
                 return try connection.read(body)
             }
             guard let stillness = FileStillness(path) else {
@@ -81,11 +84,11 @@ final class ReadOnlyFile: Sendable {
         }
     }
 
-    /// Opens the file beside those who may be writing it.
+    /// Opens the file beside programs that may be writing it.
     private func connect() throws {
         let connection = try Patience.whileLocked(upTo: busyMax) {
             let connection = try DatabaseQueue(path: path, configuration: configuration)
-            try connection.read(refuseUnusable)
+            try connection.read(refuse)
             return connection
         }
         // Another thread may have been first, or may have closed the store.
@@ -96,15 +99,11 @@ final class ReadOnlyFile: Sendable {
     private func readStill<T>(_ body: (Database) throws -> T) throws -> T {
         let connection = try DatabaseQueue(path: FileStillness.immutable(path), configuration: configuration)
         let value = try connection.read { database in
-            try refuseUnusable(database)
+            try refuse(database)
             return try body(database)
         }
         try connection.close()
         return value
-    }
-
-    private func refuseUnusable(_ database: Database) throws {
-        try SchemaMigrator(path: path).refuseUnreadable(database)
     }
 
     private var configuration: Configuration {
@@ -116,5 +115,32 @@ final class ReadOnlyFile: Sendable {
             return pauses < Patience.pauses(in: busyMax)
         }
         return configuration
+    }
+
+    /// SQLite does not say why it cannot open a file. Beside a log without its `-shm` it must be able to make that one;
+    /// where nothing is in its way, this process has too many files open.
+    private static func mayBeOpened(_ path: String) -> Bool {
+        let folder = String(path[...(path.lastIndex(of: "/") ?? path.startIndex)])
+        return access(path, R_OK) == 0 && (access(path + "-shm", R_OK) == 0 || access(folder, W_OK) == 0)
+    }
+
+    /// What an error of a reading means to people, about the file at `path`.
+    static func translated(_ error: any Error, _ path: String) -> any Error {
+        guard let error = error as? DatabaseError else { return error }
+        switch error.resultCode {
+        case .SQLITE_CANTOPEN where !mayBeOpened(path):
+            return PenstockError(
+                .readOnly,
+                "\(path) has a log that cannot be read here; let a program that may write the file open it once.",
+                cause: error)
+        case .SQLITE_READONLY:
+            return PenstockError(
+                .readOnly,
+                "\(path) was left in the middle of a change, by a program that died; let one that may write the file "
+                    + "open it once.",
+                cause: error)
+        default:
+            return StorageErrors.translated(error, path: path)
+        }
     }
 }

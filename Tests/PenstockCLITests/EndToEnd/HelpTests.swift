@@ -4,7 +4,8 @@ import Testing
 struct HelpTests {
     @Test(arguments: [
         ["enqueue"], ["work"], ["status"], ["list"], ["show"], ["log"], ["cancel"], ["retry"], ["replay"], ["prune"],
-        ["doctor"], ["migrate"], ["queue", "create"], ["queue", "set"], ["queue", "show"], ["queue", "list"],
+        ["doctor"], ["restore"], ["migrate"], ["queue", "create"], ["queue", "set"], ["queue", "show"],
+        ["queue", "list"],
         ["queue", "pause"], ["queue", "resume"], ["queue", "delete"], ["dead", "list"], ["dead", "redrive"],
         ["dead", "discard"],
     ])
@@ -16,7 +17,9 @@ struct HelpTests {
 
     @Test func theRootNamesEveryCommandAndExitStatus() async throws {
         let help = try await Tool.empty().succeed(["--help"]).output
-        for word in ["enqueue", "work", "replay", "doctor", "  64   ", "  78   ", "  127  ", "  143  ", "PENSTOCK_DB"] {
+        for word in [
+            "enqueue", "work", "replay", "doctor", "restore", "  64   ", "  78   ", "  127  ", "  143  ", "PENSTOCK_DB",
+        ] {
             #expect(help.contains(word), "\(word)")
         }
     }

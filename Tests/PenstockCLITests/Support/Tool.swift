@@ -113,6 +113,14 @@ struct Tool: Sendable {
         return outcome
     }
 
+    /// What the sqlite3 shell says to `statements` on the file.
+    func sql(_ statements: String) async throws -> String {
+        let result = try await Subprocess.run(
+            .name("sqlite3"), arguments: ["-bail", "\(folder)/test.db", statements], output: .string(limit: 1 << 24),
+            error: .string(limit: 1 << 16))
+        return result.standardOutput + result.standardError
+    }
+
     /// The payloads of all messages in `state`, in order.
     func payloads(_ state: String, queue: String = "q") async throws -> [String] {
         try await succeed(["list", queue, "--state", state, "--json", "--limit", "10000"]).objects().map {

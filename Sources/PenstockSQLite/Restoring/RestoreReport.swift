@@ -1,0 +1,21 @@
+public import PenstockCore
+
+/// What a store was made of, and how it goes on.
+public struct RestoreReport: Hashable, Sendable, Codable {
+    /// The store's file.
+    public var path: String
+    /// The backup's file.
+    public var backup: String
+    /// The number that the store's next message gets, or a later one: it is ahead of all that the backup knows of.
+    public var nextSequence: SequenceNumber
+    /// How many messages workers had in their hands when the backup was made. They are ready again.
+    public var released: Int
+
+    /// Makes a report.
+    public init(path: String, backup: String, nextSequence: SequenceNumber, released: Int) {
+        self.path = path
+        self.backup = backup
+        self.nextSequence = nextSequence
+        self.released = released
+    }
+}

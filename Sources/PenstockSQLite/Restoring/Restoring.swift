@@ -1,0 +1,139 @@
+import GRDB
+import PenstockCore
+
+/// What a restore does, one after the other.
+enum RestoreStep: CaseIterable, Sendable {
+    case copied
+    case checked
+    case prepared
+    case published
+}
+
+/// Making a store out of a backup of one.
+///
+/// All of it happens in a file that has another name. The store's own name is given to it in one step, once it is whole and on
+/// the disk; so whatever dies on the way leaves no half store, and none is replaced.
+struct Restoring: Sendable {
+    /// How long a program may hold the backup for itself.
+    private static let busyMax = Duration.seconds(30)
+
+    private let backup: String
+    private let path: String
+    private let after: @Sendable (RestoreStep) throws -> Void
+
+    init(backup: String, path: String, after: @escaping @Sendable (RestoreStep) throws -> Void) {
+        self.backup = backup
+        self.path = path
+        self.after = after
+    }
+
+    func perform() throws -> RestoreReport {
+        let file = try NewFile(for: path)
+        defer { file.removeTemporaryName() }
+        let report = try write(file.temporaryPath)
+        try file.flush()
+        try after(.prepared)
+        try file.publish()
+        try after(.published)
+        try file.flushName()
+        return report
+    }
+
+    private func write(_ temporaryPath: String) throws -> RestoreReport {
+        var configuration = Configuration()
+        configuration.label = "penstock restore"
+        do {
+            let new = try DatabaseQueue(path: temporaryPath, configuration: configuration)
+            defer { try? new.close() }
+            return try new.writeWithoutTransaction { database in
+                // Nobody else has this file, so no memory is shared for it.
+                try database.execute(sql: "PRAGMA locking_mode = EXCLUSIVE")
+                try copy(to: database)
+                try after(.copied)
+                try check(database)
+                try after(.checked)
+                return try prepare(database)
+            }
+        } catch let error as DatabaseError {
+            // What is wrong with the content was wrong with it in the backup.
+            let isOfContent = [.SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_CONSTRAINT].contains(error.resultCode)
+            throw StorageErrors.translated(error, path: isOfContent ? backup : path)
+        }
+    }
+
+    private func copy(to database: Database) throws {
+        do {
+            let source = try ReadOnlyFile(backup, busyMax: Self.busyMax) { [backup] database in
+                guard try SchemaMigrator(path: backup).refuseNewer(database) > 0 else {
+                    throw PenstockError(
+                        .notADatabase, "\(backup) has none of Penstock's tables, so no store can be made of it.")
+                }
+            }
+            try source.read { try $0.backup(to: database) }
+            try source.close()
+        } catch let error as DatabaseError where error.resultCode != .SQLITE_FULL {
+            throw ReadOnlyFile.translated(error, backup)
+        }
+    }
+
+    /// Makes the copy one file, and throws unless it is sound.
+    private func check(_ database: Database) throws {
+        let mode = try String.fetchOne(database, sql: "PRAGMA journal_mode = DELETE")
+        guard mode == "delete" else {
+            throw PenstockError(.storage, "\(path) cannot be made: its journal mode stays '\(mode ?? "unknown")'.")
+        }
+        if let damage = try String.fetchOne(database, sql: "PRAGMA quick_check(1)"), damage != "ok" {
+            throw PenstockError(
+                .corrupt, "SQLite finds \(backup) damaged: \(damage); take another backup. Nothing was made.")
+        }
+    }
+
+    /// Brings the copy to the newest schema, and takes out what must not come back.
+    private func prepare(_ database: Database) throws -> RestoreReport {
+        try SchemaMigrator(path: backup).migrate(database)
+        var report = RestoreReport(path: path, backup: backup, nextSequence: SequenceNumber(1), released: 0)
+        try database.inTransaction(.immediate) {
+            report.nextSequence = SequenceNumber(try jump(database) + 1)
+            try database.execute(sql: Self.release)
+            report.released = database.changesCount
+            // What belongs to processes.
+            try database.execute(
+                sql: """
+                    DELETE FROM penstock_lease;
+                    DELETE FROM penstock_worker;
+                    DELETE FROM penstock_answer;
+                    """)
+            try database.execute(sql: DepthCount.makeMissing)
+            try database.execute(sql: DepthCount.countAll)
+            return .commit
+        }
+        return report
+    }
+
+    /// Moves the last sequence number given ahead.
+    ///
+    /// - Returns: what it is now.
+    private func jump(_ database: Database) throws -> Int64 {
+        try database.execute(
+            sql: "INSERT OR IGNORE INTO penstock_state (id, last_sequence, policy_version) VALUES (1, 0, 1)")
+        let last = try Int64.fetchOne(database, sql: "SELECT last_sequence FROM penstock_state") ?? 0
+        let known = max(last, try Int64.fetchOne(database, sql: "SELECT \(SequenceJump.known)") ?? 0)
+        guard last >= 0, known <= SequenceJump.lastMax - SequenceJump.gap else {
+            throw PenstockError(
+                .corrupt,
+                "\(backup) says that the last sequence number given is \(last < 0 ? last : known), which cannot be; run "
+                    + "`penstock doctor --repair` on a copy of it. Nothing was made.")
+        }
+        try database.execute(
+            sql: "UPDATE penstock_state SET last_sequence = ?, dropping = NULL", arguments: [known + SequenceJump.gap])
+        return known + SequenceJump.gap
+    }
+
+    /// As a worker that gives back what it has not worked: the attempt does not count. A message that has another place as
+    /// well keeps that one.
+    private static let release = """
+        INSERT OR IGNORE INTO penstock_ready (queue_id, priority, sequence, attempt, forgiven, keyed)
+        SELECT queue_id, priority, sequence, max(attempt, 1) - 1, min(forgiven, max(attempt, 1) - 1), keyed
+        FROM penstock_lease
+        """
+}
