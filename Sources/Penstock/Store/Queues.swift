@@ -6,8 +6,8 @@ extension PenstockStore {
     /// - Parameters:
     ///   - name: the queue's name: 1 to 200 bytes of UTF-8.
     ///   - type: what its messages carry.
-    ///   - policy: what the queue is to be told. A queue that is made gets it, or `QueuePolicy()` when it is `nil`; one
-    ///     that exists is given it, and keeps its own when it is `nil`.
+    ///   - policy: what the queue is told when it is made; `nil`: `QueuePolicy()`. One that exists keeps its own, which an
+    ///     operator may have changed meanwhile; ``Queue/setPolicy(_:)`` gives it another.
     ///   - create: whether to make the queue when there is none.
     /// - Throws: `PenstockError` with code `invalidInput` for a name or policy that cannot be; `unknownQueue` when there
     ///   is none and `create` is false; what the store throws.
@@ -45,7 +45,6 @@ extension PenstockStore {
             // A query is the cheapest question that throws when the queue does not exist.
             _ = try await storage.messages(MessageQuery(queue: name, limit: 1))
         }
-        if let policy { try await storage.configure(name, .set(policy)) }
         return Queue(name, codec: codec, handle: handle)
     }
 

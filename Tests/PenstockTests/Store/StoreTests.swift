@@ -18,10 +18,15 @@ import Testing
         #expect(try await the.queue().status().policy == QueuePolicy())
     }
 
-    @Test func anExistingQueueKeepsItsPolicyUnlessOneIsGiven() async throws {
-        _ = try await the.queue(policy: .holding(3, .fail))
-        #expect(try await the.queue().status().policy == .holding(3, .fail))
-        #expect(try await the.queue(policy: .holding(4, .wait)).status().policy == .holding(4, .wait))
+    /// What an operator has set by hand outlives the program's next start.
+    @Test func anExistingQueueKeepsItsPolicyUntilItIsGivenAnother() async throws {
+        let queue = try await the.queue(policy: .holding(3, .fail))
+        try await queue.setPolicy(.holding(4, .wait))
+        #expect(try await the.queue().status().policy == .holding(4, .wait))
+        let again = try await the.queue(policy: .holding(3, .fail))
+        #expect(try await again.status().policy == .holding(4, .wait))
+        try await again.setPolicy(.holding(3, .fail))
+        #expect(try await queue.status().policy == .holding(3, .fail))
     }
 
     @Test func aMissingQueueIsNotMadeUnlessItMayBe() async throws {
