@@ -42,7 +42,7 @@ let package = Package(
         .target(
             name: "PenstockCLI",
             dependencies: [
-                "Penstock",
+                "Penstock", "PenstockProcesses",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),

@@ -95,3 +95,27 @@ int penstock_start_thread(const char *name, size_t stack_bytes, void (*body)(voi
     if (failure != 0) free(start);
     return failure;
 }
+
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+
+static void *pass(void *unused) {
+    pthread_mutex_lock(&gate);
+    pthread_mutex_unlock(&gate);
+    return unused;
+}
+
+int penstock_count_threads(int count) {
+    pthread_t *threads = calloc((size_t)count, sizeof *threads);
+    if (threads == NULL) return 0;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, 64 * 1024);
+    int made = 0;
+    pthread_mutex_lock(&gate);
+    while (made < count && pthread_create(&threads[made], &attributes, pass, NULL) == 0) made++;
+    pthread_mutex_unlock(&gate);
+    for (int index = 0; index < made; index++) pthread_join(threads[index], NULL);
+    pthread_attr_destroy(&attributes);
+    free(threads);
+    return made;
+}

@@ -17,6 +17,7 @@ public enum Program {
         StandardDescriptors.occupy()
         do {
             try OpenFiles.makeRoomToBegin()
+            try Threads.makeRoomToBegin()
         } catch {
             // Nothing runs yet, and what writes lines otherwise could not begin.
             try? Descriptor.standardError.write(Array("\(error.line)\n".utf8))

@@ -19,4 +19,7 @@ void penstock_futex_wake(uint32_t *word);
 // the system's). Returns 0, or why no thread can be made, an errno.
 int penstock_start_thread(const char *name, size_t stack_bytes, void (*body)(void *), void *context);
 
+// Makes up to `count` threads that are there at the same time, and ends them. Returns how many the system has made.
+int penstock_count_threads(int count);
+
 #endif

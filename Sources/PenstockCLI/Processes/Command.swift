@@ -31,12 +31,17 @@ struct Command: Sendable {
     var clock: any Clock<Duration> = ContinuousClock()
     /// Where its standard output goes.
     var output: FileDescriptor = .standardOutput
+    /// Is told when it cannot be started for now, once for each run.
+    var onShortage: @Sendable (Shortage) -> Void = { _ in }
+
+    /// Between two tries to start it where the system has too little of something.
+    static let shortagePause = Duration.seconds(1)
 
     /// Runs the command with `payload` as its standard input, in a group of `guardians`.
     ///
     /// When `stop` is made, its time is over or the calling task is cancelled, the command's group gets SIGTERM, and SIGKILL after
     /// ``stopTime``; this returns when the command has ended either way, and whatever is left of its group is killed
-    /// then.
+    /// then. Where the system has not what a process takes, it is tried again until it has.
     ///
     /// - Parameters:
     ///   - variables: what is set in the command's environment or, when it is `nil`, taken out.
@@ -49,6 +54,27 @@ struct Command: Sendable {
         in guardians: Guardians,
         stop: StopRequest = StopRequest(),
         passError: @escaping @Sendable ([UInt8]) async -> Void
+    ) async throws -> End {
+        var isTold = false
+        while true {
+            do {
+                return try await start(payload, variables, in: guardians, stop, passError)
+            } catch let shortage as Shortage {
+                if !isTold { onShortage(shortage) }
+                isTold = true
+                // Its message is kept meanwhile, as if the command ran.
+                if await stop.wait(upTo: Self.shortagePause, on: clock) { throw CancellationError() }
+                try Task.checkCancellation()
+            }
+        }
+    }
+
+    private func start(
+        _ payload: [UInt8],
+        _ variables: [Environment.Key: String?],
+        in guardians: Guardians,
+        _ stop: StopRequest,
+        _ passError: @escaping @Sendable ([UInt8]) async -> Void
     ) async throws -> End {
         // A guardian that somebody kills is replaced; one that cannot stay alive three times is no accident.
         for _ in 0..<3 {
@@ -129,6 +155,7 @@ struct Command: Sendable {
             return End(status: result.terminationStatus, errorTail: result.closureResult)
         } catch let error as SubprocessError {
             guard group.isLed else { return nil }
+            if let shortage = Shortage(error) { throw shortage }
             let status: ShellStatus = error.code == .executableNotFound ? .commandNotFound : .cannotRun
             throw Failure(status, "The command '\(name)' could not be started: \(error)")
         }

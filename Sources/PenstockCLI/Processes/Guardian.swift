@@ -22,7 +22,9 @@ struct Guardian: Sendable {
     /// terminal sends.
     private static let script = "trap '' TERM INT HUP QUIT TSTP; read -r _; kill -s KILL 0"
 
-    /// Starts a guardian. Who starts it must ``end()`` it.
+    /// Starts a guardian. The caller must ``end()`` it.
+    ///
+    /// - Throws: ``Shortage``, or ``Failure`` when it cannot be started for another reason.
     static func start() async throws -> Guardian {
         let (retired, retirement) = AsyncStream.makeStream(of: Never.self)
         let (started, starting) = AsyncThrowingStream.makeStream(of: ProcessGroup.self)
@@ -57,6 +59,7 @@ struct Guardian: Sendable {
             }
         } catch {
             await process.value
+            if let shortage = Shortage(error) { throw shortage }
             throw Failure(.software, "The process that guards the commands could not be started: \(error)")
         }
         // The stream ends without a group when this task is cancelled.

@@ -7,7 +7,7 @@
 #endif
 import Synchronization
 
-/// The guardians of a worker: as many as commands ran at once, each used for one command after another.
+/// The guardians of a worker: one, and as many as commands ran at once, each used for one command after another.
 ///
 /// One that nobody uses for a while is ended: the library that waits for its process wakes up for it every second.
 final class Guardians: Sendable {
@@ -28,7 +28,7 @@ final class Guardians: Sendable {
     private let departures: AsyncStream<Void>
     private let departing: AsyncStream<Void>.Continuation
 
-    /// Makes no guardians yet: they start when they are needed.
+    /// Makes no guardians yet.
     init(clock: any Clock<Duration> = ContinuousClock()) {
         self.clock = clock
         (departures, departing) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
@@ -42,6 +42,15 @@ final class Guardians: Sendable {
         _ = signal(SIGPIPE, SIG_IGN)
         // Cancelled, and waited for, when this returns.
         async let _ = retireIdle()
+        // The first process that is started takes threads as well. Where there is too little, nothing is begun.
+        do {
+            add(try await Guardian.start())
+        } catch let shortage as Shortage {
+            throw Failure(
+                .temporary,
+                "Commands cannot be started (\(shortage.reason)); raise the bound with `ulimit -u` or `ulimit -n`, or end "
+                    + "some processes.")
+        }
         let result: Swift.Result<Result, any Error>
         do {
             result = .success(
@@ -81,6 +90,11 @@ final class Guardians: Sendable {
         }
         if isKept { departing.yield() } else { await guardian.end() }
         return try result.get()
+    }
+
+    private func add(_ guardian: Guardian) {
+        state.withLock { $0.idle.append((guardian, $0.round)) }
+        departing.yield()
     }
 
     private func take() async throws -> Guardian {

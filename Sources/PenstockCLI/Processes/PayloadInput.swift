@@ -26,12 +26,13 @@ enum PayloadInput {
 
     /// A descriptor from which `payload` and then its end is read. The caller closes it.
     ///
-    /// - Throws: ``Failure`` when there is no room for it.
-    static func open(_ payload: [UInt8]) throws(Failure) -> FileDescriptor {
+    /// - Throws: ``Failure`` when there is no room for it; ``Shortage``.
+    static func open(_ payload: [UInt8]) throws -> FileDescriptor {
         do {
             if payload.count <= pipeBytesMax, let pipe = try filledPipe(payload) { return pipe }
             return try namelessFile(payload)
         } catch {
+            if let shortage = Shortage(error) { throw shortage }
             throw Failure(
                 .inputOutput, "A payload cannot be handed to the command (\(error)); make room in the temporary folder."
             )

@@ -55,7 +55,7 @@ final class ProcessGroup: Sendable {
         }
     }
 
-    /// Kills what joined the group after its end. Only who holds a child in it that was not waited for may do this:
+    /// Kills what joined the group after its end. Only a caller that holds a child in it that was not waited for may do this:
     /// while there is one, the number is this group's.
     func killLateComers() {
         _ = systemKill(-id, SIGKILL)
@@ -69,7 +69,7 @@ private func systemKill(_ id: Int32, _ signal: Int32) -> Int32 {
 
 /// What the kernel knows of a child process.
 enum ChildProcess {
-    /// Whether the child `id` has ended. Leaves its status for who waits for it.
+    /// Whether the child `id` has ended. Leaves its status for the task that waits for it.
     static func hasEnded(_ id: Int32) -> Bool {
         var facts = siginfo_t()
         guard waitid(P_PID, id_t(id), &facts, WEXITED | WNOHANG | WNOWAIT) == 0 else { return true }

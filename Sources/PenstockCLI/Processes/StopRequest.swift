@@ -12,27 +12,59 @@ final class StopRequest: Sendable {
         case cancelled
     }
 
-    private let made = Mutex<Cause?>(nil)
-    private let signal: AsyncStream<Void>
-    private let signalling: AsyncStream<Void>.Continuation
-
-    init() {
-        (signal, signalling) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    private struct State {
+        var cause: Cause?
+        var waiters: [Int: CheckedContinuation<Bool, Never>] = [:]
+        var namesGiven = 0
     }
 
+    private let state = Mutex(State())
+
     /// The first cause that was given, if one was.
-    var cause: Cause? { made.withLock { $0 } }
+    var cause: Cause? { state.withLock { $0.cause } }
 
     /// Makes the request. The first cause is the one that counts.
     func make(_ cause: Cause) {
-        made.withLock { made in made = made ?? cause }
-        signalling.yield()
+        let waiters = state.withLock { state in
+            state.cause = state.cause ?? cause
+            defer { state.waiters = [:] }
+            return state.waiters.values
+        }
+        for waiter in waiters { waiter.resume(returning: true) }
     }
 
     /// Returns `true` once the request is made, and `false` when the task was cancelled first.
     func wait() async -> Bool {
-        for await _ in signal { return true }
-        return false
+        let name = state.withLock { state in
+            state.namesGiven += 1
+            return state.namesGiven
+        }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let answer: Bool? = state.withLock { state in
+                    if state.cause != nil { return true }
+                    if Task.isCancelled { return false }
+                    state.waiters[name] = continuation
+                    return nil
+                }
+                if let answer { continuation.resume(returning: answer) }
+            }
+        } onCancel: {
+            state.withLock { $0.waiters.removeValue(forKey: name) }?.resume(returning: false)
+        }
+    }
+
+    /// As ``wait()``, for `limit` at most.
+    ///
+    /// - Returns: whether the request is made.
+    func wait(upTo limit: Duration, on clock: any Clock<Duration>) async -> Bool {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { _ = await self.wait() }
+            group.addTask { try? await clock.sleep(for: limit) }
+            await group.next()
+            group.cancelAll()
+        }
+        return cause != nil
     }
 }
 

@@ -29,4 +29,11 @@ package enum SystemThread {
         throw SystemErrors.failure(
             "No thread can be made; raise the limit on processes (`ulimit -u`) or end some", failure)
     }
+
+    /// Makes up to `count` threads that are there at the same time, and ends them.
+    ///
+    /// - Returns: how many the system has made.
+    package static func made(upTo count: Int) -> Int {
+        Int(penstock_count_threads(Int32(clamping: max(0, count))))
+    }
 }

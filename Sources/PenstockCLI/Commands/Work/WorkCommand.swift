@@ -95,7 +95,12 @@ struct WorkCommand: Subcommand {
         var command = try await Command.find(command)
         command.timeout = timeout
         command.stopTime = stopTime
+        command.onShortage = { shortage in
+            ErrorOutput.line(
+                "penstock: The command cannot be started now (\(shortage.reason)); it is tried again each second.")
+        }
         try OpenFiles.makeRoom(forCommands: concurrency)
+        try Threads.makeRoom(forCommands: concurrency)
         let file = fileOptions.file
         let logger = ErrorLog.logger(verbose ? .debug : .warning)
         let handler = CommandHandler(command: command, inherited: CommandHandler.cleared(file: file))

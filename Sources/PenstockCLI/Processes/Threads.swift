@@ -1,0 +1,47 @@
+import PenstockProcesses
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// How many threads this process may have.
+///
+/// Swift's tasks run on threads of Dispatch, which says nothing when the system makes none and tries again for as long as
+/// it takes. So the system is asked before anything runs.
+enum Threads {
+    /// As many as a command has at once, besides one for each processor: the store's, and those that start processes and
+    /// wait for them.
+    private static let countBesides = 12
+    /// The bound counts processes as well: a command, its guardian, and what the command starts.
+    private static let countPerCommand = 4
+
+    private static var countMin: Int { countBesides + ProcessInfo.processInfo.activeProcessorCount }
+
+    /// Sees to it that the program can begin at all.
+    ///
+    /// - Throws: ``Failure`` when the system does not let this process have that many threads.
+    static func makeRoomToBegin() throws(Failure) {
+        let needed = countMin
+        let made = SystemThread.made(upTo: needed)
+        guard made < needed else { return }
+        throw Failure(
+            .temporary,
+            "This process may have \(made) threads more, and needs \(needed); raise the bound with `ulimit -u`, or end "
+                + "some processes.")
+    }
+
+    /// Sees to it that `count` commands can run at once, and leave this process its threads.
+    ///
+    /// - Throws: ``Failure`` when the system does not let this user have that many.
+    static func makeRoom(forCommands count: Int) throws(Failure) {
+        let needed = countMin + countPerCommand * count
+        let made = SystemThread.made(upTo: needed)
+        guard made < needed else { return }
+        throw Failure(
+            .temporary,
+            "--concurrency \(count) may take \(needed) threads and processes, and this process may have \(made) more; "
+                + "lower it, raise the bound with `ulimit -u`, or end some processes.")
+    }
+}
