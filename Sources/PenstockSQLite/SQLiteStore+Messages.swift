@@ -84,6 +84,7 @@ extension SQLiteStore {
     public func extend(_ leases: [Lease], by duration: Duration) async throws -> [Bool] {
         if leases.isEmpty { return [] }
         try Lease.validate(duration)
+        _ = suspension.isJustOver(at: time.boot)
         return try await moreTime.asking {
             try await writer.perform(weight: leases.count) { transaction in
                 try leases.map { try Settling.extend($0, by: duration, in: transaction) }
@@ -97,12 +98,20 @@ extension SQLiteStore {
     public func reclaim() async throws -> Reclaimed {
         let folder = folder
         let time = time
+        let suspension = suspension
         var reclaimed = Reclaimed()
         while true {
             let step = try await writer.perform(
                 weight: Reclaiming.stepCount,
-                glance: { connection, _ in try Reclaiming.glance(connection, boot: time.boot, folder) },
-                { transaction in try Reclaiming.perform(folder, in: transaction) })
+                glance: { connection, _ in
+                    let boot = time.boot
+                    let sparesLiving = suspension.isJustOver(at: boot)
+                    return try Reclaiming.glance(connection, boot: boot, folder, sparesLiving: sparesLiving)
+                },
+                { transaction in
+                    let sparesLiving = suspension.isJustOver(at: time.boot)
+                    return try Reclaiming.perform(folder, sparesLiving: sparesLiving, in: transaction)
+                })
             reclaimed.fromDeadWorkers += step.reclaimed.fromDeadWorkers
             reclaimed.fromExpiredLeases += step.reclaimed.fromExpiredLeases
             if !step.hasMore { return reclaimed }

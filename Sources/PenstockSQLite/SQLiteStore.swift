@@ -30,6 +30,8 @@ public final class SQLiteStore: MessageStore {
         package var busyMax = Duration.seconds(30)
         /// Called between the steps of a call that works in several transactions. For tests.
         package var afterStep: (@Sendable () async throws -> Void)?
+        /// How long the machine has been suspended. For tests.
+        var asleep = Suspension.measured()
         /// How what was committed gets on the disk. For tests, in which the power fails.
         var flush = Flusher.systemFlush
         /// Whether the last to close the file leaves its write-ahead log in place while that is short. Putting it away is
@@ -57,6 +59,7 @@ public final class SQLiteStore: MessageStore {
     let folder: SharedFolder
     let worker: WorkerIdentity
     let moreTime: MoreTime
+    let suspension: Suspension
     let writer: GroupWriter
     let time: any TimeSource
     let random: any RandomSource
@@ -128,10 +131,12 @@ public final class SQLiteStore: MessageStore {
             busyMax: options.busyMax)
         worker = WorkerIdentity(folder, name: options.workerName, startedAt: options.time.now)
         moreTime = MoreTime(worker, time: options.time)
+        suspension = Suspension(asleep: options.asleep)
         doorbell = try Doorbell(folder, time: options.time as? SystemTime ?? SystemTime())
         wakeups = Wakeups { [doorbell] in doorbell.listen(to: .news) }
-        listener = ChangeListener(log: path + "-wal", folder: folder, doorbell: doorbell) {
-            [folder, time] in ChangePoller(path: path, folder: folder, time: time)
+        listener = ChangeListener(database: path, folder: folder, doorbell: doorbell) {
+            [identity = access.identity, folder, time, suspension] in
+            ChangePoller(path: path, identity: identity, folder: folder, time: time, suspension: suspension)
         }
         bell = { [wakeups, doorbell] rung in
             if rung.isEmpty { return }

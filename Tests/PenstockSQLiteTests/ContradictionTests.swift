@@ -182,7 +182,7 @@ import Testing
         #expect(try await !isHealthy())
         let report = try await SQLiteStore.repair(path: path, time: harness.time)
         #expect(report.repairs.map(\.kind) == [.wrongSequence])
-        #expect(try await store.put(.text("x")).sequence.rawValue == 2 + Repairing.sequenceGap + 1)
+        #expect(try await store.put(.text("x")).sequence.rawValue == 2 + SequenceJump.gap + 1)
         #expect(try await isHealthy())
         try await store.close()
     }

@@ -25,7 +25,7 @@ import Testing
             for player in 0...1 {
                 let doorbell = try Doorbell(side)
                 let wakeups = Wakeups()
-                let listener = ChangeListener(log: path + "-wal", folder: side, doorbell: doorbell) {
+                let listener = ChangeListener(database: path, folder: side, doorbell: doorbell) {
                     ChangePoller(path: path, folder: side, time: SystemTime())
                 }
                 listener.start(wakeups)
@@ -59,7 +59,7 @@ import Testing
             for _ in 1...3 {
                 let doorbell = try Doorbell(side)
                 let wakeups = Wakeups()
-                let listener = ChangeListener(log: path + "-wal", folder: side, doorbell: doorbell) {
+                let listener = ChangeListener(database: path, folder: side, doorbell: doorbell) {
                     ChangePoller(path: path, folder: side, time: SystemTime())
                 }
                 listener.start(wakeups)

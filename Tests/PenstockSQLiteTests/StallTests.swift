@@ -2,6 +2,7 @@ import Foundation
 import PenstockCore
 import PenstockProcesses
 import PenstockTestKit
+import Synchronization
 import Testing
 
 @testable import PenstockSQLite
@@ -128,6 +129,48 @@ import Testing
         #expect(try poller.look(forTheDead: false).hasLostWork)
         poller.close()
         try await store.close()
+    }
+
+    /// The machine was suspended for longer than leases last. All processes go on at once, and the first to look leaves the
+    /// living time to ask.
+    @Test func aSuspensionTakesNothingFromWorkersThatLive() async throws {
+        let (store, lease, _) = try await worker()
+        let asleep = Mutex(Duration.zero)
+        var options = options()
+        options.asleep = { asleep.withLock { $0 } }
+        let other = try await SQLiteStore.open(path: path, options: options)
+        #expect(try await other.reclaim() == Reclaimed())
+        time.advance(by: .seconds(3600))
+        asleep.withLock { $0 = .seconds(3600) }
+        #expect(try await other.reclaim() == Reclaimed())
+        time.advance(by: Suspension.grace - .seconds(1))
+        #expect(try await other.reclaim() == Reclaimed())
+        #expect(try await store.extend([lease], by: .seconds(30)) == [true])
+        time.advance(by: .seconds(2))
+        #expect(try await other.reclaim() == Reclaimed())
+        #expect(try await store.settle([Settlement(lease, .done)]) == [.settled(.done)])
+        try await store.close()
+        try await other.close()
+    }
+
+    /// A worker that does not ask after the suspension hangs; one that died in it is dead.
+    @Test func aSuspensionKeepsNothingForWorkersThatHang() async throws {
+        let (store, _, _) = try await worker()
+        let asleep = Mutex(Duration.zero)
+        var options = options()
+        options.asleep = { asleep.withLock { $0 } }
+        let other = try await SQLiteStore.open(path: path, options: options)
+        time.advance(by: .seconds(3600))
+        asleep.withLock { $0 = .seconds(3600) }
+        #expect(try await other.reclaim() == Reclaimed())
+        time.advance(by: Suspension.grace)
+        #expect(try await other.reclaim() == Reclaimed(fromExpiredLeases: 1))
+        _ = try await store.take()
+        time.advance(by: .seconds(3600))
+        asleep.withLock { $0 = .seconds(7200) }
+        await store.crash()
+        #expect(try await other.reclaim() == Reclaimed(fromDeadWorkers: 1))
+        try await other.close()
     }
 
     // MARK: Other clocks

@@ -12,19 +12,19 @@ package final class ChangeListener: Sendable {
 
     private let state = Mutex(State.idle)
     private let isSure = Flag()
-    private let log: String
+    private let database: String
     private let folder: SharedFolder
     private let doorbell: Doorbell
     private let makePoller: @Sendable () -> sending any ChangePolling
 
     /// - Parameters:
-    ///   - log: the database's write-ahead log, whose writes the kernel tells of.
+    ///   - database: the database's file. The kernel tells when it loses its name, and when its write-ahead log is written to.
     ///   - makePoller: makes the poller of the thread that watches.
     package init(
-        log: String, folder: SharedFolder, doorbell: Doorbell,
+        database: String, folder: SharedFolder, doorbell: Doorbell,
         makePoller: @escaping @Sendable () -> sending any ChangePolling
     ) {
-        self.log = log
+        self.database = database
         self.folder = folder
         self.doorbell = doorbell
         self.makePoller = makePoller
@@ -38,7 +38,8 @@ package final class ChangeListener: Sendable {
     package func start(_ wakeups: Wakeups) {
         state.withLock { state in
             guard case .idle = state else { return }
-            let thread = try? ChangeWatcherThread(folder, doorbell: doorbell, log: log) { [self] hearsWrites in
+            let thread = try? ChangeWatcherThread(folder, doorbell: doorbell, database: database) {
+                [self] hearsWrites in
                 ChangeWatcher(
                     doorbell: doorbell, wakeups: wakeups, poller: makePoller(), isSure: isSure, hearsWrites: hearsWrites
                 )

@@ -4,7 +4,8 @@ import Synchronization
 /// Passes on to this process's waiters what happens in others: one for each store, on one thread, however many wait.
 ///
 /// It hears rings, and it looks: when the kernel says that a worker's file was closed, as its process may have died;
-/// when it says that the write-ahead log was written to; and otherwise after a while.
+/// when it says that the write-ahead log was written to, or that the database may have lost its name; and otherwise after
+/// a while.
 ///
 /// The log is written to before a commit can be seen. So a look that comes too early for it is followed by others, until
 /// one sees a change, and by a few more.
@@ -44,6 +45,7 @@ package final class ChangeWatcher {
     private var suspiciousLooksLeft = 0
     private var expectantLooksLeft = 0
     private var hasSeenLoss = false
+    private var doubtsFile = false
     private var looks = 0
     private var lastLook: ContinuousClock.Instant
     private var nextLook: ContinuousClock.Instant
@@ -103,6 +105,13 @@ package final class ChangeWatcher {
         nextLook = .now
     }
 
+    /// The database may have been removed or replaced. Then nothing that is waited for will ever happen, and the tasks that
+    /// wait are to be told.
+    package func doubtFile() {
+        doubtsFile = true
+        nextLook = .now
+    }
+
     /// The log was written to, or begins to be watched only now.
     package func expectCommit() {
         expectantLooksLeft = Self.expectantLooks
@@ -116,7 +125,8 @@ package final class ChangeWatcher {
         if isSuspicious { suspiciousLooksLeft -= 1 }
         if expectantLooksLeft > 0 { expectantLooksLeft -= 1 }
         var nextEnd: Duration?
-        if wakeups.waiterCount > 0 || !isSure.isRaised {
+        if wakeups.waiterCount > 0 || !isSure.isRaised || doubtsFile {
+            doubtsFile = false
             do {
                 let isRested = ContinuousClock.now - lastLook >= Self.pace * 2
                 let asksForTheDead = isSuspicious || isRested || hasSeenLoss || looks.isMultiple(of: 2)

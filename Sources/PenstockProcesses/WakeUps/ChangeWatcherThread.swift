@@ -11,7 +11,7 @@ import Synchronization
 
         /// Watches until `stop()`. Rings count from now on.
         package init(
-            _ folder: SharedFolder, doorbell: Doorbell, log: String,
+            _ folder: SharedFolder, doorbell: Doorbell, database: String,
             watch make: (_ hearsWrites: Bool) -> sending ChangeWatcher
         ) throws {
             let notifications = Notifications()
@@ -23,6 +23,8 @@ import Synchronization
             else {
                 throw SystemErrors.failure("The doorbell cannot be watched; raise the system's limit on inotify", errno)
             }
+            notifications.watch(database, Notifications.lossOfName)
+            let log = database + "-wal"
             doorbell.listen()
             stopper = Stopper(ends[1])
             let stopped = ends[0]
@@ -72,6 +74,7 @@ import Synchronization
                     watch.hear()
                     if heard.contains(.worker) { watch.suspect() }
                     if heard.contains(.log) { watch.expectCommit() }
+                    if heard.contains(.database) { watch.doubtFile() }
                 } else if watch.isAttending {
                     watch.attend()
                 } else {
@@ -90,10 +93,14 @@ import Synchronization
             let rawValue: Int
             static let worker = Heard(rawValue: 1)
             static let log = Heard(rawValue: 2)
+            static let database = Heard(rawValue: 4)
         }
 
         /// The next write to a file, and no other.
         static let nextWrite = UInt32(IN_MODIFY) | UInt32(IN_ONESHOT)
+
+        /// A file was removed, moved, or another one has got its name. Its last name goes without a deletion as long as it is open.
+        static let lossOfName = UInt32(IN_ATTRIB) | UInt32(IN_MOVE_SELF) | UInt32(IN_DELETE_SELF)
 
         let descriptor: Int32
 
@@ -131,9 +138,10 @@ import Synchronization
             while rest.count >= headerSize {
                 let header = rest.withUnsafeBytes { $0.loadUnaligned(as: inotify_event.self) }
                 // The kernel had too many to tell all.
-                if header.mask & UInt32(IN_Q_OVERFLOW) != 0 { return [.worker, .log] }
+                if header.mask & UInt32(IN_Q_OVERFLOW) != 0 { return [.worker, .log, .database] }
                 // The watch of the log goes with its event.
                 if header.mask & UInt32(IN_IGNORED) != 0 { heard.insert(.log) }
+                if header.mask & Self.lossOfName != 0 { heard.insert(.database) }
                 let name = rest.dropFirst(headerSize).prefix(Int(header.len))
                 if name.starts(with: WorkerLock.prefix.utf8) { heard.insert(.worker) }
                 rest = rest.dropFirst(headerSize + Int(header.len))
@@ -184,7 +192,7 @@ import Synchronization
 
         /// Watches until `stop()`. Rings count from now on.
         package init(
-            _ folder: SharedFolder, doorbell: Doorbell, log: String,
+            _ folder: SharedFolder, doorbell: Doorbell, database: String,
             watch make: (_ hearsWrites: Bool) -> sending ChangeWatcher
         ) throws {
             let descriptor = try folder.open(doorbell.board.path)

@@ -8,23 +8,33 @@ import PenstockProcesses
 /// While nothing was committed, a look is one question to SQLite. It belongs to one thread.
 final class ChangePoller: ChangePolling {
     private let path: String
+    /// The file that the store has open; `nil`: it is not asked whether it is still at its path.
+    private let identity: FileIdentity?
     private let folder: SharedFolder
     private let time: any TimeSource
+    private let suspension: Suspension?
     private var database: DatabaseQueue?
     private var connection: Connection?
     private var version: Int64?
     private var heldWork = HeldWork()
 
-    init(path: String, folder: SharedFolder, time: any TimeSource) {
+    init(
+        path: String, identity: FileIdentity? = nil, folder: SharedFolder, time: any TimeSource,
+        suspension: Suspension? = nil
+    ) {
         self.path = path
+        self.identity = identity
         self.folder = folder
         self.time = time
+        self.suspension = suspension
     }
 
     /// Looks.
     ///
-    /// - Parameter forTheDead: whether to ask the kernel who lives.
+    /// - Parameter forTheDead: whether to ask the kernel which workers live.
+    /// - Throws: `fileReplaced` when the file has lost its name: no commit in it will ever be seen again.
     func look(forTheDead: Bool) throws -> ChangesSeen {
+        try identity?.requireStill(at: path)
         let database = try opened()
         var sight = try database.unsafeReentrantWrite { database in
             let connection = self.connection ?? Connection(database, isPassing: false)
@@ -33,7 +43,8 @@ final class ChangePoller: ChangePolling {
         }
         let now = time.boot
         sight.nextEnd = heldWork.untilNextEnd(at: now)
-        sight.hasLostWork = heldWork.isLost(at: now, folder, forTheDead: forTheDead)
+        sight.hasLostWork = heldWork.isLost(
+            at: now, folder, forTheDead: forTheDead, sparesLiving: suspension?.isJustOver(at: now) == true)
         return sight
     }
 

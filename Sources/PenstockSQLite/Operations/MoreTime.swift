@@ -6,7 +6,7 @@ import Synchronization
 /// An extension goes through the same writer as everything else. When the store stalls for longer than a lease lasts,
 /// extensions are still in line when the first process gets through, and that one must not take the messages of workers
 /// that live. So a worker says in its own file, which needs no store, that it asks (`WorkerLock`), and says it again each
-/// second. The word holds for a few seconds (`WorkerStanding`). Who is stopped, hangs or dies does not say it again.
+/// second. The word holds for a few seconds (`WorkerStanding`). A process that is stopped, hangs or dies does not say it again.
 final class MoreTime: Sendable {
     private struct State {
         var callCount = 0

@@ -15,15 +15,20 @@ enum Reclaiming {
 
     /// Answers, without a transaction, that nobody died and no lease ended.
     ///
+    /// - Parameter sparesLiving: whether no lease of a worker that lives counts as ended.
     /// - Returns: the empty report, or `nil` when there is something to put back.
-    static func glance(_ connection: Connection, boot: BootTime, _ folder: SharedFolder) throws -> Step? {
-        if try HeldWork(connection).isLost(at: boot, folder) { return nil }
+    static func glance(
+        _ connection: Connection, boot: BootTime, _ folder: SharedFolder, sparesLiving: Bool = false
+    ) throws -> Step? {
+        if try HeldWork(connection).isLost(at: boot, folder, sparesLiving: sparesLiving) { return nil }
         return Step(reclaimed: Reclaimed(), hasMore: false)
     }
 
     /// Puts up to `stepCount` lost messages back.
+    ///
+    /// - Parameter sparesLiving: whether no lease of a worker that lives counts as ended.
     static func perform(
-        _ folder: SharedFolder, stepCount: Int = stepCount, in transaction: Transaction
+        _ folder: SharedFolder, stepCount: Int = stepCount, sparesLiving: Bool = false, in transaction: Transaction
     ) throws -> Step {
         let connection = transaction.connection
         let boot = transaction.time.boot
@@ -44,9 +49,9 @@ enum Reclaiming {
                     try connection.run(deleteWorker, .integer(worker.id))
                     transaction.onCommit { folder.removeLockFile(worker.lockName) }
                 }
-            case .lives(endsCount: true):
+            case .lives(endsCount: true) where !sparesLiving:
                 reclaimed.fromExpiredLeases += try putBack(endedLeases, [worker.id, boot.microseconds], .leaseExpired)
-            case .lives(endsCount: false):
+            case .lives:
                 break
             }
         }

@@ -17,9 +17,10 @@ struct WorkerRow: Sendable {
 /// | is dead: the kernel says that nobody holds its lock | at once |
 /// | lives, and reads the clock that the asking process reads | when their leases have ended |
 /// | lives, reads that clock, and asks for more time right now | not yet: the store has stalled, and the worker has not |
+/// | lives, reads that clock, and the machine has just been suspended | not yet: each worker is about to ask (``Suspension``) |
 /// | lives, and reads another clock or one without a name | not: the end of such a lease says nothing here |
 ///
-/// Only the lock says who lives. The name of a boot does not: a sandbox may hide it.
+/// Only the lock says which workers live. The name of a boot does not: a sandbox may hide it.
 enum WorkerStanding: Sendable {
     case dead
     case lives(endsCount: Bool)
@@ -72,7 +73,10 @@ struct HeldWork: Sendable {
     ///
     /// - Parameter forTheDead: whether to ask the kernel of each worker whether it lives. Those whose leases have ended are
     ///   asked about all the same.
-    func isLost(at now: BootTime, _ folder: SharedFolder, forTheDead: Bool = true) -> Bool {
+    /// - Parameter sparesLiving: whether no lease of a worker that lives counts as ended.
+    func isLost(
+        at now: BootTime, _ folder: SharedFolder, forTheDead: Bool = true, sparesLiving: Bool = false
+    ) -> Bool {
         // A lease whose worker has no row has nobody to settle it.
         let known = Set(workers.map(\.id))
         if firstEnds.keys.contains(where: { !known.contains($0) }) { return true }
@@ -81,7 +85,7 @@ struct HeldWork: Sendable {
             guard hasEnded || forTheDead else { return false }
             switch WorkerStanding(of: worker, at: now, folder) {
             case .dead: return true
-            case .lives(let endsCount): return endsCount && hasEnded
+            case .lives(let endsCount): return endsCount && hasEnded && !sparesLiving
             }
         }
     }

@@ -16,7 +16,7 @@ final class Ear {
         doorbell.listen()
         let wakeups = Wakeups { doorbell.listen(to: .news) }
         (self.doorbell, self.wakeups) = (doorbell, wakeups)
-        let lookout = ChangePoller(path: path, folder: side, time: SystemTime())
+        let lookout = ChangePoller(path: path, identity: try? FileIdentity(of: path), folder: side, time: SystemTime())
         watch = ChangeWatcher(doorbell: doorbell, wakeups: wakeups, poller: lookout, isSure: Flag(), hearsWrites: true)
     }
 }
