@@ -1,0 +1,108 @@
+import Foundation
+import Subprocess
+import Testing
+
+/// What `penstock doctor --repair` says and does to files that somebody has damaged by hand.
+@Suite(.timeLimit(.minutes(2)))
+struct DoctorTests {
+    /// A tool whose queue has five messages, of which the first is done, after `sql` by hand.
+    private func damaged(_ sql: String) async throws -> Tool {
+        let tool = try await Tool.withQueue()
+        try await tool.succeed(["enqueue", "q", "--lines"], input: Array("1\n2\n3\n4\n5\n".utf8))
+        try await tool.succeed(["work", "q", "--max", "1", "--", "true"])
+        #expect(try await tool.sql(sql) == "")
+        return tool
+    }
+
+    @Test(arguments: [
+        (
+            "UPDATE penstock_depth SET ready = 17",
+            "fail  queue q: The queue 'q' is said to have 17 messages ready, and has 4.",
+            "The messages of 1 queues were counted anew.", ""
+        ),
+        (
+            "DELETE FROM penstock_log WHERE sequence = 3", "fail  1 messages are in line and not in the log: 3.",
+            "1 rows of penstock_ready that are in line and not in the log were set aside.", "penstock_ready|3\n"
+        ),
+        (
+            "DELETE FROM penstock_ready WHERE sequence = 4",
+            "fail  1 messages have no place in the line, or several: 4.",
+            "1 messages that had no place in the line became dead letters; redrive or discard them.", ""
+        ),
+        (
+            "UPDATE penstock_state SET last_sequence = 2",
+            "fail  The last sequence number given is said to be 2, and the log has one of 5; run `penstock doctor --repair`.",
+            "The next sequence numbers are 1000000000 ahead of every known one, so that none is given twice.", ""
+        ),
+    ])
+    func aRepairSaysWhatItDoes(_ sql: String, finding: String, repair: String, aside: String) async throws {
+        let tool = try await damaged(sql)
+        let found = try await tool.run(["doctor"])
+        #expect(found.status == .exited(1))
+        #expect(found.lines.contains(finding), "\(found.output)")
+        let failed = found.lines.count { $0.hasPrefix("fail") }
+        #expect(
+            found.errors
+                == "penstock: \(failed) of the checks failed; `penstock doctor --repair --dry-run` says what can "
+                + "be repaired.\n")
+
+        let before = try await tool.sql(".dump")
+        let wouldBe = try await tool.run(["doctor", "--repair", "--dry-run"])
+        #expect(wouldBe.status == .exited(1))
+        #expect(wouldBe.lines.contains("would repair  \(repair)"), "\(wouldBe.output)")
+        #expect(wouldBe.lines.contains(finding))
+        #expect(wouldBe.errors == "penstock: \(failed) of the checks fail, and nothing was repaired.\n")
+        #expect(try await tool.sql(".dump") == before, "A dry run changes nothing.")
+
+        let repaired = try await tool.succeed(["doctor", "--repair"])
+        #expect(repaired.lines.contains("repaired  \(repair)"), "\(repaired.output)")
+        #expect(!repaired.lines.contains { $0.hasPrefix("fail") || $0.hasPrefix("would") })
+        #expect(repaired.errors == "")
+        #expect(try await tool.sql("SELECT source, sequence FROM penstock_quarantined") == aside)
+        let sound = try await tool.succeed(["doctor", "--repair"])
+        #expect(sound.lines.first == "ok    there is nothing to repair")
+        // The queue goes on.
+        try await tool.succeed(["enqueue", "q", "6"])
+        try await tool.succeed(["work", "q", "--drain", "--", "true"])
+        try await tool.succeed(["doctor"])
+    }
+
+    @Test func asJSONItSaysTheSame() async throws {
+        let tool = try await damaged("DELETE FROM penstock_ready WHERE sequence = 4")
+        let wouldBe = try await tool.run(["doctor", "--repair", "--dry-run", "--json"])
+        #expect(wouldBe.status == .exited(1))
+        let said = try wouldBe.objects()
+        #expect(said.count == 2)
+        #expect(said[0]["isDryRun"].flag == true)
+        #expect(said[0]["repairs"][0]["kind"].text == "misplaced")
+        #expect(said[0]["repairs"][0]["count"].number == 1)
+        #expect(said[1]["isHealthy"].flag == false)
+        let repaired = try await tool.succeed(["doctor", "--repair", "--json"]).objects()
+        #expect(repaired[0]["isDryRun"].flag == false)
+        #expect(repaired[0]["repairs"] == said[0]["repairs"])
+        #expect(repaired[1]["isHealthy"].flag == true)
+        #expect(try await tool.payloads("dead") == ["4"])
+    }
+
+    /// What a repair cannot mend: pages that are damaged, another schema.
+    @Test func whatItCannotMendIsRefused() async throws {
+        let tool = try await damaged("INSERT INTO penstock_migration VALUES (99, 'later', 0)")
+        try await tool.fail(["doctor", "--repair"], with: 78, saying: "schema version 99")
+        try await tool.fail(["doctor", "--dry-run"], with: 64, saying: "--dry-run is for --repair")
+        #expect(try await tool.sql("DELETE FROM penstock_migration WHERE version > 7") == "")
+        try await tool.fail(["doctor", "--repair"], with: 64, saying: "run `penstock migrate` first")
+    }
+
+    @Test func aDamagedFileIsNotRepaired() async throws {
+        let tool = try await Tool.withQueue()
+        try await tool.succeed(
+            ["enqueue", "q", "--lines"], input: Array(String(repeating: "payload\n", count: 5000).utf8))
+        #expect(try await tool.sql("PRAGMA wal_checkpoint(TRUNCATE)") == "0|0|0\n")
+        let path = "\(tool.folder)/test.db"
+        var bytes = try Data(contentsOf: URL(filePath: path))
+        bytes.replaceSubrange(60_000..<90_000, with: [UInt8](repeating: 0xA5, count: 30_000))
+        try bytes.write(to: URL(filePath: path))
+        try await tool.fail(["doctor", "--repair"], with: 65, saying: "damaged")
+        #expect(try Data(contentsOf: URL(filePath: path)) == bytes)
+    }
+}
