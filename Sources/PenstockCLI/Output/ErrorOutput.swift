@@ -18,7 +18,7 @@ enum ErrorOutput {
         queue.async { write(Array("\r\u{1B}[K\(text)".utf8)) }
     }
 
-    /// Writes `bytes` as they are, and returns when that is done: who writes a lot is held to the reader's pace.
+    /// Writes `bytes` as they are, and returns when that is done: a task that writes a lot is held to the reader's pace.
     static func raw(_ bytes: [UInt8]) async {
         await withCheckedContinuation { continuation in
             queue.async {

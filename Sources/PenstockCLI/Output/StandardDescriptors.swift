@@ -12,7 +12,7 @@
 /// then go into a file of the store, and commands would inherit it.
 enum StandardDescriptors {
     /// Puts something in each place that is free, from which nothing can be read and to which nothing can be written:
-    /// who tries gets the error that a closed descriptor gives. To be called before anything is opened.
+    /// a call that tries gets the error that a closed descriptor gives. To be called before anything is opened.
     static func occupy() {
         for (number, uselessMode) in [(STDIN_FILENO, O_WRONLY), (STDOUT_FILENO, O_RDONLY), (STDERR_FILENO, O_RDONLY)]
         where fcntl(number, F_GETFD) == -1 {

@@ -40,7 +40,7 @@ enum OpenFile {
         let glance: DatabaseQueue?
     }
 
-    /// Whoever opens a file first reads all of a log that was left, about a millisecond for this much.
+    /// The first program to open a file reads all of a log that was left, about a millisecond for this much.
     private static let leftLogMax = 512 * 1024
 
     /// The size of the file at `path`; 0 when there is none.

@@ -192,6 +192,15 @@ enum DepthCount {
         "reclaimed_total",
     ]
 
+    /// Makes the rows of queues that have none.
+    static let makeMissing = "INSERT OR IGNORE INTO penstock_depth (queue_id) SELECT id FROM penstock_queue"
+
+    /// Counts the depths of every queue anew, and makes its totals sound.
+    static let countAll = """
+        UPDATE penstock_depth SET \(depths(of: "penstock_depth.queue_id")),
+            \(totals.map { "\($0) = \(sound($0))" }.joined(separator: ", "))
+        """
+
     /// A total that can be added to: what nobody can have counted is cut.
     static func sound(_ total: String) -> String {
         "min(max(\(total), 0), \(StoredRange.counts.upperBound))"
