@@ -71,7 +71,10 @@ extension Proofs {
                     ["enqueue", "q", "--lines"], input: Array((1...60).map { "\($0)\n" }.joined().utf8))
                 let lines = try Lines()
                 let worker = try await site.start(
-                    ["work", "q", "--drain", "--concurrency", "\(concurrency)", "--", "sh", "-c", "cat; echo"],
+                    [
+                        "work", "q", "--drain", "--concurrency", "\(concurrency)", "--", "sh", "-c",
+                        "read -r line || true; echo \"$line\"",
+                    ],
                     output: lines.writeEnd)
                 try lines.closeWriteEnd()
                 var worked = Set(try await lines.next(10))
