@@ -7,6 +7,7 @@ extension ConformanceCase {
         ClaimRules.cases,
         SettleRules.cases,
         SettleListRules.cases,
+        PerformRules.cases,
         LeaseRules.cases,
         RecoveryRules.cases,
         QueryRules.cases,

@@ -1,4 +1,4 @@
-/// A worker's demand.
+/// What a reader asks of ``MessageStore/claim(_:)``.
 public struct ClaimRequest: Sendable {
     /// The queue.
     public var queue: QueueName
@@ -6,11 +6,11 @@ public struct ClaimRequest: Sendable {
     public var limit: Int
     /// How long the leases last unless they are extended.
     public var lease: Duration
-    /// Whether a claim that comes with verdicts may find nothing because another worker, which has room, is at it. The
-    /// caller is rung for what that one does not take.
+    /// Whether a claim that comes after verdicts may be left out because another worker has room and is about to claim. The
+    /// caller is woken for what that one does not take.
     public var leavesToOthers = false
 
-    /// Makes a demand for up to `limit` messages.
+    /// Makes a request for up to `limit` messages.
     public init(queue: QueueName, limit: Int, lease: Duration) {
         self.queue = queue
         self.limit = limit
@@ -55,7 +55,7 @@ public struct ClaimedMessage: Sendable {
     }
 }
 
-/// What a claim gave.
+/// The messages that a claim leased to the caller, and when to claim again.
 public struct Claim: Sendable {
     /// The messages, by priority and then by sequence. Empty when none is ready, or the queue is paused.
     public var messages: [ClaimedMessage]
@@ -72,19 +72,5 @@ public struct Claim: Sendable {
     /// many bytes.
     package func isAll(of limit: Int) -> Bool {
         messages.count < limit && messages.reduce(0) { $0 + $1.payload.count } <= Limits.batchBytesMax
-    }
-}
-
-/// What became of verdicts, and of the claim that came with them.
-public struct Exchange: Sendable {
-    /// What became of each verdict, in their order.
-    public var settled: [SettleResult]
-    /// What the claim gave or threw.
-    public var claim: Result<Claim, any Error>
-
-    /// Makes an answer.
-    public init(settled: [SettleResult], claim: Result<Claim, any Error>) {
-        self.settled = settled
-        self.claim = claim
     }
 }

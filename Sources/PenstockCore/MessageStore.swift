@@ -35,12 +35,16 @@ public protocol MessageStore: Sendable {
     /// - Throws: `invalidInput` when a verdict is one that cannot be; then none was carried out.
     func settle(_ settlements: [Settlement]) async throws -> [SettleResult]
 
-    /// Carries out verdicts and then claims, as ``settle(_:)`` and ``claim(_:)`` do: a worker hands in its work and takes
-    /// up the next. A store that can does it in one step.
+    /// Carries out operations in their order: a worker hands in its verdicts and claims, a stream stores what has arrived and
+    /// claims what is asked for. A store that can makes one transaction of them.
     ///
-    /// - Returns: what became of each verdict, and what the claim gave or threw. A claim that fails undoes no verdict.
-    /// - Throws: what ``settle(_:)`` throws; then nothing was claimed.
-    func settle(_ settlements: [Settlement], thenClaim request: ClaimRequest) async throws -> Exchange
+    /// An operation that fails changes nothing, undoes none of those before it, and those after it are not carried out.
+    /// Neither are those after an enqueue that could not put all its messages in line.
+    ///
+    /// - Returns: what each operation gave, and why the one after these failed.
+    /// - Throws: what the first operation throws; what kept the store from carrying out any of them. Then nothing has
+    ///   changed.
+    func perform(_ operations: [StoreOperation]) async throws -> Performed
 
     /// Moves the ends of leases to `duration` from now.
     ///
@@ -129,16 +133,6 @@ public protocol MessageStore: Sendable {
 extension MessageStore {
     /// A quarter of a second.
     public var lookInterval: Duration { .milliseconds(250) }
-
-    /// Does the one, and then the other.
-    public func settle(_ settlements: [Settlement], thenClaim request: ClaimRequest) async throws -> Exchange {
-        let settled = settlements.isEmpty ? [] : try await settle(settlements)
-        do {
-            return Exchange(settled: settled, claim: .success(try await claim(request)))
-        } catch {
-            return Exchange(settled: settled, claim: .failure(error))
-        }
-    }
 }
 
 /// What to do with a queue.

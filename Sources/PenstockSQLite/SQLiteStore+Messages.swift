@@ -28,46 +28,10 @@ extension SQLiteStore {
     /// Leases up to `limit` ready messages to the caller, by priority and then by sequence; fewer when their payloads
     /// have more than ``Limits/batchBytesMax`` bytes.
     public func claim(_ request: ClaimRequest) async throws -> Claim {
-        try await settle([], thenClaim: request).claim.get()
-    }
-
-    /// Carries out verdicts and claims, as ``MessageStore/settle(_:thenClaim:)`` says, in one transaction with what else
-    /// is asked for.
-    public func settle(_ settlements: [Settlement], thenClaim request: ClaimRequest) async throws -> Exchange {
-        for settlement in settlements { try settlement.validate() }
-        do {
-            try request.validate()
-            try Task.checkCancellation()
-        } catch {
-            return Exchange(settled: try await settle(settlements), claim: .failure(error))
+        guard case .claimed(let claim)? = try await perform([.claim(request)]).answers.first else {
+            throw PenstockError(.storage, "The store gave no answer to a claim.")
         }
-        let worker = worker
-        let place = Wakeups.place(of: request.queue)
-        let tag = Wakeups.tag(of: request.queue)
-        let isLeft = request.leavesToOthers && !settlements.isEmpty && doorbell.attendance.isOthers(place, tag: tag)
-        let announced = doorbell.board.word(at: place)
-        let glance: @Sendable (Connection, Timestamp) throws -> Exchange? = { connection, now in
-            try Claiming.glance(request, connection, now).map { Exchange(settled: [], claim: .success($0)) }
-        }
-        let exchange = try await writer.perform(
-            weight: settlements.count + request.limit, glance: settlements.isEmpty && !wasRungFor(place) ? glance : nil
-        ) { transaction in
-            let settled = try Settling.perform(settlements, in: transaction)
-            do {
-                let limit = isLeft ? 0 : request.limit
-                let claim = try Claiming.perform(request, limit: limit, worker: worker, in: transaction)
-                return Exchange(settled: settled, claim: .success(claim))
-            } catch let error as PenstockError where error.isRefusal {
-                return Exchange(settled: settled, claim: .failure(error))
-            }
-        }
-        if case .success(let claim) = exchange.claim, !isLeft {
-            let isAll = claim.isAll(of: request.limit)
-            // Nothing is left to wake others for then, unless somebody has rung meanwhile.
-            if isAll { doorbell.board.clear(place, ifStill: announced) }
-            doorbell.claim(at: place, tag: tag, isAllThatThereWas: isAll)
-        }
-        return exchange
+        return claim
     }
 
     /// Carries out verdicts, as ``MessageStore/settle(_:)`` says, in one transaction with what else is asked for.

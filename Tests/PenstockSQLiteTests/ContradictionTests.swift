@@ -54,11 +54,17 @@ import Testing
         let store = try await open()
         let first = try #require(try await store.take().first)
         try await ForeignProgram(path).run("DELETE FROM penstock_log WHERE sequence IN (2, 3, 4)")
-        let exchange = try await store.settle(
-            [Settlement(first.lease, .done)],
-            thenClaim: ClaimRequest(queue: .jobs, limit: 1, lease: .seconds(30)))
-        #expect(exchange.settled == [.settled(.done)])
-        #expect(sequences(try exchange.claim.get().messages) == [5])
+        let performed = try await store.perform([
+            .settle([Settlement(first.lease, .done)]),
+            .claim(ClaimRequest(queue: .jobs, limit: 1, lease: .seconds(30))),
+        ])
+        guard case .settled(let results)? = performed.answers.first, case .claimed(let claim)? = performed.answers.last
+        else {
+            Issue.record("\(performed)")
+            return
+        }
+        #expect(results == [.settled(.done)])
+        #expect(sequences(claim.messages) == [5])
         try await store.close()
     }
 

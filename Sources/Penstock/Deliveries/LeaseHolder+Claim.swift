@@ -2,20 +2,30 @@ internal import Metrics
 internal import PenstockCore
 
 extension LeaseHolder {
-    /// Claims up to `limit` messages for this reader, and holds them. Looks for lost work before, when it is time to.
-    /// ``Claims`` goes on when this fails.
-    func claim(upTo limit: Int) async throws -> Claim {
-        if handle.reclaimPace.takesTurn() { _ = try await handle.storage.reclaim() }
+    /// Carries out operations for this reader, and holds what they claim. Looks for lost work before a claim, when it is
+    /// time to.
+    ///
+    /// - Throws: what the store threw; then nothing was done.
+    func perform(_ operations: [StoreOperation]) async throws -> Performed {
+        let claims = operations.contains { if case .claim = $0 { true } else { false } }
+        if claims, handle.reclaimPace.takesTurn() { _ = try await handle.storage.reclaim() }
+        // Reckoned from before the call, so that no lease is held longer than the store says.
         let ends = handle.time.boot + lease
-        let claim = try await handle.storage.claim(ClaimRequest(queue: queue, limit: limit, lease: lease))
-        hold(claim, until: ends)
-        return claim
+        let performed = try await handle.storage.perform(operations)
+        for case .claimed(let claim) in performed.answers {
+            inFlight.add(claim.messages.map(\.lease), ending: ends)
+            metrics.recordClaim(of: claim.messages, at: handle.time.now)
+        }
+        return performed
     }
 
-    /// Holds what a claim gave, whose leases end at `ends` or later.
-    func hold(_ claim: Claim, until ends: BootTime) {
-        inFlight.add(claim.messages.map(\.lease), ending: ends)
-        metrics.recordClaim(of: claim.messages, at: handle.time.now)
+    /// Claims up to `limit` messages for this reader, and holds them.
+    func claim(upTo limit: Int) async throws -> Claim {
+        let request = ClaimRequest(queue: queue, limit: limit, lease: lease)
+        guard case .claimed(let claim)? = try await perform([.claim(request)]).answers.first else {
+            throw PenstockError.unexpectedAnswer
+        }
+        return claim
     }
 
     /// Puts messages back in line that nobody gets, also for a task that is cancelled.
@@ -24,4 +34,9 @@ extension LeaseHolder {
         inFlight.remove(leases)
         await handle.returns.complete(leases)
     }
+}
+
+extension PenstockError {
+    /// A store's answer is none to what it was asked.
+    static let unexpectedAnswer = PenstockError(.storage, "The store's answer is none to what it was asked.")
 }

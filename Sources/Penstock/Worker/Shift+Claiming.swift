@@ -41,7 +41,6 @@ extension Shift {
     private func turn(_ course: inout Course) async throws -> Bool {
         // The token comes before the look, so that a ring in between is not lost.
         let changed = queue.storage.changes.token(for: queue.name)
-        if !stopping.isOpen { try await reclaim() }
         let wasRung = course.promise.map { $0.token != changed } ?? false
         var promisedCount = wasRung ? course.promise?.count ?? 0 : 0
         course.promise = nil
@@ -137,26 +136,21 @@ extension Shift {
     /// - Throws: what the claim threw, or what kept the store from taking the verdicts, if that may pass.
     private func handIn(_ finished: [Workbench.Finished], thenClaim request: ClaimRequest) async throws -> Claim? {
         let held = stillHeld(finished)
-        let ends = time.boot + options.lease
-        let exchange: Exchange
+        let claim = StoreOperation.claim(request)
+        let settle = StoreOperation.settle(held.map { Settlement($0.message.lease, $0.verdict) })
+        let performed: Performed
         do {
-            exchange = try await queue.storage.settle(
-                held.map { Settlement($0.message.lease, $0.verdict) }, thenClaim: request)
+            performed = try await holder.perform(held.isEmpty ? [claim] : [settle, claim])
         } catch {
             if held.isEmpty { throw error }
             // Without the claim: it may be the claim that the store could not carry out.
             let isStalled = (error as? PenstockError)?.isOfStalledStore == true
-            if isStalled { try await settle(held, after: error) } else { try await settle(held) }
+            if isStalled { try await self.settle(held, after: error) } else { try await self.settle(held) }
             return nil
         }
-        record(exchange.settled, of: held)
-        let claim = try exchange.claim.get()
-        holder.hold(claim, until: ends)
+        if case .settled(let results)? = performed.answers.first { record(results, of: held) }
+        if let failure = performed.failure { throw failure }
+        guard case .claimed(let claim)? = performed.answers.last else { throw PenstockError.unexpectedAnswer }
         return claim
-    }
-
-    /// Looks for lost work, when it is time to.
-    private func reclaim() async throws {
-        if handle.reclaimPace.takesTurn() { _ = try await queue.storage.reclaim() }
     }
 }

@@ -64,6 +64,13 @@ public final class InMemoryStore: MessageStore {
         }
     }
 
+    /// Carries out operations, all of them as a whole; see ``/PenstockCore/MessageStore``.
+    public func perform(_ operations: [StoreOperation]) async throws -> Performed {
+        try database.act(as: id) { state, moment throws(PenstockError) in
+            try state.perform(operations, worker: id, at: moment)
+        }
+    }
+
     /// Moves the ends of leases; see ``/PenstockCore/MessageStore``.
     public func extend(_ leases: [Lease], by duration: Duration) async throws -> [Bool] {
         try database.act(as: id) { state, moment throws(PenstockError) in

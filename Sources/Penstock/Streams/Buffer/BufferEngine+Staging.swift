@@ -6,7 +6,7 @@ extension BufferEngine {
     /// otherwise. The task that runs the engine must not need the thread.
     package func waitForStaging() {
         let mustWait = state.withLock { state in
-            state.machine.phase == .running && state.machine.owed > 0 && state.machine.errands.isFull
+            state.machine.phase == .running && state.machine.owed > 0 && state.machine.operations.isFull
         }
         guard mustWait else { return }
         let isWanted = DispatchSemaphore(value: 0)

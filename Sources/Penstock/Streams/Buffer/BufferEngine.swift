@@ -4,7 +4,7 @@ package import PenstockStreams
 internal import Synchronization
 
 /// One subscription to a buffer whose waiting values are messages of a queue: the lock around the state machine, and
-/// the clerk who goes to the store. It knows no sequence and no publisher; those hand it what happens, in whatever order
+/// the loop that calls the store. It knows no sequence and no publisher; those hand it what happens, in whatever order
 /// and from whatever thread, and do what its outlets say.
 ///
 /// Everything but ``run()`` returns at once.
@@ -67,7 +67,7 @@ package final class BufferEngine<Element: Sendable>: Sendable {
 
     struct State {
         var machine: Machine
-        /// Whether the clerk has nothing to do, or only watches the queue.
+        /// Whether the store loop has nothing to do, or only watches the queue.
         var isResting = true
         /// When the finish is due, once upstream has finished.
         var finishDue: Timestamp?
@@ -81,7 +81,7 @@ package final class BufferEngine<Element: Sendable>: Sendable {
     let outlets: Outlets
     let holder: LeaseHolder
     let state: Mutex<State>
-    /// Rings when the clerk has something to do.
+    /// Rings when the store loop has something to do.
     let work = Wakeups()
 
     /// Makes a subscription that has not begun.
@@ -145,7 +145,7 @@ package final class BufferEngine<Element: Sendable>: Sendable {
         queue.handle.returns.begin(leases)
     }
 
-    /// Calls `body` when nothing is under way: all that befell until then is stored and given, and the clerk rests.
+    /// Calls `body` when nothing is under way: all that befell until then is stored and given, and the store loop rests.
     package func whenStill(_ body: @escaping @Sendable () -> Void) {
         let isStill = state.withLock { state in
             if !state.isResting { state.stillWaiters.append(body) }

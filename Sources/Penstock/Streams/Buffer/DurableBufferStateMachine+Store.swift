@@ -1,13 +1,13 @@
 internal import PenstockCore
 
-/// The clerk's side of the machine: what is to be done in the store, and what the store answers.
+/// The machine's side towards the store: what is to be done there, and what it answers.
 extension DurableBufferStateMachine {
-    /// What the clerk does next.
+    /// What the store loop does next.
     enum Step {
         /// Make the queue ready, and count what waits.
         case open
-        case enqueue([Value])
-        case claim(limit: Int)
+        /// Carry these out in one call, and tell ``enqueued(accepted:net:)`` and ``claimed(_:isShort:)`` of each in turn.
+        case perform([PendingOperations<Value>.Step])
         /// Count what is left of the queue.
         case count
         /// Wait until it is woken or, when it watches, until the queue may have changed.
@@ -22,15 +22,11 @@ extension DurableBufferStateMachine {
         case .opening: return (.open, [])
         case .running, .finishing, .failing, .cancelled: break
         }
-        if let errand = errands.next(beside: isOpen ? demand : 0) {
-            switch errand {
-            case .enqueue(let values): return (.enqueue(values), letPullerGoOn())
-            case .claim(let limit): return (.claim(limit: limit), [])
-            }
-        }
-        if errands.isBlocked { return (.rest(watching: true), []) }
+        let call = operations.next(beside: isOpen ? demand : 0)
+        if !call.isEmpty { return (.perform(call), letPullerGoOn()) }
+        if operations.isBlocked { return (.rest(watching: true), []) }
         if !isOpen { return (.end, []) }
-        if demand > 0, !isKnownEmpty { return (.claim(limit: errands.look(for: demand)), []) }
+        if demand > 0, !isKnownEmpty { return (.perform(operations.look(for: demand)), []) }
         if phase == .finishing {
             if !isCounted { return (.count, []) }
             if isOver { return (.end, []) }
@@ -50,32 +46,32 @@ extension DurableBufferStateMachine {
         phase = .running
         self.waiting = waiting
         self.isPaused = isPaused && rules.prefetch == .keepFull && waiting >= rules.size
-        errands.stored = waiting
+        operations.stored = waiting
         assign()
         return askForMore()
     }
 
-    /// The store took the first `accepted` values of the last enqueue, after which `net` more waited than before.
+    /// The store took the first `accepted` values of the next enqueue, after which `net` more waited than before.
     mutating func enqueued(accepted: Int, net: Int) -> [Action] {
         isKnownEmpty = false
-        let answer = errands.enqueued(accepted: accepted, net: net)
+        let answer = operations.enqueued(accepted: accepted, net: net)
         isCounted = false
         waiting = max(0, waiting + answer.surplus)
         if answer.hasOverflowed { isPaused = true }
         // What had demand and no room is kept, like the others, until there is room.
         demand = demand.addingUpToMax(answer.heldBack)
         waiting += answer.heldBack
-        guard errands.isBlocked else { return letPullerGoOn() }
+        guard operations.isBlocked else { return letPullerGoOn() }
         if let lost = giveUpWaiting() { return [lost] }
         assign()
         return []
     }
 
-    /// The last claim gave so many messages.
+    /// The next claim gave so many messages.
     ///
     /// - Parameter isShort: whether there were no more.
     mutating func claimed(_ count: Int, isShort: Bool) -> [Action] {
-        let answer = errands.claimed(count, isShort: isShort)
+        let answer = operations.claimed(count, isShort: isShort)
         if rules.givesLater { waiting = max(0, waiting - count) }
         if !rules.givesLater { waiting = max(0, waiting - answer.missing) }
         isKnownEmpty = isShort
@@ -85,7 +81,7 @@ extension DurableBufferStateMachine {
             let taken = min(answer.surplus, demand)
             demand -= taken
             // What was found beside took the place of values that came meanwhile: these wait now.
-            waiting += errands.keepBack(answer.surplus - taken)
+            waiting += operations.keepBack(answer.surplus - taken)
         }
         assign()
         return askForMore()
@@ -109,7 +105,7 @@ extension DurableBufferStateMachine {
     mutating func looksAgain() -> [Action] {
         isKnownEmpty = false
         isCounted = false
-        errands.isBlocked = false
+        operations.isBlocked = false
         return []
     }
 
@@ -119,7 +115,7 @@ extension DurableBufferStateMachine {
             phase = .failing
             self.failure = self.failure ?? failure
         }
-        let count = errands.forgetAll()
+        let count = operations.forgetAll()
         return stopUpstream() + (count > 0 ? [.lost(count)] : [])
     }
 }

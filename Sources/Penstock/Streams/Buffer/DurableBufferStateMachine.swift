@@ -6,13 +6,14 @@ internal import PenstockStreams
 ///
 /// The store decides what is kept and what is dropped. But it answers late, and a source is to be asked at once: so the
 /// machine counts along (`waiting`), decides by that count what is asked of the source, and writes down what the store
-/// is to do, in order, as errands. A clerk carries these out, one ``Step`` after another, and tells the answers, by which the count is set right should others use the queue as well.
+/// is to do, in order, as operations. The store loop carries these out, one ``Step`` after another, and tells the answers, by
+/// which the count is set right should others use the queue as well.
 ///
 /// ```
 /// idle --request--> opening --opened--> running --upstreamFinished--> finishing
 ///   any of these --failed, storageFailed--> failing      any of them --cancel--> cancelled
 /// ```
-/// A stream that is failing or cancelled ends when its errands are done; one that is finishing also waits until nothing
+/// A stream that is failing or cancelled ends when its operations are done; one that is finishing also waits until nothing
 /// of the queue waits or is in the hands of whom it was given to.
 struct DurableBufferStateMachine<Value: Sendable, Puller: Sendable>: Sendable {
     /// How it behaves.
@@ -40,7 +41,7 @@ struct DurableBufferStateMachine<Value: Sendable, Puller: Sendable>: Sendable {
         case overflow
         /// These could not be stored before the end.
         case lost(Int)
-        /// Wake the clerk.
+        /// Wake the store loop.
         case wake
     }
 
@@ -52,7 +53,7 @@ struct DurableBufferStateMachine<Value: Sendable, Puller: Sendable>: Sendable {
     var phase = Phase.idle
     /// How many values downstream has asked for, and that nothing is on its way for. `Int.max`: any number.
     var demand = 0
-    /// How many messages wait once all errands are done.
+    /// How many messages wait once all operations are done.
     var waiting = 0
     /// How many values upstream was asked for and has not given.
     var owed = 0
@@ -64,15 +65,15 @@ struct DurableBufferStateMachine<Value: Sendable, Puller: Sendable>: Sendable {
     var isCounted = false
     /// Whether a count found nothing left.
     var isOver = false
-    var errands: Errands<Value>
-    /// Who would pull, while it waits.
+    var operations: PendingOperations<Value>
+    /// The source that would pull, while it waits.
     private var puller: Puller?
     /// Why the stream failed.
     var failure: (any Error)?
 
     init(_ rules: Rules) {
         self.rules = rules
-        errands = Errands(size: rules.size, waits: rules.whenFull == .wait)
+        operations = PendingOperations(size: rules.size, waits: rules.whenFull == .wait)
     }
 
     // MARK: What downstream does
@@ -96,7 +97,7 @@ struct DurableBufferStateMachine<Value: Sendable, Puller: Sendable>: Sendable {
     mutating func cancel() -> [Action] {
         guard phase != .cancelled else { return [] }
         phase = .cancelled
-        errands.forgetClaims()
+        operations.forgetClaims()
         return stopUpstream() + [giveUpWaiting(), .wake].compactMap(\.self)
     }
 
@@ -119,10 +120,10 @@ struct DurableBufferStateMachine<Value: Sendable, Puller: Sendable>: Sendable {
         if owed > 0, owed < .max { owed -= 1 }
         if demand > 0, !rules.givesLater {
             if demand < .max { demand -= 1 }
-            errands.append(.pass(value, bytes: bytes))
+            operations.append(.pass(value, bytes: bytes))
         } else if waiting < rules.size {
             waiting += 1
-            errands.append(.keep(value, bytes: bytes))
+            operations.append(.keep(value, bytes: bytes))
         } else {
             switch rules.whenFull {
             case .fail:
@@ -130,11 +131,11 @@ struct DurableBufferStateMachine<Value: Sendable, Puller: Sendable>: Sendable {
             case .wait:
                 // Nothing was asked of it, but nothing may be lost: it waits for room.
                 waiting += 1
-                errands.append(.keep(value, bytes: bytes))
+                operations.append(.keep(value, bytes: bytes))
             case .dropNewest, .dropOldest:
                 isPaused = true
                 // The store finds it full as well: it drops one, and puts that on record.
-                errands.append(.keep(value, bytes: bytes))
+                operations.append(.keep(value, bytes: bytes))
             }
         }
         return [.wake]
@@ -160,20 +161,20 @@ struct DurableBufferStateMachine<Value: Sendable, Puller: Sendable>: Sendable {
     /// Whether downstream may still be given something new.
     var isOpen: Bool { phase == .running || phase == .finishing }
 
-    /// Who is at the end does not wait until others make room.
+    /// A stream that is at its end does not wait until others make room.
     mutating func giveUpWaiting() -> Action? {
-        guard errands.isBlocked, !isOpen else { return nil }
-        let count = errands.forgetAll()
+        guard operations.isBlocked, !isOpen else { return nil }
+        let count = operations.forgetAll()
         return count > 0 ? .lost(count) : nil
     }
 
-    /// Sends the clerk for what waits and is asked for.
+    /// Has what waits and is asked for claimed.
     mutating func assign() {
         if !rules.givesLater, demand > 0, waiting > 0 {
             let count = min(demand, waiting)
             if demand < .max { demand -= count }
             waiting -= count
-            errands.append(.claim(count))
+            operations.append(.claim(count))
         }
         if waiting < rules.size { isPaused = false }
     }
@@ -195,7 +196,7 @@ struct DurableBufferStateMachine<Value: Sendable, Puller: Sendable>: Sendable {
     }
 
     mutating func letPullerGoOn() -> [Action] {
-        guard phase == .running, owed > 0, !errands.isFull, let puller = puller.take() else { return [] }
+        guard phase == .running, owed > 0, !operations.isFull, let puller = puller.take() else { return [] }
         return [.goOn(puller)]
     }
 

@@ -28,11 +28,13 @@ struct Batches: Sendable {
         var claimed: [ClaimedMessage] = []
         while !isOver() {
             let token = store.storage.changes.token(for: queue.name)
-            let exchange = try await store.storage.settle(
-                claimed.map { Settlement($0.lease, .done) }, thenClaim: request)
-            try check(exchange.settled)
+            let settle = StoreOperation.settle(claimed.map { Settlement($0.lease, .done) })
+            let performed = try await store.storage.perform([settle, .claim(request)])
+            if let failure = performed.failure { throw failure }
+            if case .settled(let results)? = performed.answers.first { try check(results) }
             if !claimed.isEmpty { count(claimed.count) }
-            claimed = try exchange.claim.get().messages
+            guard case .claimed(let claim)? = performed.answers.last else { continue }
+            claimed = claim.messages
             if claimed.isEmpty, !isOver() { try await store.storage.changes.wait(for: queue.name, after: token) }
         }
     }

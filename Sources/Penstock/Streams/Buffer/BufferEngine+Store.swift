@@ -4,11 +4,11 @@ internal import PenstockCore
 internal import PenstockStreams
 internal import Synchronization
 
-/// The clerk: goes to the store for what the machine has written down, one errand after another.
+/// The store loop: carries out in the store what the machine has written down, one step after another.
 extension BufferEngine {
-    /// What the clerk knows of the queue beside the machine.
-    private struct Watch {
-        /// The moment before the last claim: rings since then may mean something new.
+    /// What is waited for while the queue is at rest.
+    private struct Watched {
+        /// The moment before the last call: rings since then may mean something new.
         var changes: Wakeups.Token?
         var departures: Wakeups.Token?
         /// When the next scheduled message is due.
@@ -20,7 +20,7 @@ extension BufferEngine {
     ///
     /// - Returns: why the stream ended, if not because it had finished or was cancelled.
     package func run() async -> (any Error)? {
-        var watch = Watch()
+        var watched = Watched()
         while true {
             // The token comes before the look, so that a ring in between is not lost.
             let token = work.token(for: queue.name)
@@ -39,10 +39,9 @@ extension BufferEngine {
             do {
                 switch step {
                 case .open: try await open()
-                case .enqueue(let messages): try await enqueue(messages, &watch)
-                case .claim(let limit): try await claim(limit, &watch)
-                case .count: try await count(&watch)
-                case .rest(let isWatching): try await rest(after: token, isWatching ? watch : nil)
+                case .perform(let steps): try await perform(steps, &watched)
+                case .count: try await count(&watched)
+                case .rest(let isWatching): try await rest(after: token, isWatching ? watched : nil)
                 case .end: return await end()
                 }
             } catch {
@@ -51,7 +50,7 @@ extension BufferEngine {
         }
     }
 
-    // MARK: Errands
+    // MARK: Calls of the store
 
     private func open() async throws {
         try Lease.validate(options.lease)
@@ -101,14 +100,6 @@ extension BufferEngine {
         }
     }
 
-    /// Stores messages. A call of which nobody knows whether it took effect is not made again, as it may store a value
-    /// twice: then the stream fails with that.
-    private func store(_ messages: [NewMessage]) async throws -> [Receipt] {
-        try await persistently("enqueue", if: { $0.code != .outcomeUnknown }) {
-            try await queue.storage.enqueue(messages, to: queue.name, durability: queue.handle.durability)
-        }
-    }
-
     /// Whether the last value that arrived overflowed, and none was taken since: then an earlier stream had paused, and
     /// this one goes on in the same way.
     private func wasPaused() async throws -> Bool {
@@ -121,28 +112,63 @@ extension BufferEngine {
         return follower.map { $0.state.isWaiting && $0.attempt == 0 } ?? false
     }
 
-    private func enqueue(_ messages: [NewMessage], _ watch: inout Watch) async throws {
-        let token = queue.storage.changes.token(for: queue.name)
-        let receipts: [Receipt]
-        do {
-            receipts = try await store(messages)
-        } catch let error as PenstockError where error.code == .queueFull {
+    /// Carries out steps in their order, and tells the machine what each gave.
+    private func perform(_ steps: [PendingOperations<NewMessage>.Step], _ watched: inout Watched) async throws {
+        watched.changes = queue.storage.changes.token(for: queue.name)
+        let operations = steps.map { step -> StoreOperation in
+            switch step {
+            case .enqueue(let messages): .enqueue(messages, to: queue.name, durability: queue.handle.durability)
+            case .claim(let limit): .claim(ClaimRequest(queue: queue.name, limit: limit, lease: options.lease))
+            }
+        }
+        let performed = try await persistently(operations)
+        for (step, answer) in zip(steps, performed.answers) {
+            switch (step, answer) {
+            case (.enqueue(let messages), .enqueued(let receipts)): record(receipts, of: messages)
+            case (.claim(let limit), .claimed(let claim)):
+                watched.nextDue = claim.nextDue
+                try await give(claim, limit: limit)
+            default: throw PenstockError.unexpectedAnswer
+            }
+        }
+        guard let failure = performed.failure else { return }
+        if (failure as? PenstockError)?.code == .queueFull, case .enqueue(let messages) = steps[performed.answers.count]
+        {
             // Others have filled it. What still finds a place is stored, and then the stream fails.
             return try await enqueueOneByOne(messages)
         }
-        // What waits for room is to hear of it.
-        if receipts.count < messages.count { watch.changes = token }
-        record(receipts, of: messages)
+        throw failure
+    }
+
+    /// Carries out operations, and goes on after those that are done when the store fails in a way that may pass.
+    ///
+    /// A call of which nobody knows whether it took effect is not made again when it stores values, as it may store one
+    /// twice: then the stream fails with that.
+    private func persistently(_ operations: [StoreOperation]) async throws -> Performed {
+        let stores = operations.contains { if case .enqueue = $0 { true } else { false } }
+        var answers: [StoreAnswer] = []
+        return try await persistently("perform", if: { !stores || $0.code != .outcomeUnknown }) {
+            var performed: Performed
+            do {
+                performed = try await holder.perform(Array(operations[answers.count...]))
+            } catch let error as PenstockError where error.code == .queueFull {
+                performed = Performed(failure: error)
+            }
+            answers += performed.answers
+            if let failure = performed.failure as? PenstockError, failure.mayPass { throw failure }
+            return Performed(answers: answers, failure: performed.failure)
+        }
     }
 
     private func enqueueOneByOne(_ messages: [NewMessage]) async throws {
         var receipts: [Receipt] = []
         // What is stored is not lost, whatever becomes of the rest.
         defer { record(receipts, of: messages) }
-        do {
-            for message in messages { receipts += try await store([message]) }
-        } catch let error as PenstockError where error.code == .queueFull {
-            throw options.whenFull.failure
+        for message in messages {
+            let enqueue = StoreOperation.enqueue([message], to: queue.name, durability: queue.handle.durability)
+            let performed = try await persistently([enqueue])
+            guard case .enqueued(let stored)? = performed.answers.first else { throw options.whenFull.failure }
+            receipts += stored
         }
     }
 
@@ -152,12 +178,8 @@ extension BufferEngine {
         perform { $0.enqueued(accepted: receipts.count, net: net) }
     }
 
-    private func claim(_ limit: Int, _ watch: inout Watch) async throws {
-        watch.changes = queue.storage.changes.token(for: queue.name)
-        let claim = try await persistently("claim") { try await holder.claim(upTo: limit) }
-        watch.nextDue = claim.nextDue
+    private func give(_ claim: Claim, limit: Int) async throws {
         perform { $0.claimed(claim.messages.count, isShort: claim.isAll(of: limit)) }
-
         var left = claim.messages[...]
         defer { refuse(left.map(\.lease)) }
         while let message = left.first {
@@ -175,9 +197,9 @@ extension BufferEngine {
         if !leases.isEmpty { state.withLock { $0.refused += leases } }
     }
 
-    private func count(_ watch: inout Watch) async throws {
-        watch.departures = holder.inFlight.token
-        watch.changes = queue.storage.changes.token(for: queue.name)
+    private func count(_ watched: inout Watched) async throws {
+        watched.departures = holder.inFlight.token
+        watched.changes = queue.storage.changes.token(for: queue.name)
         let held = holder.inFlight.count()
         let waiting = try await persistently("status") { try await queue.status().depths.waiting }
         let isDue = state.withLock { $0.finishDue.map { $0 <= queue.handle.time.now } ?? true }
@@ -186,28 +208,28 @@ extension BufferEngine {
 
     // MARK: Resting
 
-    private func rest(after token: Wakeups.Token, _ watch: Watch?) async throws {
+    private func rest(after token: Wakeups.Token, _ watched: Watched?) async throws {
         let awaitWork: @Sendable () async throws -> Void = { [work, name = queue.name] in
             try await work.wait(for: name, after: token)
         }
-        guard let watch else { return try await awaitWork() }
+        guard let watched else { return try await awaitWork() }
         let time = queue.handle.time
         let look = time.now + queue.storage.lookInterval
         let finishDue = state.withLock { $0.finishDue }.flatMap { $0 > time.now ? $0 : nil }
-        let deadline = min(look, watch.nextDue ?? look, finishDue ?? look)
+        let deadline = min(look, watched.nextDue ?? look, finishDue ?? look)
         let changed = Latch()
         var waits = [awaitWork]
         waits.append {
             try await time.sleep(until: deadline)
             changed.open()
         }
-        if let token = watch.changes {
+        if let token = watched.changes {
             waits.append { [changes = queue.storage.changes, name = queue.name] in
                 try await changes.wait(for: name, after: token)
                 changed.open()
             }
         }
-        if let token = watch.departures {
+        if let token = watched.departures {
             waits.append { [inFlight = holder.inFlight] in
                 try await inFlight.waitForDeparture(after: token)
                 changed.open()

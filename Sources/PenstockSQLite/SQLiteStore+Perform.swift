@@ -1,0 +1,130 @@
+public import PenstockCore
+import PenstockProcesses
+
+/// Operations that share a transaction.
+extension SQLiteStore {
+    /// Carries out operations in their order, as ``MessageStore/perform(_:)`` says, in one transaction with what else is
+    /// asked for: a crash leaves all of them or none, and others see none before all are done.
+    public func perform(_ operations: [StoreOperation]) async throws -> Performed {
+        // An operation that cannot be is found here, outside of the transaction of the others.
+        var steps: [Step] = []
+        var refusal: (any Error)?
+        for operation in operations {
+            do {
+                steps.append(try step(operation, isFirst: steps.isEmpty))
+            } catch {
+                if steps.isEmpty { throw error }
+                refusal = error
+                break
+            }
+        }
+        if steps.isEmpty { return Performed() }
+        try Task.checkCancellation()
+        var performed = try await perform(steps)
+        if performed.answers.count == steps.count, performed.failure == nil { performed.failure = refusal }
+        return performed
+    }
+
+    private func perform(_ steps: [Step]) async throws -> Performed {
+        let durabilities = steps.compactMap(\.durability)
+        let durability = durabilities.contains(.powerLoss) ? .powerLoss : durabilities.first
+        let worker = worker
+        let performed: Performed = try await writer.perform(
+            durability: durability, weight: steps.reduce(0) { $0 + $1.weight },
+            glance: steps.count == 1 ? steps[0].glance : nil
+        ) { transaction in
+            var performed = Performed()
+            for step in steps {
+                do {
+                    let answer = try step.perform(worker, in: transaction)
+                    performed.answers.append(answer)
+                    if step.operation.isCutShort(by: answer) { break }
+                } catch let error as PenstockError where error.isRefusal && !performed.answers.isEmpty {
+                    performed.failure = error
+                    break
+                }
+            }
+            return performed
+        }
+        for (step, answer) in zip(steps, performed.answers) { step.claim?.tell(doorbell, of: answer) }
+        return performed
+    }
+
+    private func step(_ operation: StoreOperation, isFirst: Bool) throws -> Step {
+        switch operation {
+        case .enqueue(let messages, _, _):
+            try NewMessage.validate(batch: messages, now: time.now)
+            return Step(operation: operation, weight: weight(of: messages))
+        case .settle(let settlements):
+            for settlement in settlements { try settlement.validate() }
+            return Step(operation: operation, weight: settlements.count)
+        case .claim(let request):
+            try request.validate()
+            let claim = ClaimStep(request, mayLeave: !isFirst, doorbell)
+            let looksFirst = isFirst && !wasRungFor(claim.place)
+            return Step(operation: operation, weight: request.limit, claim: claim, looksFirst: looksFirst)
+        }
+    }
+}
+
+/// An operation, and what is known of it before the transaction.
+private struct Step: Sendable {
+    let operation: StoreOperation
+    let weight: Int
+    var claim: ClaimStep?
+    /// Whether a claim that comes alone is first looked at without a transaction.
+    var looksFirst = false
+
+    var durability: Durability? {
+        if case .enqueue(_, _, let durability) = operation { durability } else { nil }
+    }
+
+    /// Answers a claim in an empty queue.
+    var glance: (@Sendable (Connection, Timestamp) throws -> Performed?)? {
+        guard looksFirst, let request = claim?.request else { return nil }
+        return { connection, now in
+            try Claiming.glance(request, connection, now).map { Performed(answers: [.claimed($0)]) }
+        }
+    }
+
+    func perform(_ worker: WorkerIdentity, in transaction: Transaction) throws -> StoreAnswer {
+        switch operation {
+        case .enqueue(let messages, let queue, let durability):
+            if messages.isEmpty { return .enqueued([]) }
+            return .enqueued(try Enqueue.perform(messages, to: queue, durability: durability, in: transaction))
+        case .settle(let settlements):
+            return .settled(try Settling.perform(settlements, in: transaction))
+        case .claim(let request):
+            let limit = claim?.isLeft == true ? 0 : request.limit
+            return .claimed(try Claiming.perform(request, limit: limit, worker: worker, in: transaction))
+        }
+    }
+}
+
+/// What processes tell each other about a claim.
+private struct ClaimStep: Sendable {
+    let request: ClaimRequest
+    let place: Int
+    private let tag: UInt16
+    /// Whether the messages are left to another worker, which has room.
+    let isLeft: Bool
+    private let announced: DoorbellBoard.Word
+
+    /// - Parameter mayLeave: whether something comes before the claim, so that the call is worth while without it.
+    init(_ request: ClaimRequest, mayLeave: Bool, _ doorbell: Doorbell) {
+        self.request = request
+        place = Wakeups.place(of: request.queue)
+        tag = Wakeups.tag(of: request.queue)
+        isLeft = request.leavesToOthers && mayLeave && doorbell.attendance.isOthers(place, tag: tag)
+        announced = doorbell.board.word(at: place)
+    }
+
+    /// Says after the commit that this process has claimed, and what it left.
+    func tell(_ doorbell: Doorbell, of answer: StoreAnswer) {
+        guard case .claimed(let claim) = answer, !isLeft else { return }
+        let isAll = claim.isAll(of: request.limit)
+        // Nothing is left to wake others for then, unless somebody has rung meanwhile.
+        if isAll { doorbell.board.clear(place, ifStill: announced) }
+        doorbell.claim(at: place, tag: tag, isAllThatThereWas: isAll)
+    }
+}
