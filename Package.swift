@@ -16,6 +16,7 @@ let package = Package(
     platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
     products: [
         .library(name: "Penstock", targets: ["Penstock"]),
+        .library(name: "PenstockCore", targets: ["PenstockCore"]),
         .library(name: "PenstockCombine", targets: ["PenstockCombine"]),
         .library(name: "PenstockStreams", targets: ["PenstockStreams"]),
         .library(name: "PenstockTestKit", targets: ["PenstockTestKit"]),
@@ -42,7 +43,7 @@ let package = Package(
         .target(
             name: "PenstockCLI",
             dependencies: [
-                "Penstock", "PenstockProcesses",
+                "Penstock", "PenstockCore", "PenstockProcesses",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
@@ -170,7 +171,7 @@ let package = Package(
         .testTarget(
             name: "PenstockCLITests",
             dependencies: [
-                "Penstock", "PenstockCLI", "PenstockMain", "PenstockTestKit",
+                "Penstock", "PenstockCLI", "PenstockCore", "PenstockMain", "PenstockTestKit",
                 .product(name: "Subprocess", package: "swift-subprocess"),
                 .product(name: "SystemPackage", package: "swift-system", condition: .when(platforms: [.linux])),
             ],
@@ -184,7 +185,7 @@ let package = Package(
         .testTarget(
             name: "PenstockProcessTests",
             dependencies: [
-                "Penstock", "PenstockMain", "PenstockMigrations", "PenstockPipeline", "PenstockTestKit",
+                "Penstock", "PenstockCore", "PenstockMain", "PenstockMigrations", "PenstockPipeline", "PenstockTestKit",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
                 .product(name: "Subprocess", package: "swift-subprocess"),

@@ -1,11 +1,68 @@
-// Who imports Penstock sees the words of the core as well: QueueName, QueuePolicy, Receipt, …
-@_exported public import PenstockCore
-// And what `PenstockStore.inspectHealth`, `PenstockStore.repair` and `PenstockStore.restore` report.
+// A program that imports Penstock sees the words of its own calls, each by name, and no others of the core. An author of a
+// store, or of a test that speaks to one, imports PenstockCore.
+@_exported public import enum PenstockCore.AttemptOutcome
+@_exported public import struct PenstockCore.AttemptRecord
+@_exported public import struct PenstockCore.BootTime
+@_exported public import struct PenstockCore.Capacity
+@_exported public import struct PenstockCore.CursorName
+@_exported public import struct PenstockCore.CursorRecord
+@_exported public import struct PenstockCore.Depths
+@_exported public import enum PenstockCore.Due
+@_exported public import enum PenstockCore.Durability
+@_exported public import enum PenstockCore.KeyConflict
+@_exported public import enum PenstockCore.Limits
+@_exported public import struct PenstockCore.MessageQuery
+@_exported public import struct PenstockCore.MessageRecord
+@_exported public import enum PenstockCore.MessageState
+@_exported public import protocol PenstockCore.MessageStore
+@_exported public import enum PenstockCore.MigrationPolicy
+@_exported public import struct PenstockCore.NewMessage
+@_exported public import enum PenstockCore.OverflowPolicy
+@_exported public import struct PenstockCore.PenstockError
+@_exported public import struct PenstockCore.QueueName
+@_exported public import struct PenstockCore.QueuePolicy
+@_exported public import struct PenstockCore.QueueStatus
+@_exported public import protocol PenstockCore.RandomSource
+@_exported public import struct PenstockCore.Receipt
+@_exported public import struct PenstockCore.Retention
+@_exported public import struct PenstockCore.RetryPolicy
+@_exported public import enum PenstockCore.Selection
+@_exported public import struct PenstockCore.SequenceNumber
+@_exported public import enum PenstockCore.StateReason
+@_exported public import enum PenstockCore.StoreAccess
+@_exported public import struct PenstockCore.SystemRandom
+@_exported public import struct PenstockCore.SystemTime
+@_exported public import protocol PenstockCore.TimeSource
+@_exported public import struct PenstockCore.Timestamp
+@_exported public import struct PenstockCore.Totals
+@_exported public import struct PenstockCore.UniqueKey
+@_exported public import struct PenstockCore.WorkerRecord
+// What `PenstockStore.inspectHealth` and `PenstockStore.repair` report.
 @_exported public import struct PenstockSQLite.FileHealth
 @_exported public import struct PenstockSQLite.HealthFinding
 @_exported public import struct PenstockSQLite.HealthReport
 @_exported public import struct PenstockSQLite.Repair
 @_exported public import struct PenstockSQLite.RepairReport
-@_exported public import struct PenstockSQLite.RestoreReport
-// And the operators in memory, so that a pipeline reads the same with `in:` and without.
+// The operators in memory, so that a pipeline reads the same with `in:` and without.
 @_exported public import PenstockStreams
+
+// Operators cannot be exported by name. Where PenstockCore is imported as well, its own are preferred.
+extension Timestamp {
+    /// The moment `duration` later. Stops at the ends of the range rather than overflowing.
+    @_disfavoredOverload
+    public static func + (moment: Timestamp, duration: Duration) -> Timestamp {
+        moment.advanced(by: duration)
+    }
+
+    /// The moment `duration` earlier. Stops at the ends of the range rather than overflowing.
+    @_disfavoredOverload
+    public static func - (moment: Timestamp, duration: Duration) -> Timestamp {
+        moment.advanced(by: .zero - duration)
+    }
+
+    /// How long after `earlier` this moment is; negative when it is before.
+    @_disfavoredOverload
+    public static func - (moment: Timestamp, earlier: Timestamp) -> Duration {
+        earlier.duration(to: moment)
+    }
+}

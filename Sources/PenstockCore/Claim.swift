@@ -8,7 +8,7 @@ public struct ClaimRequest: Sendable {
     public var lease: Duration
     /// Whether a claim that comes after verdicts may be left out because another worker has room and is about to claim. The
     /// caller is woken for what that one does not take.
-    public var leavesToOthers = false
+    package var leavesToOthers = false
 
     /// Makes a request for up to `limit` messages.
     public init(queue: QueueName, limit: Int, lease: Duration) {

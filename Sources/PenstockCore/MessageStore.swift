@@ -190,6 +190,13 @@ public enum Selection: Sendable {
     case queue(QueueName, states: Set<MessageState>, limit: Int? = nil)
 }
 
+extension Selection: ExpressibleByArrayLiteral {
+    /// Selects these messages, all of them or none.
+    public init(arrayLiteral elements: SequenceNumber...) {
+        self = .sequences(elements)
+    }
+}
+
 /// What to forget.
 public struct PruneRequest: Sendable {
     /// Only this queue's; `nil`: every queue's.

@@ -2,7 +2,7 @@
 ///
 /// Due times, log times and retention use it. Leases do not: they are judged by ``BootTime``, which no
 /// clock correction moves.
-public struct Timestamp: Hashable, Comparable, Sendable, Codable {
+public struct Timestamp: InstantProtocol, Codable {
     /// Microseconds since the Unix epoch.
     public var microseconds: Int64
 
@@ -17,18 +17,28 @@ public struct Timestamp: Hashable, Comparable, Sendable, Codable {
     }
 
     /// The moment `duration` later. Stops at the ends of the range rather than overflowing.
+    public func advanced(by duration: Duration) -> Timestamp {
+        Timestamp(microseconds: microseconds.addingClamped(duration.wholeMicroseconds))
+    }
+
+    /// How long after this moment `other` is; negative when it is before.
+    public func duration(to other: Timestamp) -> Duration {
+        .microseconds(other.microseconds.subtractingClamped(microseconds))
+    }
+
+    /// The moment `duration` later. Stops at the ends of the range rather than overflowing.
     public static func + (moment: Timestamp, duration: Duration) -> Timestamp {
-        Timestamp(microseconds: moment.microseconds.addingClamped(duration.wholeMicroseconds))
+        moment.advanced(by: duration)
     }
 
     /// The moment `duration` earlier. Stops at the ends of the range rather than overflowing.
     public static func - (moment: Timestamp, duration: Duration) -> Timestamp {
-        Timestamp(microseconds: moment.microseconds.subtractingClamped(duration.wholeMicroseconds))
+        moment.advanced(by: .zero - duration)
     }
 
     /// How long after `earlier` this moment is; negative when it is before.
     public static func - (moment: Timestamp, earlier: Timestamp) -> Duration {
-        .microseconds(moment.microseconds.subtractingClamped(earlier.microseconds))
+        earlier.duration(to: moment)
     }
 }
 
@@ -50,7 +60,7 @@ public struct BootTime: Hashable, Sendable {
 
 extension Duration {
     /// The duration in whole microseconds, rounded towards zero, and held at the ends of `Int64`.
-    public var wholeMicroseconds: Int64 {
+    package var wholeMicroseconds: Int64 {
         let (seconds, attoseconds) = components
         let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000)
         if overflow { return seconds < 0 ? .min : .max }

@@ -35,6 +35,11 @@ extension SQLiteStore {
         }
     }
 
+    /// Whether the lease is held now, within what the application's connection sees.
+    package func isHeld(_ lease: Lease, in database: Database) throws -> Bool {
+        try Settling.isHeld(lease, Connection(database))
+    }
+
     /// Runs `body` as part of the application's transaction, and undoes it alone when it throws.
     private func join<T>(_ database: Database, _ body: (Transaction) throws -> T) throws -> T {
         try writer.refuseClosed()

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import GRDBSQLite
 import Penstock
+import PenstockCore
 import Subprocess
 import Testing
 

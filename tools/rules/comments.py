@@ -8,7 +8,7 @@ import re
 import source
 
 # Parts of the tree whose comments are still to be mended.
-ALLOWED = ("Sources/Penstock/", "Sources/PenstockCLI/", "Sources/PenstockSQLite/")
+ALLOWED = ()
 
 HEADLESS = re.compile(
     r"(?:^|[.:;(]\s|\n\n|\n- )who\b(?![^.?]*\?)"

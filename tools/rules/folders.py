@@ -11,8 +11,6 @@ import source
 
 # Circles that are still to be opened, each as the set of its folders.
 ALLOWED = [
-    {"Penstock/Log", "Penstock/Queue", "Penstock/Store"},
-    {"Penstock/Deliveries", "Penstock/Worker"},
     {"PenstockSQLite/Operations", "PenstockSQLite/Transactions"},
 ]
 

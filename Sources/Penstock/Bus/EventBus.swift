@@ -22,7 +22,7 @@ internal import Synchronization
 ///
 /// On a store, events are messages in the log of the queue that has the bus's name, in JSON; everybody who opens the bus
 /// in the same file, in this process or another, is on the same bus. An event is told when it is committed. Its type has
-/// to be known to who decodes it: ``send(_:)`` and subscriptions to it make it known, ``register(_:)`` does for those that
+/// to be known to the process that decodes it: ``send(_:)`` and subscriptions to it make it known, ``register(_:)`` does for those that
 /// are told as a protocol or a base class. An event whose type is not known here stays where it is, is passed over, counted,
 /// and told to those who subscribe to ``UnknownEvent`` or ``EventRecord``.
 public final class EventBus: Sendable {

@@ -66,7 +66,7 @@ extension EventBus {
         }
     }
 
-    /// Makes the kind known when it is a type of events. That another type has its name is said by who sends one.
+    /// Makes the kind known when it is a type of events. That another type has its name is said by its sender.
     func makeKnown<Kind>(_ kind: Kind.Type) {
         if let type = kind as? any Event.Type { try? types.register(type) }
     }

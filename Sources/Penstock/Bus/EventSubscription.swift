@@ -130,8 +130,8 @@ extension EventBus {
         makeKnown(kind)
         let look =
             switch place {
-            case .memory(let buffer): buffer.look()
-            case .log(let buffer): buffer.writer.look(last: 0)
+            case .memory(let buffer): buffer.beginning()
+            case .log(let buffer): buffer.writer.beginning(last: 0)
             }
         return LogSubscription(hub, from: look)
     }

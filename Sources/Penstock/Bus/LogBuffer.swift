@@ -101,18 +101,18 @@ final class LogBuffer: Sendable {
     }
 
     /// The cursor of the named subscription `name`, which begins at the present end when there is none of that name.
-    func look(named name: CursorName) -> LogLook {
-        let look = LogLook()
+    func beginning(named name: CursorName) -> Waiter<LogBeginning> {
+        let waiter = Waiter<LogBeginning>()
         writer.inTurn { [queue] in
             do {
                 let cursor = try await queue.storage.moveCursor(name, of: queue.name, .place(after: nil))
                 let page = try await queue.storage.log(LogQuery(queue: queue.name, .last(0)))
                 guard let cursor else { throw PenstockError(.storage, "The store gave no cursor '\(name)'.") }
-                look.answer(.success(LogBeginning(behind: cursor, page)))
+                waiter.answer(.success(LogBeginning(behind: cursor, page)))
             } catch {
-                look.answer(.failure(error))
+                waiter.answer(.failure(error))
             }
         }
-        return look
+        return waiter
     }
 }

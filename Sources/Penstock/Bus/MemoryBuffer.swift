@@ -51,10 +51,10 @@ final class MemoryBuffer: Sendable {
     }
 
     /// The end of what there is now.
-    func look() -> LogLook {
-        let look = LogLook()
-        if let reach = hub.tail?.reach { look.answer(.success(LogBeginning(at: reach))) }
-        return look
+    func beginning() -> Waiter<LogBeginning> {
+        let waiter = Waiter<LogBeginning>()
+        if let reach = hub.tail?.reach { waiter.answer(.success(LogBeginning(at: reach))) }
+        return waiter
     }
 
     /// What is kept for replay, oldest first.

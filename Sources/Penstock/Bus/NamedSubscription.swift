@@ -140,9 +140,9 @@ extension EventBus {
             _ = try CursorName(name)
             let buffer = try logBuffer()
             return NamedEventSequence(
-                LogSubscription(hub, from: buffer.look(named: cursor)), SettledPlace(cursor, buffer.queue))
+                LogSubscription(hub, from: buffer.beginning(named: cursor)), SettledPlace(cursor, buffer.queue))
         } catch {
-            let refused = LogLook()
+            let refused = Waiter<LogBeginning>()
             refused.answer(.failure(error))
             return NamedEventSequence(LogSubscription(hub, from: refused), SettledPlace(cursor, nil))
         }

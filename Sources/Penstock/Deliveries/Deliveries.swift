@@ -5,11 +5,11 @@ internal import Synchronization
 extension Queue {
     /// The queue's messages as this process gets them, each under a lease.
     ///
-    /// - Claims only when somebody awaits the next one, and then as many at once as may be in flight and are not.
+    /// - ClaimLoop only when somebody awaits the next one, and then as many at once as may be in flight and are not.
     /// - Gives messages by priority, and then by sequence. Suspends while none is ready.
     /// - Holds at most `inFlightMax` messages: the next one comes when an earlier one is settled, or its lease ends.
     ///   Nobody extends a lease but ``Delivery/extend(by:)``.
-    /// - Claims exactly as many as are asked for, whatever `inFlightMax` says, when `flatMap(maxConcurrent:_:)` is
+    /// - ClaimLoop exactly as many as are asked for, whatever `inFlightMax` says, when `flatMap(maxConcurrent:_:)` is
     ///   directly behind it. That one settles and extends by itself.
     /// - Makes a message whose payload cannot be decoded a dead letter with the reason, and goes on.
     /// - Gives back what was claimed and not yet handed out when the reader is cancelled or lets its iterator go.
@@ -29,7 +29,7 @@ extension Queue {
     ///   - lease: how long each lease lasts unless it is extended, within `Limits.leaseRange`. Another value makes the
     ///     iterator throw `invalidInput`.
     public func deliveries(inFlightMax: Int = 1, lease: Duration = .seconds(30)) -> Deliveries<Element> {
-        Deliveries(queue: self, demand: Demand(inFlightMax: inFlightMax, lease: lease))
+        Deliveries(queue: self, limits: ReaderLimits(inFlightMax: inFlightMax, lease: lease))
     }
 }
 
@@ -40,20 +40,19 @@ public struct Deliveries<Element: Sendable>: AsyncSequence, Sendable {
     public typealias Failure = any Error
 
     let queue: Queue<Element>
-    let demand: Demand
+    let limits: ReaderLimits
 
     /// Begins a reader. It claims nothing before the first `next()`.
     public func makeAsyncIterator() -> Iterator {
-        let inFlight = InFlight(queue: queue.name, time: queue.handle.time, forgetsEnded: true)
-        return Iterator(intake: Intake(queue: queue, demand: demand, inFlight: inFlight))
+        Iterator(reader: DeliveryReader(queue: queue, limits: limits))
     }
 
     /// One reader.
     public struct Iterator: AsyncIteratorProtocol, DemandedIterator {
-        let intake: Intake<Element>
+        let reader: DeliveryReader<Element>
 
         package var request: @Sendable (Int) -> Void {
-            { [asked = intake.askedInAdvance] count in asked.add(count) }
+            { [requested = reader.requested] count in requested.add(count) }
         }
 
         /// The next message, once there is one.
@@ -62,7 +61,7 @@ public struct Deliveries<Element: Sendable>: AsyncSequence, Sendable {
         public mutating func next(
             isolation: isolated (any Actor)? = #isolation
         ) async throws -> Delivery<Element>? {
-            try await intake.next(isolation: isolation)
+            try await reader.next(isolation: isolation)
         }
     }
 }
@@ -71,7 +70,7 @@ public struct Deliveries<Element: Sendable>: AsyncSequence, Sendable {
 extension Deliveries.Iterator: Sendable {}
 
 /// How much a reader wants.
-struct Demand: Sendable {
+struct ReaderLimits: Sendable {
     /// How many messages may be claimed and not settled.
     var inFlightMax: Int
     /// How long a lease lasts.
@@ -83,7 +82,7 @@ struct Demand: Sendable {
 }
 
 /// How many messages were asked of a reader before somebody comes for them.
-final class AskedInAdvance: Sendable {
+final class RequestedCount: Sendable {
     private let inside = Mutex<Int?>(nil)
 
     /// `nil` when nobody asks in advance.

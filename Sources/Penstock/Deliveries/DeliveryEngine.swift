@@ -3,7 +3,7 @@ internal import Synchronization
 
 /// One reader of a queue that is asked for messages ahead of their coming. It knows no sequence and no publisher.
 ///
-/// - Claims exactly as many as were asked for and not given, and holds `inFlightMax` at most.
+/// - ClaimLoop exactly as many as were asked for and not given, and holds `inFlightMax` at most.
 /// - A message that cannot be decoded is a dead letter and does not count.
 package final class DeliveryEngine<Element: Sendable>: Sendable {
     private struct State {
@@ -33,8 +33,7 @@ package final class DeliveryEngine<Element: Sendable>: Sendable {
         self.queue = queue
         self.inFlightMax = inFlightMax
         self.give = give
-        holder = LeaseHolder(
-            queue, inFlight: InFlight(queue: queue.name, time: queue.handle.time, forgetsEnded: true), lease: lease)
+        holder = LeaseHolder(queue, lease: lease, forgetsEnded: true)
     }
 
     /// Downstream asks for so many deliveries more; `Int.max`: for any number.
@@ -63,9 +62,9 @@ package final class DeliveryEngine<Element: Sendable>: Sendable {
     package func run() async -> (any Error)? {
         defer { rest() }
         do {
-            try Demand(inFlightMax: inFlightMax, lease: holder.lease).validate()
-            var claims = Claims(holder)
-            while try await round(&claims) {}
+            try ReaderLimits(inFlightMax: inFlightMax, lease: holder.lease).validate()
+            var claimLoop = ClaimLoop(holder)
+            while try await round(&claimLoop) {}
             return nil
         } catch {
             return error
@@ -89,8 +88,8 @@ package final class DeliveryEngine<Element: Sendable>: Sendable {
         for waiter in waiters { waiter() }
     }
 
-    /// Claims once, or waits for a reason to. Returns whether there is to be another round.
-    private func round(_ claims: inout Claims) async throws -> Bool {
+    /// ClaimLoop once, or waits for a reason to. Returns whether there is to be another round.
+    private func round(_ claimLoop: inout ClaimLoop) async throws -> Bool {
         // Both tokens come before the look, so that a ring in between is not lost.
         let told = work.token(for: queue.name)
         let departed = inFlight.token
@@ -99,12 +98,12 @@ package final class DeliveryEngine<Element: Sendable>: Sendable {
         var waits = [toldWait(after: told)]
         let room = min(demand, inFlightMax - inFlight.count())
         if room > 0 {
-            let messages = try await claims.next(upTo: min(room, Limits.batchCountMax))
+            let messages = try await claimLoop.next(upTo: min(room, Limits.batchCountMax))
             if !messages.isEmpty {
                 try await handOut(messages)
                 return true
             }
-            waits += claims.waits
+            waits += claimLoop.waits
         } else if demand > 0 {
             waits.append { [inFlight] in try await inFlight.waitForDeparture(after: departed) }
         }

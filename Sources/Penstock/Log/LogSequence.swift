@@ -69,7 +69,7 @@ public struct LogSequence<Element: Sendable>: AsyncSequence, Sendable {
     /// One reading.
     public struct Iterator: AsyncIteratorProtocol {
         let log: LogSequence
-        private var pages: LogPages?
+        private var pages: MessagePages?
         private var page: ArraySlice<MessageRecord> = []
 
         init(log: LogSequence) {
@@ -88,7 +88,7 @@ public struct LogSequence<Element: Sendable>: AsyncSequence, Sendable {
                 let token = log.follow ? log.queue.storage.changes.token(for: log.queue.name) : nil
                 var pages =
                     if let begun = self.pages { begun } else {
-                        try await LogPages.of(log.query, in: log.queue.storage, endless: log.follow)
+                        try await MessagePages(log.query, in: log.queue.storage, endless: log.follow)
                     }
                 page = try await pages.next()[...]
                 self.pages = pages

@@ -8,11 +8,7 @@ extension Queue {
     ///
     /// - Parameters:
     ///   - element: what the message carries, as the queue's codec writes it.
-    ///   - headers: names and values that travel with it.
-    ///   - priority: higher ones are claimed first.
-    ///   - due: when it may first be claimed.
-    ///   - attemptsMax: attempts allowed; `nil`: as many as the queue's policy says.
-    ///   - uniqueKey: its key, if at most one message with it may wait or run.
+    ///   - options: headers, priority, due time, attempts and unique key.
     ///   - durability: what it must survive; `nil`: as the store was told.
     ///   - timeout: how long to wait for room; `nil`: for ever.
     /// - Throws: what the codec throws; `PenstockError` with code `invalidInput`, `queueFull` (policy `fail`), `timedOut`
@@ -23,44 +19,42 @@ extension Queue {
     @discardableResult
     public func enqueue(
         _ element: Element,
-        headers: [String: String] = [:],
-        priority: Int = 0,
-        due: Due = .now,
-        attemptsMax: Int? = nil,
-        uniqueKey: UniqueKey? = nil,
+        options: EnqueueOptions = EnqueueOptions(),
         durability: Durability? = nil,
         timeout: Duration? = nil
     ) async throws -> Receipt {
-        let message = NewMessage(
-            payload: try codec.encode(element), headers: headers, priority: priority, due: due,
-            attemptsMax: attemptsMax, uniqueKey: uniqueKey)
-        return try only(await offer([message], durability: durability, timeout: timeout))
+        let message = try message(element, options)
+        return try only(await handle.enqueue([message], to: name, durability: durability, timeout: timeout))
     }
 
-    /// Puts elements in line, in their order and with the same options.
+    /// Puts elements in line, in their order, each with options of its own.
     ///
     /// They go in together or not at all, but for a full queue whose policy is `wait`: there as many as there is room
     /// for go in at a time. When that ends in an error, the first ones are in line: `PenstockError.receipts` has theirs.
     /// After a cancellation the first ones may be in line as well.
     ///
+    /// ```swift
+    /// try await mails.enqueue(contentsOf: letters) { letter in
+    ///     EnqueueOptions(uniqueKey: UniqueKey(letter.id))
+    /// }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - elements: what the messages carry, as the queue's codec writes it.
+    ///   - durability: what they must survive; `nil`: as the store was told.
+    ///   - timeout: how long to wait for room; `nil`: for ever.
+    ///   - options: gives each element's options.
     /// - Returns: a receipt for each, in order.
-    /// - Throws: what ``enqueue(_:headers:priority:due:attemptsMax:uniqueKey:durability:timeout:)`` throws.
+    /// - Throws: what ``enqueue(_:options:durability:timeout:)`` throws, and what `options` throws.
     @discardableResult
     public func enqueue(
         contentsOf elements: [Element],
-        headers: [String: String] = [:],
-        priority: Int = 0,
-        due: Due = .now,
-        attemptsMax: Int? = nil,
         durability: Durability? = nil,
-        timeout: Duration? = nil
+        timeout: Duration? = nil,
+        options: (Element) throws -> EnqueueOptions = { _ in EnqueueOptions() }
     ) async throws -> [Receipt] {
-        let messages = try elements.map { element in
-            NewMessage(
-                payload: try codec.encode(element), headers: headers, priority: priority, due: due,
-                attemptsMax: attemptsMax)
-        }
-        return try await offer(messages, durability: durability, timeout: timeout)
+        let messages = try elements.map { try message($0, options($0)) }
+        return try await handle.enqueue(messages, to: name, durability: durability, timeout: timeout)
     }
 
     /// The receipt for the only message of a call.
@@ -73,13 +67,13 @@ extension Queue {
 }
 
 extension Queue where Element == [UInt8] {
-    /// Puts messages in line, in their order, each with options of its own.
+    /// Puts messages in line, in their order, as a store takes them.
     ///
-    /// It does as ``enqueue(contentsOf:headers:priority:due:attemptsMax:durability:timeout:)``.
+    /// It does as ``enqueue(contentsOf:durability:timeout:options:)``.
     @discardableResult
     public func enqueue(
         _ messages: [NewMessage], durability: Durability? = nil, timeout: Duration? = nil
     ) async throws -> [Receipt] {
-        try await offer(messages, durability: durability, timeout: timeout)
+        try await handle.enqueue(messages, to: name, durability: durability, timeout: timeout)
     }
 }

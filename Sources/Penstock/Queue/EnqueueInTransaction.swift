@@ -20,17 +20,22 @@ extension Queue {
     @discardableResult
     public func enqueue(
         _ element: Element,
-        headers: [String: String] = [:],
-        priority: Int = 0,
-        due: Due = .now,
-        attemptsMax: Int? = nil,
-        uniqueKey: UniqueKey? = nil,
+        options: EnqueueOptions = EnqueueOptions(),
         in database: Database
     ) throws -> Receipt {
-        let message = NewMessage(
-            payload: try codec.encode(element), headers: headers, priority: priority, due: due,
-            attemptsMax: attemptsMax, uniqueKey: uniqueKey)
-        return try only(accept([message], in: database))
+        try only(accept([message(element, options)], in: database))
+    }
+
+    /// Puts elements in line within an application's own transaction, in their order, each with options of its own.
+    ///
+    /// It does as ``enqueue(_:options:in:)``.
+    @discardableResult
+    public func enqueue(
+        contentsOf elements: [Element],
+        in database: Database,
+        options: (Element) throws -> EnqueueOptions = { _ in EnqueueOptions() }
+    ) throws -> [Receipt] {
+        try accept(elements.map { try message($0, options($0)) }, in: database)
     }
 
     private func accept(_ messages: [NewMessage], in database: Database) throws -> [Receipt] {
@@ -45,7 +50,7 @@ extension Queue {
 extension Queue where Element == [UInt8] {
     /// Puts messages in line within an application's own transaction, in their order, each with options of its own.
     ///
-    /// It does as ``enqueue(_:headers:priority:due:attemptsMax:uniqueKey:in:)``.
+    /// It does as ``enqueue(_:options:in:)``.
     @discardableResult
     public func enqueue(_ messages: [NewMessage], in database: Database) throws -> [Receipt] {
         try accept(messages, in: database)

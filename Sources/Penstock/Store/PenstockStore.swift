@@ -84,7 +84,9 @@ public struct PenstockStore: Sendable {
 
     /// Takes any store: one in memory in tests, or one of another kind.
     public init(_ storage: any MessageStore, options: Options = Options()) {
-        handle = StoreHandle(storage, options: options)
+        handle = StoreHandle(
+            storage, time: options.time, random: options.random, durability: options.durability, logger: options.logger,
+            metrics: options.metrics)
     }
 
     /// What messages are kept in.
@@ -94,8 +96,7 @@ public struct PenstockStore: Sendable {
     ///
     /// Workers and readers are to be stopped before: afterwards everything throws `closed`.
     public func close() async throws {
-        await handle.chores.finish()
-        await handle.returns.finish()
+        await handle.backgroundTasks.finish()
         try await handle.storage.close()
     }
 }

@@ -22,12 +22,12 @@ extension PenstockStore {
         query.withAttempts = false
         var count = 0
         do {
-            var pages = try await LogPages.of(query, in: storage, endless: false)
+            var pages = try await MessagePages(query, in: storage)
             while case let page = try await pages.next(), !page.isEmpty {
                 try Task.checkCancellation()
                 for batch in Self.batches(of: page, into: queue) {
                     if !dryRun {
-                        _ = try await handle.offer(batch.messages, to: batch.queue, durability: nil, timeout: nil)
+                        _ = try await handle.enqueue(batch.messages, to: batch.queue, durability: nil, timeout: nil)
                     }
                     count += batch.messages.count
                 }

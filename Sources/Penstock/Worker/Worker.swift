@@ -75,7 +75,7 @@ public struct Worker<Element: Sendable>: Service {
         }
 
         func validate() throws(PenstockError) {
-            try Demand(inFlightMax: concurrency, lease: lease).validate()
+            try ReaderLimits(inFlightMax: concurrency, lease: lease).validate()
             if let timeout, timeout <= .zero {
                 throw PenstockError(.invalidInput, "A worker's timeout must be longer than nothing.")
             }
@@ -111,11 +111,11 @@ public struct Worker<Element: Sendable>: Service {
     ///   claim, after a graceful shutdown; `CancellationError` when the task is cancelled.
     public func run() async throws {
         try options.validate()
-        let shift = Shift(queue: queue, options: options, handler: handler)
+        let run = WorkerRun(queue: queue, options: options, handler: handler)
         try await withTaskCancellationOrGracefulShutdownHandler {
-            try await shift.run()
+            try await run.run()
         } onCancelOrGracefulShutdown: {
-            shift.stop()
+            run.stop()
         }
     }
 }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Penstock
+import PenstockCore
 
 /// `penstock status`
 struct StatusCommand: Subcommand {

@@ -15,7 +15,7 @@ struct Listing {
         let limit = query.limit
         // One more than is shown tells whether that was all.
         if query.end == .first { query.limit += 1 }
-        var pages = try await MessagePages(query, of: store)
+        var pages = try await MessagePages(query, in: store.storage, limit: query.limit)
         var table = table
         var count = 0
         while case let records = try await pages.next(), !records.isEmpty {

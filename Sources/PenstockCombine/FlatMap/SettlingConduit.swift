@@ -11,7 +11,7 @@ final class SettlingConduit<Output, Input: Settleable>: Subscriber, Subscription
 
     /// What belongs to a delivery while it is worked on.
     private struct Work {
-        let tended: Tending<Element>.Tended
+        let held: LeaseSettler<Element>.Work
         var subscription: (any Subscription)?
     }
 
@@ -31,7 +31,7 @@ final class SettlingConduit<Output, Input: Settleable>: Subscriber, Subscription
     private let maxPublishers: Subscribers.Demand
     /// Makes the work on a payload and subscribes to it.
     private let work: (Element, SettlingConduit, Name) -> Void
-    private let tending = Tending<Element>()
+    private let settler = LeaseSettler<Element>()
     private let executor = StreamExecutor.current
 
     init<Child: Publisher>(
@@ -59,24 +59,24 @@ final class SettlingConduit<Output, Input: Settleable>: Subscriber, Subscription
 
     func receive(_ input: Input) -> Subscribers.Demand {
         let delivery = input.delivery
-        let (tended, isFirst) = tending.begin(delivery)
+        let (held, isFirst) = settler.begin(delivery)
         let name = state.withLock { state -> Name? in
             guard let name = state.machine.arrived() else { return nil }
-            state.works[name] = Work(tended: tended)
+            state.works[name] = Work(held: held)
             if isFirst {
                 state.keepers.append(
-                    Task(executorPreference: executor) { [tending] in await tending.keepLeases(of: delivery) })
+                    Task(executorPreference: executor) { [settler] in await settler.keepLeases(of: delivery) })
             }
             return name
         }
         Task(executorPreference: executor) {
-            let outcome = await self.tending.finish(delivery, tended) {
-                if let name { self.perform { ([], $0.machine.workEnded(.lost, name)) } }
-            }
+            let end = await self.settler.ended(delivery, held)
+            if case .lost = end, let name { self.perform { ([], $0.machine.workEnded(.lost, name)) } }
+            let outcome = await self.settler.settle(delivery, end, of: held)
             if let name { self.settled(name, outcome) }
         }
         guard let name else {
-            tended.end(.givenUp)
+            held.end(.givenUp)
             return .none
         }
         work(delivery.payload, self, name)
@@ -132,7 +132,7 @@ final class SettlingConduit<Output, Input: Settleable>: Subscriber, Subscription
         perform { ([], $0.machine.workEnded(end, name)) }
     }
 
-    private func settled(_ name: Name, _ outcome: Tending<Element>.Outcome) {
+    private func settled(_ name: Name, _ outcome: LeaseSettler<Element>.Outcome) {
         if case .unsettled(let error) = outcome { perform { $0.machine.ended(.failure(error)) } }
         perform { $0.machine.settled(name) }
     }
@@ -196,14 +196,14 @@ final class SettlingConduit<Output, Input: Settleable>: Subscriber, Subscription
         case .settle(let name, let end):
             let work = state.withLock { $0.works.removeValue(forKey: name) }
             switch end {
-            case .finished: work?.tended.end(.finished)
-            case .failed(let error): work?.tended.end(.failed(error))
+            case .finished: work?.held.end(.finished)
+            case .failed(let error): work?.held.end(.failed(error))
             case .lost: break
             }
         case .giveUp(let name), .cancel(let name):
             let work = state.withLock { $0.works.removeValue(forKey: name) }
             work?.subscription?.cancel()
-            work?.tended.end(.givenUp)
+            work?.held.end(.givenUp)
         case .cancelUpstream:
             state.withLock { $0.upstream.take() }?.cancel()
         }

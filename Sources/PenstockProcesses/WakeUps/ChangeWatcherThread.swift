@@ -7,7 +7,7 @@ import Synchronization
     /// time to look.
     package final class ChangeWatcherThread: Sendable {
         private let stopper: Stopper
-        private let end = ThreadEnd()
+        private let end = Latch()
 
         /// Watches until `stop()`. Rings count from now on.
         package init(
@@ -33,7 +33,7 @@ import Synchronization
                 try SystemThread.start("penstock watch", stackByteCount: 512 * 1024) { [end] in
                     if let watch = passed.take() { Self.run(watch, notifications, log: log, stopped) }
                     close(stopped)
-                    end.come()
+                    end.open()
                 }
             } catch {
                 passed.take()?.end()
@@ -49,7 +49,7 @@ import Synchronization
 
         /// Returns when the thread has let go of everything.
         package func ended() async {
-            await end.wait()
+            await end.waitThoughCancelled()
         }
 
         private static func run(_ watch: ChangeWatcher, _ notifications: Notifications, log: String, _ stopped: Int32) {

@@ -37,12 +37,16 @@ enum Settling {
     /// Moves the end of one lease to `duration` from now, if it is still held.
     static func extend(_ lease: Lease, by duration: Duration, in transaction: Transaction) throws -> Bool {
         let connection = transaction.connection
-        let held = try connection.first(readToken, .integer(lease.sequence.rawValue)) { $0.integer(0) }
-        guard held == lease.token.rawValue else { return false }
+        guard try isHeld(lease, connection) else { return false }
         try connection.run(
             writeDeadline, .integer(lease.sequence.rawValue),
             .integer(transaction.time.boot.microseconds + duration.wholeMicroseconds))
         return true
+    }
+
+    static func isHeld(_ lease: Lease, _ connection: Connection) throws -> Bool {
+        let token = try connection.first(readToken, .integer(lease.sequence.rawValue)) { $0.integer(0) }
+        return token == lease.token.rawValue
     }
 
     private static let readToken = Query("SELECT token FROM penstock_lease WHERE sequence = ?1")

@@ -81,14 +81,14 @@ final class GroupWriter: Sendable {
         } catch {
             result = .failure(error)
         }
-        await core.end.wait()
+        await core.end.waitThoughCancelled()
         try result.get()
     }
 
     /// Finishes what was asked for, ends the thread, and returns when it is through.
     func close() async {
         _ = core.line.stop()
-        await core.end.wait()
+        await core.end.waitThoughCancelled()
     }
 
     /// Throws `closed` once the writer was told to end.
@@ -105,7 +105,7 @@ final class GroupWriter: Sendable {
 /// What the thread and the callers share.
 private final class Core: Sendable {
     let line = JobLine()
-    let end = ThreadEnd()
+    let end = Latch()
     private let access: DatabaseAccess
     private let time: any TimeSource
     private let random: any RandomSource
@@ -132,7 +132,7 @@ private final class Core: Sendable {
         }
         access.flusher?.end()
         runner.end()
-        end.come()
+        end.open()
     }
 
     /// Rings and answers. Callers that wait for the disk are answered here when no call waits for the next transaction, which

@@ -11,11 +11,11 @@ public struct FlatMapSequence<
     let transform: @Sendable (Base.Element) -> Inner
     private let failureOfBase: @Sendable (Base.Failure) -> Failure
     private let failureOfInner: @Sendable (Inner.Failure) -> Failure
-    /// What goes with the inner sequences, if anything does, and what its failures are to the stream.
-    let escort: Escort?
+    /// What takes part in the inner sequences, if anything does, and what its failures are to the stream.
+    let delegate: Delegate?
 
-    struct Escort: Sendable {
-        var make: @Sendable () -> any FlatMapEscort<Base.Element>
+    struct Delegate: Sendable {
+        var make: @Sendable () -> any FlatMapDelegate<Base.Element>
         var failure: @Sendable (any Error) -> Failure
     }
 
@@ -25,7 +25,7 @@ public struct FlatMapSequence<
         transform: @escaping @Sendable (Base.Element) -> Inner,
         failureOfBase: @escaping @Sendable (Base.Failure) -> Failure,
         failureOfInner: @escaping @Sendable (Inner.Failure) -> Failure,
-        escort: Escort? = nil
+        delegate: Delegate? = nil
     ) {
         precondition(maxConcurrent >= 1, "flatMap needs room for at least one inner sequence.")
         self.base = base
@@ -33,19 +33,19 @@ public struct FlatMapSequence<
         self.transform = transform
         self.failureOfBase = failureOfBase
         self.failureOfInner = failureOfInner
-        self.escort = escort
+        self.delegate = delegate
     }
 
-    /// Makes one whose inner sequences somebody goes with. Their failures are that one's, and not the stream's.
+    /// Makes one whose inner sequences a delegate takes part in. Their failures are the delegate's, and not the stream's.
     package init(
         _ base: Base,
         maxConcurrent: Int,
         transform: @escaping @Sendable (Base.Element) -> Inner,
-        escort: @escaping @Sendable () -> any FlatMapEscort<Base.Element>
+        delegate: @escaping @Sendable () -> any FlatMapDelegate<Base.Element>
     ) where Failure == any Error {
         self.init(
             base, maxConcurrent: maxConcurrent, transform: transform, failureOfBase: { $0 }, failureOfInner: { $0 },
-            escort: Escort(make: escort, failure: { $0 }))
+            delegate: Delegate(make: delegate, failure: { $0 }))
     }
 
     func failure(ofBase failure: Base.Failure) -> Failure { failureOfBase(failure) }

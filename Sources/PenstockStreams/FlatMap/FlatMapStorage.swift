@@ -76,10 +76,12 @@ final class FlatMapStorage<
     }
 
     private func run() async {
-        if let escort = flow.escort?.make() {
+        if let delegate = flow.delegate?.make() {
             await withDiscardingTaskGroup { group in
-                group.addTask { await escort.run() }
-                await readUpstream(letGo: { await escort.letGo($0) }) { await self.runInner(of: $0, with: escort) }
+                group.addTask { await delegate.run() }
+                await readUpstream(discard: { await delegate.discard($0) }) {
+                    await self.runInner(of: $0, with: delegate)
+                }
                 group.cancelAll()
             }
         } else {
@@ -90,7 +92,7 @@ final class FlatMapStorage<
     }
 
     private func readUpstream(
-        letGo: (Base.Element) async -> Void = { _ in },
+        discard: (Base.Element) async -> Void = { _ in },
         _ runInner: @escaping @Sendable (Base.Element) async -> Void
     ) async {
         await withDiscardingTaskGroup { group in
@@ -101,7 +103,7 @@ final class FlatMapStorage<
                 while await goesOn({ $0.upstreamAsks($1) }), let element = try await upstream.next(isolation: nil) {
                     // An element that arrives after the end is let go, and its inner sequence never begins.
                     guard !Task.isCancelled else {
-                        await letGo(element)
+                        await discard(element)
                         break
                     }
                     group.addTask { await runInner(element) }
@@ -120,7 +122,7 @@ final class FlatMapStorage<
         }
     }
 
-    private func runInner(of element: Base.Element, with escort: some FlatMapEscort<Base.Element>) async {
+    private func runInner(of element: Base.Element, with delegate: some FlatMapDelegate<Base.Element>) async {
         let read: @Sendable () async -> FlatMapInner.End = {
             do {
                 return try await self.readInner(of: element) ? .finished : .unwanted
@@ -129,9 +131,9 @@ final class FlatMapStorage<
             }
         }
         do {
-            try await escort.accompany(element, FlatMapInner(read: read, makeRoom: { self.makeRoom() }))
+            try await delegate.read(FlatMapInner(read: read, makeRoom: { self.makeRoom() }), of: element)
         } catch {
-            if let failure = flow.escort?.failure(error) { perform { $0.failed(failure) } }
+            if let failure = flow.delegate?.failure(error) { perform { $0.failed(failure) } }
         }
     }
 

@@ -35,6 +35,11 @@ package final class WatchedStore: ForwardingStore {
         callsLeft.withLock { $0 = count }
     }
 
+    /// Carries out operations in one call, as the store underneath does.
+    package func perform(_ operations: [StoreOperation]) async throws -> Performed {
+        try await pass(.enqueue) { try await base.perform(operations) }
+    }
+
     package func pass<Answer: Sendable>(
         _ call: StoreCall, _ body: @Sendable () async throws -> Answer
     ) async throws -> Answer {

@@ -7,10 +7,10 @@ struct ErrorsArticle {
     func enqueueWithKey(_ order: Order, in orders: Queue<Order>) async throws -> Receipt {
         let key = UniqueKey("order \(order.id)")
         do {
-            return try await orders.enqueue(order, uniqueKey: key)
+            return try await orders.enqueue(order, options: .init(uniqueKey: key))
         } catch let error as PenstockError where error.code == .outcomeUnknown {
             // The receipt says "skipped" when the first one is in line.
-            return try await orders.enqueue(order, uniqueKey: key)
+            return try await orders.enqueue(order, options: .init(uniqueKey: key))
         }
     }
     // end

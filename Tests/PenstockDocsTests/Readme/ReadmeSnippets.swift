@@ -24,10 +24,11 @@ enum Readme {
 
         try await mails.enqueue(
             Mail(to: "ada@example.com"),
-            headers: ["trace": "42"],
-            priority: 10,
-            due: .after(.seconds(60)),
-            uniqueKey: UniqueKey("welcome-ada", onConflict: .skip),
+            options: .init(
+                headers: ["trace": "42"],
+                priority: 10,
+                due: .after(.seconds(60)),
+                uniqueKey: UniqueKey("welcome-ada", onConflict: .skip)),
             timeout: .seconds(5))
         // end
         return mails

@@ -102,14 +102,14 @@ import Testing
     @Test func byPriorityAndThenBySequence() async throws {
         let queue = try await the.queue()
         try await queue.enqueue(contentsOf: [1, 2])
-        try await queue.enqueue(contentsOf: [3, 4], priority: 5)
+        try await queue.enqueue(contentsOf: [3, 4]) { _ in EnqueueOptions(priority: 5) }
         var iterator = queue.deliveries(inFlightMax: 9).makeAsyncIterator()
         for number in [3, 4, 1, 2] { #expect(try await iterator.next()?.payload == number) }
     }
 
     @Test func aDeliveryTellsWhatItIs() async throws {
         let queue = try await the.queue(policy: .exact)
-        let receipt = try await queue.enqueue(1, headers: ["a": "b"], priority: 3)
+        let receipt = try await queue.enqueue(1, options: .init(headers: ["a": "b"], priority: 3))
         let enqueuedAt = the.time.now
         var iterator = queue.deliveries().makeAsyncIterator()
         try await iterator.next()?.retry("again", after: .zero)
@@ -149,7 +149,7 @@ import Testing
 
     @Test func aScheduledMessageComesWhenItIsDue() async throws {
         let queue = try await the.queue()
-        try await queue.enqueue(1, due: .after(.milliseconds(100)))
+        try await queue.enqueue(1, options: .init(due: .after(.milliseconds(100))))
         let reader = reading(queue.deliveries())
         try await the.time.waitForSleepers()
         #expect(the.time.nextDeadline == the.time.now + .milliseconds(100))
@@ -225,7 +225,7 @@ import Testing
         let queue = try await the.queue()
         let receipts = try await queue.enqueue(contentsOf: [1, 2, 3])
         for try await _ in queue.deliveries(inFlightMax: 3) { break }
-        await the.store.handle.returns.finish()
+        await the.store.handle.backgroundTasks.finish()
         #expect(try await the.state(receipts[0]) == .leased)
         #expect(try await the.state(receipts[1]) == .ready)
         #expect(try await the.state(receipts[2]) == .ready)

@@ -123,17 +123,23 @@ import Testing
         #expect(try await iterator.next()?.payload() == 2)
     }
 
-    @Test func pagesShrinkWithLargePayloads() async throws {
+    @Test func aPageIsBoundedInMessagesAndInBytes() async throws {
         let raw = try await the.store.queue("raw")
         for _ in 1...6 { try await raw.enqueue([[UInt8]](repeating: [1], count: 500).map { NewMessage(payload: $0) }) }
         let large = [UInt8](repeating: 0, count: 1024 * 1024)
         for _ in 1...60 { try await raw.enqueue(large) }
         let query = MessageQuery(queue: raw.name, withPayload: true)
-        var pages = try await LogPages.of(query, in: the.store.storage, endless: false)
+        var pages = try await MessagePages(query, in: the.store.storage)
         var sizes: [Int] = []
-        while case let page = try await pages.next(), !page.isEmpty { sizes.append(page.count) }
+        while case let page = try await pages.next(), !page.isEmpty {
+            sizes.append(page.count)
+            #expect(page.reduce(0) { $0 + $1.payloadBytes } <= Limits.logPageBytesMax)
+        }
         #expect(sizes.reduce(0, +) == 3060)
-        #expect(sizes.prefix(4) == [8, 16, 32, 64])
         #expect(sizes.max() == 1000)
+
+        var few = try await MessagePages(query, in: the.store.storage, limit: 7)
+        #expect(try await few.next().count == 7)
+        #expect(try await few.next().isEmpty)
     }
 }

@@ -23,13 +23,13 @@ import Testing
         try await queue.enqueue(4)
         #expect(total("enqueued") == 4)
         #expect(total("dropped") == 1)
-        try await queue.enqueue(5, uniqueKey: UniqueKey("k"))
-        try await queue.enqueue(6, uniqueKey: UniqueKey("k"))
+        try await queue.enqueue(5, options: .init(uniqueKey: UniqueKey("k")))
+        try await queue.enqueue(6, options: .init(uniqueKey: UniqueKey("k")))
         #expect(total("enqueued") == 5)
         #expect(total("skipped") == 1)
         #expect(total("dropped") == 2)
         // A replacement is no drop.
-        try await queue.enqueue(7, uniqueKey: UniqueKey("k", onConflict: .replace))
+        try await queue.enqueue(7, options: .init(uniqueKey: UniqueKey("k", onConflict: .replace)))
         #expect(total("enqueued") == 6)
         #expect(total("dropped") == 2)
 
@@ -77,7 +77,7 @@ import Testing
         let queue = try await the.queue()
         let other = try await the.store.queue("other", of: Int.self)
         try await queue.enqueue(contentsOf: [1, 2])
-        try await other.enqueue(1, due: .after(.seconds(1)))
+        try await other.enqueue(1, options: .init(due: .after(.seconds(1))))
         func depth(_ queue: String, _ state: String) throws -> Double? {
             try metrics.expectRecorder("penstock.depth", [("queue", queue), ("state", state)]).lastValue
         }

@@ -48,7 +48,9 @@ import Testing
     @Test func everyOptionArrives() async throws {
         let queue = try await the.queue()
         let receipt = try await queue.enqueue(
-            1, headers: ["a": "b"], priority: 7, due: .after(.seconds(5)), attemptsMax: 3, uniqueKey: UniqueKey("k"),
+            1,
+            options: .init(
+                headers: ["a": "b"], priority: 7, due: .after(.seconds(5)), attemptsMax: 3, uniqueKey: UniqueKey("k")),
             durability: .processCrash)
         #expect(receipt.state == .scheduled)
         #expect(receipt.durability == .processCrash)
@@ -58,15 +60,21 @@ import Testing
         #expect(record.due == the.time.now + .seconds(5))
         #expect(record.attemptsMax == 3)
         #expect(record.uniqueKey == "k")
-        #expect(try await queue.enqueue(2, uniqueKey: UniqueKey("k")).skipped)
+        #expect(try await queue.enqueue(2, options: .init(uniqueKey: UniqueKey("k"))).skipped)
     }
 
     @Test func severalGoInTogetherAndInOrder() async throws {
         let queue = try await the.queue()
-        let receipts = try await queue.enqueue(contentsOf: [1, 2, 3], headers: ["a": "b"], priority: 1)
+        let receipts = try await queue.enqueue(contentsOf: [1, 2, 3]) { number in
+            EnqueueOptions(headers: ["a": "b"], priority: number, uniqueKey: UniqueKey("\(number)"))
+        }
         #expect(receipts.map(\.sequence.rawValue) == [1, 2, 3])
         #expect(the.calls.calls(of: .enqueue).count == 1)
-        #expect(try await the.record(receipts[2]).headers == ["a": "b"])
+        let last = try await the.record(receipts[2])
+        #expect(last.headers == ["a": "b"])
+        #expect(last.priority == 3)
+        let again = try await queue.enqueue(contentsOf: [3, 4]) { EnqueueOptions(uniqueKey: UniqueKey("\($0)")) }
+        #expect(again.map(\.skipped) == [true, false], "Each has a key of its own.")
         #expect(try await queue.enqueue(contentsOf: []).isEmpty)
     }
 

@@ -62,7 +62,7 @@ import Testing
         try await pool.write { db in
             try db.execute(sql: "CREATE TABLE sale (item INTEGER)")
             try db.execute(sql: "INSERT INTO sale VALUES (7)")
-            try queue.enqueue(7, headers: ["a": "b"], in: db)
+            try queue.enqueue(7, options: .init(headers: ["a": "b"]), in: db)
         }
         var deliveries = queue.deliveries().makeAsyncIterator()
         let delivery = try #require(try await deliveries.next())

@@ -1,9 +1,10 @@
 import Foundation
 import GRDB
-import Penstock
 import PenstockCore
 import PenstockTestKit
 import Testing
+
+@testable import Penstock
 
 /// What a message does and that it is done, in one transaction of the application: both or neither.
 @Suite(.timeLimit(.minutes(5))) struct SettleInTransactionTests {
@@ -65,6 +66,33 @@ import Testing
         #expect(record.state == .done)
         #expect(record.attempts.map(\.error) == ["Broken()"])
         #expect(try await sales() == [7])
+        try await store.close()
+    }
+
+    @Test func aSavepointThatIsRolledBackLeavesTheLeaseHeldAndExtended() async throws {
+        let store = try await PenstockStore.open(pool)
+        let queue = try await store.queue("q", of: Int.self)
+        let receipt = try await queue.enqueue(7)
+        var deliveries = queue.deliveries().makeAsyncIterator()
+        let delivery = try #require(try await deliveries.next())
+        try await pool.write { db in
+            try db.inSavepoint {
+                try delivery.done(in: db)
+                return .rollback
+            }
+            try db.execute(sql: "INSERT INTO sale VALUES (7)")
+        }
+        #expect(try await sales() == [7])
+        #expect(try await store.message(receipt.sequence).state == .leased)
+        #expect(delivery.holder.inFlight.isExtended(delivery.lease))
+
+        try await pool.write { db in
+            try db.inSavepoint {
+                try delivery.done(in: db); return .commit
+            }
+        }
+        #expect(try await store.message(receipt.sequence).state == .done)
+        #expect(!delivery.holder.inFlight.contains(delivery.lease))
         try await store.close()
     }
 

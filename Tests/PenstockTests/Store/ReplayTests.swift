@@ -15,7 +15,9 @@ import Testing
     @Test func aReplayNamesItsOriginAndKeepsWhatWasSaid() async throws {
         let queue = try await the.queue()
         let receipt = try await queue.enqueue(
-            1, headers: ["a": "b"], priority: 4, due: .after(.seconds(60)), attemptsMax: 2, uniqueKey: UniqueKey("k"))
+            1,
+            options: .init(
+                headers: ["a": "b"], priority: 4, due: .after(.seconds(60)), attemptsMax: 2, uniqueKey: UniqueKey("k")))
         #expect(try await the.store.replay(MessageQuery(queue: queue.name)) == 1)
         let replayed = try #require(try await records(queue).first)
         #expect(replayed.origin == receipt.sequence)
@@ -94,12 +96,12 @@ import Testing
 
     @Test func anErrorSaysHowManyWereReplayedBefore() async throws {
         let queue = try await the.queue()
-        try await queue.enqueue(contentsOf: Array(1...30))
+        try await queue.enqueue(contentsOf: Array(1...1_500))
         the.calls.fail(.enqueue, at: 2, with: PenstockError(.diskFull, "No room is left."))
         let error = await #expect(throws: PenstockError.self) {
             try await the.store.replay(MessageQuery(queue: queue.name))
         }
         #expect(error?.code == .diskFull)
-        #expect(error?.message == "No room is left. 8 messages were replayed before.")
+        #expect(error?.message == "No room is left. 1000 messages were replayed before.")
     }
 }

@@ -105,30 +105,30 @@ import Testing
     // MARK: Jobs
 
     @Test func theFirstEndOfAJobCounts() async {
-        let job = Job(Lease(sequence: SequenceNumber(1), token: LeaseToken(rawValue: 1)))
-        job.end(.givenUp)
-        job.end(.returned)
-        guard case .givenUp = await job.ended() else {
-            Issue.record("The job ended otherwise.")
+        let run = HandlerRun(Lease(sequence: SequenceNumber(1), token: LeaseToken(rawValue: 1)))
+        run.end(.givenUp)
+        run.end(.returned)
+        guard case .givenUp = await run.ended() else {
+            Issue.record("The run ended otherwise.")
             return
         }
     }
 
     @Test func aDismissedCrewGivesUpWhatComesLater() async {
-        let crew = Crew()
-        let early = Job(Lease(sequence: SequenceNumber(1), token: LeaseToken(rawValue: 1)))
-        let late = Job(Lease(sequence: SequenceNumber(2), token: LeaseToken(rawValue: 2)))
-        crew.add(early)
-        #expect(crew.job(of: early.lease) === early)
-        crew.dismiss()
-        crew.add(late)
-        for job in [early, late] {
-            guard case .givenUp = await job.ended() else {
-                Issue.record("The job ended otherwise.")
+        let runs = HandlerRuns()
+        let early = HandlerRun(Lease(sequence: SequenceNumber(1), token: LeaseToken(rawValue: 1)))
+        let late = HandlerRun(Lease(sequence: SequenceNumber(2), token: LeaseToken(rawValue: 2)))
+        runs.add(early)
+        #expect(runs.run(of: early.lease) === early)
+        runs.dismiss()
+        runs.add(late)
+        for run in [early, late] {
+            guard case .givenUp = await run.ended() else {
+                Issue.record("The run ended otherwise.")
                 continue
             }
-            crew.remove(job)
-            #expect(crew.job(of: job.lease) == nil)
+            runs.remove(run)
+            #expect(runs.run(of: run.lease) == nil)
         }
     }
 
@@ -136,16 +136,16 @@ import Testing
 
     @Test func oneTurnInHalfASecond() {
         let time = ManualTime()
-        let pace = Pace(Pace.ofReclaiming, time: time)
-        #expect(pace.takesTurn())
-        #expect(!pace.takesTurn())
+        let pace = RateGate(RateGate.reclaimInterval, time: time)
+        #expect(pace.tryPass())
+        #expect(!pace.tryPass())
         time.advance(by: .milliseconds(499))
-        #expect(!pace.takesTurn())
+        #expect(!pace.tryPass())
         time.advance(by: .milliseconds(1))
-        #expect(pace.takesTurn())
+        #expect(pace.tryPass())
         time.set(wall: time.now + .seconds(100))
-        #expect(!pace.takesTurn())
+        #expect(!pace.tryPass())
         time.reboot()
-        #expect(pace.takesTurn())
+        #expect(pace.tryPass())
     }
 }

@@ -43,7 +43,7 @@ import Testing
 
     @Test func attemptsUsedUpMakeADeadLetter() async throws {
         let queue = try await the.queue(policy: .exact)
-        let receipt = try await queue.enqueue(1, attemptsMax: 2)
+        let receipt = try await queue.enqueue(1, options: .init(attemptsMax: 2))
         for _ in 1...2 {
             try await drain(queue) { _ in throw Broken() }
             the.time.advance(by: .seconds(10))
@@ -156,7 +156,7 @@ import Testing
     @Test func drainDoesNotWaitForWhatIsDueLater() async throws {
         let queue = try await the.queue(policy: .exact)
         try await queue.enqueue(1)
-        try await queue.enqueue(2, due: .after(.seconds(5)))
+        try await queue.enqueue(2, options: .init(due: .after(.seconds(5))))
         try await drain(queue) { _ in throw Broken() }
         let status = try await queue.status()
         #expect(status.depths.scheduled == 2)

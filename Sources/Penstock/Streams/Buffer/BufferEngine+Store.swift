@@ -6,21 +6,13 @@ internal import Synchronization
 
 /// The store loop: carries out in the store what the machine has written down, one step after another.
 extension BufferEngine {
-    /// What is waited for while the queue is at rest.
-    private struct Watched {
-        /// The moment before the last call: rings since then may mean something new.
-        var changes: Wakeups.Token?
-        var departures: Wakeups.Token?
-        /// When the next scheduled message is due.
-        var nextDue: Timestamp?
-    }
-
     /// Works until the stream is over and everything that it held and nobody got is back in line. Cancelling the task
     /// does nothing: call ``cancel(handingBack:)``.
     ///
     /// - Returns: why the stream ended, if not because it had finished or was cancelled.
     package func run() async -> (any Error)? {
-        var watched = Watched()
+        var claimLoop = ClaimLoop(holder)
+        var departed: Wakeups.Token?
         while true {
             // The token comes before the look, so that a ring in between is not lost.
             let token = work.token(for: queue.name)
@@ -39,9 +31,9 @@ extension BufferEngine {
             do {
                 switch step {
                 case .open: try await open()
-                case .perform(let steps): try await perform(steps, &watched)
-                case .count: try await count(&watched)
-                case .rest(let isWatching): try await rest(after: token, isWatching ? watched : nil)
+                case .perform(let steps): try await perform(steps, &claimLoop)
+                case .count: try await count(&claimLoop, &departed)
+                case .rest(let isWatching): try await rest(after: token, isWatching ? claimLoop : nil, departed)
                 case .end: return await end()
                 }
             } catch {
@@ -113,62 +105,70 @@ extension BufferEngine {
     }
 
     /// Carries out steps in their order, and tells the machine what each gave.
-    private func perform(_ steps: [PendingOperations<NewMessage>.Step], _ watched: inout Watched) async throws {
-        watched.changes = queue.storage.changes.token(for: queue.name)
+    private func perform(_ steps: [PendingOperations<NewMessage>.Step], _ claimLoop: inout ClaimLoop) async throws {
+        if steps.isEmpty { return }
         let operations = steps.map { step -> StoreOperation in
             switch step {
             case .enqueue(let messages): .enqueue(messages, to: queue.name, durability: queue.handle.durability)
             case .claim(let limit): .claim(ClaimRequest(queue: queue.name, limit: limit, lease: options.lease))
             }
         }
-        let performed = try await persistently(operations)
+        let performed = await persistently(operations, &claimLoop)
+        var failure = performed.failure
         for (step, answer) in zip(steps, performed.answers) {
             switch (step, answer) {
             case (.enqueue(let messages), .enqueued(let receipts)): record(receipts, of: messages)
             case (.claim(let limit), .claimed(let claim)):
-                watched.nextDue = claim.nextDue
-                try await give(claim, limit: limit)
-            default: throw PenstockError.unexpectedAnswer
+                do {
+                    try await give(claim, limit: limit)
+                } catch {
+                    failure = failure ?? error
+                }
+            default: failure = failure ?? PenstockError.unexpectedAnswer
             }
         }
-        guard let failure = performed.failure else { return }
-        if (failure as? PenstockError)?.code == .queueFull, case .enqueue(let messages) = steps[performed.answers.count]
-        {
-            // Others have filled it. What still finds a place is stored, and then the stream fails.
-            return try await enqueueOneByOne(messages)
+        guard let failure else { return }
+        let undone = steps[performed.answers.count...]
+        guard (failure as? PenstockError)?.code == .queueFull, case .enqueue(let messages)? = undone.first else {
+            throw failure
         }
-        throw failure
+        // Others have filled it. What still finds a place is stored; if all do, the stream goes on.
+        try await enqueueOneByOne(messages, &claimLoop)
+        try await perform(Array(undone.dropFirst()), &claimLoop)
     }
 
     /// Carries out operations, and goes on after those that are done when the store fails in a way that may pass.
     ///
     /// A call of which nobody knows whether it took effect is not made again when it stores values, as it may store one
     /// twice: then the stream fails with that.
-    private func persistently(_ operations: [StoreOperation]) async throws -> Performed {
+    private func persistently(
+        _ operations: [StoreOperation], _ claimLoop: inout ClaimLoop
+    ) async -> Performed {
         let stores = operations.contains { if case .enqueue = $0 { true } else { false } }
         var answers: [StoreAnswer] = []
-        return try await persistently("perform", if: { !stores || $0.code != .outcomeUnknown }) {
-            var performed: Performed
-            do {
-                performed = try await holder.perform(Array(operations[answers.count...]))
-            } catch let error as PenstockError where error.code == .queueFull {
-                performed = Performed(failure: error)
+        do {
+            return try await persistently("perform", if: { !stores || $0.code != .outcomeUnknown }) {
+                let performed = try await claimLoop.perform(Array(operations[answers.count...]))
+                answers += performed.answers
+                if let failure = performed.failure as? PenstockError, failure.mayPass { throw failure }
+                return Performed(answers: answers, failure: performed.failure)
             }
-            answers += performed.answers
-            if let failure = performed.failure as? PenstockError, failure.mayPass { throw failure }
-            return Performed(answers: answers, failure: performed.failure)
+        } catch {
+            return Performed(answers: answers, failure: error)
         }
     }
 
-    private func enqueueOneByOne(_ messages: [NewMessage]) async throws {
+    private func enqueueOneByOne(_ messages: [NewMessage], _ claimLoop: inout ClaimLoop) async throws {
         var receipts: [Receipt] = []
         // What is stored is not lost, whatever becomes of the rest.
         defer { record(receipts, of: messages) }
         for message in messages {
             let enqueue = StoreOperation.enqueue([message], to: queue.name, durability: queue.handle.durability)
-            let performed = try await persistently([enqueue])
-            guard case .enqueued(let stored)? = performed.answers.first else { throw options.whenFull.failure }
-            receipts += stored
+            let performed = await persistently([enqueue], &claimLoop)
+            if let failure = performed.failure {
+                throw (failure as? PenstockError)?.code == .queueFull ? options.whenFull.failure : failure
+            }
+            if case .enqueued(let stored)? = performed.answers.first { receipts += stored }
         }
     }
 
@@ -197,9 +197,9 @@ extension BufferEngine {
         if !leases.isEmpty { state.withLock { $0.refused += leases } }
     }
 
-    private func count(_ watched: inout Watched) async throws {
-        watched.departures = holder.inFlight.token
-        watched.changes = queue.storage.changes.token(for: queue.name)
+    private func count(_ claimLoop: inout ClaimLoop, _ departed: inout Wakeups.Token?) async throws {
+        departed = holder.inFlight.token
+        claimLoop.expectNews()
         let held = holder.inFlight.count()
         let waiting = try await persistently("status") { try await queue.status().depths.waiting }
         let isDue = state.withLock { $0.finishDue.map { $0 <= queue.handle.time.now } ?? true }
@@ -208,28 +208,30 @@ extension BufferEngine {
 
     // MARK: Resting
 
-    private func rest(after token: Wakeups.Token, _ watched: Watched?) async throws {
+    private func rest(
+        after token: Wakeups.Token, _ claimLoop: ClaimLoop?, _ departed: Wakeups.Token?
+    ) async throws {
         let awaitWork: @Sendable () async throws -> Void = { [work, name = queue.name] in
             try await work.wait(for: name, after: token)
         }
-        guard let watched else { return try await awaitWork() }
+        guard let claimLoop else { return try await awaitWork() }
         let time = queue.handle.time
         let look = time.now + queue.storage.lookInterval
         let finishDue = state.withLock { $0.finishDue }.flatMap { $0 > time.now ? $0 : nil }
-        let deadline = min(look, watched.nextDue ?? look, finishDue ?? look)
+        let deadline = min(look, claimLoop.nextDue ?? look, finishDue ?? look)
         let changed = Latch()
         var waits = [awaitWork]
         waits.append {
             try await time.sleep(until: deadline)
             changed.open()
         }
-        if let token = watched.changes {
+        if let token = claimLoop.before {
             waits.append { [changes = queue.storage.changes, name = queue.name] in
                 try await changes.wait(for: name, after: token)
                 changed.open()
             }
         }
-        if let token = watched.departures {
+        if let token = departed {
             waits.append { [inFlight = holder.inFlight] in
                 try await inFlight.waitForDeparture(after: token)
                 changed.open()

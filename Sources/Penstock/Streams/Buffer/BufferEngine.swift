@@ -89,9 +89,7 @@ package final class BufferEngine<Element: Sendable>: Sendable {
         self.queue = queue
         self.options = options
         self.outlets = outlets
-        holder = LeaseHolder(
-            queue, inFlight: InFlight(queue: queue.name, time: queue.handle.time, forgetsEnded: true),
-            lease: options.lease)
+        holder = LeaseHolder(queue, lease: options.lease, forgetsEnded: true)
         let rules = Machine.Rules(
             size: options.size, prefetch: options.prefetch, whenFull: options.whenFull.policy,
             givesLater: options.delay != nil)
@@ -142,7 +140,7 @@ package final class BufferEngine<Element: Sendable>: Sendable {
     package func giveBack(_ deliveries: [Delivery<Element>]) {
         let leases = deliveries.map(\.lease)
         for lease in leases { holder.inFlight.remove(lease) }
-        queue.handle.returns.begin(leases)
+        queue.handle.beginRelease(leases)
     }
 
     /// Calls `body` when nothing is under way: all that befell until then is stored and given, and the store loop rests.

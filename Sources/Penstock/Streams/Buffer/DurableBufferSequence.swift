@@ -65,7 +65,7 @@ extension AsyncSequence where Self: Sendable, Element: Sendable {
     /// It does as `buffer(size:prefetch:whenFull:onDrop:)` does in memory, and the same values come out. Beyond that:
     ///
     /// - It hands on deliveries. `flatMap(maxConcurrent:_:)` directly behind it gives its closure the values and settles
-    ///   by itself; who reads it otherwise settles each delivery.
+    ///   by itself; a program that reads it otherwise settles each delivery.
     /// - The queue's capacity and overflow policy are the operator's: they are set when an iteration begins.
     /// - Every value is stored before it is handed on, also one that takes no place.
     /// - A value that is dropped stays in the queue's log, with its state and the reason (`penstock_drops`).

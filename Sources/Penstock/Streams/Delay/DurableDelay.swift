@@ -5,7 +5,7 @@ extension AsyncSequence where Self: Sendable, Element: Sendable {
     /// It does as `delay(for:holding:tolerance:clock:)` does in memory. Beyond that:
     ///
     /// - It hands on deliveries, in the order in which they are due. `flatMap(maxConcurrent:_:)` directly behind it gives
-    ///   its closure the values and settles by itself; who reads it otherwise settles each delivery.
+    ///   its closure the values and settles by itself; a program that reads it otherwise settles each delivery.
     /// - A value's due time is in its message, by the store's wall clock.
     /// - The queue's capacity is `heldMax`, and its policy `wait`: they are set when an iteration begins. When so many are
     ///   held, upstream waits.

@@ -53,6 +53,6 @@ extension AsyncSequence where Self: Sendable, Element: Settleable {
     ) -> FlatMapSequence<Self, Inner, any Error> where Inner.Element: Sendable {
         FlatMapSequence(
             self, maxConcurrent: maxConcurrent, transform: { transform($0.delivery.payload) },
-            escort: { SettlingEscort<Element>() })
+            delegate: { SettlingFlatMapDelegate<Element>() })
     }
 }

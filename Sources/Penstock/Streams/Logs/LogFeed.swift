@@ -16,8 +16,7 @@ package final class LogFeed<Element: Sendable>: Sendable {
     private struct State {
         var underWay = 0
         var failure: (any Error)?
-        var waiting: [Int: (wait: Wait, continuation: CheckedContinuation<Void, any Error>)] = [:]
-        var namesGiven = 0
+        var waiting: [(wait: Wait, waiter: Waiter<Void>)] = []
 
         /// What somebody who waits is to be told, if anything.
         func answer(to wait: Wait) -> Result<Void, any Error>? {
@@ -91,35 +90,21 @@ package final class LogFeed<Element: Sendable>: Sendable {
         let answers = state.withLock { state in
             state.underWay -= 1
             if state.failure == nil { state.failure = failure }
-            var answers: [(CheckedContinuation<Void, any Error>, Result<Void, any Error>)] = []
-            for (name, waiter) in state.waiting {
-                guard let answer = state.answer(to: waiter.wait) else { continue }
-                answers.append((waiter.continuation, answer))
-                state.waiting[name] = nil
-            }
-            return answers
+            let asked = state.waiting.map { (wait: $0.wait, waiter: $0.waiter, answer: state.answer(to: $0.wait)) }
+            state.waiting = asked.filter { $0.answer == nil && !$0.waiter.isOver }.map { ($0.wait, $0.waiter) }
+            return asked
         }
-        for (continuation, answer) in answers { continuation.resume(with: answer) }
+        for case (_, let waiter, let answer?) in answers { waiter.answer(answer) }
     }
 
     private func wait(_ wait: Wait) async throws {
-        let name = state.withLock { state in
-            state.namesGiven += 1
-            return state.namesGiven
+        let waiter = Waiter<Void>()
+        let answer = state.withLock { state in
+            let answer = state.answer(to: wait)
+            if answer == nil { state.waiting.append((wait, waiter)) }
+            return answer
         }
-        try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                let answer = state.withLock { state -> Result<Void, any Error>? in
-                    if let answer = state.answer(to: wait) { return answer }
-                    if Task.isCancelled { return .failure(CancellationError()) }
-                    state.waiting[name] = (wait, continuation)
-                    return nil
-                }
-                if let answer { continuation.resume(with: answer) }
-            }
-        } onCancel: {
-            let waiter = state.withLock { $0.waiting.removeValue(forKey: name) }
-            waiter?.continuation.resume(throwing: CancellationError())
-        }
+        if let answer { return try answer.get() }
+        try await waiter.wait()
     }
 }

@@ -141,7 +141,7 @@ final class LogHub<Value: Sendable>: Sendable {
             case nil: break
             }
         } catch {
-            // Who cancelled the task has taken care of the subscribers.
+            // The caller that cancelled the task has taken care of the subscribers.
             if !Task.isCancelled { perform { $0.fail(error) } }
         }
     }

@@ -53,7 +53,7 @@ package final class LogReplay<Element: Sendable>: Sendable {
     /// Begins a subscription for somebody who comes for values: after everything that was sent before, and before
     /// everything that is sent later.
     func subscribe() -> LogCursor<Element> {
-        LogCursor(LogSubscription(hub, from: writer.look(last: count)), onMissed: onMissed)
+        LogCursor(LogSubscription(hub, from: writer.beginning(last: count)), onMissed: onMissed)
     }
 
     /// Begins a subscription for somebody who is told of values: as many as it requests, one at a time.

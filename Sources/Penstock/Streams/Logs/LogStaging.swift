@@ -2,7 +2,7 @@ internal import PenstockCore
 
 /// What is to be done with a log next, in the order in which it was asked for, as a value.
 ///
-/// Neighbours of one kind go together: many appends make one call of the store, and looks at the same moment are one.
+/// Neighbours of one kind go together: many appends make one call of the store, and beginnings that are asked for at the same moment are one.
 struct LogStaging: Sendable {
     /// Names one append.
     typealias Name = UInt64
@@ -20,13 +20,13 @@ struct LogStaging: Sendable {
     /// What to do next.
     enum Step: Sendable {
         case append([Append])
-        case look(last: Int, [LogLook])
+        case beginning(last: Int, [Waiter<LogBeginning>])
         case perform(@Sendable () async -> Void)
     }
 
     private enum Entry {
         case append(Append)
-        case look(last: Int, LogLook)
+        case beginning(last: Int, Waiter<LogBeginning>)
         case perform(@Sendable () async -> Void)
     }
 
@@ -52,7 +52,7 @@ struct LogStaging: Sendable {
         return add(.append(append))
     }
 
-    mutating func add(_ look: LogLook, last count: Int) -> Bool { add(.look(last: count, look)) }
+    mutating func add(_ waiter: Waiter<LogBeginning>, last count: Int) -> Bool { add(.beginning(last: count, waiter)) }
 
     mutating func add(_ body: @escaping @Sendable () async -> Void) -> Bool { add(.perform(body)) }
 
@@ -86,13 +86,13 @@ struct LogStaging: Sendable {
             }
             line.removeFirst(batch.count)
             return .append(batch)
-        case .look(let count, _):
-            var looks: [LogLook] = []
-            for case .look(count, let look) in line.prefix(while: {
-                if case .look(count, _) = $0 { true } else { false }
-            }) { looks.append(look) }
-            line.removeFirst(looks.count)
-            return .look(last: count, looks)
+        case .beginning(let count, _):
+            var waiters: [Waiter<LogBeginning>] = []
+            for case .beginning(count, let waiter) in line.prefix(while: {
+                if case .beginning(count, _) = $0 { true } else { false }
+            }) { waiters.append(waiter) }
+            line.removeFirst(waiters.count)
+            return .beginning(last: count, waiters)
         case .perform(let body):
             line.removeFirst()
             return .perform(body)

@@ -11,13 +11,13 @@ final class LogSubscription<Value: Sendable>: Sendable {
     }
 
     let hub: LogHub<Value>
-    private let look: LogLook
+    private let beginning: Waiter<LogBeginning>
     private let state = Mutex(State.beginning)
 
-    /// - Parameter look: how the log stood when the subscription began.
-    init(_ hub: LogHub<Value>, from look: LogLook) {
+    /// - Parameter beginning: how the log stood when the subscription began.
+    init(_ hub: LogHub<Value>, from beginning: Waiter<LogBeginning>) {
         self.hub = hub
-        self.look = look
+        self.beginning = beginning
     }
 
     deinit {
@@ -28,19 +28,24 @@ final class LogSubscription<Value: Sendable>: Sendable {
         state.withLock { if case .over = $0 { true } else { false } }
     }
 
-    /// Ends the subscription, from whatever task. Who waits for a value is told that none comes.
+    /// Ends the subscription, from whatever task. A task that waits for a value is told that none comes.
     func cancel() {
         let before = state.withLock { state in
             defer { state = .over }
             return state
         }
-        look.cancel()
+        beginning.answer(.failure(CancellationError()))
         if case .joined(let name) = before { hub.leave(name) }
     }
 
     /// How the log stood when the subscription began; `nil` when it is over.
     fileprivate func begin() async throws -> LogBeginning? {
-        try await look.beginning()
+        do {
+            let beginning = try await beginning.wait()
+            return isOver ? nil : beginning
+        } catch is CancellationError {
+            return nil
+        }
     }
 
     /// Takes its place among the subscribers; what they share begins to run with the first one.

@@ -1,7 +1,7 @@
 internal import PenstockCore
 
-/// The end of a log in memory, which all subscribers of a process share. It holds so many values at most, and who falls
-/// behind them reads the log itself.
+/// The end of a log in memory, which all subscribers of a process share. It holds so many values at most, and a
+/// subscriber that falls behind them reads the log itself.
 struct LogTail<Value: Sendable>: Sendable {
     typealias Item = LogItem<Value>
 

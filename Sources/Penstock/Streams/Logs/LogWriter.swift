@@ -1,10 +1,10 @@
 internal import PenstockCore
 internal import Synchronization
 
-/// Writes into a log, and looks at it, in the order in which it was asked to, whether or not the caller waits.
+/// Writes into a log, and waiters at it, in the order in which it was asked to, whether or not the caller waits.
 ///
 /// One task works off what was asked for while there is something. It belongs to the store, and closing the store waits
-/// for it: what was handed over is written, also when who handed it over is gone.
+/// for it: what was handed over is written, also when its sender is gone.
 final class LogWriter: Sendable {
     let name: QueueName
     private let handle: StoreHandle
@@ -69,10 +69,10 @@ final class LogWriter: Sendable {
     }
 
     /// Looks at the log's last `count` messages, when everything that was asked for before is done.
-    func look(last count: Int) -> LogLook {
-        let look = LogLook()
-        add { $0.add(look, last: count) }
-        return look
+    func beginning(last count: Int) -> Waiter<LogBeginning> {
+        let waiter = Waiter<LogBeginning>()
+        add { $0.add(waiter, last: count) }
+        return waiter
     }
 
     /// Runs `body` when everything that was asked for before is done. Nothing else is done until it returns.
@@ -106,14 +106,14 @@ final class LogWriter: Sendable {
     private func add(_ change: (inout LogStaging) -> Bool?, orElse refused: () -> Void = {}) {
         let mustBegin = staging.withLock { change(&$0) }
         guard let mustBegin else { return refused() }
-        if mustBegin { handle.chores.begin(on: executor) { await self.work() } }
+        if mustBegin { handle.backgroundTasks.begin(on: executor) { await self.work() } }
     }
 
     private func work() async {
         while let step = staging.withLock({ $0.next() }) {
             switch step {
             case .append(let appends): await write(appends)
-            case .look(let count, let looks): await look(last: count, for: looks)
+            case .beginning(let count, let waiters): await beginning(last: count, for: waiters)
             case .perform(let body): await body()
             }
         }
@@ -137,14 +137,14 @@ final class LogWriter: Sendable {
         staging.withLock { $0.answered(appends) }
         for (append, result) in zip(appends, results) { append.answer(result) }
         // A log has no workers that would keep house.
-        if handle.prunePace.isDue {
-            handle.chores.begin(isDispensable: true) { [handle] in
-                await Housekeeper(handle: handle).tidy()
+        if handle.pruneGate.isDue {
+            handle.backgroundTasks.begin(isDispensable: true) { [handle] in
+                await Pruner(handle: handle).tidy()
             }
         }
     }
 
-    private func look(last count: Int, for looks: [LogLook]) async {
+    private func beginning(last count: Int, for waiters: [Waiter<LogBeginning>]) async {
         let result: Result<LogBeginning, any Error>
         do {
             let query = LogQuery(queue: name, .last(count), limit: LogAccess<Void>.pageCountMax, cursor: ending)
@@ -152,6 +152,6 @@ final class LogWriter: Sendable {
         } catch {
             result = .failure(error)
         }
-        for look in looks { look.answer(result) }
+        for waiter in waiters { waiter.answer(result) }
     }
 }

@@ -21,7 +21,7 @@ enum SequenceSource {
     ) async -> LogEnding where Base.Element: Sendable {
         var ending = LogEnding.finished
         var upstream = base.makeAsyncIterator()
-        // Who loses what nobody has asked for is asked for as much as may be under way.
+        // A source that loses what nobody has asked for is asked for as much as may be under way.
         let request = (upstream as? any DemandedIterator)?.request
         request?(LogFeed<Base.Element>.underWayMax)
         while !Task.isCancelled {

@@ -1,4 +1,5 @@
 import Penstock
+import PenstockCore
 import Subprocess
 
 #if canImport(FoundationEssentials)

@@ -16,7 +16,7 @@ import Testing
         switch step {
         case nil: "nothing"
         case .append(let appends): appends.map { String(decoding: $0.message.payload, as: UTF8.self) }.joined()
-        case .look(let count, let looks): "look \(count) x\(looks.count)"
+        case .beginning(let count, let waiters): "beginning \(count) x\(waiters.count)"
         case .perform: "perform"
         }
     }
@@ -25,16 +25,16 @@ import Testing
         var staging = LogStaging()
         #expect(append(&staging, "a").mustBegin == true)
         #expect(append(&staging, "b").mustBegin == false)
-        #expect(staging.add(LogLook(), last: 2) == false)
-        #expect(staging.add(LogLook(), last: 2) == false)
-        #expect(staging.add(LogLook(), last: 3) == false)
+        #expect(staging.add(Waiter<LogBeginning>(), last: 2) == false)
+        #expect(staging.add(Waiter<LogBeginning>(), last: 2) == false)
+        #expect(staging.add(Waiter<LogBeginning>(), last: 3) == false)
         _ = append(&staging, "c")
         let mustBegin = staging.add {}
         #expect(!mustBegin)
         _ = append(&staging, "d")
         var steps: [String] = []
         while let step = staging.next() { steps.append(text(step)) }
-        #expect(steps == ["ab", "look 2 x2", "look 3 x1", "c", "perform", "d"])
+        #expect(steps == ["ab", "beginning 2 x2", "beginning 3 x1", "c", "perform", "d"])
         #expect(append(&staging, "e").mustBegin == true, "The work was over.")
     }
 

@@ -5,7 +5,7 @@ import Testing
 @testable import Penstock
 
 /// A queue that is worked needs nobody to prune it.
-@Suite(.timeLimit(.minutes(5))) struct HousekeeperTests {
+@Suite(.timeLimit(.minutes(5))) struct PrunerTests {
     let the = Fixture()
 
     private func countOfMessages() async throws -> Int {
@@ -19,7 +19,7 @@ import Testing
         try await eventually { try await the.state(receipt) == .done }
         #expect(try await countOfMessages() == 1)
         try await eventually {
-            the.time.advance(by: Pace.ofPruning)
+            the.time.advance(by: RateGate.pruneInterval)
             return try await countOfMessages() == 0
         }
         worker.cancel()

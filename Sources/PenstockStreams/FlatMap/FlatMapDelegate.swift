@@ -1,5 +1,5 @@
-/// Goes with the inner sequences of one iteration, from their beginnings to their ends.
-package protocol FlatMapEscort<Element>: Sendable {
+/// Takes part in the inner sequences of one iteration, from their beginnings to their ends.
+package protocol FlatMapDelegate<Element>: Sendable {
     /// What the inner sequences are made of.
     associatedtype Element: Sendable
 
@@ -7,13 +7,13 @@ package protocol FlatMapEscort<Element>: Sendable {
     func run() async
 
     /// Reads the inner sequence of an element, and does what belongs to its end. What it throws, the stream fails with.
-    func accompany(_ element: Element, _ inner: FlatMapInner) async throws
+    func read(_ inner: FlatMapInner, of element: Element) async throws
 
-    /// Takes leave of an element that arrived after the end, and whose inner sequence never begins.
-    func letGo(_ element: Element) async
+    /// Discards an element that arrived after the end, and whose inner sequence never begins.
+    func discard(_ element: Element) async
 }
 
-/// One inner sequence, as its escort knows it.
+/// One inner sequence, for the delegate that reads it.
 package struct FlatMapInner: Sendable {
     /// How the reading ended.
     package enum End: Sendable {

@@ -1,25 +1,25 @@
 internal import PenstockCore
 
 /// Claims messages when they are asked for, and hands them out one by one. One iterator has it to itself.
-final class Intake<Element: Sendable> {
+final class DeliveryReader<Element: Sendable> {
     private let queue: Queue<Element>
-    private let demand: Demand
-    private var claims: Claims
-    private var holder: LeaseHolder { claims.holder }
+    private let limits: ReaderLimits
+    private var claimLoop: ClaimLoop
+    private var holder: LeaseHolder { claimLoop.holder }
     private var inFlight: InFlight { holder.inFlight }
     /// Claimed, and not yet handed out.
     private var claimed: ArraySlice<ClaimedMessage> = []
     private var handedOut = 0
-    let askedInAdvance = AskedInAdvance()
+    let requested = RequestedCount()
 
-    init(queue: Queue<Element>, demand: Demand, inFlight: InFlight) {
+    init(queue: Queue<Element>, limits: ReaderLimits) {
         self.queue = queue
-        self.demand = demand
-        claims = Claims(LeaseHolder(queue, inFlight: inFlight, lease: demand.lease))
+        self.limits = limits
+        claimLoop = ClaimLoop(LeaseHolder(queue, lease: limits.lease, forgetsEnded: true))
     }
 
     deinit {
-        queue.handle.returns.begin(claimed.map(\.lease))
+        queue.handle.beginRelease(claimed.map(\.lease))
     }
 
     /// The next message, once there is one.
@@ -48,15 +48,15 @@ final class Intake<Element: Sendable> {
 
     /// Claims what there is room for, or waits for a reason to try again.
     private func claim(isolation: isolated (any Actor)?) async throws {
-        try demand.validate()
+        try limits.validate()
         // The token comes before the look, so that a departure in between is not lost.
         let departed = inFlight.token
-        // Who comes has asked for one at least.
-        let asked = askedInAdvance.count.map { min(max($0 - handedOut, 1), Limits.batchCountMax) }
-        let room = asked ?? demand.inFlightMax - inFlight.count()
+        // The caller has asked for one at least.
+        let asked = requested.count.map { min(max($0 - handedOut, 1), Limits.batchCountMax) }
+        let room = asked ?? limits.inFlightMax - inFlight.count()
         guard room > 0 else { return try await inFlight.waitForDeparture(after: departed) }
 
-        claimed = try await claims.next(upTo: room)[...]
-        if claimed.isEmpty { try await firstOf(claims.waits) }
+        claimed = try await claimLoop.next(upTo: room)[...]
+        if claimed.isEmpty { try await firstOf(claimLoop.waits) }
     }
 }

@@ -1,9 +1,9 @@
 internal import Logging
 internal import PenstockCore
 
-extension Shift {
+extension WorkerRun {
     /// Those whose handler has not settled by itself, in the order of the log: a store moves neighbours together.
-    func stillHeld(_ finished: [Workbench.Finished]) -> [Workbench.Finished] {
+    func stillHeld(_ finished: [HandlerSlots.Finished]) -> [HandlerSlots.Finished] {
         let finished = finished.sorted { $0.message.lease.sequence < $1.message.lease.sequence }
         let held = inFlight.beginSettling(finished.map(\.message.lease))
         return zip(finished, held).compactMap { finished, isHeld in
@@ -16,7 +16,7 @@ extension Shift {
     /// Settles, also for a task that is cancelled.
     ///
     /// - Throws: what the store threw, when it may pass. What it did not take is kept, and handed in again.
-    func settle(_ finished: [Workbench.Finished]) async throws {
+    func settle(_ finished: [HandlerSlots.Finished]) async throws {
         let held = stillHeld(finished)
         if held.isEmpty { return }
         let settlements = held.map { Settlement($0.message.lease, $0.verdict) }
@@ -31,7 +31,7 @@ extension Shift {
     /// nothing at all.
     ///
     /// - Throws: `error` or what came of another try, when it may pass.
-    func settle(_ held: [Workbench.Finished], after error: any Error) async throws {
+    func settle(_ held: [HandlerSlots.Finished], after error: any Error) async throws {
         let failure = error as? PenstockError
         if held.count > 1, failure?.isOfStalledStore != true {
             var failures: [any Error] = []
@@ -43,10 +43,10 @@ extension Shift {
                 }
             }
             if let last = failures.last { throw last }
-        } else if failure?.mayPass == true, !crew.isDismissed {
+        } else if failure?.mayPass == true, !runs.isDismissed {
             // Their leases are extended like those of handlers that run.
             for finished in held { inFlight.setExtended(true, finished.message.lease) }
-            workbench.keep(
+            slots.keep(
                 held.map { finished in
                     var finished = finished
                     finished.wasTried = true
@@ -64,7 +64,7 @@ extension Shift {
         }
     }
 
-    func record(_ results: [SettleResult], of finished: [Workbench.Finished]) {
+    func record(_ results: [SettleResult], of finished: [HandlerSlots.Finished]) {
         inFlight.remove(finished.map(\.message.lease))
         for (finished, result) in zip(finished, results) {
             if result != .leaseLost || !finished.wasTried { queue.metrics.record(finished.verdict, result) }
@@ -72,7 +72,7 @@ extension Shift {
         }
     }
 
-    private func log(_ finished: Workbench.Finished, _ result: SettleResult) {
+    private func log(_ finished: HandlerSlots.Finished, _ result: SettleResult) {
         let message = finished.message
         switch (result, finished.verdict) {
         case (.leaseLost, _) where finished.wasTried:

@@ -11,26 +11,27 @@ final class StoreHandle: Sendable {
     let durability: Durability
     let logger: Logger
     /// When to look for lost work: twice a second at most, however many wait for messages.
-    let reclaimPace: Pace
+    let reclaimGate: RateGate
     /// When to forget what retention lets go: once a minute at most, however many workers there are.
-    let prunePace: Pace
+    let pruneGate: RateGate
     let lines = ProducerLines()
-    let returns: Returns
-    let chores = Chores()
+    let backgroundTasks = BackgroundTasks()
 
     private let metricsFactory: (any MetricsFactory)?
     private let metricsByQueue = Mutex<[QueueName: QueueMetrics]>([:])
 
-    init(_ storage: any MessageStore, options: PenstockStore.Options) {
+    init(
+        _ storage: any MessageStore, time: any TimeSource, random: any RandomSource, durability: Durability,
+        logger: Logger?, metrics: (any MetricsFactory)?
+    ) {
         self.storage = storage
-        time = options.time
-        random = options.random
-        durability = options.durability
-        logger = options.logger ?? Logger(label: "penstock", factory: { _ in SwiftLogNoOpLogHandler() })
-        reclaimPace = Pace(Pace.ofReclaiming, time: options.time)
-        prunePace = Pace(Pace.ofPruning, time: options.time)
-        metricsFactory = options.metrics
-        returns = Returns(storage: storage, logger: logger)
+        self.time = time
+        self.random = random
+        self.durability = durability
+        self.logger = logger ?? Logger(label: "penstock", factory: { _ in SwiftLogNoOpLogHandler() })
+        reclaimGate = RateGate(RateGate.reclaimInterval, time: time)
+        pruneGate = RateGate(RateGate.pruneInterval, time: time)
+        metricsFactory = metrics
     }
 
     /// The queue's measurements; made once, as making them costs more than using them.

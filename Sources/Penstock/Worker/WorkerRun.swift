@@ -5,13 +5,13 @@ internal import ServiceLifecycle
 internal import Synchronization
 
 /// One run of a worker, from the first claim until the last handler has ended.
-final class Shift<Element: Sendable>: Sendable {
+final class WorkerRun<Element: Sendable>: Sendable {
     let queue: Queue<Element>
     let options: Worker<Element>.Options
     private let handler: Worker<Element>.Handler
     let holder: LeaseHolder
-    let crew = Crew()
-    let workbench: Workbench
+    let runs = HandlerRuns()
+    let slots: HandlerSlots
     let alarm: Alarm
     /// Opens when nothing more is to be claimed.
     let stopping = Latch()
@@ -26,27 +26,25 @@ final class Shift<Element: Sendable>: Sendable {
         self.queue = queue
         self.options = options
         self.handler = handler
-        let workbench = Workbench(concurrency: options.concurrency, ahead: options.ahead)
-        self.workbench = workbench
-        alarm = Alarm(queue.handle.time) { workbench.touch() }
-        holder = LeaseHolder(
-            queue, inFlight: InFlight(queue: queue.name, time: queue.handle.time, forgetsEnded: false),
-            lease: options.lease)
+        let slots = HandlerSlots(concurrency: options.concurrency, ahead: options.ahead)
+        self.slots = slots
+        alarm = Alarm(queue.handle.time) { slots.touch() }
+        holder = LeaseHolder(queue, lease: options.lease, forgetsEnded: false)
     }
 
     /// Ends the claiming. What runs may go on for the time of grace.
     func stop() {
         stopping.open()
         // What waits for a place is given back.
-        workbench.touch()
+        slots.touch()
     }
 
     func run() async throws {
         await withTaskGroup(of: Void.self) { group in
-            let keeper = LeaseKeeper(holder: holder, crew: crew)
+            let keeper = LeaseKeeper(holder: holder, runs: runs)
             group.addTask { await keeper.run() }
             group.addTask { await self.dismissAfterGrace() }
-            group.addTask { await Housekeeper(handle: self.handle).run() }
+            group.addTask { await Pruner(handle: self.handle).run() }
             await withTaskCancellationHandler {
                 await manage()
             } onCancel: {
@@ -62,8 +60,8 @@ final class Shift<Element: Sendable>: Sendable {
 
     /// Waits for nobody any more: handlers are cancelled, and what the store does not take now is not handed in again.
     private func dismiss() {
-        crew.dismiss()
-        workbench.touch()
+        runs.dismiss()
+        slots.touch()
     }
 
     private func dismissAfterGrace() async {
@@ -90,25 +88,25 @@ final class Shift<Element: Sendable>: Sendable {
     // MARK: Working
 
     func begin(_ messages: [ClaimedMessage]) {
-        for message in workbench.begin(messages, at: time.boot) { begin(message) }
+        for message in slots.begin(messages, at: time.boot) { begin(message) }
     }
 
     /// Begins with a message that has a place, or with the next one if its lease was lost while it waited.
     private func begin(_ message: ClaimedMessage) {
         var message = message
         while !inFlight.contains(message.lease) {
-            guard let next = workbench.leave(after: nil) else { return }
+            guard let next = slots.leave(after: nil) else { return }
             message = next
         }
         // Each runs in a task that can be cancelled alone. None outlives the worker: it waits until all have left.
         let task = HandlerTask()
-        let job = Job(message.lease) { [self, message] job, end in ended(job, message, task, end) }
-        crew.add(job)
-        task.begin { [message] in await self.work(on: message, job) }
+        let run = HandlerRun(message.lease) { [self, message] run, end in ended(run, message, task, end) }
+        runs.add(run)
+        task.begin { [message] in await self.work(on: message, run) }
     }
 
-    /// Called once for each job, with the first reason for its end.
-    private func ended(_ job: Job, _ message: ClaimedMessage, _ task: HandlerTask, _ end: WorkEnd) {
+    /// Called once for each run, with the first reason for its end.
+    private func ended(_ run: HandlerRun, _ message: ClaimedMessage, _ task: HandlerTask, _ end: HandlerEnd) {
         switch end {
         case .returned, .threw, .undecodable:
             // It is leaving, and hands in what it says.
@@ -118,7 +116,7 @@ final class Shift<Element: Sendable>: Sendable {
             // lease ends, whichever is first.
             inFlight.setExtended(false, message.lease)
         case .givenUp:
-            workbench.handIn(Workbench.Finished(message: message, verdict: .release))
+            slots.handIn(HandlerSlots.Finished(message: message, verdict: .release))
         case .leaseLost:
             inFlight.remove(message.lease)
             queue.metrics.leaseLost.increment()
@@ -128,32 +126,32 @@ final class Shift<Element: Sendable>: Sendable {
         task.cancel()
     }
 
-    private func work(on message: ClaimedMessage, _ job: Job) async {
+    private func work(on message: ClaimedMessage, _ run: HandlerRun) async {
         let began = time.boot
         if let timeout = options.timeout {
             await withTaskGroup(of: Void.self) { group in
                 group.addTask { [time] in
-                    if (try? await time.sleep(for: timeout)) != nil { job.end(.timedOut(timeout)) }
+                    if (try? await time.sleep(for: timeout)) != nil { run.end(.timedOut(timeout)) }
                 }
-                job.end(await handle(message))
+                run.end(await handle(message))
                 group.cancelAll()
             }
         } else {
-            job.end(await handle(message))
+            run.end(await handle(message))
         }
-        crew.remove(job)
+        runs.remove(run)
         let verdict: Verdict? =
-            switch await job.ended() {
+            switch await run.ended() {
             case .givenUp, .leaseLost: nil
             case let end: end.verdict
             }
-        let finished = verdict.map { Workbench.Finished(message: message, verdict: $0) }
-        if let next = workbench.leave(finished, after: .microseconds(time.boot.microseconds - began.microseconds)) {
+        let finished = verdict.map { HandlerSlots.Finished(message: message, verdict: $0) }
+        if let next = slots.leave(finished, after: .microseconds(time.boot.microseconds - began.microseconds)) {
             begin(next)
         }
     }
 
-    private func handle(_ message: ClaimedMessage) async -> WorkEnd {
+    private func handle(_ message: ClaimedMessage) async -> HandlerEnd {
         let payload: Element
         do {
             payload = try queue.codec.decode(message.payload)
@@ -167,7 +165,7 @@ final class Shift<Element: Sendable>: Sendable {
         return await handle(Delivery(message, payload: payload, holder: holder))
     }
 
-    private func handle(_ delivery: Delivery<Element>) async -> WorkEnd {
+    private func handle(_ delivery: Delivery<Element>) async -> HandlerEnd {
         let metrics = queue.metrics
         let began = time.boot
         metrics.running.increment()

@@ -32,7 +32,7 @@ public struct RetryAfter: Error, CustomStringConvertible {
 }
 
 /// How a handler's work on one message ended.
-enum WorkEnd: Sendable {
+enum HandlerEnd: Sendable {
     case returned
     case threw(any Error)
     /// Its payload is none that the handler could be given.

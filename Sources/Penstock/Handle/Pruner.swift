@@ -2,20 +2,20 @@ internal import Logging
 internal import PenstockCore
 
 /// Forgets what retention lets go, while a worker runs. A queue that is worked needs nobody to prune it by hand.
-struct Housekeeper: Sendable {
+struct Pruner: Sendable {
     let handle: StoreHandle
 
     /// Tidies at once and then from minute to minute, until the task is cancelled.
     func run() async {
         repeat {
             await tidy()
-        } while (try? await handle.time.sleep(for: Pace.ofPruning)) != nil
+        } while (try? await handle.time.sleep(for: RateGate.pruneInterval)) != nil
     }
 
     /// One round in a minute, shared by all workers of the process; each is small steps between which others get their
     /// turn. A round that fails is no reason to stop working: the next one makes it good.
     func tidy() async {
-        guard handle.prunePace.takesTurn() else { return }
+        guard handle.pruneGate.tryPass() else { return }
         do {
             while try await handle.storage.prune(PruneRequest()).hasMore {
                 try Task.checkCancellation()

@@ -27,15 +27,8 @@ extension PenstockStore {
     /// Takes scheduled, ready and leased messages out of the line; a worker that has one loses its lease.
     ///
     /// - Returns: how many.
-    /// - Throws: `PenstockError` with code `unknownMessage` or `illegalTransition`; then none was moved.
-    @discardableResult
-    public func cancel(_ sequences: [SequenceNumber]) async throws -> Int {
-        try await cancel(.sequences(sequences))
-    }
-
-    /// Takes scheduled, ready and leased messages out of the line; a worker that has one loses its lease.
-    ///
-    /// - Returns: how many.
+    /// - Throws: of messages that are selected by number, `PenstockError` with code `unknownMessage` or `illegalTransition`;
+    ///   then none was moved. Messages of a queue that are in another state are passed over.
     @discardableResult
     public func cancel(_ selection: Selection) async throws -> Int {
         try await storage.apply(.cancel, to: selection)
@@ -44,15 +37,8 @@ extension PenstockStore {
     /// Puts dead letters back in line with new attempts, and makes scheduled messages ready at once.
     ///
     /// - Returns: how many.
-    /// - Throws: `PenstockError` with code `unknownMessage` or `illegalTransition`; then none was moved.
-    @discardableResult
-    public func redrive(_ sequences: [SequenceNumber]) async throws -> Int {
-        try await redrive(.sequences(sequences))
-    }
-
-    /// Puts dead letters back in line with new attempts, and makes scheduled messages ready at once.
-    ///
-    /// - Returns: how many.
+    /// - Throws: of messages that are selected by number, `PenstockError` with code `unknownMessage` or `illegalTransition`;
+    ///   then none was moved. Messages of a queue that are in another state are passed over.
     @discardableResult
     public func redrive(_ selection: Selection) async throws -> Int {
         try await storage.apply(.redrive, to: selection)
@@ -61,15 +47,8 @@ extension PenstockStore {
     /// Throws dead letters away.
     ///
     /// - Returns: how many.
-    /// - Throws: `PenstockError` with code `unknownMessage` or `illegalTransition`; then none was moved.
-    @discardableResult
-    public func discard(_ sequences: [SequenceNumber]) async throws -> Int {
-        try await discard(.sequences(sequences))
-    }
-
-    /// Throws dead letters away.
-    ///
-    /// - Returns: how many.
+    /// - Throws: of messages that are selected by number, `PenstockError` with code `unknownMessage` or `illegalTransition`;
+    ///   then none was moved. Messages of a queue that are in another state are passed over.
     @discardableResult
     public func discard(_ selection: Selection) async throws -> Int {
         try await storage.apply(.discard, to: selection)

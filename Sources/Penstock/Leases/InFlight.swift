@@ -13,7 +13,7 @@ final class InFlight: Sendable {
 
     private struct State {
         var entries: [LeaseToken: Entry] = [:]
-        /// Opens when a lease comes, for who found that there is none.
+        /// Opens when a lease comes, for a task that found that there is none.
         var arrival: Latch?
     }
 

@@ -1,18 +1,18 @@
 internal import Logging
 internal import PenstockCore
 
-extension Shift {
+extension WorkerRun {
     /// Takes messages up while there are free places and, if handlers are fast, some more; and hands in what is finished,
     /// both in one call: what ends while a call is under way goes with the next one. Returns when nothing more is to be
     /// claimed and every handler has left.
     ///
     /// When the store fails in a way that may pass, this goes on after a while, for as long as the worker is to work.
     func manage() async {
-        var course = Course()
+        var round = Round(claimLoop: ClaimLoop(holder))
         var retry = StoreRetry()
         while true {
             do {
-                if try await turn(&course) { return }
+                if try await work(&round) { return }
                 retry.succeeded()
             } catch {
                 // What a cancelled worker meets is no failure of the store.
@@ -27,8 +27,9 @@ extension Shift {
         }
     }
 
-    /// What is to be known from one turn to the next.
-    struct Course {
+    /// What is to be known from one round to the next.
+    struct Round {
+        var claimLoop: ClaimLoop
         /// How many messages were taken up.
         var takenCount = 0
         /// How many messages nobody else is woken for that are announced since that token was taken.
@@ -38,34 +39,32 @@ extension Shift {
     /// Hands in, claims and begins once, or waits for a reason to.
     ///
     /// - Returns: whether the work is over.
-    private func turn(_ course: inout Course) async throws -> Bool {
-        // The token comes before the look, so that a ring in between is not lost.
-        let changed = queue.storage.changes.token(for: queue.name)
-        let wasRung = course.promise.map { $0.token != changed } ?? false
-        var promisedCount = wasRung ? course.promise?.count ?? 0 : 0
-        course.promise = nil
+    private func work(_ round: inout Round) async throws -> Bool {
+        let wasRung = round.promise.map { $0.token != queue.storage.changes.token(for: queue.name) } ?? false
+        var promisedCount = wasRung ? round.promise?.count ?? 0 : 0
+        round.promise = nil
         if wasRung, stopping.isOpen { await wakeAnother() }
-        var look = workbench.take(at: time.boot, wantsAll: stopping.isOpen || promisedCount > 0)
-        if stopping.isOpen || look.waitingEnd.map({ $0.left(at: time.boot) == nil }) == true {
-            let waiting = workbench.takeWaiting()
-            course.takenCount -= waiting.count
-            look.finished += waiting
-            (look.waitingCount, look.waitingEnd, look.aheadCount) = (0, nil, 0)
-            // What is given back wakes another worker, who takes all that there is.
+        var taken = slots.take(at: time.boot, wantsAll: stopping.isOpen || promisedCount > 0)
+        if stopping.isOpen || taken.waitingEnd.map({ $0.left(at: time.boot) == nil }) == true {
+            let waiting = slots.takeWaiting()
+            round.takenCount -= waiting.count
+            taken.finished += waiting
+            (taken.waitingCount, taken.waitingEnd, taken.aheadCount) = (0, nil, 0)
+            // What is given back wakes another worker, which takes all that there is.
             promisedCount = 0
         }
-        let isOver = stopping.isOpen || course.takenCount == options.max
-        let places = options.concurrency + look.aheadCount - look.busyCount - look.waitingCount
-        let left = options.max.map { $0 - course.takenCount } ?? .max
-        let room = isOver || look.isStocked ? 0 : min(max(places, promisedCount), left, Limits.batchCountMax)
+        let isOver = stopping.isOpen || round.takenCount == options.max
+        let places = options.concurrency + taken.aheadCount - taken.busyCount - taken.waitingCount
+        let left = options.max.map { $0 - round.takenCount } ?? .max
+        let room = isOver || taken.isStocked ? 0 : min(max(places, promisedCount), left, Limits.batchCountMax)
         if room == 0 {
-            if !look.finished.isEmpty {
-                try await settle(look.finished)
-            } else if isOver, look.busyCount == 0 {
+            if !taken.finished.isEmpty {
+                try await settle(taken.finished)
+            } else if isOver, taken.busyCount == 0 {
                 return true
             } else {
-                if let end = look.waitingEnd { alarm.set(to: end) }
-                await workbench.wait(evenIfCancelled: look.waitingEnd == nil)
+                if let end = taken.waitingEnd { alarm.set(to: end) }
+                await slots.wait(evenIfCancelled: taken.waitingEnd == nil)
             }
             return false
         }
@@ -73,15 +72,15 @@ extension Shift {
         // The worker that was rung for messages is the only one that was, and one that drains wants to know that there
         // are none.
         request.leavesToOthers = !wasRung && !options.drain
-        guard let claim = try await handIn(look.finished, thenClaim: request) else { return false }
-        course.takenCount += claim.messages.count
+        guard let claim = try await handIn(taken.finished, thenClaim: request, &round.claimLoop) else { return false }
+        round.takenCount += claim.messages.count
         begin(claim.messages)
-        if options.drain, claim.messages.isEmpty, look.busyCount + look.waitingCount == 0 {
+        if options.drain, claim.messages.isEmpty, taken.busyCount + taken.waitingCount == 0 {
             stop()
-        } else if claim.isAll(of: room) {
+        } else if claim.isAll(of: room), let before = round.claimLoop.before {
             let left = room - claim.messages.count
-            course.promise = (left, changed)
-            await waitForWork(after: changed, room: left, due: claim.nextDue)
+            round.promise = (left, before)
+            await waitForWork(after: before, room: left, due: claim.nextDue)
         }
         return false
     }
@@ -93,28 +92,28 @@ extension Shift {
         let wasStopping = stopping.isOpen
         alarm.set(to: end)
         while true {
-            workbench.expectNews()
-            if end.left(at: time.boot) == nil || stopping.isOpen != wasStopping || crew.isDismissed { return }
-            await workbench.wait()
+            slots.expectNews()
+            if end.left(at: time.boot) == nil || stopping.isOpen != wasStopping || runs.isDismissed { return }
+            await slots.wait()
         }
     }
 
     /// Returns when a message may have come, a place is free, or something is to be handed in or given back.
     private func waitForWork(after token: Wakeups.Token, room: Int, due: Timestamp?) async {
         let changes = queue.storage.changes
-        let call = changes.callForWork(in: queue.name, after: token, room: room) { [workbench] in workbench.touch() }
+        let call = changes.callForWork(in: queue.name, after: token, room: room) { [slots] in slots.touch() }
         let look = queue.storage.lookInterval
         let lookEnd = time.boot + look
-        alarm.set(to: workbench.waitingEnd.map { $0.microseconds < lookEnd.microseconds ? $0 : lookEnd } ?? lookEnd)
+        alarm.set(to: slots.waitingEnd.map { $0.microseconds < lookEnd.microseconds ? $0 : lookEnd } ?? lookEnd)
         if let due {
             // What is due goes by the wall clock, which has to be looked at now and then.
             let deadline = min(due, time.now + look)
-            // Cancelled only with the worker, which is found out at the next turn.
+            // Cancelled only with the worker, which is found out in the next round.
             try? await firstOf([
-                { [workbench] in await workbench.wait() }, { [time] in try await time.sleep(until: deadline) },
+                { [slots] in await slots.wait() }, { [time] in try await time.sleep(until: deadline) },
             ])
         } else {
-            await workbench.wait()
+            await slots.wait()
         }
         if let call { changes.cancel(call) }
     }
@@ -132,15 +131,17 @@ extension Shift {
 
     /// Hands in, and claims.
     ///
-    /// - Returns: what was claimed; `nil` when the verdicts had to go alone, and the next turn claims.
+    /// - Returns: what was claimed; `nil` when the verdicts had to go alone, and the next round claims.
     /// - Throws: what the claim threw, or what kept the store from taking the verdicts, if that may pass.
-    private func handIn(_ finished: [Workbench.Finished], thenClaim request: ClaimRequest) async throws -> Claim? {
+    private func handIn(
+        _ finished: [HandlerSlots.Finished], thenClaim request: ClaimRequest, _ claimLoop: inout ClaimLoop
+    ) async throws -> Claim? {
         let held = stillHeld(finished)
         let claim = StoreOperation.claim(request)
         let settle = StoreOperation.settle(held.map { Settlement($0.message.lease, $0.verdict) })
         let performed: Performed
         do {
-            performed = try await holder.perform(held.isEmpty ? [claim] : [settle, claim])
+            performed = try await claimLoop.perform(held.isEmpty ? [claim] : [settle, claim])
         } catch {
             if held.isEmpty { throw error }
             // Without the claim: it may be the claim that the store could not carry out.

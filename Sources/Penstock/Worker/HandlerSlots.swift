@@ -1,12 +1,12 @@
 internal import PenstockCore
 internal import Synchronization
 
-/// What lies between the handlers of a worker and the one who claims for them: what waits for a place, how many are at
-/// work, and what is ready to be handed in.
+/// The places of a worker's handlers: how many are taken, what is claimed and waits for one, and which verdicts are ready to
+/// be handed in.
 ///
 /// A handler that leaves makes room for the next message at once. Verdicts gather here while a call to the store is
 /// under way, and go together with the next one.
-final class Workbench: Sendable {
+final class HandlerSlots: Sendable {
     /// A message whose work has ended, to be settled.
     struct Finished: Sendable {
         var message: ClaimedMessage
@@ -15,8 +15,8 @@ final class Workbench: Sendable {
         var wasTried = false
     }
 
-    /// What the one who claims goes by.
-    struct Look {
+    /// What the worker goes by when it claims.
+    struct Taken {
         var finished: [Finished]
         /// Messages at work.
         var busyCount: Int
@@ -131,12 +131,12 @@ final class Workbench: Sendable {
 
     /// What was handed in, and how many messages are in the worker's hands. While it is stocked, what was handed in stays,
     /// unless `wantsAll`.
-    func take(at now: BootTime, wantsAll: Bool) -> Look {
+    func take(at now: BootTime, wantsAll: Bool) -> Taken {
         state.withLock { state in
             state.isTouched = false
             let isStocked = !wantsAll && state.isStocked && state.waitingEnd?.left(at: now) != nil
             defer { if !isStocked { state.finished = [] } }
-            return Look(
+            return Taken(
                 finished: isStocked ? [] : state.finished, busyCount: state.busyCount,
                 waitingCount: state.waitingCount, waitingEnd: state.waitingEnd, aheadCount: state.ahead.count,
                 isStocked: isStocked)

@@ -1,20 +1,11 @@
 internal import PenstockCore
 
-extension Queue {
-    func offer(
-        _ messages: [NewMessage], durability: Durability?, timeout: Duration?
-    ) async throws -> [Receipt] {
-        try await handle.offer(messages, to: name, durability: durability, timeout: timeout)
-    }
-}
-
 extension StoreHandle {
-
     /// Enqueues all of `messages`. When the queue is full and its policy is `wait`, offers the rest again each time
     /// there may be room, in turn with the process's other producers for that queue.
     ///
     /// A queue that is not full costs one call of the store, whatever its policy.
-    func offer(
+    func enqueue(
         _ messages: [NewMessage], to queue: QueueName, durability: Durability?, timeout: Duration?
     ) async throws -> [Receipt] {
         guard !messages.isEmpty else { return [] }
@@ -38,7 +29,7 @@ extension StoreHandle {
             return error
         }
 
-        // Who comes while others wait may not overtake them.
+        // A producer that comes while others wait may not overtake them.
         if !lines.isWaiting(for: queue) {
             try await offerRest()
             if rest.isEmpty { return receipts }

@@ -14,11 +14,11 @@ struct LeaseHolder: Sendable {
     private var storage: any MessageStore { handle.storage }
     private var time: any TimeSource { handle.time }
 
-    init(_ queue: Queue<some Sendable>, inFlight: InFlight, lease: Duration) {
+    init(_ queue: Queue<some Sendable>, lease: Duration, forgetsEnded: Bool) {
         self.queue = queue.name
         handle = queue.handle
         metrics = queue.metrics
-        self.inFlight = inFlight
+        inFlight = InFlight(queue: queue.name, time: queue.handle.time, forgetsEnded: forgetsEnded)
         self.lease = lease
     }
 
@@ -70,8 +70,8 @@ struct LeaseHolder: Sendable {
         }
     }
 
-    /// Settles within an application's transaction. The lease is held until that commits: should it be rolled back, the
-    /// message is as before, and can be settled again.
+    /// Settles within an application's transaction. The lease is held until that commits: should it be rolled back, or a
+    /// savepoint in it, the message is as before, and can be settled again.
     func settle(_ lease: Lease, _ verdict: Verdict, in database: Database) throws {
         guard let store = storage as? SQLiteStore else { throw PenstockError.notInATransaction }
         inFlight.setExtended(false, lease)
@@ -87,7 +87,9 @@ struct LeaseHolder: Sendable {
             throw lost(lease)
         }
         database.afterNextTransaction(
-            onCommit: { [inFlight, metrics] _ in
+            onCommit: { [inFlight, metrics] database in
+                // A savepoint that was rolled back has taken the verdict with it, though the transaction came through.
+                if (try? store.isHeld(lease, in: database)) == true { return inFlight.setExtended(true, lease) }
                 inFlight.remove(lease)
                 metrics.record(verdict, result)
             },
@@ -101,6 +103,13 @@ struct LeaseHolder: Sendable {
             throw lost(lease)
         }
         inFlight.moveEnd(of: lease, to: ends)
+    }
+
+    /// Puts messages back in line that nobody gets, also for a task that is cancelled.
+    func giveBack(_ leases: [Lease]) async {
+        if leases.isEmpty { return }
+        inFlight.remove(leases)
+        await handle.release(leases)
     }
 
     private func lost(_ lease: Lease) -> PenstockError {

@@ -1,15 +1,16 @@
+internal import PenstockCore
 internal import Synchronization
 
-/// Tasks that belong to the store, since whoever began them does not wait for them. Closing the store does.
-final class Chores: Sendable {
-    private struct Chore {
+/// Tasks that belong to the store, since nobody waits for them where they begin. Closing the store does.
+final class BackgroundTasks: Sendable {
+    private struct Running {
         var task: Task<Void, Never>
         var isDispensable: Bool
     }
 
     private struct State {
-        var running: [Int: Chore] = [:]
-        var namesGiven = 0
+        var running: [Int: Running] = [:]
+        var lastID = 0
     }
 
     private let state = Mutex(State())
@@ -25,21 +26,21 @@ final class Chores: Sendable {
     ) {
         // Inside the lock, so that the task finds itself in the list when it ends.
         state.withLock { state in
-            state.namesGiven += 1
-            let name = state.namesGiven
+            state.lastID += 1
+            let id = state.lastID
             let task = Task(executorPreference: executor) {
                 await body()
-                _ = self.state.withLock { $0.running.removeValue(forKey: name) }
+                _ = self.state.withLock { $0.running.removeValue(forKey: id) }
             }
-            state.running[name] = Chore(task: task, isDispensable: isDispensable)
+            state.running[id] = Running(task: task, isDispensable: isDispensable)
         }
     }
 
     /// Returns when everything that was begun is done, what these began included.
     func finish() async {
         while case let running = state.withLock({ Array($0.running.values) }), !running.isEmpty {
-            for chore in running where chore.isDispensable { chore.task.cancel() }
-            for chore in running { await chore.task.value }
+            for one in running where one.isDispensable { one.task.cancel() }
+            for one in running { await one.task.value }
         }
     }
 }

@@ -13,7 +13,7 @@ final class ProducerLines: Sendable {
     private struct Producer {
         var id: Int
         /// Set while it waits to be the first.
-        var continuation: CheckedContinuation<Void, any Error>?
+        var waiter: Waiter<Void>?
     }
 
     private struct State {
@@ -42,15 +42,15 @@ final class ProducerLines: Sendable {
         }
     }
 
-    /// Leaves the line, from whatever place. Who is first then goes on.
+    /// Leaves the line, from whatever place. The producer that is first then goes on.
     func leave(_ place: Place) {
-        let first = state.withLock { state -> CheckedContinuation<Void, any Error>? in
+        let first = state.withLock { state -> Waiter<Void>? in
             state.lines[place.queue]?.removeAll { $0.id == place.id }
             guard state.lines[place.queue]?.isEmpty == false else {
                 state.lines[place.queue] = nil
                 return nil
             }
-            return state.lines[place.queue]?[0].continuation.take()
+            return state.lines[place.queue]?[0].waiter
         }
         first?.resume()
     }
@@ -59,23 +59,15 @@ final class ProducerLines: Sendable {
     ///
     /// - Throws: `CancellationError` when the task is cancelled first. The place is still taken then.
     func reachHead(_ place: Place) async throws {
-        try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                let result = state.withLock { state -> Result<Void, any Error>? in
-                    if Task.isCancelled { return .failure(CancellationError()) }
-                    guard let index = state.lines[place.queue]?.firstIndex(where: { $0.id == place.id }), index > 0
-                    else { return .success(()) }
-                    state.lines[place.queue]?[index].continuation = continuation
-                    return nil
-                }
-                if let result { continuation.resume(with: result) }
+        let waiter: Waiter<Void>? = state.withLock { state in
+            guard let index = state.lines[place.queue]?.firstIndex(where: { $0.id == place.id }), index > 0 else {
+                return nil
             }
-        } onCancel: {
-            let continuation = state.withLock { state -> CheckedContinuation<Void, any Error>? in
-                guard let index = state.lines[place.queue]?.firstIndex(where: { $0.id == place.id }) else { return nil }
-                return state.lines[place.queue]?[index].continuation.take()
-            }
-            continuation?.resume(throwing: CancellationError())
+            let waiter = Waiter<Void>()
+            state.lines[place.queue]?[index].waiter = waiter
+            return waiter
         }
+        try await waiter?.wait()
+        try Task.checkCancellation()
     }
 }

@@ -1,0 +1,72 @@
+internal import PenstockStreams
+
+/// Takes care of the deliveries whose payloads become inner sequences: their leases are extended while these run, and they
+/// are settled at their ends.
+final class SettlingFlatMapDelegate<Element: Settleable>: FlatMapDelegate {
+    typealias Settler = LeaseSettler<Element.Payload>
+
+    private let settler = Settler()
+    /// The first delivery of each reader.
+    private let first: AsyncStream<Delivery<Element.Payload>>
+    private let firstCame: AsyncStream<Delivery<Element.Payload>>.Continuation
+
+    init() {
+        (first, firstCame) = AsyncStream.makeStream()
+    }
+
+    /// Extends leases until it is cancelled.
+    func run() async {
+        await withDiscardingTaskGroup { group in
+            for await delivery in first {
+                group.addTask { [settler] in await settler.keepLeases(of: delivery) }
+            }
+            group.cancelAll()
+        }
+    }
+
+    func read(_ inner: FlatMapInner, of element: Element) async throws {
+        let delivery = element.delivery
+        let (work, isFirst) = settler.begin(delivery)
+        if isFirst { firstCame.yield(delivery) }
+        let outcome = await withTaskCancellationHandler {
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask {
+                    let end = Settler.WorkEnd(await inner.read())
+                    // No element is to blame for an error that comes of the stream's own end.
+                    work.end(Task.isCancelled ? .givenUp : end)
+                }
+                let end = await settler.ended(delivery, work)
+                group.cancelAll()
+                switch end {
+                case .givenUp:
+                    // Settled before the inner sequence has ended, should it be slow to: others can have its message at once.
+                    break
+                case .lost:
+                    await group.waitForAll()
+                    inner.makeRoom()
+                case .finished, .failed:
+                    inner.makeRoom()
+                }
+                return await settler.settle(delivery, end, of: work)
+            }
+        } onCancel: {
+            work.end(.givenUp)
+        }
+        if case .unsettled(let error) = outcome { throw error }
+    }
+
+    func discard(_ element: Element) async {
+        // It is no failure of the stream when this does not succeed, so nothing is thrown.
+        _ = await settler.settle(element.delivery, .givenUp)
+    }
+}
+
+extension LeaseSettler.WorkEnd {
+    fileprivate init(_ end: FlatMapInner.End) {
+        switch end {
+        case .finished: self = .finished
+        case .failed(let error): self = .failed(error)
+        case .unwanted: self = .givenUp
+        }
+    }
+}

@@ -1,0 +1,73 @@
+import PenstockCore
+import PenstockTestKit
+import Synchronization
+import Testing
+
+@testable import Penstock
+
+/// The engine of a durable buffer and its calls of the store, when a store stops in the middle of them.
+@Suite(.timeLimit(.minutes(1))) struct BufferEngineTests {
+    private struct Full: Error {}
+
+    /// Sends one to five as soon as it is asked for anything, so that one call stores and claims.
+    private func run(
+        on store: PenstockStore, whenFull: DurableOverflow = .customError { Full() }
+    ) async throws -> (given: [Int], stored: Int, failure: (any Error)?) {
+        let queue = try await store.queue("q", of: Int.self)
+        let given = Mutex<[Int]>([])
+        let engine = Mutex<BufferEngine<Int>?>(nil)
+        let hasBegun = Atomic(false)
+        let made = BufferEngine(
+            queue: queue, options: .init(size: 10, prefetch: .byRequest, whenFull: whenFull),
+            outlets: .init(
+                ask: { _ in
+                    guard !hasBegun.exchange(true, ordering: .relaxed), let engine = engine.withLock({ $0 }) else {
+                        return
+                    }
+                    for value in 1...5 { engine.arrived(value) }
+                },
+                give: { delivery in
+                    given.withLock { $0.append(delivery.payload) }
+                    return true
+                },
+                cancelUpstream: {}))
+        engine.withLock { $0 = made }
+        made.request(2)
+        async let failure = made.run()
+        await withCheckedContinuation { still in made.whenStill { still.resume() } }
+        made.cancel()
+        let ended = await failure
+        return (given.withLock { $0 }, try await queue.status().totals.enqueued, ended)
+    }
+
+    @Test func storesAndClaimsInOneCall() async throws {
+        let the = Fixture()
+        let (given, stored, failure) = try await run(on: the.store)
+        #expect(given == [1, 2])
+        #expect(stored == 5)
+        #expect(failure == nil)
+        #expect(the.calls.calls(of: .enqueue).count == 2, "Two that go through, and three that wait.")
+    }
+
+    /// Others fill the queue for a moment, and what was to be stored is offered one by one. What comes after it in the same
+    /// call is not forgotten.
+    @Test(arguments: 1...2)
+    func aQueueThatWasFullForAMomentCostsNothing(nth: Int) async throws {
+        let the = Fixture()
+        the.calls.fail(.enqueue, at: nth, with: PenstockError(.queueFull, "The queue is full."))
+        let (given, stored, failure) = try await run(on: the.store)
+        #expect(given == [1, 2])
+        #expect(stored == 5)
+        #expect(failure == nil)
+    }
+
+    /// A store that carries operations out one by one stops for good after some of them: those are done, and told.
+    @Test func whatWasStoredAndClaimedBeforeAFailureIsGiven() async throws {
+        let the = Fixture()
+        the.calls.fail(.enqueue, at: 2, with: PenstockError(.corrupt, "The file is damaged."))
+        let (given, stored, failure) = try await run(on: the.store)
+        #expect(given == [1, 2])
+        #expect(stored == 2)
+        #expect((failure as? PenstockError)?.code == .corrupt)
+    }
+}
