@@ -37,7 +37,8 @@ package final class WatchedStore: ForwardingStore {
 
     /// Carries out operations in one call, as the store underneath does.
     package func perform(_ operations: [StoreOperation]) async throws -> Performed {
-        try await pass(.enqueue) { try await base.perform(operations) }
+        let onlyClaims = operations.allSatisfy { if case .claim = $0 { true } else { false } }
+        return try await pass(onlyClaims ? .claim : .enqueue) { try await base.perform(operations) }
     }
 
     package func pass<Answer: Sendable>(
