@@ -9,6 +9,9 @@
 @_exported public import struct PenstockCore.Depths
 @_exported public import enum PenstockCore.Due
 @_exported public import enum PenstockCore.Durability
+@_exported public import struct PenstockCore.FileHealth
+@_exported public import struct PenstockCore.HealthFinding
+@_exported public import struct PenstockCore.HealthReport
 @_exported public import enum PenstockCore.KeyConflict
 @_exported public import enum PenstockCore.Limits
 @_exported public import struct PenstockCore.MessageQuery
@@ -24,6 +27,9 @@
 @_exported public import struct PenstockCore.QueueStatus
 @_exported public import protocol PenstockCore.RandomSource
 @_exported public import struct PenstockCore.Receipt
+@_exported public import struct PenstockCore.Repair
+@_exported public import struct PenstockCore.RepairReport
+@_exported public import struct PenstockCore.RestoreReport
 @_exported public import struct PenstockCore.Retention
 @_exported public import struct PenstockCore.RetryPolicy
 @_exported public import enum PenstockCore.Selection
@@ -37,12 +43,6 @@
 @_exported public import struct PenstockCore.Totals
 @_exported public import struct PenstockCore.UniqueKey
 @_exported public import struct PenstockCore.WorkerRecord
-// What `PenstockStore.inspectHealth` and `PenstockStore.repair` report.
-@_exported public import struct PenstockSQLite.FileHealth
-@_exported public import struct PenstockSQLite.HealthFinding
-@_exported public import struct PenstockSQLite.HealthReport
-@_exported public import struct PenstockSQLite.Repair
-@_exported public import struct PenstockSQLite.RepairReport
 // The operators in memory, so that a pipeline reads the same with `in:` and without.
 @_exported public import PenstockStreams
 

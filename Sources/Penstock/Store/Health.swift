@@ -1,5 +1,5 @@
 public import PenstockCore
-public import PenstockSQLite
+internal import PenstockSQLite
 
 extension PenstockStore {
     /// Inspects the file at `path` without opening it as a store, and without changing it: whether it is sound, and

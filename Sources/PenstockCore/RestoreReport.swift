@@ -1,5 +1,3 @@
-public import PenstockCore
-
 /// What a store was made of, and how it goes on.
 public struct RestoreReport: Hashable, Sendable, Codable {
     /// The store's file.
@@ -12,7 +10,7 @@ public struct RestoreReport: Hashable, Sendable, Codable {
     public var released: Int
 
     /// Makes a report.
-    public init(path: String, backup: String, nextSequence: SequenceNumber, released: Int) {
+    package init(path: String, backup: String, nextSequence: SequenceNumber, released: Int) {
         self.path = path
         self.backup = backup
         self.nextSequence = nextSequence

@@ -8,7 +8,7 @@ public struct RepairReport: Hashable, Sendable, Codable {
     public var repairs: [Repair]
 
     /// Makes a report.
-    public init(path: String, isDryRun: Bool, repairs: [Repair] = []) {
+    package init(path: String, isDryRun: Bool, repairs: [Repair] = []) {
         self.path = path
         self.isDryRun = isDryRun
         self.repairs = repairs
@@ -25,7 +25,7 @@ public struct Repair: Hashable, Sendable, Codable {
     public var message: String
 
     /// Makes a repair.
-    public init(_ kind: HealthFinding.Kind, _ count: Int, _ message: String) {
+    package init(_ kind: HealthFinding.Kind, _ count: Int, _ message: String) {
         self.kind = kind
         self.count = count
         self.message = message

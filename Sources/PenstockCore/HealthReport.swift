@@ -1,5 +1,3 @@
-public import PenstockCore
-
 /// What an inspection of a store's file found. The numbers say how it stands; ``findings`` say what is not as it
 /// should be, and what to do about it.
 ///
@@ -27,7 +25,7 @@ public struct HealthReport: Sendable {
     public var isHealthy: Bool { findings.allSatisfy { $0.severity == .note } }
 
     /// Makes a report on `path` in which nothing was found yet.
-    init(path: String, schemaVersionKnown: Int) {
+    package init(path: String, schemaVersionKnown: Int) {
         self.path = path
         self.schemaVersionKnown = schemaVersionKnown
         file = FileHealth()
@@ -61,7 +59,7 @@ public struct FileHealth: Hashable, Sendable, Codable {
     public var walPagesCheckpointed: Int?
 
     /// Makes the numbers of a file that was not looked at yet.
-    public init() {}
+    package init() {}
 }
 
 /// One thing that is not as it should be.
@@ -134,7 +132,7 @@ public struct HealthFinding: Hashable, Sendable, Codable {
     public var queue: QueueName?
 
     /// Makes a finding.
-    public init(_ kind: Kind, _ severity: Severity, _ message: String, queue: QueueName? = nil) {
+    package init(_ kind: Kind, _ severity: Severity, _ message: String, queue: QueueName? = nil) {
         self.kind = kind
         self.severity = severity
         self.message = message
