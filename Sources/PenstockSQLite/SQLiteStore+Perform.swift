@@ -21,7 +21,12 @@ extension SQLiteStore {
         if steps.isEmpty { return Performed() }
         try Task.checkCancellation()
         var performed = try await perform(steps)
-        if performed.answers.count == steps.count, performed.failure == nil { performed.failure = refusal }
+        // The operation that cannot be is reached only if those before it were carried out whole.
+        if performed.answers.count == steps.count, performed.failure == nil, let last = steps.last,
+            performed.answers.last.map(last.operation.isCutShort) == false
+        {
+            performed.failure = refusal
+        }
         return performed
     }
 

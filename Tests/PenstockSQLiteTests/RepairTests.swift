@@ -51,6 +51,10 @@ import Testing
         ("UPDATE penstock_lease SET forgiven = -1", ["lease 3"]),
         ("UPDATE penstock_depth SET enqueued_total = -9", []),
         ("UPDATE penstock_log SET sequence = -4 WHERE sequence = 4", ["log -4", "ready 4", "unique 4"]),
+        (
+            "UPDATE penstock_log SET sequence = 4611686018427387899 WHERE sequence = 4",
+            ["log 4611686018427387899", "ready 4", "unique 4"]
+        ),
         ("INSERT INTO penstock_cursor VALUES (1, 'ahead', 999, 0, NULL, 0)", ["cursor 999"]),
         ("INSERT INTO penstock_cursor VALUES (9, 'lost', 1, 0, NULL, 0)", ["cursor 1"]),
         (

@@ -5,11 +5,11 @@ internal import Synchronization
 extension Queue {
     /// The queue's messages as this process gets them, each under a lease.
     ///
-    /// - ClaimLoop only when somebody awaits the next one, and then as many at once as may be in flight and are not.
+    /// - Claims only when somebody awaits the next one, and then as many at once as may be in flight and are not.
     /// - Gives messages by priority, and then by sequence. Suspends while none is ready.
     /// - Holds at most `inFlightMax` messages: the next one comes when an earlier one is settled, or its lease ends.
     ///   Nobody extends a lease but ``Delivery/extend(by:)``.
-    /// - ClaimLoop exactly as many as are asked for, whatever `inFlightMax` says, when `flatMap(maxConcurrent:_:)` is
+    /// - Claims exactly as many as are asked for, whatever `inFlightMax` says, when `flatMap(maxConcurrent:_:)` is
     ///   directly behind it. That one settles and extends by itself.
     /// - Makes a message whose payload cannot be decoded a dead letter with the reason, and goes on.
     /// - Gives back what was claimed and not yet handed out when the reader is cancelled or lets its iterator go.

@@ -3,7 +3,7 @@ internal import Synchronization
 
 /// One reader of a queue that is asked for messages ahead of their coming. It knows no sequence and no publisher.
 ///
-/// - ClaimLoop exactly as many as were asked for and not given, and holds `inFlightMax` at most.
+/// - Claims exactly as many as were asked for and not given, and holds `inFlightMax` at most.
 /// - A message that cannot be decoded is a dead letter and does not count.
 package final class DeliveryEngine<Element: Sendable>: Sendable {
     private struct State {
@@ -88,7 +88,7 @@ package final class DeliveryEngine<Element: Sendable>: Sendable {
         for waiter in waiters { waiter() }
     }
 
-    /// ClaimLoop once, or waits for a reason to. Returns whether there is to be another round.
+    /// Claims once, or waits for a reason to. Returns whether there is to be another round.
     private func round(_ claimLoop: inout ClaimLoop) async throws -> Bool {
         // Both tokens come before the look, so that a ring in between is not lost.
         let told = work.token(for: queue.name)

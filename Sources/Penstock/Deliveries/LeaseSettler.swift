@@ -49,6 +49,7 @@ package final class LeaseSettler<Element: Sendable>: Sendable {
     package func begin(_ delivery: Delivery<Element>) -> (work: Work, isFirst: Bool) {
         let run = HandlerRun(delivery.lease)
         runs.add(run)
+        delivery.holder.inFlight.beginWork(on: delivery.lease)
         let reader = ObjectIdentifier(delivery.holder.inFlight)
         return (Work(run: run), readers.withLock { $0.insert(reader).inserted })
     }

@@ -24,12 +24,19 @@ struct ClaimLoop: Sendable {
     /// Carries out operations for this reader, and holds what they claim. Looks for lost work before a claim, when it is
     /// time to.
     ///
+    /// - Parameter keepsNews: whether what was announced before the last call is still of interest.
     /// - Throws: what the store threw; then nothing was done.
-    mutating func perform(_ operations: [StoreOperation]) async throws -> Performed {
+    mutating func perform(_ operations: [StoreOperation], keepsNews: Bool = false) async throws -> Performed {
         // The token comes before the call, so that a ring in between is not lost.
-        expectNews()
+        if !keepsNews || before == nil { expectNews() }
         let claims = operations.contains { if case .claim = $0 { true } else { false } }
-        if claims, handle.reclaimGate.tryPass() { _ = try await handle.storage.reclaim() }
+        if claims, handle.reclaimGate.tryPass() {
+            do {
+                _ = try await handle.storage.reclaim()
+            } catch let error as PenstockError where error.code == .outcomeUnknown {
+                // Looked for again half a second later.
+            }
+        }
         // Reckoned from before the call, so that no lease is held for longer than the store says.
         let ends = handle.time.boot + holder.lease
         let performed = try await handle.storage.perform(operations)

@@ -7,8 +7,10 @@ final class InFlight: Sendable {
         var lease: Lease
         /// When the lease ends, unless it is extended. Reckoned from before the claim, so never too late.
         var ends: BootTime
-        /// Whether whoever extends all leases extends this one.
+        /// Whether this one is extended with the others.
         var isExtended = true
+        /// Whether somebody works on its message, and says when that has ended.
+        var isWorkedOn = false
     }
 
     private struct State {
@@ -55,10 +57,18 @@ final class InFlight: Sendable {
         try await arrival?.wait()
     }
 
-    /// Takes the lease out, as it was settled or lost.
-    func remove(_ lease: Lease) {
+    /// Takes the lease out, as it was settled or lost. Returns whether it was held.
+    @discardableResult
+    func remove(_ lease: Lease) -> Bool {
         let wasThere = state.withLock { $0.entries.removeValue(forKey: lease.token) != nil }
         if wasThere { departures.ring(queue) }
+        return wasThere
+    }
+
+    /// Says that somebody works on the message: the lease is held until it is taken out, also when the store has stalled for
+    /// so long that its end has passed.
+    func beginWork(on lease: Lease) {
+        state.withLock { $0.entries[lease.token]?.isWorkedOn = true }
     }
 
     /// Takes the leases out, as they were settled or lost.
@@ -126,7 +136,7 @@ final class InFlight: Sendable {
         state.withLock { state in
             if forgetsEnded {
                 let boot = time.boot
-                state.entries = state.entries.filter { $0.value.ends.left(at: boot) != nil }
+                state.entries = state.entries.filter { $0.value.isWorkedOn || $0.value.ends.left(at: boot) != nil }
             }
             return state.entries.count
         }

@@ -90,8 +90,8 @@ struct LeaseHolder: Sendable {
             onCommit: { [inFlight, metrics] database in
                 // A savepoint that was rolled back has taken the verdict with it, though the transaction came through.
                 if (try? store.isHeld(lease, in: database)) == true { return inFlight.setExtended(true, lease) }
-                inFlight.remove(lease)
-                metrics.record(verdict, result)
+                // Verdicts in several savepoints are one in the end.
+                if inFlight.remove(lease) { metrics.record(verdict, result) }
             },
             onRollback: { [inFlight] _ in inFlight.setExtended(true, lease) })
     }

@@ -16,7 +16,7 @@ struct DoctorCommand: Subcommand {
 
             Each line begins with ok, note, warn or fail. Checks the file's structure, its schema, the write-ahead log \
             and who holds it, leases and workers, and that what the queues count is what is there. Reads the whole \
-            file, which takes a while on a large one. Without --repair it changes nothing.
+            file, which takes a while on a large one. Without --repair no message changes.
 
             With --repair it makes the file agree with itself: rows that contradict the rest are set aside in the table \
             penstock_quarantine with the reason, messages of the log that are nowhere in line become dead letters, and \

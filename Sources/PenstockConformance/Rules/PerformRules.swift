@@ -94,6 +94,10 @@ enum PerformRules {
         #expect(performed.answers.map(\.text) == ["ready", "ready"])
         #expect(performed.failure == nil)
         #expect(try await store.drain() == ["1", "2"])
+
+        let again = try await store.perform([enqueue("3", "4", "5"), claim(0)])
+        #expect(again.failure == nil, "What cannot be is not come to.")
+        #expect(again.answers.map(\.text) == ["ready ready"])
     }
 
     static func rings(_ bench: Bench) async throws {

@@ -40,7 +40,10 @@ struct HealthInspection {
         }
         // Closed before the next one, which as the last of all to close leaves no companions behind.
         try file.close()
-        if report.schemaVersion ?? .max <= report.schemaVersionKnown {
+        // A damaged file stays as it is, its log included: somebody may want to look at it, or to save what can be saved.
+        if report.schemaVersion ?? .max <= report.schemaVersionKnown,
+            report.findings.allSatisfy({ $0.severity != .error })
+        {
             FileInspection.inspectWAL(path, &report)
         }
     }

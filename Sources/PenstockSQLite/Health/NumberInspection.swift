@@ -25,7 +25,7 @@ enum NumberInspection {
     private static let counts = [
         (
             "messages have a sequence number",
-            "SELECT count(*) FROM penstock_log WHERE sequence NOT BETWEEN 1 AND \(StoredRange.sequences.upperBound)"
+            "SELECT count(*) FROM penstock_log WHERE sequence NOT BETWEEN 1 AND \(SequenceJump.lastMax)"
         ),
         (
             "messages in line have a number of attempts",

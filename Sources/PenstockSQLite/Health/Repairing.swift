@@ -51,7 +51,7 @@ struct Repairing {
         for source in [QuarantineSource.log, .ready, .scheduled, .lease, .outcome] {
             try setAside(
                 .wrongNumbers, source, "have a sequence number that cannot be",
-                where: "sequence NOT BETWEEN 1 AND \(StoredRange.sequences.upperBound)",
+                where: "sequence NOT BETWEEN 1 AND \(SequenceJump.lastMax)",
                 because: Quarantine.Reason.sequence)
         }
         // The message keeps its place; the row as it was is kept as well.

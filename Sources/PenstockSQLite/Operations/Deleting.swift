@@ -66,7 +66,8 @@ enum Deleting {
     static func refusal(_ queue: QueueName, openCount: Int64) -> PenstockError {
         PenstockError(
             .illegalTransition,
-            "The queue '\(queue)' has \(openCount) messages that wait or run; work or cancel them, or use force.")
+            "The queue '\(queue)' has \(openCount) messages that wait or run; work or cancel them, or force the deletion."
+        )
     }
 
     /// Whether messages wait or run. The rows are asked, as what the depths say may have been changed by hand.

@@ -1,3 +1,5 @@
+public import PenstockCore
+
 extension SQLiteStore {
     /// Makes a store at `path` out of the backup at `backup`, such that no sequence number is given twice, nothing is in a
     /// worker's hands, and no file is replaced.

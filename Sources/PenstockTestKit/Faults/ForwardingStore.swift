@@ -51,7 +51,7 @@ public enum StoreCall: String, Sendable, CaseIterable {
 /// }
 /// ```
 ///
-/// `settle(_:thenClaim:)` is handed on as two calls.
+/// `perform(_:)` is handed on as one call for each operation, unless the store implements it.
 public protocol ForwardingStore: MessageStore {
     /// The store underneath.
     var base: any MessageStore { get }

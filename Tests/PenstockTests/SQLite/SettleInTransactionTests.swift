@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import MetricsTestKit
 import PenstockCore
 import PenstockTestKit
 import Testing
@@ -70,7 +71,8 @@ import Testing
     }
 
     @Test func aSavepointThatIsRolledBackLeavesTheLeaseHeldAndExtended() async throws {
-        let store = try await PenstockStore.open(pool)
+        let metrics = TestMetrics()
+        let store = try await PenstockStore.open(pool, options: .init(metrics: metrics))
         let queue = try await store.queue("q", of: Int.self)
         let receipt = try await queue.enqueue(7)
         var deliveries = queue.deliveries().makeAsyncIterator()
@@ -86,11 +88,16 @@ import Testing
         #expect(try await store.message(receipt.sequence).state == .leased)
         #expect(delivery.holder.inFlight.isExtended(delivery.lease))
 
+        // The first of these comes to nothing, and the second one is the message's.
         try await pool.write { db in
-            try db.inSavepoint {
-                try delivery.done(in: db); return .commit
+            for end in [Database.TransactionCompletion.rollback, .commit] {
+                try db.inSavepoint {
+                    try delivery.done(in: db)
+                    return end
+                }
             }
         }
+        #expect(metrics.counterTotal(label: "penstock.done", dimensions: [("queue", "q")]) == 1)
         #expect(try await store.message(receipt.sequence).state == .done)
         #expect(!delivery.holder.inFlight.contains(delivery.lease))
         try await store.close()

@@ -115,26 +115,34 @@ extension BufferEngine {
         }
         let performed = await persistently(operations, &claimLoop)
         var failure = performed.failure
+        var isCutShort = false
         for (step, answer) in zip(steps, performed.answers) {
             switch (step, answer) {
-            case (.enqueue(let messages), .enqueued(let receipts)): record(receipts, of: messages)
+            case (.enqueue(let messages), .enqueued(let receipts)):
+                record(receipts, of: messages)
+                isCutShort = receipts.count < messages.count
             case (.claim(let limit), .claimed(let claim)):
                 do {
                     try await give(claim, limit: limit)
                 } catch {
-                    failure = failure ?? error
+                    // A message that cannot be handed out ends the stream, whatever else has happened.
+                    failure = error
                 }
-            default: failure = failure ?? PenstockError.unexpectedAnswer
+            default: failure = PenstockError.unexpectedAnswer
             }
         }
-        guard let failure else { return }
+        guard let failure else {
+            if performed.answers.count < steps.count, !isCutShort { throw PenstockError.unexpectedAnswer }
+            return
+        }
         let undone = steps[performed.answers.count...]
         guard (failure as? PenstockError)?.code == .queueFull, case .enqueue(let messages)? = undone.first else {
             throw failure
         }
         // Others have filled it. What still finds a place is stored; if all do, the stream goes on.
-        try await enqueueOneByOne(messages, &claimLoop)
-        try await perform(Array(undone.dropFirst()), &claimLoop)
+        if try await enqueueOneByOne(messages, &claimLoop) {
+            try await perform(Array(undone.dropFirst()), &claimLoop)
+        }
     }
 
     /// Carries out operations, and goes on after those that are done when the store fails in a way that may pass.
@@ -145,10 +153,13 @@ extension BufferEngine {
         _ operations: [StoreOperation], _ claimLoop: inout ClaimLoop
     ) async -> Performed {
         let stores = operations.contains { if case .enqueue = $0 { true } else { false } }
+        // What found no room waits for what is announced since it was offered.
+        let isBlocked = state.withLock { $0.machine.operations.isBlocked }
         var answers: [StoreAnswer] = []
         do {
             return try await persistently("perform", if: { !stores || $0.code != .outcomeUnknown }) {
-                let performed = try await claimLoop.perform(Array(operations[answers.count...]))
+                let performed = try await claimLoop.perform(
+                    Array(operations[answers.count...]), keepsNews: isBlocked)
                 answers += performed.answers
                 if let failure = performed.failure as? PenstockError, failure.mayPass { throw failure }
                 return Performed(answers: answers, failure: performed.failure)
@@ -158,7 +169,8 @@ extension BufferEngine {
         }
     }
 
-    private func enqueueOneByOne(_ messages: [NewMessage], _ claimLoop: inout ClaimLoop) async throws {
+    /// Returns whether all have found a place.
+    private func enqueueOneByOne(_ messages: [NewMessage], _ claimLoop: inout ClaimLoop) async throws -> Bool {
         var receipts: [Receipt] = []
         // What is stored is not lost, whatever becomes of the rest.
         defer { record(receipts, of: messages) }
@@ -168,8 +180,11 @@ extension BufferEngine {
             if let failure = performed.failure {
                 throw (failure as? PenstockError)?.code == .queueFull ? options.whenFull.failure : failure
             }
-            if case .enqueued(let stored)? = performed.answers.first { receipts += stored }
+            // None when somebody has told the queue to let producers wait.
+            guard case .enqueued(let stored)? = performed.answers.first, !stored.isEmpty else { return false }
+            receipts += stored
         }
+        return true
     }
 
     private func record(_ receipts: [Receipt], of messages: [NewMessage]) {

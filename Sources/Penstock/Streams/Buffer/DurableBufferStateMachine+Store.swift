@@ -77,6 +77,8 @@ extension DurableBufferStateMachine {
         isKnownEmpty = isShort
         isCounted = false
         demand = demand.addingUpToMax(answer.unmet)
+        // A claim also stops short when its payloads are many bytes: what it left still waits.
+        if !isShort, !rules.givesLater { waiting += min(answer.unmet, operations.stored) }
         if demand < .max {
             let taken = min(answer.surplus, demand)
             demand -= taken

@@ -1,7 +1,7 @@
 internal import PenstockCore
 internal import Synchronization
 
-/// Writes into a log, and waiters at it, in the order in which it was asked to, whether or not the caller waits.
+/// Writes into a log, and looks at it, in the order in which it was asked to, whether or not the caller waits.
 ///
 /// One task works off what was asked for while there is something. It belongs to the store, and closing the store waits
 /// for it: what was handed over is written, also when its sender is gone.

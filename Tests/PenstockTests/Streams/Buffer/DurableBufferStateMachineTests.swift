@@ -197,6 +197,20 @@ import Testing
         #expect(machine.nextStep().step.text == "watch")
     }
 
+    /// A store ends a claim early when the payloads are many bytes.
+    @Test func aClaimThatStopsShortLeavesTheRestWaiting() {
+        var machine = Machine(.init(size: 4, prefetch: .keepFull, whenFull: .dropNewest))
+        _ = machine.request(4)
+        #expect(machine.opened(waiting: 4, isPaused: false).map(\.text) == ["ask 5"])
+        #expect(machine.nextStep().step.text == "claim 4")
+        #expect(machine.claimed(1, isShort: false).isEmpty, "Upstream owes as many as there is room for.")
+        #expect(machine.demand == 0)
+        #expect(machine.nextStep().step.text == "claim 3")
+        _ = machine.claimed(3, isShort: false)
+        #expect(machine.waiting == 0)
+        #expect(machine.owed == 5)
+    }
+
     @Test func theFinishWaitsUntilNothingOfTheQueueIsLeft() {
         var machine = Machine(.init(size: 2, prefetch: .keepFull, whenFull: .dropNewest))
         _ = machine.request(1)
