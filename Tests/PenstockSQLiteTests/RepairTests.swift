@@ -43,6 +43,7 @@ import Testing
         ("DELETE FROM penstock_log WHERE sequence = 5", ["ready 5", "unique 5"]),
         ("DELETE FROM penstock_unique WHERE sequence = 5", []),
         ("INSERT INTO penstock_unique VALUES (1, 'nobody', 999)", ["unique 999"]),
+        ("UPDATE penstock_log SET unique_key = 'key 4' WHERE sequence = 5", ["unique 5"]),
         ("UPDATE penstock_state SET last_sequence = 3", []),
         ("UPDATE penstock_state SET last_sequence = 9223372036854775807", []),
         ("UPDATE penstock_state SET policy_version = 9223372036854775807", []),

@@ -48,6 +48,10 @@ enum StorageErrors {
         case .SQLITE_IOERR:
             return PenstockError(
                 .storage, "The disk of \(path) reported an error: \(error.message ?? "no detail").", cause: error)
+        case .SQLITE_ERROR where error.message?.contains("no such table: penstock_") == true:
+            return PenstockError(
+                .corrupt,
+                "\(path) has lost a part of its schema (\(error.message ?? "")); restore it from a copy.", cause: error)
         default:
             return PenstockError(
                 .storage, "SQLite reported an error on \(path): \(error.message ?? "no detail").", cause: error)

@@ -70,6 +70,9 @@ struct HealthInspection {
         } catch let error as DatabaseError where error.resultCode == .SQLITE_CORRUPT {
             report.findings.append(.unreadable("the schema", error))
             return nil
+        } catch let error as PenstockError where error.code == .corrupt {
+            report.findings.append(HealthFinding(.unreadable, .error, error.message))
+            return nil
         }
     }
 

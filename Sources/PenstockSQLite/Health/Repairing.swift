@@ -158,6 +158,13 @@ struct Repairing {
             SELECT log.queue_id, log.unique_key, log.sequence FROM penstock_log AS log
             WHERE log.unique_key IS NOT NULL AND \(isOpen) ORDER BY log.sequence
             """)
+        try change(
+            .wrongKeys, "COUNT messages go on without their unique key, which another one holds.",
+            """
+            UPDATE penstock_log AS log SET unique_key = NULL
+            WHERE log.unique_key IS NOT NULL AND \(isOpen)
+            AND NOT EXISTS (SELECT 1 FROM penstock_unique AS held WHERE held.sequence = log.sequence)
+            """)
         for table in ["ready", "scheduled", "lease"] {
             try change(
                 .wrongKeys, "COUNT rows of penstock_\(table) say again whether their message holds a key.",

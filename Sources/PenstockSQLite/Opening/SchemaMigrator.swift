@@ -15,7 +15,13 @@ struct SchemaMigrator {
         let isThere = try Bool.fetchOne(
             database, sql: "SELECT 1 FROM main.sqlite_schema WHERE type = 'table' AND name = 'penstock_migration'")
         guard isThere == true else { return 0 }
-        return try Int.fetchOne(database, sql: "SELECT max(version) FROM penstock_migration") ?? 0
+        guard let version = try Int.fetchOne(database, sql: "SELECT max(version) FROM penstock_migration") else {
+            // A migration writes its row in the transaction that makes the table.
+            throw PenstockError(
+                .corrupt,
+                "The file does not say which schema it has (penstock_migration has no rows); restore it from a copy.")
+        }
+        return version
     }
 
     /// The newest version this program knows.

@@ -117,15 +117,30 @@ struct EnqueueCommand: Subcommand {
     @MainActor
     private func enqueue(_ message: NewMessage, into queue: Queue<[UInt8]>) async throws {
         let output = Output()
-        for receipt in try await queue.enqueue([message], durability: durability, timeout: timeout) {
-            if outputOptions.isJSON {
-                try output.line(receipt.json(queue: queue.name))
-            } else {
-                try output.line("\(receipt.sequence)")
-                if let notice = Self.notice(of: receipt) { ErrorOutput.line("penstock: \(notice)") }
+        let receipts = try await queue.enqueue([message], durability: durability, timeout: timeout)
+        try Self.saying(
+            "Message \(receipts.map { "\($0.sequence)" }.joined()) is in line, but its number cannot be shown."
+        ) {
+            for receipt in receipts {
+                if outputOptions.isJSON {
+                    try output.line(receipt.json(queue: queue.name))
+                } else {
+                    try output.line("\(receipt.sequence)")
+                    if let notice = Self.notice(of: receipt) { ErrorOutput.line("penstock: \(notice)") }
+                }
             }
+            try output.flush()
         }
-        try output.flush()
+    }
+
+    /// Says also `what` was done when it cannot be shown. The status is one that does not ask for another try.
+    private static func saying(_ what: String, _ show: () throws -> Void) throws {
+        do {
+            try show()
+        } catch {
+            guard let failure = Failure(known: error) else { throw error }
+            throw Failure(.outcomeUnknown, "\(what) \(failure.message)")
+        }
     }
 
     @MainActor
@@ -134,8 +149,10 @@ struct EnqueueCommand: Subcommand {
             queue: queue, template: messageOptions.message([]), durability: durability, timeout: timeout)
         let tally = try await EnqueueLines(input: input, skipsEmpty: skipEmpty, batches: batches).run()
         let output = Output()
-        try output.line(outputOptions.isJSON ? tally.json(queue: queue.name).text : tally.sentence)
-        try output.flush()
+        try Self.saying("\(tally.sentence) But that cannot be shown.") {
+            try output.line(outputOptions.isJSON ? tally.json(queue: queue.name).text : tally.sentence)
+            try output.flush()
+        }
     }
 
     /// What there is to say about a receipt beside its number.
