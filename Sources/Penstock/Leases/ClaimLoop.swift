@@ -34,7 +34,8 @@ struct ClaimLoop: Sendable {
             do {
                 _ = try await handle.storage.reclaim()
             } catch let error as PenstockError where error.code == .outcomeUnknown {
-                // Looked for again half a second later.
+                // Told of, and looked for again half a second later: nothing else that is asked for here depends on it.
+                _ = retry.wait(after: error, of: "reclaim", for: holder.queue, handle)
             }
         }
         // Reckoned from before the call, so that no lease is held for longer than the store says.
