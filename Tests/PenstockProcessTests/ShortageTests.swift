@@ -64,7 +64,8 @@ extension Proofs {
         }
 
         /// A worker whose bound on open files falls while it works tells it, waits, and goes on when it may.
-        @Test(arguments: [1, 4]) func aWorkerWaitsForDescriptors(concurrency: Int) async throws {
+        @Test(arguments: [(1, 8), (1, 60), (4, 60), (20, 180)])
+        func aWorkerWaitsForDescriptors(concurrency: Int, bound: Int) async throws {
             try await Site.use { site in
                 try await site.succeed(["queue", "create", "q"])
                 try await site.succeed(
@@ -78,7 +79,7 @@ extension Proofs {
                     output: lines.writeEnd)
                 try lines.closeWriteEnd()
                 var worked = Set(try await lines.next(10))
-                try await setBound(site, worker, 8)
+                try await setBound(site, worker, bound)
                 await worker.waitUntilItSays("cannot be started now")
                 try await setBound(site, worker, 1024)
                 let rest = try await lines.rest()

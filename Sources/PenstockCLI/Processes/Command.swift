@@ -31,6 +31,8 @@ struct Command: Sendable {
     var clock: any Clock<Duration> = ContinuousClock()
     /// Where its standard output goes.
     var output: FileDescriptor = .standardOutput
+    /// Says what it cannot be started for at this moment, before that is tried.
+    var shortage: @Sendable () -> Shortage? = { nil }
     /// Is told when it cannot be started for now, once for each run.
     var onShortage: @Sendable (Shortage) -> Void = { _ in }
 
@@ -58,8 +60,11 @@ struct Command: Sendable {
         var isTold = false
         while true {
             do {
+                if let shortage = shortage() { throw shortage }
                 return try await start(payload, variables, in: guardians, stop, passError)
-            } catch let shortage as Shortage {
+            } catch {
+                // What fails while there is too little of something fails for that.
+                guard let shortage = error as? Shortage ?? (error is Failure ? shortage() : nil) else { throw error }
                 if !isTold { onShortage(shortage) }
                 isTold = true
                 // Its message is kept meanwhile, as if the command ran.

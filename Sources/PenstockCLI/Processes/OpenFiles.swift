@@ -6,6 +6,12 @@
     import Musl
 #endif
 
+#if canImport(System)
+    import System
+#else
+    import SystemPackage
+#endif
+
 /// How many files this process may have open at once.
 ///
 /// A process that runs into that bound while it starts commands fails in the middle of it, and costs messages their
@@ -49,6 +55,18 @@ enum OpenFiles {
                 "--concurrency \(count) may take \(needed) open files, and this process may have \(allowed); lower it, "
                     + "or raise the bound with `ulimit -n`.")
         }
+    }
+
+    /// What stands in the way of a command that is to be started, when the bound has fallen below what ``makeRoom(forCommands:)``
+    /// has seen to.
+    ///
+    /// The library that starts processes is never to meet the bound: it may close descriptors then that are not its own any more.
+    static func shortage(forCommands count: Int) -> Shortage? {
+        var bound = rlimit()
+        guard getrlimit(resource, &bound) == 0, bound.rlim_cur < rlim_t(countBesides + countPerCommand * count) else {
+            return nil
+        }
+        return Shortage(Errno.tooManyOpenFiles)
     }
 
     #if canImport(Glibc)

@@ -95,6 +95,7 @@ struct WorkCommand: Subcommand {
         var command = try await Command.find(command)
         command.timeout = timeout
         command.stopTime = stopTime
+        command.shortage = { [concurrency] in OpenFiles.shortage(forCommands: concurrency) }
         command.onShortage = { shortage in
             ErrorOutput.line(
                 "penstock: The command cannot be started now (\(shortage.reason)); it is tried again each second.")
