@@ -49,6 +49,17 @@ import Testing
         try await store.close()
     }
 
+    /// What is set aside counts no more, while others are still ready.
+    @Test func whatIsSetAsideIsNotCounted() async throws {
+        let store = try await open()
+        try await ForeignProgram(path).run("DELETE FROM penstock_log WHERE sequence = 3")
+        #expect(sequences(try await store.take(3)) == [1, 2, 4])
+        #expect(try await store.depths().ready == 2)
+        #expect(try await store.depths().leased == 3)
+        #expect(try await isHealthy())
+        try await store.close()
+    }
+
     /// One message at a time, as a worker with one handler claims, and nothing else of the call is undone.
     @Test func verdictsThatCameWithTheClaimStand() async throws {
         let store = try await open()

@@ -149,6 +149,30 @@ import Testing
         for store in stores { try await store.close() }
     }
 
+    /// A request is carried out under its own name or not at all: under another one its owner would not find that it was, and
+    /// carry it out again.
+    @Test func aDamagedWordOrRequestIsNotTaken() async throws {
+        let folder = try SharedFolder(besideDatabaseAt: path)
+        let (own, others) = (try #require(WriterSlots(in: folder)), try #require(WriterSlots(in: folder)))
+        let slot = try #require(WriterSlot(of: own, random: SeededRandom(seed: 1)))
+        let posted = slot.begin { writer in
+            writer.write([1, 2, 3] as [UInt8])
+            return 1
+        }
+        #expect(posted == 1)
+        own.set(slot.number, to: WriterSlots.Word(ticket: slot.ticket + 8, state: .posted))
+        #expect(others.take(besides: nil).isEmpty)
+
+        own.set(slot.number, to: WriterSlots.Word(ticket: slot.ticket, state: .posted))
+        own.request(of: slot.number)[17] ^= 1
+        #expect(others.take(besides: nil).isEmpty)
+
+        own.request(of: slot.number)[17] ^= 1
+        let taken = others.take(besides: nil)
+        #expect(taken.map(\.ticket) == [slot.ticket])
+        #expect(taken.first?.bytes.suffix(3) == [1, 2, 3])
+    }
+
     /// A file that holds something else from its beginning is made anew.
     @Test(arguments: [WriterSlots.layout.fileName, DoorbellBoard.layout.fileName])
     func aDamagedFileIsMadeAnew(name: String) async throws {

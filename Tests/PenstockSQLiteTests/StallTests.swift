@@ -104,6 +104,20 @@ import Testing
         try await other.close()
     }
 
+    /// A word that is read while it is written, at the moment when it would count.
+    @Test func aWordThatIsHalfWrittenIsNone() async throws {
+        let (store, _, file) = try await worker()
+        let other = try await SQLiteStore.open(path: path, options: options())
+        time.advance(by: .seconds(30))
+        let now = time.boot.microseconds
+        let handle = try FileHandle(forWritingTo: URL(filePath: side.lockFile(file)))
+        try handle.write(contentsOf: [now, ~(now - 1)].withUnsafeBytes { Data($0) })
+        #expect(WorkerLock.look(file, in: side).askedAt == nil)
+        #expect(try await other.reclaim() == Reclaimed(fromExpiredLeases: 1))
+        try await store.close()
+        try await other.close()
+    }
+
     /// It asked, and died.
     @Test func theWordOfADeadWorkerCountsForNothing() async throws {
         let (store, _, file) = try await worker()

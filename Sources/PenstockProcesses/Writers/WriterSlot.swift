@@ -42,10 +42,13 @@ package final class WriterSlot {
     package func begin(_ write: (inout ByteWriter) -> Int) -> Int {
         ticket += 1
         let request = slots.request(of: number)
-        var writer = ByteWriter(UnsafeMutableRawBufferPointer(rebasing: request[WriterSlots.lengthByteCount...]))
+        let content = UnsafeMutableRawBufferPointer(rebasing: request[WriterSlots.headByteCount...])
+        var writer = ByteWriter(content)
         let count = write(&writer)
-        request.storeBytes(of: UInt32(writer.count).littleEndian, as: UInt32.self)
-        requestByteCount = WriterSlots.lengthByteCount + writer.count
+        var head = ByteWriter(request)
+        head.write(WriterSlots.checksum(of: content[..<writer.count], ticket: ticket))
+        head.write(UInt32(writer.count))
+        requestByteCount = WriterSlots.headByteCount + writer.count
         slots.set(number, to: word(count == 0 ? .waiting : .posted))
         return count
     }

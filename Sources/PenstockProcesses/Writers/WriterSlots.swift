@@ -9,8 +9,8 @@ import Synchronization
 /// bytes     0 ..    63   header (SharedMemory)
 ///        1024 ..  1535   64 words of 64 bits: the upper 61 the ticket, the lower 3 the state
 ///        2048 ..  2303   64 bells of 32 bits, each counts its rings
-///        4096 ..         64 times a request of 3040 bytes (its length as 32 bits, then the calls) and its answer of 1056
-///                        bytes (a checksum of 64 bits, the length as 32 bits, then the receipts)
+///        4096 ..         64 times a request of 3040 bytes and its answer of 1056 bytes: each a checksum of 64 bits, the
+///                        length as 32 bits, and then the calls or the receipts
 /// ```
 ///
 /// A request is a call that the process which holds the lock may carry out in its own transaction, for the one that waits:
@@ -27,7 +27,8 @@ import Synchronization
 /// No process is relied on to live. A slot is its owner's as long as the owner holds a lock on a byte of the file, which
 /// goes with the process. What became of a request is a row of the database, written in the transaction that carries it
 /// out and named by slot and ticket; so the owner finds out by itself when the other process died or was stopped. The
-/// memory only says when to look.
+/// memory only says when to look. A request and an answer have a checksum with the ticket in it: a word that was damaged cannot
+/// have a request carried out under a name by which its owner does not look for it.
 package final class WriterSlots: Sendable {
     /// Where a slot's owner stands.
     package enum State: UInt64, Sendable {
@@ -68,12 +69,13 @@ package final class WriterSlots: Sendable {
     package static let count = 64
     package static let requestByteCount = slotByteCount - 1056
     private static let slotByteCount = 4096
-    static let lengthByteCount = MemoryLayout<UInt32>.size
+    /// A checksum and a length.
+    static let headByteCount = MemoryLayout<UInt64>.size + MemoryLayout<UInt32>.size
     private static let wordsStart = 1024
     private static let bellsStart = 2048
     private static let requestsStart = 4096
     package static let layout = SharedMemory.Layout(
-        name: "writers", version: 1, byteCount: requestsStart + count * slotByteCount)
+        name: "writers", version: 2, byteCount: requestsStart + count * slotByteCount)
 
     private let memory: SharedMemory
 
@@ -116,10 +118,17 @@ package final class WriterSlots: Sendable {
             start: memory.start + Self.requestsStart + slot * Self.slotByteCount, count: Self.slotByteCount)
     }
 
-    private func content(of slot: Int) -> [UInt8] {
-        let request = request(of: slot)
-        let length = UInt32(littleEndian: request.load(as: UInt32.self))
-        return Array(request[Self.lengthByteCount...].prefix(Int(length)))
+    /// The request that was written under `ticket`; `nil` when anything else is there.
+    private func content(of slot: Int, ticket: UInt64) -> [UInt8]? {
+        Self.content(of: request(of: slot), ticket: ticket)
+    }
+
+    private static func content(of memory: UnsafeMutableRawBufferPointer, ticket: UInt64) -> [UInt8]? {
+        var reader = ByteReader(Array(memory))
+        guard let checksum = reader.integer(UInt64.self), let content = reader.bytes(),
+            checksum == Self.checksum(of: content, ticket: ticket)
+        else { return nil }
+        return content
     }
 
     // MARK: Owners
@@ -187,7 +196,9 @@ package final class WriterSlots: Sendable {
                 continue
             }
             // Copied before it is taken: as long as the word stays the same, the owner has not written another one.
-            let request = Taken(slot: slot, ticket: word.ticket, bytes: content(of: slot))
+            // One that is not what its owner wrote stays there, and its owner carries it out itself.
+            guard let bytes = content(of: slot, ticket: word.ticket) else { continue }
+            let request = Taken(slot: slot, ticket: word.ticket, bytes: bytes)
             if change(slot, from: word, to: Word(ticket: word.ticket, state: .taken)) { taken.append(request) }
         }
         return taken
@@ -213,11 +224,7 @@ package final class WriterSlots: Sendable {
     /// The answer to the request `ticket` of `slot` that ``finish(_:answer:)`` has put there; `nil` when anything else is
     /// there, such as half of another answer: then the database knows.
     func answer(of slot: Int, ticket: UInt64) -> [UInt8]? {
-        var reader = ByteReader(Array(answerMemory(of: slot)))
-        guard let checksum = reader.integer(UInt64.self), let answer = reader.bytes(),
-            checksum == Self.checksum(of: answer, ticket: ticket)
-        else { return nil }
-        return answer
+        Self.content(of: answerMemory(of: slot), ticket: ticket)
     }
 
     private func answerMemory(of slot: Int) -> UnsafeMutableRawBufferPointer {
@@ -225,7 +232,7 @@ package final class WriterSlots: Sendable {
     }
 
     /// FNV-1a of ticket and bytes, http://www.isthe.com/chongo/tech/comp/fnv/.
-    private static func checksum(of bytes: [UInt8], ticket: UInt64) -> UInt64 {
+    static func checksum(of bytes: some Sequence<UInt8>, ticket: UInt64) -> UInt64 {
         bytes.reduce((0xcbf2_9ce4_8422_2325 ^ ticket) &* 0x100_0000_01b3) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
     }
 
