@@ -70,16 +70,19 @@ extension Proofs {
                 try await site.succeed(["queue", "create", "q"])
                 try await site.succeed(
                     ["enqueue", "q", "--lines"], input: Array((1...60).map { "\($0)\n" }.joined().utf8))
+                let gate = try Gate(site)
                 let lines = try Lines()
                 let worker = try await site.start(
                     [
                         "work", "q", "--drain", "--concurrency", "\(concurrency)", "--", "sh", "-c",
-                        "read -r line || true; echo \"$line\"",
+                        "read -r line || true; echo \"$line\"; read -r _ <'\(gate.path)'",
                     ],
                     output: lines.writeEnd)
                 try lines.closeWriteEnd()
-                var worked = Set(try await lines.next(10))
+                // As many as may have begun, so none is being started when the bound falls.
+                var worked = Set(try await lines.next(concurrency))
                 try await setBound(site, worker, bound)
+                try gate.open(for: 60)
                 await worker.waitUntilItSays("cannot be started now")
                 try await setBound(site, worker, 1024)
                 let rest = try await lines.rest()
