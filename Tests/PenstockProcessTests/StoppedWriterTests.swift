@@ -12,7 +12,7 @@ import Testing
 extension Proofs {
     /// Another process is stopped while it holds the file: nobody waits for it who does not have to.
     @Suite struct StoppedWriterTests {
-        /// Nobody who waits for the stopped process is through sooner than this.
+        /// A call that waits for the stopped process takes at least this long.
         private static let atOnce = Duration.seconds(20)
 
         @Test func whoeverLooksIsAnswered() async throws {

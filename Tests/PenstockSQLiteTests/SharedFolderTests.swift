@@ -41,7 +41,7 @@ import Testing
         await expect(.readOnly) { try await SQLiteStore.open(path: path) }
     }
 
-    /// A user who is one of the database's group can open it, and may have made the folder.
+    /// Another user of the database's group can open it, and may have made the folder.
     @Test(.enabled(if: isRoot, "Only root gives files away."))
     func aFolderOfTheDatabasesGroupIsUsed() async throws {
         try Data().write(to: URL(fileURLWithPath: path))

@@ -29,15 +29,10 @@ enum OpenFiles {
     ///
     /// - Throws: ``Failure`` when the system does not let this process have that many files open.
     static func makeRoomToBegin() throws(Failure) {
-        var bound = rlimit()
-        guard getrlimit(resource, &bound) == 0, bound.rlim_cur < countMin else { return }
-        let allowed = bound.rlim_max
-        bound.rlim_cur = countMin
-        guard countMin <= allowed, setrlimit(resource, &bound) == 0 else {
-            throw Failure(
-                .temporary,
-                "This process may have \(allowed) files open, and needs \(countMin); raise the bound with `ulimit -n`.")
-        }
+        guard let allowed = limitWhenRaising(to: countMin) else { return }
+        throw Failure(
+            .temporary,
+            "This process may have \(allowed) files open, and needs \(countMin); raise the bound with `ulimit -n`.")
     }
 
     /// Sees to it that `count` commands can run at once.
@@ -45,16 +40,22 @@ enum OpenFiles {
     /// - Throws: ``Failure`` when the system does not let this process have that many files open.
     static func makeRoom(forCommands count: Int) throws(Failure) {
         let needed = rlim_t(countBesides + countPerCommand * count)
+        guard let allowed = limitWhenRaising(to: needed) else { return }
+        throw Failure(
+            .usage,
+            "--concurrency \(count) may take \(needed) open files, and this process may have \(allowed); lower it, "
+                + "or raise the bound with `ulimit -n`.")
+    }
+
+    /// Raises the bound to `needed` where it is lower.
+    ///
+    /// - Returns: when that is not allowed, how far it may be raised; `nil` when the bound is high enough.
+    private static func limitWhenRaising(to needed: rlim_t) -> rlim_t? {
         var bound = rlimit()
-        guard getrlimit(resource, &bound) == 0, bound.rlim_cur < needed else { return }
+        guard getrlimit(resource, &bound) == 0, bound.rlim_cur < needed else { return nil }
         let allowed = bound.rlim_max
         bound.rlim_cur = needed
-        guard needed <= allowed, setrlimit(resource, &bound) == 0 else {
-            throw Failure(
-                .usage,
-                "--concurrency \(count) may take \(needed) open files, and this process may have \(allowed); lower it, "
-                    + "or raise the bound with `ulimit -n`.")
-        }
+        return needed <= allowed && setrlimit(resource, &bound) == 0 ? nil : allowed
     }
 
     /// What stands in the way of a command that is to be started, when the bound has fallen below what ``makeRoom(forCommands:)``
