@@ -26,6 +26,7 @@ let package = Package(
             dependencies: [
                 "Shared",
                 .product(name: "Penstock", package: "penstock"),
+                .product(name: "PenstockCore", package: "penstock"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Histogram", package: "hdrhistogram-swift"),
             ],

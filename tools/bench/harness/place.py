@@ -27,7 +27,7 @@ class Place:
         self.python = self.scratch / "venv" / "bin" / "python"
         self.driver = FOLDER / ".build" / "release" / "penstock-bench"
         self.streams = FOLDER / ".build" / "release" / "streams-bench"
-        self.penstock = ROOT / ".build" / "release" / "penstock"
+        self.penstock = FOLDER / ".build" / "release" / "penstock"
         self.schema = ROOT / "Migrations" / "SQL"
         # Why a program or a package is not there, by its name.
         self.missing = {}

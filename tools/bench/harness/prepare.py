@@ -37,10 +37,10 @@ def programs(place, wants_cli, wants_streams):
     say("building Penstock in release (minutes at first)")
     static = [] if sys.platform == "darwin" else ["--static-swift-stdlib"]
     nice = ["nice", "swift", "build", "-c", "release", *static]
-    for product in ["penstock-bench"] + (["streams-bench"] if wants_streams else []):
+    # The command as well: one build of Penstock serves all of them.
+    products = ["penstock-bench"] + ["streams-bench"] * wants_streams + ["penstock"] * wants_cli
+    for product in products:
         _run([*nice, "--package-path", FOLDER, "--product", product], stdout=subprocess.DEVNULL)
-    if wants_cli:
-        _run([*nice, "--package-path", ROOT, "--product", "penstock"], stdout=subprocess.DEVNULL)
 
 
 def peers(place):

@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import Foundation
 internal import Penstock
+internal import PenstockCore
 internal import Shared
 internal import Synchronization
 

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import Penstock
+internal import PenstockCore
 internal import Shared
 internal import Synchronization
 

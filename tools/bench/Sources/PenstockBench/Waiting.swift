@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import Penstock
+internal import PenstockCore
 internal import Shared
 
 /// Takes messages from a queue with many others waiting or lying about, and measures each claim alone.
