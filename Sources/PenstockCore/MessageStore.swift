@@ -43,7 +43,7 @@ public protocol MessageStore: Sendable {
     ///
     /// - Returns: what each operation gave, and why the one after these failed.
     /// - Throws: what the first operation throws; what kept the store from carrying out any of them. Then nothing has
-    ///   changed.
+    ///   changed. After `outcomeUnknown` nothing is claimed for the caller.
     func perform(_ operations: [StoreOperation]) async throws -> Performed
 
     /// Moves the ends of leases to `duration` from now.

@@ -34,6 +34,12 @@ public struct Performed: Sendable {
 }
 
 extension StoreOperation {
+    /// Whether it accepts messages.
+    package var isEnqueue: Bool { if case .enqueue = self { true } else { false } }
+
+    /// Whether it leases messages.
+    package var isClaim: Bool { if case .claim = self { true } else { false } }
+
     /// Whether operations after this one, which gave `answer`, are not carried out.
     package func isCutShort(by answer: StoreAnswer) -> Bool {
         guard case .enqueue(let messages, _, _) = self, case .enqueued(let receipts) = answer else { return false }

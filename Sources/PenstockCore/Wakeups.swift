@@ -10,19 +10,27 @@ import Synchronization
 public final class Wakeups: Sendable {
     /// A moment in the order of rings.
     public struct Token: Hashable, Sendable {
-        fileprivate let rings: UInt64
+        /// The number of the last ring before it.
+        fileprivate let ring: UInt64
     }
 
-    /// Why somebody waits.
-    private enum Purpose {
-        /// To take messages. What one takes is not there for the others, so it may be enough to wake some.
+    /// What a ring announces, and what somebody waits for: a waiter is woken for what it waits for and for all that comes
+    /// after that in this list.
+    package enum Change: Int, Comparable, Sendable {
+        /// The queue's log has changed, and nothing that concerns its line: what came is claimed already.
+        case log
+        /// There may be room in the line.
+        case room
+        /// There may be messages to claim. What one takes is not there for the others, so it may be enough to wake some.
         case work
-        /// To know what happens. All of these are woken.
-        case news
+
+        fileprivate static let count = 3
+
+        package static func < (left: Change, right: Change) -> Bool { left.rawValue < right.rawValue }
     }
 
-    private struct Waiter {
-        var purpose: Purpose
+    private struct Sleeper {
+        var awaited: Change
         /// How many messages it can take.
         var room: Int
         /// What is done when it is woken, or when its wait is cancelled.
@@ -35,23 +43,26 @@ public final class Wakeups: Sendable {
         fileprivate let id: UInt64
     }
 
-    /// A task that waits until so many others wait for a ring.
-    private struct Watcher {
-        var count: Int
-        var continuation: CheckedContinuation<Void, any Error>
-    }
-
     private struct State {
-        var ringsOfAll: UInt64 = 0
-        var rings = [UInt64](repeating: 0, count: Wakeups.placeCount)
+        /// How often it was rung, wherever.
+        var ringCount: UInt64 = 0
+        var lastRingForAll: UInt64 = 0
+        /// The numbers of the last rings: for each place, one for each change.
+        var lastRings = [UInt64](repeating: 0, count: Wakeups.placeCount * Change.count)
         /// By place and by number, which is the order in which they came.
-        var waiters: [Int: [UInt64: Waiter]] = [:]
-        var waiterCount = 0
-        var watchers: [UInt64: Watcher] = [:]
+        var sleepers: [Int: [UInt64: Sleeper]] = [:]
+        var sleeperCount = 0
+        /// Tasks that wait until so many others wait for a ring.
+        var watchers: [(count: Int, waiter: Waiter<Void>)] = []
         var nextID: UInt64 = 0
 
-        func count(at place: Int) -> UInt64 {
-            ringsOfAll + rings[place]
+        func lastRing(for change: Change, at place: Int) -> UInt64 {
+            max(lastRingForAll, lastRings[place * Change.count + change.rawValue])
+        }
+
+        mutating func ring(for change: Change, at place: Int) {
+            ringCount += 1
+            for awaited in 0...change.rawValue { lastRings[place * Change.count + awaited] = ringCount }
         }
 
         mutating func takeID() -> UInt64 {
@@ -59,30 +70,31 @@ public final class Wakeups: Sendable {
             return nextID
         }
 
-        mutating func add(_ waiter: Waiter, _ id: UInt64, at place: Int) {
-            waiters[place, default: [:]][id] = waiter
-            waiterCount += 1
+        /// - Returns: the tasks that wait for so many to wait.
+        mutating func add(_ sleeper: Sleeper, _ id: UInt64, at place: Int) -> [Waiter<Void>] {
+            sleepers[place, default: [:]][id] = sleeper
+            sleeperCount += 1
+            if watchers.isEmpty { return [] }
+            let content = watchers.filter { $0.count <= sleeperCount }.map(\.waiter)
+            watchers.removeAll { $0.count <= sleeperCount || $0.waiter.isOver }
+            return content
         }
 
-        mutating func removeWaiter(_ id: UInt64, at place: Int) -> Waiter? {
-            guard let waiter = waiters[place]?.removeValue(forKey: id) else { return nil }
-            if waiters[place]?.isEmpty == true { waiters[place] = nil }
-            waiterCount -= 1
-            return waiter
+        mutating func remove(_ id: UInt64, at place: Int) -> Sleeper? {
+            guard let sleeper = sleepers[place]?.removeValue(forKey: id) else { return nil }
+            if sleepers[place]?.isEmpty == true { sleepers[place] = nil }
+            sleeperCount -= 1
+            return sleeper
         }
 
-        /// Takes out all waiters at `place`.
-        mutating func takeWaiters(at place: Int) -> [Waiter] {
-            guard let woken = waiters.removeValue(forKey: place) else { return [] }
-            waiterCount -= woken.count
-            return Array(woken.values)
-        }
-
-        mutating func takeWatchers() -> [CheckedContinuation<Void, any Error>] {
-            guard !watchers.isEmpty else { return [] }
-            let content = watchers.filter { $0.value.count <= waiterCount }
-            for id in content.keys { watchers[id] = nil }
-            return content.values.map(\.continuation)
+        /// Takes out those at `place` that are to be woken for `change`.
+        mutating func take(for change: Change, at place: Int) -> [Sleeper] {
+            guard let all = sleepers[place] else { return [] }
+            // Most often it is for all of them.
+            let left = change == .work ? [:] : all.filter { $0.value.awaited > change }
+            sleepers[place] = left.isEmpty ? nil : left
+            sleeperCount -= all.count - left.count
+            return left.isEmpty ? Array(all.values) : all.values.filter { $0.awaited <= change }
         }
     }
 
@@ -123,12 +135,12 @@ public final class Wakeups: Sendable {
 
     /// The present moment in the order of the rings for `queue`.
     public func token(for queue: QueueName) -> Token {
-        token(at: Self.place(of: queue))
+        lastRing(for: .log, at: Self.place(of: queue))
     }
 
-    /// The present moment in the order of the rings at `place`.
-    package func token(at place: Int) -> Token {
-        state.withLock { Token(rings: $0.count(at: place)) }
+    /// The moment of the last ring at `place` for `change` or for one that comes after it.
+    package func lastRing(for change: Change, at place: Int) -> Token {
+        state.withLock { Token(ring: $0.lastRing(for: change, at: place)) }
     }
 
     /// Wakes the tasks that wait for `queue`, or all when it is `nil`.
@@ -137,62 +149,64 @@ public final class Wakeups: Sendable {
             ringAll(at: Self.place(of: queue))
         } else {
             let woken = state.withLock { state in
-                state.ringsOfAll += 1
-                return Array(state.waiters.keys).flatMap { state.takeWaiters(at: $0) }
+                state.ringCount += 1
+                state.lastRingForAll = state.ringCount
+                return Array(state.sleepers.keys).flatMap { state.take(for: .work, at: $0) }
             }
-            for waiter in woken { waiter.resume(.success(())) }
+            for sleeper in woken { sleeper.resume(.success(())) }
         }
     }
 
-    /// Wakes all tasks that wait at `place`.
+    /// Wakes all tasks that wait for `change` at `place`.
     ///
     /// - Returns: how many messages those that wait for work can take.
     @discardableResult
-    package func ringAll(at place: Int) -> Int {
+    package func ringAll(at place: Int, for change: Change = .work) -> Int {
         let woken = state.withLock { state in
-            state.rings[place] += 1
-            return state.takeWaiters(at: place)
+            state.ring(for: change, at: place)
+            return state.take(for: change, at: place)
         }
-        for waiter in woken { waiter.resume(.success(())) }
-        return woken.reduce(0) { $1.purpose == .work ? $0 + $1.room : $0 }
+        for sleeper in woken { sleeper.resume(.success(())) }
+        return woken.reduce(0) { $1.awaited == .work ? $0 + $1.room : $0 }
     }
 
-    /// Wakes the tasks that wait for news at `place` and, of those that wait for work, as many as can take the messages
-    /// that `messages` says there are, first come first served. The others sleep on; a task that has a token and does not wait
-    /// yet looks again.
+    /// Wakes the tasks that wait for anything but work at `place` and, of those that wait for work, as many as can take the
+    /// messages that `messages` says there are, first come first served. The others sleep on; a task that has a token and does
+    /// not wait yet looks again.
     ///
     /// - Parameter messages: is told how many messages the tasks that wait for work can take, and says for how many to wake.
     package func ring(at place: Int, messages: (_ room: Int) -> Int) {
         let woken = state.withLock { state in
-            state.rings[place] += 1
-            let working = (state.waiters[place] ?? [:]).filter { $0.value.purpose == .work }
+            state.ring(for: .work, at: place)
+            let working = (state.sleepers[place] ?? [:]).filter { $0.value.awaited == .work }
             var left = messages(working.values.reduce(0) { $0 + $1.room })
-            let spared = working.sorted { $0.key < $1.key }.drop { waiter in
-                defer { left -= waiter.value.room }
-                return left > 0
-            }.compactMap { waiter in
-                state.removeWaiter(waiter.key, at: place).map { (waiter.key, $0) }
-            }
-            let woken = state.takeWaiters(at: place)
-            if !spared.isEmpty {
-                state.waiters[place] = Dictionary(uniqueKeysWithValues: spared)
-                state.waiterCount += spared.count
+            var woken = state.take(for: .room, at: place)
+            for (id, sleeper) in working.sorted(by: { $0.key < $1.key }) where left > 0 {
+                left -= sleeper.room
+                if let sleeper = state.remove(id, at: place) { woken.append(sleeper) }
             }
             return woken
         }
-        for waiter in woken { waiter.resume(.success(())) }
+        for sleeper in woken { sleeper.resume(.success(())) }
     }
 
-    /// Wakes all tasks that wait for news, wherever.
+    /// Wakes all tasks that wait for anything but work, wherever.
     package func ringForNews() {
-        for place in state.withLock({ Array($0.waiters.keys) }) { ring(at: place) { _ in 0 } }
+        for place in state.withLock({ Array($0.sleepers.keys) }) { ringAll(at: place, for: .room) }
     }
 
     /// Returns when `queue` has been rung for after `token` was taken.
     ///
     /// - Throws: `CancellationError` when the task is cancelled first.
     public func wait(for queue: QueueName, after token: Token) async throws {
-        try await wait(at: Self.place(of: queue), after: token, .news, room: 0)
+        try await wait(at: Self.place(of: queue), after: token, for: .log)
+    }
+
+    /// Returns when `queue` has been rung for after `token`, and not only because of messages that were claimed as they came.
+    ///
+    /// - Throws: `CancellationError` when the task is cancelled first.
+    package func waitForRoomOrWork(in queue: QueueName, after token: Token) async throws {
+        try await wait(at: Self.place(of: queue), after: token, for: .room)
     }
 
     /// Returns when there may be messages of `queue` to claim that were not there when `token` was taken.
@@ -206,7 +220,7 @@ public final class Wakeups: Sendable {
     ///   - room: how many messages the caller claims when it is woken. Nobody else is woken for these.
     /// - Throws: `CancellationError` when the task is cancelled first.
     public func waitForWork(in queue: QueueName, after token: Token, room: Int = 1) async throws {
-        try await wait(at: Self.place(of: queue), after: token, .work, room: max(room, 1))
+        try await wait(at: Self.place(of: queue), after: token, for: .work, room: max(room, 1))
     }
 
     /// Has `woken` called, once, when ``waitForWork(in:after:room:)`` would return: for a caller that waits for other
@@ -217,41 +231,39 @@ public final class Wakeups: Sendable {
         in queue: QueueName, after token: Token, room: Int, _ woken: @escaping @Sendable () -> Void
     ) -> Call? {
         let place = Self.place(of: queue)
-        let (call, content) = state.withLock { state -> (Call?, [CheckedContinuation<Void, any Error>]) in
-            if state.count(at: place) > token.rings { return (nil, []) }
+        let (call, watchers) = state.withLock { state -> (Call?, [Waiter<Void>]) in
+            if state.lastRing(for: .work, at: place) > token.ring { return (nil, []) }
             let id = state.takeID()
-            state.add(Waiter(purpose: .work, room: max(room, 1)) { _ in woken() }, id, at: place)
-            return (Call(place: place, id: id), state.takeWatchers())
+            let sleeper = Sleeper(awaited: .work, room: max(room, 1)) { _ in woken() }
+            return (Call(place: place, id: id), state.add(sleeper, id, at: place))
         }
         if call == nil { woken() }
-        for watcher in content { watcher.resume() }
+        for watcher in watchers { watcher.resume() }
         return call
     }
 
     /// Waits no longer. A caller that was called, or is being called, has been woken all the same.
     package func cancel(_ call: Call) {
-        _ = state.withLock { $0.removeWaiter(call.id, at: call.place) }
+        _ = state.withLock { $0.remove(call.id, at: call.place) }
     }
 
-    private func wait(at place: Int, after token: Token, _ purpose: Purpose, room: Int) async throws {
-        if purpose == .news, let listenForNews, !listensForNews.exchange(true, ordering: .relaxed) { listenForNews() }
+    private func wait(at place: Int, after token: Token, for change: Change, room: Int = 0) async throws {
+        if change < .work, let listenForNews, !listensForNews.exchange(true, ordering: .relaxed) { listenForNews() }
         let id = state.withLock { $0.takeID() }
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                let (result, content): (Result<Void, any Error>?, [CheckedContinuation<Void, any Error>]) =
-                    state.withLock { state in
-                        if Task.isCancelled { return (.failure(CancellationError()), []) }
-                        if state.count(at: place) > token.rings { return (.success(()), []) }
-                        state.add(
-                            Waiter(purpose: purpose, room: room) { continuation.resume(with: $0) }, id, at: place)
-                        return (nil, state.takeWatchers())
-                    }
+                let (result, watchers): (Result<Void, any Error>?, [Waiter<Void>]) = state.withLock { state in
+                    if Task.isCancelled { return (.failure(CancellationError()), []) }
+                    if state.lastRing(for: change, at: place) > token.ring { return (.success(()), []) }
+                    let sleeper = Sleeper(awaited: change, room: room) { continuation.resume(with: $0) }
+                    return (nil, state.add(sleeper, id, at: place))
+                }
                 if let result { continuation.resume(with: result) }
-                for watcher in content { watcher.resume() }
+                for watcher in watchers { watcher.resume() }
             }
         } onCancel: {
-            let waiter = state.withLock { $0.removeWaiter(id, at: place) }
-            waiter?.resume(.failure(CancellationError()))
+            let sleeper = state.withLock { $0.remove(id, at: place) }
+            sleeper?.resume(.failure(CancellationError()))
         }
     }
 
@@ -271,25 +283,17 @@ public final class Wakeups: Sendable {
 
     /// How many wait now.
     package var waiterCount: Int {
-        state.withLock { $0.waiterCount }
+        state.withLock { $0.sleeperCount }
     }
 
     /// Returns once at least `count` wait for a ring. For tests, which go on at this signal.
     package func waitForWaiters(count: Int = 1) async throws {
-        let id = state.withLock { $0.takeID() }
-        try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                let result: Result<Void, any Error>? = state.withLock { state in
-                    if Task.isCancelled { return .failure(CancellationError()) }
-                    if state.waiterCount >= count { return .success(()) }
-                    state.watchers[id] = Watcher(count: count, continuation: continuation)
-                    return nil
-                }
-                if let result { continuation.resume(with: result) }
-            }
-        } onCancel: {
-            let watcher = state.withLock { $0.watchers.removeValue(forKey: id) }
-            watcher?.continuation.resume(throwing: CancellationError())
+        let waiter: Waiter<Void>? = state.withLock { state in
+            if state.sleeperCount >= count { return nil }
+            let waiter = Waiter<Void>()
+            state.watchers.append((count, waiter))
+            return waiter
         }
+        try await waiter?.wait()
     }
 }

@@ -67,10 +67,10 @@ extension SQLiteStore {
         while true {
             let step = try await writer.perform(
                 weight: Reclaiming.stepCount,
-                glance: { connection, _ in
+                check: { connection, _ in
                     let boot = time.boot
                     let sparesLiving = suspension.isJustOver(at: boot)
-                    return try Reclaiming.glance(connection, boot: boot, folder, sparesLiving: sparesLiving)
+                    return try Reclaiming.check(connection, boot: boot, folder, sparesLiving: sparesLiving)
                 },
                 { transaction in
                     let sparesLiving = suspension.isJustOver(at: time.boot)

@@ -9,35 +9,20 @@ extension SQLiteStore {
         // An operation that cannot be is found here, outside of the transaction of the others.
         var steps: [Step] = []
         var refusal: (any Error)?
-        for operation in operations {
-            do {
-                steps.append(try step(operation, isFirst: steps.isEmpty))
-            } catch {
-                if steps.isEmpty { throw error }
-                refusal = error
-                break
-            }
+        do {
+            for operation in operations { steps.append(try step(operation, isFirst: steps.isEmpty)) }
+        } catch {
+            if steps.isEmpty { throw error }
+            refusal = error
         }
         if steps.isEmpty { return Performed() }
         try Task.checkCancellation()
-        var performed = try await perform(steps)
-        // The operation that cannot be is reached only if those before it were carried out whole.
-        if performed.answers.count == steps.count, performed.failure == nil, let last = steps.last,
-            performed.answers.last.map(last.operation.isCutShort) == false
-        {
-            performed.failure = refusal
-        }
-        return performed
-    }
-
-    private func perform(_ steps: [Step]) async throws -> Performed {
         let durabilities = steps.compactMap(\.durability)
-        let durability = durabilities.contains(.powerLoss) ? .powerLoss : durabilities.first
-        let worker = worker
-        let performed: Performed = try await writer.perform(
-            durability: durability, weight: steps.reduce(0) { $0 + $1.weight },
-            glance: steps.count == 1 ? steps[0].glance : nil
-        ) { transaction in
+        var performed = try await writer.perform(
+            durability: durabilities.contains(.powerLoss) ? .powerLoss : durabilities.first,
+            weight: steps.reduce(0) { $0 + $1.weight }, check: steps.count == 1 ? steps[0].check : nil,
+            unflushed: { Performed(answers: $0.answers, failure: $1) }
+        ) { [steps, worker] transaction in
             var performed = Performed()
             for step in steps {
                 do {
@@ -51,7 +36,21 @@ extension SQLiteStore {
             }
             return performed
         }
+        if let failure = performed.failure as? PenstockError, failure.code == .outcomeUnknown {
+            // The caller has no answer, and so nobody knows what was claimed for it.
+            let claimed = performed.answers.flatMap { answer -> [ClaimedMessage] in
+                if case .claimed(let claim) = answer { claim.messages } else { [] }
+            }
+            _ = try? await settle(claimed.map { Settlement($0.lease, .release) })
+            throw failure
+        }
         for (step, answer) in zip(steps, performed.answers) { step.claim?.tell(doorbell, of: answer) }
+        // The operation that cannot be is reached only if those before it were carried out whole.
+        if performed.answers.count == steps.count, performed.failure == nil, let last = steps.last,
+            performed.answers.last.map(last.operation.isCutShort) == false
+        {
+            performed.failure = refusal
+        }
         return performed
     }
 
@@ -66,8 +65,8 @@ extension SQLiteStore {
         case .claim(let request):
             try request.validate()
             let claim = ClaimStep(request, mayLeave: !isFirst, doorbell)
-            let looksFirst = isFirst && !wasRungFor(claim.place)
-            return Step(operation: operation, weight: request.limit, claim: claim, looksFirst: looksFirst)
+            let checksFirst = isFirst && !wasRungFor(claim.place)
+            return Step(operation: operation, weight: request.limit, claim: claim, checksFirst: checksFirst)
         }
     }
 }
@@ -77,18 +76,18 @@ private struct Step: Sendable {
     let operation: StoreOperation
     let weight: Int
     var claim: ClaimStep?
-    /// Whether a claim that comes alone is first looked at without a transaction.
-    var looksFirst = false
+    /// Whether it is first found out by reading that a claim, which comes alone, has something to take.
+    var checksFirst = false
 
     var durability: Durability? {
         if case .enqueue(_, _, let durability) = operation { durability } else { nil }
     }
 
     /// Answers a claim in an empty queue.
-    var glance: (@Sendable (Connection, Timestamp) throws -> Performed?)? {
-        guard looksFirst, let request = claim?.request else { return nil }
+    var check: (@Sendable (Connection, Timestamp) throws -> Performed?)? {
+        guard checksFirst, let request = claim?.request else { return nil }
         return { connection, now in
-            try Claiming.glance(request, connection, now).map { Performed(answers: [.claimed($0)]) }
+            try Claiming.check(request, connection, now).map { Performed(answers: [.claimed($0)]) }
         }
     }
 

@@ -67,11 +67,12 @@ public final class SQLiteStore: MessageStore {
     private let wakeups: Wakeups
     private let listener: ChangeListener
     let doorbell: Doorbell
-    private let bell: GroupWriter.Committed
-    /// When a place was last claimed at, in the order of its rings.
+    /// Rings for queues after a commit, here and in other processes.
+    let ring: @Sendable (Rung) -> Void
+    /// The last ring for work at each place before the last claim there.
     private let claims = Mutex<[Int: Wakeups.Token]>([:])
     /// Let go after the pool; see ``OpenFile/Opened``.
-    private let glance: DatabaseQueue?
+    private let readOnlyConnection: DatabaseQueue?
 
     /// Opens the file at `path`, and brings it to the newest schema unless the options say otherwise.
     ///
@@ -87,7 +88,8 @@ public final class SQLiteStore: MessageStore {
                 let file = try OpenFile.pool(
                     at: path, createIfMissing: options.createIfMissing, leavesLog: options.leavesLog,
                     busyMax: options.busyMax)
-                return try SQLiteStore(file.pool, path: path, ownsPool: true, glance: file.glance, options)
+                return try SQLiteStore(
+                    file.pool, path: path, ownsPool: true, readOnlyConnection: file.readOnlyConnection, options)
             } catch {
                 throw StorageErrors.translated(error, path: path)
             }
@@ -112,9 +114,9 @@ public final class SQLiteStore: MessageStore {
     }
 
     private init(
-        _ pool: DatabasePool, path: String, ownsPool: Bool, glance: DatabaseQueue? = nil, _ options: Options
+        _ pool: DatabasePool, path: String, ownsPool: Bool, readOnlyConnection: DatabaseQueue? = nil, _ options: Options
     ) throws {
-        self.glance = glance
+        self.readOnlyConnection = readOnlyConnection
         _ = try pool.writeWithoutTransaction { database in
             let migrator = SchemaMigrator(path: path)
             if options.migration == .refuse { try migrator.refuseOlder(database) }
@@ -138,22 +140,25 @@ public final class SQLiteStore: MessageStore {
             [identity = access.identity, folder, time, suspension] in
             ChangePoller(path: path, identity: identity, folder: folder, time: time, suspension: suspension)
         }
-        bell = { [wakeups, doorbell] rung in
+        ring = { [wakeups, doorbell] rung in
             if rung.isEmpty { return }
             // The tasks of this process that are woken have the first messages; other processes are told of the rest.
             doorbell.ring(
                 rung.map { queue, ring in
                     let place = Wakeups.place(of: queue)
-                    let room = wakeups.ringAll(at: place)
-                    let messages = max(0, ring.messages - room)
-                    return (place, Ring(messages: messages, isForAll: ring.isForAll, tag: Wakeups.tag(of: queue)))
+                    let room = wakeups.ringAll(at: place, for: ring.change)
+                    var rest = ring
+                    rest.messages = max(0, ring.messages - room)
+                    rest.tag = Wakeups.tag(of: queue)
+                    return (place, rest)
                 })
         }
-        writer = try GroupWriter(access: access, time: options.time, random: options.random, committed: bell)
+        writer = try GroupWriter(access: access, time: options.time, random: options.random, ring: ring)
     }
 
     deinit {
         listener.stop()
+        writer.stop()
     }
 
     /// Rings after every change that a waiter may be waiting for. The first use begins to listen to other processes.
@@ -167,16 +172,11 @@ public final class SQLiteStore: MessageStore {
         listener.hearsEverything ? .seconds(60) : .milliseconds(250)
     }
 
-    /// Whether somebody was woken at `place` since the last claim there: then there is something to take, most likely,
-    /// and to look first would be to look twice.
+    /// Whether it was rung for work at `place` since the last claim there: then there is something to take, most likely, and
+    /// a read-only check would be one read more.
     func wasRungFor(_ place: Int) -> Bool {
-        let token = wakeups.token(at: place)
-        return claims.withLock { $0.updateValue(token, forKey: place) } != token
-    }
-
-    /// Rings for `queues`, here and in other processes.
-    func ring(_ queues: Rung) {
-        bell(queues)
+        let last = wakeups.lastRing(for: .work, at: place)
+        return claims.withLock { $0.updateValue(last, forKey: place) } != last
     }
 
     /// Finishes what was begun, gives back what this process has leased, and lets go of the file. A store that has

@@ -138,4 +138,19 @@ import Testing
         #expect(try await again.texts() == ["a", "c", "d"])
         try await again.close()
     }
+
+    /// The caller has no answer, so what was claimed for it would be nobody's until its lease ends.
+    @Test(arguments: [true, false])
+    func whatWasClaimedWithAnEnqueueThatIsNotFlushedGoesBackAtOnce(claimsFirst: Bool) async throws {
+        let store = try await SQLiteStore.openWithJobs(path, options: disk.options)
+        try await store.put(.text("it"))
+        let enqueue = StoreOperation.enqueue([.text("more")], to: .jobs, durability: .powerLoss)
+        let claim = StoreOperation.claim(ClaimRequest(queue: .jobs, limit: 1, lease: .seconds(30)))
+        disk.breakDown()
+        await expect(.outcomeUnknown) { try await store.perform(claimsFirst ? [claim, enqueue] : [enqueue, claim]) }
+        #expect(try await store.depths().leased == 0)
+        let message = try #require(try await store.take().first)
+        #expect((String(decoding: message.payload, as: UTF8.self), message.attempt) == ("it", 1))
+        try await store.close()
+    }
 }

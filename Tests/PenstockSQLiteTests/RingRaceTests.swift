@@ -24,7 +24,7 @@ import Testing
         try await withThrowingTaskGroup(of: Void.self) { group in
             for player in 0...1 {
                 let doorbell = try Doorbell(side)
-                let wakeups = Wakeups()
+                let wakeups = Wakeups { doorbell.listen(to: .news) }
                 let listener = ChangeListener(database: path, folder: side, doorbell: doorbell) {
                     ChangePoller(path: path, folder: side, time: SystemTime())
                 }

@@ -200,7 +200,7 @@ import Testing
         #expect(taken.count == WriterSlots.count)
         let holder = try LockHolder(path)
         let call = Task { try await store.put(.text("it")) }
-        try await eventually { store.writer.waitingCount > 0 }
+        try await eventually { store.writer.count > 0 }
         holder.die()
         #expect(try await call.value.sequence.rawValue == 1)
         holder.enter()

@@ -200,6 +200,27 @@ import Testing
         try await heir.close()
     }
 
+    /// What is committed meanwhile does not cut short the time for which a loss is told.
+    @Test func aLossIsToldForAsLongWhateverIsCommitted() async throws {
+        let (victim, heir) = try await victimAndHeir()
+        let ear = try Ear(path)
+        let wakeups = ear.wakeups
+        await victim.crash()
+        ear.watch.suspect()
+        // For two seconds, at its pace.
+        for number in 0...7 {
+            let token = wakeups.token(for: .mail)
+            let waiter = Task { try await wakeups.waitForWork(in: .mail, after: token) }
+            try await wakeups.waitForWaiters()
+            ear.watch.look()
+            try await waiter.value
+            #expect(ear.watch.untilLook() <= ChangeWatcher.pace)
+            if number == 0 { try await heir.configure(.mail, .create(QueuePolicy(), ifAbsent: false)) }
+        }
+        ear.watch.end()
+        try await heir.close()
+    }
+
     @Test func theEndOfALeaseWakesWhoWaits() async throws {
         let time = ManualTime()
         var options = SQLiteStore.Options()

@@ -29,8 +29,7 @@ struct ClaimLoop: Sendable {
     mutating func perform(_ operations: [StoreOperation], keepsNews: Bool = false) async throws -> Performed {
         // The token comes before the call, so that a ring in between is not lost.
         if !keepsNews || before == nil { expectNews() }
-        let claims = operations.contains { if case .claim = $0 { true } else { false } }
-        if claims, handle.reclaimGate.tryPass() {
+        if operations.contains(where: \.isClaim), handle.reclaimGate.tryPass() {
             do {
                 _ = try await handle.storage.reclaim()
             } catch let error as PenstockError where error.code == .outcomeUnknown {

@@ -14,6 +14,7 @@ enum PerformRules {
             ConformanceCase("perform", "an operation that cannot be fails in its turn", invalidInTurn),
             ConformanceCase("perform", "a full queue that waits ends the call", fullQueueEndsTheCall),
             ConformanceCase("perform", "rings for what it put in line", rings),
+            ConformanceCase("perform", "rings no worker for what it claims itself", ringsNoWorkerForItsOwn),
             ConformanceCase("perform", "a dead process's operations are all there", survivesItsProcess),
         ]
         + (1...10).map { seed in
@@ -106,6 +107,25 @@ enum PerformRules {
         _ = try await store.perform([claim(1), enqueue("1")])
         try await other.changes.wait(for: .jobs, after: token)
         #expect(try await other.takeOne().text == "1")
+    }
+
+    static func ringsNoWorkerForItsOwn(_ bench: Bench) async throws {
+        let listeners = [try await bench.open(.steady()), try await bench.open()]
+        let tokens = listeners.map { $0.changes.token(for: .jobs) }
+        let performed = try await listeners[0].perform([enqueue("1"), claim(1)])
+        #expect(performed.answers.map(\.text) == ["ready", "1"])
+        for (changes, token) in zip(listeners.map(\.changes), tokens) {
+            // A task that follows the log is told.
+            try await changes.wait(for: .jobs, after: token)
+            let call = changes.callForWork(in: .jobs, after: token, room: 1) {}
+            #expect(call != nil, "There is nothing for a worker.")
+            call.map(changes.cancel)
+        }
+        _ = try await listeners[0].perform([enqueue("2", "3"), claim(1)])
+        for (changes, token) in zip(listeners.map(\.changes), tokens) {
+            try await changes.waitForWork(in: .jobs, after: token)
+        }
+        #expect(try await listeners[1].drain() == ["3"])
     }
 
     static func survivesItsProcess(_ bench: Bench) async throws {

@@ -44,6 +44,7 @@ package final class ChangeWatcher {
     private var heard: [DoorbellBoard.Word]
     private var suspiciousLooksLeft = 0
     private var expectantLooksLeft = 0
+    private var looksForLossLeft = 0
     private var hasSeenLoss = false
     private var doubtsFile = false
     private var looks = 0
@@ -89,6 +90,8 @@ package final class ChangeWatcher {
         heard[place] = word
         if word.ringsForAll != before.ringsForAll {
             wakeups.ringAll(at: place)
+        } else if word.rings != before.rings, word.messages == 0 {
+            wakeups.ringAll(at: place, for: .room)
         } else if word.rings != before.rings {
             wakeups.ring(at: place) { room in
                 if doorbell.attendance.isOthers(place) { return 0 }
@@ -124,6 +127,7 @@ package final class ChangeWatcher {
         let isSuspicious = suspiciousLooksLeft > 0
         if isSuspicious { suspiciousLooksLeft -= 1 }
         if expectantLooksLeft > 0 { expectantLooksLeft -= 1 }
+        if looksForLossLeft > 0 { looksForLossLeft -= 1 }
         var nextEnd: Duration?
         if wakeups.waiterCount > 0 || !isSure.isRaised || doubtsFile {
             doubtsFile = false
@@ -136,7 +140,7 @@ package final class ChangeWatcher {
                 nextEnd = sight.nextEnd
                 // Another commit may have been on its way, of which the kernel has said nothing.
                 if sight.hasChanged { expectantLooksLeft = Self.looksAfterChange }
-                if sight.hasLostWork, !hasSeenLoss { expectantLooksLeft = Self.looksAfterLoss }
+                if sight.hasLostWork, !hasSeenLoss { looksForLossLeft = Self.looksAfterLoss }
                 if asksForTheDead { hasSeenLoss = sight.hasLostWork }
             } catch {
                 // It cannot be seen now. Waiters look by themselves meanwhile, and the next look may do better.
@@ -146,7 +150,7 @@ package final class ChangeWatcher {
             }
         }
         lastLook = .now
-        let isExpectant = expectantLooksLeft > 0 || !hearsWrites
+        let isExpectant = expectantLooksLeft > 0 || looksForLossLeft > 0 || !hearsWrites
         let wait = suspiciousLooksLeft > 0 ? Self.suspicion : isExpectant ? Self.pace : Self.rest
         nextLook = lastLook + min(wait, max(nextEnd ?? wait, Self.suspicion))
     }

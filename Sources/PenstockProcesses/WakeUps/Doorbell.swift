@@ -31,12 +31,13 @@ package final class Doorbell: Sendable {
         for (place, ring) in places {
             var ring = ring
             // A process that attends the place for another queue would take the messages for its own.
-            if let tag = attendance.tag(at: place), tag != ring.tag { ring.isForAll = true }
+            if ring.messages > 0, let tag = attendance.tag(at: place), tag != ring.tag { ring.isForAll = true }
             board.ring(at: place, ring)
         }
         // The process that attended may have left in between.
         let areStill = areAttended && places.allSatisfy { attendance.tag(at: $0) == $1.tag }
-        if areStill, !othersListen(to: .news) { return }
+        // Where there is nothing to claim, the ring is for tasks that follow a log or wait for room.
+        if areStill || places.allSatisfy({ $1.change < .work }), !othersListen(to: .news) { return }
         wakeListeners()
     }
 

@@ -6,6 +6,8 @@ import Synchronization
 package struct Ring: Equatable {
     /// How many messages more can be claimed.
     package var messages = 0
+    /// Whether there may be room for more.
+    package var makesRoom = false
     /// Whether everybody has to look, as the queue itself has changed.
     package var isForAll = false
     /// The queue's tag.
@@ -16,6 +18,9 @@ package struct Ring: Equatable {
         self.isForAll = isForAll
         self.tag = tag
     }
+
+    /// Whom it is for.
+    package var change: Wakeups.Change { isForAll || messages > 0 ? .work : makesRoom ? .room : .log }
 }
 
 /// What the doorbell's file says, in memory that every process on it shares: for each place of ``Wakeups`` how often it

@@ -24,11 +24,13 @@ enum OpenFile {
         try creating.withLock { _ in try prepareFile(path, createIfMissing: createIfMissing) }
         return try Patience.whileLocked(upTo: busyMax) {
             // It stays open until the pool is: the first to open a file reads all of its log, and the next one need not.
-            let glance = try refuseUnusable(path, busyMax: busyMax)
+            let readOnlyConnection = try refuseUnusable(path, busyMax: busyMax)
             let pool = try DatabasePool(path: path, configuration: configuration(busyMax: busyMax))
-            if leavesLog, size(of: path + "-wal") <= leftLogMax { return Opened(pool: pool, glance: glance) }
-            try glance?.close()
-            return Opened(pool: pool, glance: nil)
+            if leavesLog, size(of: path + "-wal") <= leftLogMax {
+                return Opened(pool: pool, readOnlyConnection: readOnlyConnection)
+            }
+            try readOnlyConnection?.close()
+            return Opened(pool: pool, readOnlyConnection: nil)
         }
     }
 
@@ -37,7 +39,7 @@ enum OpenFile {
         let pool: DatabasePool
         /// A connection that only reads. Where it is let go after the pool, the log stays: the last connection of a file
         /// puts its log away, and this one cannot.
-        let glance: DatabaseQueue?
+        let readOnlyConnection: DatabaseQueue?
     }
 
     /// The first program to open a file reads all of a log that was left, about a millisecond for this much.
@@ -83,7 +85,7 @@ enum OpenFile {
     private static func refuseForeign(_ path: String, readonly: Bool, busyMax: Duration) throws -> DatabaseQueue {
         var configuration = Configuration()
         configuration.readonly = readonly
-        configuration.label = "penstock glance"
+        configuration.label = "penstock check"
         configuration.busyMode = .callback { pauses in
             Patience.pause()
             return pauses < Patience.pauses(in: busyMax)

@@ -5,10 +5,10 @@ enum Claiming {
     /// How often one claim reads again after it has set rows aside. The next claim goes on.
     private static let setAsideRoundsMax = 16
 
-    /// Answers a claim that has nothing to take, without a transaction: an idle worker's look costs no lock.
+    /// Answers a claim that has nothing to take, without a transaction: an idle worker takes no lock.
     ///
     /// - Returns: the empty claim, or `nil` when there is something to take or to make ready.
-    static func glance(_ request: ClaimRequest, _ connection: Connection, _ now: Timestamp) throws -> Claim? {
+    static func check(_ request: ClaimRequest, _ connection: Connection, _ now: Timestamp) throws -> Claim? {
         let queue = try connection.first(readQueue, .text(request.queue.text)) { ($0.integer(0), $0.integer(1) != 0) }
         guard let (id, isClosed) = queue else { throw Transaction.unknownQueue(request.queue) }
         if isClosed { return Claim(messages: [], nextDue: nil) }
@@ -24,7 +24,7 @@ enum Claiming {
     ) throws -> Claim {
         let account = try transaction.account(of: request.queue)
         if account.isPaused || account.isDeleting { return Claim(messages: [], nextDue: nil) }
-        try promote(account, in: transaction)
+        let promoted = try promote(account, in: transaction)
         let tokens = LeaseTokens(random: transaction.random)
         var messages = try readReady(account, limit: limit, tokens, in: transaction)
         let connection = transaction.connection
@@ -33,16 +33,16 @@ enum Claiming {
                 base: tokens.base, workerID: try worker.register(in: transaction),
                 deadline: transaction.time.boot.microseconds + request.lease.wholeMicroseconds)
             try move(&messages, account, lease, in: transaction)
-            account.change.ready -= Int64(messages.count)
-            account.change.leased += Int64(messages.count)
-            if account.hasWaitingProducers { account.ring(messages: 0) }
+            let newCount = messages.count { $0.lease.sequence.rawValue > transaction.lastSequenceBefore }
+            let promotedCount = messages.count { promoted.contains($0.lease.sequence.rawValue) }
+            account.claimed(messages.count, newCount: newCount, promotedCount: promotedCount)
         }
         let due = try connection.first(firstDue, .integer(account.id)) { Timestamp(microseconds: $0.integer(0)) }
         return Claim(messages: messages, nextDue: due)
     }
 
-    /// Makes scheduled messages that are due ready, up to ``Limits/promotionCountMax`` of them.
-    private static func promote(_ account: QueueAccount, in transaction: Transaction) throws {
+    /// Makes scheduled messages that are due ready, up to ``Limits/promotionCountMax`` of them, and gives their numbers.
+    private static func promote(_ account: QueueAccount, in transaction: Transaction) throws -> Set<Int64> {
         let connection = transaction.connection
         let due = try connection.all(
             selectDue, .integer(account.id), .integer(transaction.now.microseconds),
@@ -56,6 +56,7 @@ enum Claiming {
             let ready = Lifecycle.Outcome(state: .ready, attempt: Int(entry.attempt), forgiven: Int(entry.forgiven))
             try Line.move(entry, to: ready, in: transaction)
         }
+        return Set(due.map(\.sequence))
     }
 
     /// The messages that are next in line, with their payloads. Rows that contradict the rest are set aside on the way.

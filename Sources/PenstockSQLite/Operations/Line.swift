@@ -59,8 +59,7 @@ enum Line {
         try insert(entry, outcome, in: transaction)
         account.change.count(outcome.state, 1)
         if outcome.state.isFinished { account.change.countEnd(outcome.state) }
-        if outcome.state.isWaiting { account.ring(messages: 1) }
-        if entry.state.isWaiting, account.hasWaitingProducers { account.ring(messages: 0) }
+        if outcome.state.isWaiting { account.ring(messages: 1) } else if entry.state.isWaiting { account.ringForRoom() }
     }
 
     /// Where message `sequence` is; `nil` when the log does not know it, or it has no place in the line.

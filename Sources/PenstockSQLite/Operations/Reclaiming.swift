@@ -17,7 +17,7 @@ enum Reclaiming {
     ///
     /// - Parameter sparesLiving: whether no lease of a worker that lives counts as ended.
     /// - Returns: the empty report, or `nil` when there is something to put back.
-    static func glance(
+    static func check(
         _ connection: Connection, boot: BootTime, _ folder: SharedFolder, sparesLiving: Bool = false
     ) throws -> Step? {
         if try HeldWork(connection).isLost(at: boot, folder, sparesLiving: sparesLiving) { return nil }

@@ -60,6 +60,8 @@ final class QueueAccount {
     private var waitingBefore: (scheduled: Int64, ready: Int64)?
     /// Whether the depths must be counted anew: something was found that contradicts them.
     private var isWrong = false
+    /// Whether this transaction has found the queue full, and may have sent a producer away.
+    private var wasFull = false
 
     init(_ row: QueueRow) {
         id = row.id
@@ -77,12 +79,30 @@ final class QueueAccount {
             "The queue '\(name)' is being deleted; wait until it is gone, or finish it with `penstock queue delete`.")
     }
 
-    /// Whether producers may be waiting for room: those that the queue keeps out while it is full.
-    var hasWaitingProducers: Bool { policy.capacity?.whenFull == .wait || policy.capacity?.whenFull == .fail }
-
-    /// Rings once this is committed, as so many messages more can be claimed.
+    /// Rings once this is committed, as so many messages more can be claimed, or the log has changed.
     func ring(messages: Int) {
-        ring = Ring(messages: (ring?.messages ?? 0) + messages, isForAll: ring?.isForAll ?? false)
+        ring = ring ?? Ring()
+        ring?.messages += messages
+    }
+
+    /// Rings once this is committed if producers may be waiting for room: those that the queue keeps out while it is full.
+    func ringForRoom() {
+        guard policy.capacity?.whenFull == .wait || policy.capacity?.whenFull == .fail else { return }
+        ring = ring ?? Ring()
+        ring?.makesRoom = true
+    }
+
+    /// Counts `count` messages as leased.
+    ///
+    /// - Parameters:
+    ///   - newCount: how many of them came in this transaction. Others need not be woken for these, and they leave no more
+    ///     room than there was before, unless somebody was sent away meanwhile.
+    ///   - promotedCount: how many more became ready in this transaction. Others need not be woken for these.
+    func claimed(_ count: Int, newCount: Int, promotedCount: Int) {
+        change.ready -= Int64(count)
+        change.leased += Int64(count)
+        if let ring { self.ring?.messages = max(0, ring.messages - newCount - promotedCount) }
+        if count > newCount || wasFull { ringForRoom() }
     }
 
     /// Has the depths counted anew when this is written down.
@@ -96,7 +116,9 @@ final class QueueAccount {
         let before = try waitingBefore ?? readWaiting(connection)
         waitingBefore = before
         let ready = (change.isReadyKnown ? 0 : before.ready) + change.ready
-        return before.scheduled + change.scheduled + ready + Int64(count) <= Int64(capacity.count)
+        let hasRoom = before.scheduled + change.scheduled + ready + Int64(count) <= Int64(capacity.count)
+        if !hasRoom { wasFull = true }
+        return hasRoom
     }
 
     private func readWaiting(_ connection: Connection) throws -> (scheduled: Int64, ready: Int64) {

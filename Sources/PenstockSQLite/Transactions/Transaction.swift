@@ -19,7 +19,8 @@ final class Transaction {
     private let policies: PolicyCache
     /// The last sequence number given so far.
     private(set) var lastSequence: Int64
-    private let lastSequenceBefore: Int64
+    /// The last one given before: what has a higher one came in this transaction.
+    let lastSequenceBefore: Int64
     private var accounts: [Int64: QueueAccount] = [:]
     private var accountIDs: [QueueName: Int64] = [:]
     private var afterCommit: [() -> Void] = []
@@ -88,8 +89,9 @@ final class Transaction {
     var rung: Rung {
         var rung = rungApart
         for account in accounts.values {
-            guard let ring = account.ring else { continue }
-            rung[account.name] = Ring(messages: ring.messages, isForAll: rung[account.name]?.isForAll ?? false)
+            guard var ring = account.ring else { continue }
+            ring.isForAll = rung[account.name]?.isForAll ?? false
+            rung[account.name] = ring
         }
         return rung
     }

@@ -20,28 +20,39 @@ struct DatabaseAccess: Sendable {
     /// transactions are its own.
     var sharesTransactions: Bool { flusher != nil }
 
-    /// Runs `body`, one transaction, such that its commit has the durability that is `wanted`, or gets it from the
-    /// flusher.
+    /// In an application's pool, makes the commits on `database` as durable as is `wanted`. In the store's own file the flusher
+    /// does so after the COMMIT.
     ///
     /// `PRAGMA synchronous`: FULL flushes the WAL at each COMMIT, NORMAL before a checkpoint only. It cannot be set
     /// inside a transaction. In an application's pool it is the application's: it is only ever made stricter, and put
     /// back.
-    func withDurability<T>(_ wanted: Durability, _ database: Database, _ body: () throws -> T) throws -> T {
+    ///
+    /// - Returns: what to ``setLevel(_:_:)`` after the transaction; `nil`: nothing.
+    func raiseLevel(to wanted: Durability, _ database: Database) throws -> Int? {
         guard flusher == nil, wanted == .powerLoss, let level = try Self.level(of: database), level < Self.full else {
-            return try body()
+            return nil
         }
         try Self.setLevel(Self.full, database)
-        defer { try? Self.setLevel(level, database) }
-        return try body()
+        return level
     }
 
-    /// Runs `body` such that a lock of another program ends it at once. An application that waits in a callback of its own
-    /// waits there.
-    func withoutBusyWait<T>(_ database: Database, _ body: () throws -> T) rethrows -> T {
-        guard flusher == nil, case .timeout(let seconds) = pool.configuration.busyMode else { return try body() }
-        sqlite3_busy_timeout(database.sqliteConnection, 0)
-        defer { sqlite3_busy_timeout(database.sqliteConnection, Int32(seconds * 1000)) }
-        return try body()
+    static func setLevel(_ level: Int, _ database: Database) throws {
+        try database.execute(sql: "PRAGMA synchronous = \(level)")
+    }
+
+    /// Begins a transaction; false when another program has the file. That is not waited for here, within a queue of
+    /// the application's: its time-out is put back at once. An application that waits in a callback of its own waits here.
+    func begin(_ connection: Connection) throws -> Bool {
+        var timeout: Int32?
+        if flusher == nil, case .timeout(let seconds) = pool.configuration.busyMode { timeout = Int32(seconds * 1000) }
+        if timeout != nil { sqlite3_busy_timeout(connection.database.sqliteConnection, 0) }
+        defer { if let timeout { sqlite3_busy_timeout(connection.database.sqliteConnection, timeout) } }
+        do {
+            try connection.execute(Self.begin)
+            return true
+        } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY {
+            return false
+        }
     }
 
     /// What a commit on `database` survives as it is set up.
@@ -56,32 +67,23 @@ struct DatabaseAccess: Sendable {
     func writeAtOnce(_ connection: Connection, _ body: () throws -> Void) -> Bool {
         guard writerLock.tryAcquire() else { return false }
         defer { writerLock.release() }
-        if flusher != nil { sqlite3_busy_timeout(connection.database.sqliteConnection, 0) }
         do {
-            try withoutBusyWait(connection.database) {
-                try connection.database.inTransaction(.immediate) {
-                    try body()
-                    return .commit
-                }
-            }
+            guard try begin(connection) else { return false }
+            try body()
+            try connection.execute(Self.commit)
             return true
         } catch {
+            if connection.database.isInsideTransaction { try? connection.execute(Self.rollback) }
             return false
         }
     }
 
-    /// Closes the pool, if it is the store's. What cannot be closed now is closed when the process ends.
-    func close() {
-        if flusher != nil { try? pool.close() }
-    }
-
+    static let commit = Query("COMMIT")
+    static let rollback = Query("ROLLBACK")
+    private static let begin = Query("BEGIN IMMEDIATE")
     private static let full = 2
 
     private static func level(of database: Database) throws -> Int? {
         try Int.fetchOne(database, sql: "PRAGMA synchronous")
-    }
-
-    private static func setLevel(_ level: Int, _ database: Database) throws {
-        try database.execute(sql: "PRAGMA synchronous = \(level)")
     }
 }

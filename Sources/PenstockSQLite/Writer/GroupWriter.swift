@@ -1,11 +1,10 @@
 import Foundation
-import GRDB
 import PenstockCore
 import PenstockProcesses
 import Synchronization
 
-/// The one writer of a store: a thread that takes everything that callers have asked for meanwhile into one
-/// transaction, and answers each of them after its COMMIT.
+/// The one writer of a store: the line of the calls that wait for the next transaction, and a thread that takes everything
+/// that callers have asked for meanwhile into one, and answers each of them after its COMMIT.
 ///
 /// While a transaction runs, and above all while the disk is flushed, calls gather; they all go into the next one. So
 /// one flush serves many callers, nobody waits for a turn among callers of this process, and nobody sees a lock.
@@ -14,153 +13,214 @@ import Synchronization
 /// fails, the transaction is rolled back and its calls are carried out again one by one, so that each has its own
 /// answer.
 final class GroupWriter: Sendable {
-    private let core: Core
+    private struct State {
+        var jobs: [any Job] = []
+        /// Whether the thread has to be woken.
+        var isAsleep = false
+        var isStopping = false
+    }
 
-    /// Starts the thread.
+    /// Rows in one transaction, about: a transaction of this size takes some 50 ms.
+    private static let weightMax = 10_000
+
+    private let state = Mutex(State())
+    private let bell = DispatchSemaphore(value: 0)
+    private let end = Latch()
+    private let busyMax: Duration
+
+    /// Starts the thread, which keeps the writer until it is stopped.
     ///
+    /// - Parameter ring: is called after a commit, with what to ring for.
     /// - Throws: when the system makes no thread.
     init(
-        access: DatabaseAccess, time: any TimeSource, random: any RandomSource, committed: @escaping Committed
+        access: DatabaseAccess, time: any TimeSource, random: any RandomSource,
+        ring: @escaping @Sendable (Rung) -> Void
     ) throws {
-        core = Core(access: access, time: time, random: random, committed: committed)
-        try SystemThread.start("penstock writer") { [core] in core.run() }
+        busyMax = access.busyMax
+        try SystemThread.start("penstock writer") { [self] in
+            TransactionRunner(self, access: access, time: time, random: random, ring: ring).run()
+            end.open()
+        }
     }
 
-    /// What to do after a commit: ring for these queues.
-    typealias Committed = @Sendable (Rung) -> Void
-
-    /// A store that is let go without a close finishes what was asked of it and lets go of the file.
-    deinit {
-        _ = core.line.stop()
-    }
+    // MARK: Callers
 
     /// Runs `body` in a transaction, with other callers' work before and after it.
     ///
     /// - Parameters:
     ///   - durability: what the commit must survive; `nil` when the work may be lost with power.
     ///   - weight: about how many rows the work touches, so that transactions stay short.
-    ///   - glance: looks whether there is anything to do, outside of a transaction, and gives the answer if not.
+    ///   - check: finds out by reading, outside of a transaction, whether there is anything to do, and gives the answer if not.
     ///   - remoteCall: the same call, for another process to carry out.
-    ///   - waitMax: how long to wait for the right to write; `nil`: as long as the store's options say.
+    ///   - unflushed: makes the answer of a call that is committed, and of which nobody knows whether it is on the disk;
+    ///     `nil`: it throws.
     ///   - body: throws ``PenstockError`` only before its first write.
     func perform<T: Sendable>(
         durability: Durability? = nil,
         weight: Int = 1,
-        glance: (@Sendable (Connection, Timestamp) throws -> T?)? = nil,
+        check: PendingJob<T>.Check? = nil,
         remoteCall: RemoteCall? = nil,
-        waitMax: Duration? = nil,
+        unflushed: PendingJob<T>.Unflushed? = nil,
         _ body: @escaping @Sendable (Transaction) throws -> T
     ) async throws -> T {
         try await withCheckedThrowingContinuation { continuation in
             let job = PendingJob(
-                durability: durability, weight: weight, glance: glance, deadline: core.deadline(in: waitMax),
-                remoteCall: remoteCall, body: body, continuation: continuation)
-            if !core.line.submit(job) { continuation.resume(throwing: Self.closed) }
+                durability: durability, weight: weight, check: check, deadline: .now + busyMax,
+                remoteCall: remoteCall, unflushed: unflushed, body: body, continuation: continuation)
+            if !submit(job) { continuation.resume(throwing: Self.closed) }
         }
     }
 
     /// Finishes what was asked for, then `last`, ends the thread, and returns when it is through. No call comes after
     /// `last`, which is not done when the writer was closed before.
     ///
-    /// - Parameter glance: says, outside of a transaction, that there is nothing for `last` to do. Then the close waits
+    /// - Parameter check: says, outside of a transaction, that there is nothing for `last` to do. Then the close waits
     ///   for no other process, unless calls came before it that have to.
     /// - Throws: what `last` threw. The writer is closed all the same.
     func close(
-        unless glance: @escaping @Sendable (Connection) throws -> Bool,
-        waitMax: Duration? = nil, _ last: @escaping @Sendable (Transaction) throws -> Void
+        unless check: @escaping @Sendable (Connection) throws -> Bool,
+        _ last: @escaping @Sendable (Transaction) throws -> Void
     ) async throws {
         let result: Result<Void, any Error>
         do {
             result = .success(
                 try await withCheckedThrowingContinuation { continuation in
                     let job = PendingJob(
-                        durability: nil, weight: 1, glance: { connection, _ in try glance(connection) ? () : nil },
-                        deadline: core.deadline(in: waitMax), remoteCall: nil, body: last, continuation: continuation)
-                    if !core.line.stop(after: job) { continuation.resume() }
+                        durability: nil, weight: 1, check: { connection, _ in try check(connection) ? () : nil },
+                        deadline: .now + busyMax, remoteCall: nil, unflushed: nil, body: last,
+                        continuation: continuation)
+                    if !submit(job, isLast: true) { continuation.resume() }
                 })
         } catch {
             result = .failure(error)
         }
-        await core.end.waitThoughCancelled()
+        await end.waitThoughCancelled()
         try result.get()
     }
 
     /// Finishes what was asked for, ends the thread, and returns when it is through.
     func close() async {
-        _ = core.line.stop()
-        await core.end.waitThoughCancelled()
+        stop()
+        await end.waitThoughCancelled()
+    }
+
+    /// Takes no more calls. What was asked for is finished, and then the thread ends.
+    func stop() {
+        _ = submit(nil, isLast: true)
     }
 
     /// Throws `closed` once the writer was told to end.
     func refuseClosed() throws {
-        if core.line.isStopping { throw Self.closed }
+        if state.withLock({ $0.isStopping }) { throw Self.closed }
     }
 
-    /// How many calls wait for the next transaction. For tests, which go on when they are all there.
-    var waitingCount: Int { core.line.count }
+    /// How many calls wait for the next transaction.
+    var count: Int { state.withLock { $0.jobs.count } }
 
     private static var closed: PenstockError { PenstockError(.closed, "The store is closed; open it again.") }
+
+    /// Puts `job` in the line; false when the writer was told to end before.
+    private func submit(_ job: (any Job)?, isLast: Bool = false) -> Bool {
+        let (isAccepted, mustWake) = state.withLock { state in
+            if state.isStopping { return (false, false) }
+            if let job { state.jobs.append(job) }
+            state.isStopping = isLast
+            defer { state.isAsleep = false }
+            return (true, state.isAsleep)
+        }
+        if mustWake { bell.signal() }
+        return isAccepted
+    }
 }
 
-/// What the thread and the callers share.
-private final class Core: Sendable {
-    let line = JobLine()
-    let end = Latch()
-    private let access: DatabaseAccess
-    private let time: any TimeSource
-    private let random: any RandomSource
-    private let committed: GroupWriter.Committed
-
-    /// Until when a call that comes now waits.
-    func deadline(in waitMax: Duration?) -> ContinuousClock.Instant { .now + (waitMax ?? access.busyMax) }
-
-    init(
-        access: DatabaseAccess, time: any TimeSource, random: any RandomSource,
-        committed: @escaping GroupWriter.Committed
-    ) {
-        self.access = access
-        self.time = time
-        self.random = random
-        self.committed = committed
+/// The line, as the writer's thread works it off.
+extension GroupWriter {
+    /// Sleeps until there are jobs; false when there will be none.
+    func wait() -> Bool {
+        while true {
+            let (hasJobs, isStopping) = state.withLock { state in
+                state.isAsleep = state.jobs.isEmpty && !state.isStopping
+                return (!state.jobs.isEmpty, state.isStopping)
+            }
+            if hasJobs { return true }
+            if isStopping { return false }
+            bell.wait()
+        }
     }
 
-    /// The thread.
-    func run() {
-        let runner = TransactionRunner(line, access: access, time: time, random: random)
-        while line.wait() {
-            answer(runner.run(), runner)
+    /// All jobs, if each of them may be answered by a read-only check; `nil` otherwise.
+    func takeCheckable() -> [any Job]? {
+        state.withLock { state in
+            guard state.jobs.allSatisfy(\.canCheck) else { return nil }
+            defer { state.jobs = [] }
+            return state.jobs
         }
-        access.flusher?.end()
-        runner.end()
-        end.open()
     }
 
-    /// Rings and answers. Callers that wait for the disk are answered here when no call waits for the next transaction, which
-    /// spares a lone caller the way to another thread.
-    private func answer(_ outcome: TransactionRunner.Outcome, _ runner: TransactionRunner) {
-        for rung in outcome.rung { committed(rung) }
-        for (job, error) in outcome.failed { job.finish(error) }
-        for job in outcome.flushed { job.finish(nil) }
-        guard let flusher = access.flusher else {
-            for job in outcome.committed { job.finish(nil) }
-            return
+    /// Puts `jobs` before all others.
+    func putBack(_ jobs: [any Job]) {
+        if !jobs.isEmpty { state.withLock { $0.jobs.insert(contentsOf: jobs, at: 0) } }
+    }
+
+    /// The jobs of the next transaction.
+    func take() -> [any Job] {
+        state.withLock { state in
+            var weight = 0
+            let count = state.jobs.prefix { job in
+                weight += job.weight
+                return weight <= Self.weightMax
+            }.count
+            return state.jobs.removeFirst(upTo: max(1, count))
         }
-        var unflushed: [any Job] = []
-        for job in outcome.committed {
-            if job.awaitsFlush { unflushed.append(job) } else { job.finish(nil) }
+    }
+
+    /// What another process may carry out, of the jobs that come first.
+    var remoteCalls: [RemoteCall] {
+        state.withLock { state in
+            var calls: [RemoteCall] = []
+            for job in state.jobs.prefix(RemoteCall.messagesMax) {
+                guard let call = job.remoteCall else { break }
+                calls.append(call)
+            }
+            return calls
         }
-        let requests = outcome.requests.filter(\.awaitsFlush)
-        runner.finish(outcome.requests.filter { !$0.awaitsFlush })
-        if !requests.isEmpty {
-            // Their processes sleep until this, so it is not put off for the next transaction. When it fails they find out
-            // by themselves.
-            if flusher.flush(for: unflushed) { runner.finish(requests) }
-        } else if unflushed.isEmpty {
-            return
-        } else if line.count == 0 {
-            flusher.flush(for: unflushed)
-        } else {
-            flusher.flushSoon(for: unflushed)
+    }
+
+    /// How long it is until the first deadline; zero or less when it has come, `nil` when there are no jobs.
+    var timeLeft: Duration? {
+        state.withLock { $0.jobs.lazy.map(\.deadline).min() }.map { $0 - .now }
+    }
+
+    /// Whether a job waits that asks for `durability`.
+    func wants(_ durability: Durability) -> Bool {
+        state.withLock { $0.jobs.contains { $0.durability == durability } }
+    }
+
+    /// The first `count` jobs, which nobody carries out any more.
+    func takeFirst(_ count: Int) -> [any Job] {
+        state.withLock { $0.jobs.removeFirst(upTo: count) }
+    }
+
+    /// The jobs whose deadline has come, but for the first `count`; nobody carries them out any more.
+    func takeLate(at now: ContinuousClock.Instant, after count: Int) -> [any Job] {
+        state.withLock { state in
+            let late = state.jobs.dropFirst(count).filter { $0.deadline <= now }
+            if !late.isEmpty {
+                state.jobs = state.jobs.prefix(count) + state.jobs.dropFirst(count).filter { $0.deadline > now }
+            }
+            return late
         }
+    }
+}
+
+extension [any Job] {
+    /// Takes out the first ones, `count` at most.
+    fileprivate mutating func removeFirst(upTo count: Int) -> [any Job] {
+        if count >= self.count {
+            defer { self = [] }
+            return self
+        }
+        defer { removeFirst(count) }
+        return Array(self[..<count])
     }
 }

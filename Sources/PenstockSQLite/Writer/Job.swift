@@ -7,16 +7,16 @@ protocol Job: AnyObject, Sendable {
     var weight: Int { get }
     /// Whether the answer, once it is committed, must also be on the disk. A refusal need not.
     var awaitsFlush: Bool { get }
-    /// Whether ``glance(_:now:)`` may answer without a transaction.
-    var canGlance: Bool { get }
+    /// Whether ``check(_:now:)`` may answer without a transaction.
+    var canCheck: Bool { get }
 
     /// Until when the caller waits for the right to write.
     var deadline: ContinuousClock.Instant { get }
     /// The same work for another process to carry out; `nil` when this one has to.
     var remoteCall: RemoteCall? { get }
 
-    /// Looks whether there is anything to do; answers the caller and returns true if not.
-    func glance(_ connection: Connection, now: Timestamp) throws -> Bool
+    /// Finds out by reading whether there is anything to do; answers the caller and returns true if not.
+    func check(_ connection: Connection, now: Timestamp) throws -> Bool
     /// Does the work and keeps the answer, a refusal included. Throws only what must undo the whole transaction.
     func perform(in transaction: Transaction) throws
     /// Keeps the answer of the process that has carried out the ``remoteCall``.
@@ -27,13 +27,15 @@ protocol Job: AnyObject, Sendable {
 
 /// A job that answers a waiting task.
 final class PendingJob<Answer: Sendable>: Job {
-    typealias Glance = @Sendable (Connection, Timestamp) throws -> Answer?
+    typealias Check = @Sendable (Connection, Timestamp) throws -> Answer?
+    typealias Unflushed = @Sendable (Answer, any Error) -> Answer
 
     let durability: Durability?
     let weight: Int
     let deadline: ContinuousClock.Instant
     let remoteCall: RemoteCall?
-    private let look: Glance?
+    private let readOnlyCheck: Check?
+    private let unflushed: Unflushed?
     private let body: @Sendable (Transaction) throws -> Answer
     private let continuation: CheckedContinuation<Answer, any Error>
     private let answer = Mutex<Result<Answer, PenstockError>?>(nil)
@@ -41,31 +43,33 @@ final class PendingJob<Answer: Sendable>: Job {
     init(
         durability: Durability?,
         weight: Int,
-        glance: Glance?,
+        check: Check?,
         deadline: ContinuousClock.Instant,
         remoteCall: RemoteCall?,
+        unflushed: Unflushed?,
         body: @escaping @Sendable (Transaction) throws -> Answer,
         continuation: CheckedContinuation<Answer, any Error>
     ) {
         self.durability = durability
         self.weight = weight
-        self.look = glance
+        readOnlyCheck = check
+        self.unflushed = unflushed
         self.deadline = deadline
         self.remoteCall = remoteCall
         self.body = body
         self.continuation = continuation
     }
 
-    var canGlance: Bool { look != nil }
+    var canCheck: Bool { readOnlyCheck != nil }
 
     var awaitsFlush: Bool {
         guard durability == .powerLoss, case .success = answer.withLock({ $0 }) else { return false }
         return true
     }
 
-    func glance(_ connection: Connection, now: Timestamp) throws -> Bool {
+    func check(_ connection: Connection, now: Timestamp) throws -> Bool {
         do {
-            guard let answer = try look?(connection, now) else { return false }
+            guard let answer = try readOnlyCheck?(connection, now) else { return false }
             continuation.resume(returning: answer)
         } catch let error as PenstockError {
             continuation.resume(throwing: error)
@@ -91,7 +95,11 @@ final class PendingJob<Answer: Sendable>: Job {
     func finish(_ error: (any Error)?) {
         let answer = answer.withLock { $0 }
         if let error {
-            continuation.resume(throwing: error)
+            if let unflushed, case .success(let value) = answer, (error as? PenstockError)?.code == .outcomeUnknown {
+                continuation.resume(returning: unflushed(value, error))
+            } else {
+                continuation.resume(throwing: error)
+            }
         } else if let answer {
             continuation.resume(with: answer.mapError { $0 as any Error })
         } else {

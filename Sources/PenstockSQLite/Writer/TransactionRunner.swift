@@ -2,36 +2,42 @@ import GRDB
 import PenstockCore
 import PenstockProcesses
 
-/// Carries out jobs in transactions, on the writer's thread.
+/// Carries out jobs in transactions and answers them, on the writer's thread.
 ///
 /// At each point a crash leaves the file as after the last COMMIT: before it, no caller has been answered; after it,
 /// each answer is true, and a ring that was not given is made good by the looks that waiters take by themselves. A power
 /// cut leaves it as after some COMMIT, and not before the last one that was flushed; callers that asked for that are
 /// answered then.
 ///
-/// An application's own writer queue is entered only for a transaction or a look, never for a wait.
+/// An application's own writer queue is entered only for a transaction or a read-only check, never for a wait.
 final class TransactionRunner {
-    private let line: JobLine
+    private let writer: GroupWriter
     private let access: DatabaseAccess
     private let time: any TimeSource
     private let random: any RandomSource
+    private let ring: @Sendable (Rung) -> Void
     private let policies = PolicyCache()
-    private lazy var writerAccess = WriterAccess(access, line, random: random) { [unowned self] slot, ticket in
+    private lazy var writerAccess = WriterAccess(access, writer, random: random) { [unowned self] slot, ticket in
         try withConnection { try Answers.read(slot: slot, ticket: ticket, $0) }
     }
     private var connection: Connection?
     /// Whether the next jobs may be carried out by another process.
     private var maySend = true
 
-    init(_ line: JobLine, access: DatabaseAccess, time: any TimeSource, random: any RandomSource) {
-        self.line = line
+    /// - Parameter ring: is called after a commit, with what to ring for.
+    init(
+        _ writer: GroupWriter, access: DatabaseAccess, time: any TimeSource, random: any RandomSource,
+        ring: @escaping @Sendable (Rung) -> Void
+    ) {
+        self.writer = writer
         self.access = access
         self.time = time
         self.random = random
+        self.ring = ring
     }
 
     /// What came of some jobs.
-    struct Outcome {
+    private struct Outcome {
         /// Jobs that are committed, and not answered yet.
         var committed: [any Job] = []
         /// Jobs that came to nothing, and why.
@@ -44,10 +50,23 @@ final class TransactionRunner {
         var requests: [RemoteRequest] = []
     }
 
-    /// Carries out the jobs that are in the line when this process may write. Those that a look answers are answered.
-    func run() -> Outcome {
-        withConnection { connection in line.look { glanced($0, connection) } }
-        if line.count == 0 { return Outcome() }
+    /// The thread: carries out what is asked for, until there will be nothing more.
+    func run() {
+        while writer.wait() { answer(carryOut()) }
+        access.flusher?.end()
+        // Prepared statements must not outlive the connection.
+        access.pool.unsafeReentrantWrite { _ in connection = nil }
+        // What cannot be closed now is closed when the process ends.
+        if access.flusher != nil { try? access.pool.close() }
+    }
+
+    /// Carries out the jobs that are in the line when this process may write. Those that a read-only check answers are
+    /// answered.
+    private func carryOut() -> Outcome {
+        if let jobs = writer.takeCheckable() {
+            writer.putBack(withConnection { connection in jobs.filter { !isAnswered($0, connection) } })
+            if writer.count == 0 { return Outcome() }
+        }
         let entry = writerAccess.enter(maySend: maySend)
         maySend = true
         switch entry {
@@ -57,28 +76,29 @@ final class TransactionRunner {
         }
         defer { writerAccess.leave() }
         while true {
-            if let outcome = runOnce() { return outcome }
+            if let outcome = runTogether() { return outcome }
             // Another program, which knows nothing of the writer lock, has the file.
             if !writerAccess.answerLate() { return Outcome() }
             Patience.pause()
         }
     }
 
-    /// What was committed for other processes is on the disk where that was asked for.
-    func finish(_ requests: [RemoteRequest]) {
-        for request in requests { access.writerLock.slots?.finish(request.taken, answer: request.answer) }
-    }
-
-    /// Lets go of the prepared statements, which must not outlive the connection.
-    func end() {
-        access.pool.unsafeReentrantWrite { _ in connection = nil }
-        access.close()
+    private func isAnswered(_ job: any Job, _ connection: Connection) -> Bool {
+        do {
+            return try job.check(connection, now: time.now)
+        } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY {
+            // Another process puts the write-ahead log in order; the transaction waits for that.
+            return false
+        } catch {
+            job.finish(translated(error))
+            return true
+        }
     }
 
     /// What another process has done of the jobs that come first in the line.
     private func accept(_ answered: WriterAccess.Answered) -> Outcome {
         let receipts = answered.answer.receipts
-        let jobs = line.takeFirst(receipts.count)
+        let jobs = writer.takeFirst(receipts.count)
         for (job, receipts) in zip(jobs, receipts) { job.accept(receipts) }
         // What was refused there has its answer from its own process.
         maySend = !answered.isPartial
@@ -87,29 +107,57 @@ final class TransactionRunner {
             failed: jobs.filter(\.awaitsFlush).map { ($0, failure) }, flushed: jobs.filter { !$0.awaitsFlush })
     }
 
+    /// Rings and answers. Callers that wait for the disk are answered here when no call waits for the next transaction, which
+    /// spares a lone caller the way to another thread.
+    private func answer(_ outcome: Outcome) {
+        for rung in outcome.rung { ring(rung) }
+        for (job, error) in outcome.failed { job.finish(error) }
+        for job in outcome.flushed { job.finish(nil) }
+        var unflushed: [any Job] = []
+        for job in outcome.committed {
+            if access.flusher != nil, job.awaitsFlush { unflushed.append(job) } else { job.finish(nil) }
+        }
+        let unflushedRequests = outcome.requests.filter(\.awaitsFlush)
+        finish(outcome.requests.filter { !$0.awaitsFlush })
+        guard let flusher = access.flusher, !unflushed.isEmpty || !unflushedRequests.isEmpty else { return }
+        if unflushedRequests.isEmpty, writer.count > 0 { return flusher.flushSoon(for: unflushed) }
+        // Processes that sleep until this are not put off for the next transaction. When it fails they find out by
+        // themselves.
+        if flusher.flush(for: unflushed) { finish(unflushedRequests) }
+    }
+
+    /// What was committed for other processes is on the disk where that was asked for.
+    private func finish(_ requests: [RemoteRequest]) {
+        for request in requests { access.writerLock.slots?.finish(request.taken, answer: request.answer) }
+    }
+
     // MARK: Transactions
 
     /// Carries out what is in the line in one transaction or, when that fails, each job in one of its own.
     ///
     /// - Returns: `nil` when another program has the file.
-    private func runOnce() -> Outcome? {
+    private func runTogether() -> Outcome? {
         var jobs: [any Job] = []
         var refused: [(job: any Job, error: any Error)] = []
-        do {
-            let wanted: Durability = line.wants(.powerLoss) ? .powerLoss : .processCrash
+        do throws(Failure) {
+            let wanted: Durability = writer.wants(.powerLoss) ? .powerLoss : .processCrash
             let committed = try transact(wanted, takesRequests: true) {
-                (jobs, refused) = refusing(line.take())
+                jobs = writer.take()
+                // Nothing can become durable any more once the disk has failed.
+                if let refusal = access.flusher?.refusal {
+                    refused = jobs.filter { $0.durability == .powerLoss }.map { ($0, refusal) }
+                    jobs.removeAll { $0.durability == .powerLoss }
+                }
                 return jobs
             }
             guard let committed else { return nil }
             return Outcome(
                 committed: jobs, failed: refused, rung: [committed.rung], requests: committed.requests)
-        } catch let error as NotBegun {
-            let error = translated(error.cause)
-            return Outcome(failed: line.take().map { ($0, error) })
-        } catch let error as Failed where jobs.count == 1 && !error.hadRequests {
-            return Outcome(failed: refused + [(jobs[0], translated(error.cause))])
         } catch {
+            if !error.hadJobs { return Outcome(failed: writer.take().map { ($0, translated(error.cause)) }) }
+            if jobs.count == 1, !error.hadRequests {
+                return Outcome(failed: refused + [(jobs[0], translated(error.cause))])
+            }
             // One of them did not go through, or another process's. Alone, each has the answer that is its own.
             var outcome = runOneByOne(jobs)
             outcome.failed += refused
@@ -120,36 +168,26 @@ final class TransactionRunner {
     private func runOneByOne(_ jobs: [any Job]) -> Outcome {
         var outcome = Outcome()
         for (index, job) in jobs.enumerated() {
-            do {
+            do throws(Failure) {
                 var committed: Committed?
                 repeat {
                     committed = try transact(job.durability ?? .processCrash, takesRequests: false) { [job] }
                     if committed == nil {
-                        if job.deadline <= .now { throw NotBegun(cause: WriterAccess.busy(access.busyMax)) }
+                        if job.deadline <= .now { throw Failure(cause: WriterAccess.busy(access.busyMax)) }
                         Patience.pause()
                     }
                 } while committed == nil
                 if let committed { outcome.rung.append(committed.rung) }
                 outcome.committed.append(job)
-            } catch let error as NotBegun {
-                // What keeps this one out keeps out the others: they need not wait as long again, each in its turn.
-                let error = translated(error.cause)
-                outcome.failed += jobs[index...].map { ($0, error) }
-                break
             } catch {
-                outcome.failed.append((job, translated((error as? Failed)?.cause ?? error)))
+                let cause = translated(error.cause)
+                // What keeps this one out keeps out the others: they need not wait as long again, each in its turn.
+                let failed = error.hadJobs ? jobs[index...index] : jobs[index...]
+                outcome.failed += failed.map { ($0, cause) }
+                if !error.hadJobs { break }
             }
         }
         return outcome
-    }
-
-    /// Parts the jobs from those that cannot be what they ask to be, durable, as the disk has failed.
-    private func refusing(_ jobs: [any Job]) -> ([any Job], [(job: any Job, error: any Error)]) {
-        guard let refusal = access.flusher?.refusal else { return (jobs, []) }
-        return (
-            jobs.filter { $0.durability != .powerLoss },
-            jobs.filter { $0.durability == .powerLoss }.map { ($0, refusal) }
-        )
     }
 
     private struct Committed {
@@ -157,65 +195,53 @@ final class TransactionRunner {
         var requests: [RemoteRequest]
     }
 
+    /// Why a transaction came to nothing.
+    private struct Failure: Error {
+        let cause: any Error
+        /// Whether it had come to the jobs, which are undone.
+        var hadJobs = false
+        /// Whether requests of other processes were in it.
+        var hadRequests = false
+    }
+
     /// Runs jobs in one transaction, and before them what other processes have asked for.
     ///
     /// - Parameter jobs: gives them once the transaction has begun.
     /// - Returns: `nil` when another program has the file; nothing was done then.
-    /// - Throws: ``NotBegun`` when it did not come to the first job, and ``Failed``.
     private func transact(
         _ wanted: Durability, takesRequests: Bool, _ jobs: () -> [any Job]
-    ) throws -> Committed? {
-        do {
-            return try access.pool.unsafeReentrantWrite { database in
-                let connection = connection(to: database)
-                return try access.withDurability(wanted, database) {
-                    guard try begin(connection) else { return nil }
-                    return try perform(jobs(), takesRequests: takesRequests, connection)
-                }
-            }
-        } catch let error as Failed {
-            throw error
-        } catch {
-            throw NotBegun(cause: error)
-        }
-    }
-
-    private func perform(_ jobs: [any Job], takesRequests: Bool, _ connection: Connection) throws -> Committed {
+    ) throws(Failure) -> Committed? {
+        var hadJobs = false
         var requests: [RemoteRequest] = []
         do {
-            let transaction = try Transaction(
-                connection, path: access.path, time: time, random: random, policies: policies)
-            if takesRequests {
-                requests = RemoteRequest.taken(access, besides: writerAccess.ownSlot, at: transaction.now)
+            return try withConnection { connection in
+                let level = try access.raiseLevel(to: wanted, connection.database)
+                defer { if let level { try? DatabaseAccess.setLevel(level, connection.database) } }
+                guard try access.begin(connection) else { return nil }
+                do {
+                    // What would be written to a file that has lost its name is gone with this process.
+                    try access.identity.requireStill(at: access.path)
+                    let jobs = jobs()
+                    hadJobs = true
+                    let transaction = try Transaction(
+                        connection, path: access.path, time: time, random: random, policies: policies)
+                    if takesRequests {
+                        requests = RemoteRequest.taken(access, besides: writerAccess.ownSlot, at: transaction.now)
+                    }
+                    for index in requests.indices { try requests[index].perform(in: transaction) }
+                    for job in jobs { try job.perform(in: transaction) }
+                    try transaction.writeDown()
+                    try connection.execute(DatabaseAccess.commit)
+                    transaction.committed()
+                    return Committed(rung: transaction.rung, requests: requests)
+                } catch {
+                    throw undone(error, connection)
+                }
             }
-            for index in requests.indices { try requests[index].perform(in: transaction) }
-            for job in jobs { try job.perform(in: transaction) }
-            try transaction.writeDown()
-            try connection.execute(Self.commit)
-            transaction.committed()
-            return Committed(rung: transaction.rung, requests: requests)
         } catch {
-            let error = undone(error, connection)
             access.writerLock.slots?.giveBack(requests.map(\.taken))
-            throw Failed(cause: error, hadRequests: !requests.isEmpty)
+            throw Failure(cause: error, hadJobs: hadJobs, hadRequests: !requests.isEmpty)
         }
-    }
-
-    /// Begins a transaction; false when another program has the file. That is not waited for here, within a queue of
-    /// the application's.
-    private func begin(_ connection: Connection) throws -> Bool {
-        do {
-            try access.withoutBusyWait(connection.database) { try connection.execute(Self.begin) }
-        } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY {
-            return false
-        }
-        // What would be written to a file that has lost its name is gone with this process.
-        do {
-            try access.identity.requireStill(at: access.path)
-        } catch {
-            throw undone(error, connection)
-        }
-        return true
     }
 
     /// Rolls back, and gives `error` on. SQLite has rolled back by itself after some errors.
@@ -223,7 +249,7 @@ final class TransactionRunner {
         policies.forget()
         if connection.database.isInsideTransaction {
             do {
-                try connection.execute(Self.rollback)
+                try connection.execute(DatabaseAccess.rollback)
             } catch {
                 return error
             }
@@ -231,48 +257,15 @@ final class TransactionRunner {
         return error
     }
 
-    // MARK: The connection
-
     private func withConnection<T>(_ body: (Connection) throws -> T) rethrows -> T {
-        try access.pool.unsafeReentrantWrite { database in try body(connection(to: database)) }
-    }
-
-    private func connection(to database: Database) -> Connection {
-        if let connection { return connection }
-        let new = Connection(database, isPassing: false)
-        connection = new
-        return new
-    }
-
-    private func glanced(_ job: any Job, _ connection: Connection) -> Bool {
-        do {
-            return try job.glance(connection, now: time.now)
-        } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY {
-            // Another process puts the log in order; the transaction waits for that.
-            return false
-        } catch {
-            job.finish(translated(error))
-            return true
+        try access.pool.unsafeReentrantWrite { database in
+            let connection = self.connection ?? Connection(database, isPassing: false)
+            self.connection = connection
+            return try body(connection)
         }
     }
 
     private func translated(_ error: any Error) -> any Error {
         StorageErrors.translated(error, path: access.path)
     }
-
-    private static let begin = Query("BEGIN IMMEDIATE")
-    private static let commit = Query("COMMIT")
-    private static let rollback = Query("ROLLBACK")
-}
-
-/// Why a transaction did not come to its first job.
-private struct NotBegun: Error {
-    let cause: any Error
-}
-
-/// Why a transaction was undone after its first job had begun.
-private struct Failed: Error {
-    let cause: any Error
-    /// Whether requests of other processes were in it.
-    let hadRequests: Bool
 }

@@ -36,7 +36,7 @@ final class WriterAccess {
     private static let doubtMax = Duration.seconds(2)
 
     private let lock: WriterLock
-    private let line: JobLine
+    private let line: GroupWriter
     private let random: any RandomSource
     /// Whether this store hands calls over.
     private let handsOver: Bool
@@ -46,7 +46,7 @@ final class WriterAccess {
     private lazy var slot = lock.slots.flatMap { WriterSlot(of: $0, random: random) }
 
     init(
-        _ access: DatabaseAccess, _ line: JobLine, random: any RandomSource,
+        _ access: DatabaseAccess, _ line: GroupWriter, random: any RandomSource,
         readAnswer: @escaping (_ slot: Int, _ ticket: UInt64) throws -> [UInt8]?
     ) {
         lock = access.writerLock

@@ -59,12 +59,9 @@ public final class InMemoryDatabase: Sendable {
             // The clock is read with the lock held, so that times rise with sequence numbers.
             let moment = Moment(now: time.now, boot: time.boot, random: random)
             let answer = try operation(&contents.state, moment)
-            defer { contents.state.rung = [] }
-            return (answer, contents.state.rung, Array(contents.bells.values))
+            return (answer, contents.state.takeRung(), Array(contents.bells.values))
         }
-        for bell in bells {
-            for queue in rung { bell.ring(queue) }
-        }
+        ring(bells, for: rung)
         return answer
     }
 
@@ -72,17 +69,22 @@ public final class InMemoryDatabase: Sendable {
     /// of until somebody looks.
     func end(_ worker: Int64, inGoodOrder: Bool) {
         let (rung, bells) = contents.withLock { contents in
-            guard contents.bells.removeValue(forKey: worker) != nil else { return (Set<QueueName>(), [Wakeups]()) }
+            guard contents.bells.removeValue(forKey: worker) != nil else {
+                return ([QueueName: Wakeups.Change](), [Wakeups]())
+            }
             if inGoodOrder {
                 contents.state.leave(worker, at: Moment(now: time.now, boot: time.boot, random: random))
             } else {
                 contents.state.workers[worker]?.isAlive = false
             }
-            defer { contents.state.rung = [] }
-            return (contents.state.rung, Array(contents.bells.values))
+            return (contents.state.takeRung(), Array(contents.bells.values))
         }
+        ring(bells, for: rung)
+    }
+
+    private func ring(_ bells: [Wakeups], for rung: [QueueName: Wakeups.Change]) {
         for bell in bells {
-            for queue in rung { bell.ring(queue) }
+            for (queue, change) in rung { bell.ringAll(at: Wakeups.place(of: queue), for: change) }
         }
     }
 }

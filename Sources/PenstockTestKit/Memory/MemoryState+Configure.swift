@@ -28,7 +28,7 @@ extension MemoryState {
             preconditionFailure("A queue is deleted in steps.")
         }
         // There may be room now, or messages to be had; or the queue is gone, which waiters must learn.
-        rung.insert(name)
+        ring(name)
     }
 
     /// Begins to delete a queue: it takes nothing and gives nothing from here on.
@@ -41,7 +41,7 @@ extension MemoryState {
                     + "messages; cancel them first, or delete it with force.")
         }
         queues[name]?.isDeleting = true
-        rung.insert(name)
+        ring(name)
     }
 
     /// Deletes up to `limit` messages of a queue and, when none is left, the queue.
@@ -53,7 +53,7 @@ extension MemoryState {
         for sequence in sequences { forget(sequence) }
         guard sequences.count < limit else { return false }
         queues[name] = nil
-        rung.insert(name)
+        ring(name)
         return true
     }
 

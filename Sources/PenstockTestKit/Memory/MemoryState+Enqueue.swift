@@ -85,7 +85,7 @@ extension MemoryState {
         queues[name]?.line.add(message)
         queues[name]?.totals.enqueued += 1
         if dropped { queues[name]?.totals.dropped += 1 }
-        ringIfAwaited(name, from: nil, to: message.state)
+        ringIfAwaited(message.sequence, name, from: nil, to: message.state)
         return Receipt(sequence: message.sequence, state: message.state, durability: durability)
     }
 }

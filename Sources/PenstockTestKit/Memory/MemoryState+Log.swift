@@ -24,7 +24,7 @@ extension MemoryState {
         }
         queues[name]?.totals.enqueued += batch.count
         queues[name]?.totals.done += batch.count
-        rung.insert(name)
+        ring(name, for: .log)
         if let count = queue.policy.retention.count {
             // As many as came, and a few of those that were too many before.
             let ended = log.elements.filter { sequence in
@@ -86,7 +86,7 @@ extension MemoryState {
             }
             queues[queue]?.cursors[name] = CursorRecord(
                 queue: queue, name: name, sequence: sequence ?? lastSequence, note: note, movedAt: moment.now)
-            rung.insert(queue)
+            ring(queue, for: .log)
         case .advance(let sequence, let missed):
             guard var cursor = cursors[name] else {
                 throw PenstockError(
@@ -100,7 +100,7 @@ extension MemoryState {
         case .remove:
             guard let cursor = cursors[name] else { return nil }
             queues[queue]?.cursors[name] = nil
-            rung.insert(queue)
+            ring(queue, for: .log)
             return cursor
         }
         return queues[queue]?.cursors[name]

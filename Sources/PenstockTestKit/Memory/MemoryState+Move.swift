@@ -29,7 +29,7 @@ extension MemoryState {
         messages[sequence] = message
 
         queues[message.queue]?.totals.count(event, outcome.state)
-        ringIfAwaited(message.queue, from: left, to: outcome.state)
+        ringIfAwaited(sequence, message.queue, from: left, to: outcome.state)
         return outcome
     }
 
@@ -40,13 +40,6 @@ extension MemoryState {
                 attempt: message.attempt, outcome: failure.outcome, error: failure.error,
                 worker: workers[hold.worker]?.name ?? "", startedAt: hold.claimedAt, endedAt: moment.now))
         if message.attempts.count > Limits.attemptsKeptMax { message.attempts.removeFirst() }
-    }
-
-    /// Workers wait for a message to be ready or to have a due time, producers for room.
-    mutating func ringIfAwaited(_ queue: QueueName, from left: MessageState?, to arrived: MessageState) {
-        let isOffered = arrived.isWaiting
-        let freesRoom = left?.isWaiting == true && queues[queue]?.policy.capacity != nil
-        if isOffered || freesRoom { rung.insert(queue) }
     }
 }
 

@@ -18,8 +18,11 @@ struct MemoryState: Sendable {
     var workers: [Int64: MemoryWorker] = [:]
     var lastWorker: Int64 = 0
 
-    /// Queues that waiters must look at again, because of what the operation under way has done.
-    var rung: Set<QueueName> = []
+    /// What to ring for, because of what the operation under way has done.
+    private var rung: [QueueName: Wakeups.Change] = [:]
+    /// The messages that the operation under way has put in line.
+    private var offered: Set<SequenceNumber> = []
+    private var lastSequenceBefore = SequenceNumber(0)
 
     func queue(_ name: QueueName) throws(PenstockError) -> MemoryQueue {
         guard let queue = queues[name] else {
@@ -35,6 +38,32 @@ struct MemoryState: Sendable {
             throw PenstockError(.queueDeleting, "The queue '\(name)' is being deleted; wait until it is gone.")
         }
         return queue
+    }
+
+    /// Rings for `queue` when the operation has ended.
+    mutating func ring(_ queue: QueueName, for change: Wakeups.Change = .work) {
+        rung[queue] = max(rung[queue] ?? .log, change)
+    }
+
+    /// Workers wait for a message to be ready or to have a due time, producers for room. What came in this operation and is
+    /// claimed already was never in anybody's way.
+    mutating func ringIfAwaited(
+        _ sequence: SequenceNumber, _ queue: QueueName, from left: MessageState?, to arrived: MessageState
+    ) {
+        if arrived.isWaiting {
+            offered.insert(sequence)
+        } else if left?.isWaiting == true, queues[queue]?.policy.capacity != nil, sequence <= lastSequenceBefore {
+            ring(queue, for: .room)
+        }
+    }
+
+    /// What to ring for, as an operation has ended.
+    mutating func takeRung() -> [QueueName: Wakeups.Change] {
+        for message in offered.compactMap({ messages[$0] }) {
+            ring(message.queue, for: message.state.isWaiting ? .work : .log)
+        }
+        defer { (rung, offered, lastSequenceBefore) = ([:], [], lastSequence) }
+        return rung
     }
 
     /// The messages of `queue`, or of all of them, in the order of the log.

@@ -37,8 +37,7 @@ package final class WatchedStore: ForwardingStore {
 
     /// Carries out operations in one call, as the store underneath does.
     package func perform(_ operations: [StoreOperation]) async throws -> Performed {
-        let onlyClaims = operations.allSatisfy { if case .claim = $0 { true } else { false } }
-        return try await pass(onlyClaims ? .claim : .enqueue) { try await base.perform(operations) }
+        try await pass(operations.allSatisfy(\.isClaim) ? .claim : .enqueue) { try await base.perform(operations) }
     }
 
     package func pass<Answer: Sendable>(

@@ -21,15 +21,15 @@ final class HeldWriter: Sendable {
                 begun.signal()
                 mayEnd.wait()
             }
-            let glance: @Sendable (Connection, Timestamp) throws -> Void? = { _, _ in hold() }
-            try await store.writer.perform(glance: inTransaction ? nil : glance) { _ in hold() }
+            let check: @Sendable (Connection, Timestamp) throws -> Void? = { _, _ in hold() }
+            try await store.writer.perform(check: inTransaction ? nil : check) { _ in hold() }
         }
         try await Blocking.run { [begun] in begun.wait() }
     }
 
     /// Returns once `count` calls wait.
     func waitForCalls(_ count: Int) async throws {
-        try await eventually { store.writer.waitingCount >= count }
+        try await eventually { store.writer.count >= count }
     }
 
     /// Lets the writer go on.

@@ -152,7 +152,7 @@ extension BufferEngine {
     private func persistently(
         _ operations: [StoreOperation], _ claimLoop: inout ClaimLoop
     ) async -> Performed {
-        let stores = operations.contains { if case .enqueue = $0 { true } else { false } }
+        let stores = operations.contains(where: \.isEnqueue)
         // What found no room waits for what is announced since it was offered.
         let isBlocked = state.withLock { $0.machine.operations.isBlocked }
         var answers: [StoreAnswer] = []
@@ -242,7 +242,7 @@ extension BufferEngine {
         }
         if let token = claimLoop.before {
             waits.append { [changes = queue.storage.changes, name = queue.name] in
-                try await changes.wait(for: name, after: token)
+                try await changes.waitForRoomOrWork(in: name, after: token)
                 changed.open()
             }
         }

@@ -1,4 +1,5 @@
 import Penstock
+import PenstockCore
 import PenstockTestKit
 import Synchronization
 import Testing
@@ -111,6 +112,41 @@ import Testing
         subject.finish()
         await streaming.executor.run(fixture.time)
         #expect(await consumer.value.values == [101, 102, 103, 1, 104])
+    }
+
+    /// One call stores it and claims it, and wakes nobody: there is nothing more to claim.
+    @Test(arguments: [OverflowPolicy.dropNewest, .wait])
+    func aValueThatGoesStraightThroughCostsOneClaim(policy: OverflowPolicy) async throws {
+        struct CountedClaims: ForwardingStore {
+            let base: any MessageStore
+            let count = Tally()
+
+            func perform(_ operations: [StoreOperation]) async throws -> Performed {
+                if operations.contains(where: \.isClaim) { count.add() }
+                return try await base.perform(operations)
+            }
+        }
+        let (time, streaming) = (fixture.time, streaming)
+        let claims = CountedClaims(base: fixture.memory)
+        var options = PenstockStore.Options()
+        options.time = time
+        let queue = try await PenstockStore(claims, options: options).queue("q", of: Int.self)
+        let subject = AsyncPassthroughSubject<Int, Never>()
+        let stream = subject.buffer(
+            size: 4, prefetch: .byRequest, whenFull: policy == .wait ? .wait : .dropNewest, in: queue
+        ).flatMap(maxConcurrent: 2, streaming.work(.seconds(1)))
+        let consumer = Task(executorPreference: streaming.executor) { await Streaming.read(stream) }
+        await streaming.executor.waitUntilIdle()
+        for value in 1...5 {
+            let before = claims.count.count
+            subject.send(value)
+            await streaming.executor.waitUntilIdle()
+            #expect(claims.count.count == before + 1)
+            await streaming.executor.run(time, to: time.now + .seconds(2))
+        }
+        subject.finish()
+        await streaming.executor.run(time)
+        #expect(await consumer.value.values == Array(1...5))
     }
 
     @Test func whatCannotBeIsRefusedAtTheDoor() async throws {
