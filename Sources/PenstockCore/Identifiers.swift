@@ -52,39 +52,3 @@ public struct Lease: Hashable, Sendable {
         self.token = token
     }
 }
-
-/// A queue's name: 1 to 200 bytes of UTF-8 with no control characters and no space at either end.
-public struct QueueName: Hashable, Comparable, Sendable, Codable, CustomStringConvertible {
-    /// The name as text.
-    public let text: String
-
-    /// Makes a name out of `text`.
-    ///
-    /// - Throws: ``PenstockError`` with code `invalidInput` when `text` is no name.
-    public init(_ text: String) throws(PenstockError) {
-        try NameRules.validate(text, of: "queue", bytesMax: Limits.queueNameBytesMax)
-        self.text = text
-    }
-
-    /// Takes a name that a store holds already, and so was checked before.
-    package init(stored text: String) {
-        self.text = text
-    }
-
-    /// Whether `left` comes first in the order of text.
-    public static func < (left: QueueName, right: QueueName) -> Bool { left.text < right.text }
-
-    /// The name as text.
-    public var description: String { text }
-
-    /// Reads a name; throws ``PenstockError`` with code `invalidInput` when the text is none.
-    public init(from decoder: any Decoder) throws {
-        try self.init(decoder.singleValueContainer().decode(String.self))
-    }
-
-    /// Writes the name as a text.
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        try container.encode(text)
-    }
-}

@@ -1,4 +1,4 @@
-/// The bound of everything that could grow. Input beyond one of them is refused at the door, with its name.
+/// The bound of everything that could grow. Input beyond one of them is refused, with its name.
 public enum Limits {
     /// Bytes in a queue's name.
     public static let queueNameBytesMax = 200

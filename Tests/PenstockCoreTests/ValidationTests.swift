@@ -2,7 +2,7 @@ import PenstockCore
 import Testing
 
 /// Each limit at the limit, and one beyond it.
-@Suite struct DoorTests {
+@Suite struct ValidationTests {
     private let now = Timestamp(microseconds: 1_700_000_000_000_000)
 
     private func refusal(of message: NewMessage) -> PenstockError.Code? {

@@ -1,0 +1,86 @@
+/// The name of something in a store: 1 to 200 bytes of UTF-8 with no control characters and no space at either end.
+public protocol StoreName: Hashable, Comparable, Sendable, Codable, CustomStringConvertible {
+    /// The name as text.
+    var text: String { get }
+
+    /// Makes a name out of `text`.
+    ///
+    /// - Throws: ``PenstockError`` with code `invalidInput` when `text` is no name.
+    init(_ text: String) throws(PenstockError)
+}
+
+extension StoreName {
+    /// Whether `left` comes first in the order of text.
+    public static func < (left: Self, right: Self) -> Bool { left.text < right.text }
+
+    /// The name as text.
+    public var description: String { text }
+
+    /// Reads a name; throws ``PenstockError`` with code `invalidInput` when the text is none.
+    public init(from decoder: any Decoder) throws {
+        try self.init(decoder.singleValueContainer().decode(String.self))
+    }
+
+    /// Writes the name as a text.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(text)
+    }
+}
+
+/// A queue's name.
+public struct QueueName: StoreName {
+    /// The name as text.
+    public let text: String
+
+    /// Makes a name out of `text`.
+    ///
+    /// - Throws: ``PenstockError`` with code `invalidInput` when `text` is no name.
+    public init(_ text: String) throws(PenstockError) {
+        try NameRules.validate(text, of: "queue", bytesMax: Limits.queueNameBytesMax)
+        self.text = text
+    }
+
+    /// Takes a name that a store holds already, and so was checked before.
+    package init(stored text: String) {
+        self.text = text
+    }
+}
+
+/// A cursor's name, which no other cursor of the queue's log has.
+public struct CursorName: StoreName {
+    /// The name as text.
+    public let text: String
+
+    /// Makes a name out of `text`.
+    ///
+    /// - Throws: ``PenstockError`` with code `invalidInput` when `text` is no name.
+    public init(_ text: String) throws(PenstockError) {
+        try NameRules.validate(text, of: "cursor", bytesMax: Limits.cursorNameBytesMax)
+        self.text = text
+    }
+
+    /// Takes a name that a store holds already, or that this program chose, and so was checked before.
+    package init(stored text: String) {
+        self.text = text
+    }
+}
+
+/// What a name of anything in a store may look like.
+enum NameRules {
+    /// Throws ``PenstockError`` with code `invalidInput` when `text` cannot be the name of a `thing`.
+    static func validate(_ text: String, of thing: String, bytesMax: Int) throws(PenstockError) {
+        guard !text.isEmpty else {
+            throw PenstockError(.invalidInput, "A \(thing)'s name cannot be empty.")
+        }
+        guard text.utf8.count <= bytesMax else {
+            throw PenstockError(.invalidInput, "A \(thing)'s name has at most \(bytesMax) bytes.")
+        }
+        guard !text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else {
+            throw PenstockError(.invalidInput, "A \(thing)'s name cannot hold control characters.")
+        }
+        guard text.first?.isWhitespace == false, text.last?.isWhitespace == false else {
+            throw PenstockError(.invalidInput, "A \(thing)'s name cannot begin or end with a space.")
+        }
+    }
+}
