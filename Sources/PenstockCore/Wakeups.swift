@@ -5,7 +5,7 @@ import Synchronization
 /// A waiter takes a token, looks at the store, and then waits for a ring later than the token. A ring that came
 /// between the two is not lost: the wait returns at once. So nobody sleeps through a change.
 ///
-/// Queues share 1024 places, by a hash of their names that is the same in every process. A ring may
+/// Queues share 1024 buckets, by a hash of their names that is the same in every process. A ring may
 /// therefore wake a task that waits for another queue, which is rare and costs that task a look.
 public final class Wakeups: Sendable {
     /// A moment in the order of rings.
@@ -39,7 +39,7 @@ public final class Wakeups: Sendable {
 
     /// A caller that is called when there is work.
     package struct Call: Sendable {
-        fileprivate let place: Int
+        fileprivate let bucket: Int
         fileprivate let id: UInt64
     }
 
@@ -47,22 +47,22 @@ public final class Wakeups: Sendable {
         /// How often it was rung, wherever.
         var ringCount: UInt64 = 0
         var lastRingForAll: UInt64 = 0
-        /// The numbers of the last rings: for each place, one for each change.
-        var lastRings = [UInt64](repeating: 0, count: Wakeups.placeCount * Change.count)
-        /// By place and by number, which is the order in which they came.
+        /// The numbers of the last rings: for each bucket, one for each change.
+        var lastRings = [UInt64](repeating: 0, count: Wakeups.bucketCount * Change.count)
+        /// By bucket and by number, which is the order in which they came.
         var sleepers: [Int: [UInt64: Sleeper]] = [:]
         var sleeperCount = 0
         /// Tasks that wait until so many others wait for a ring.
         var watchers: [(count: Int, waiter: Waiter<Void>)] = []
         var nextID: UInt64 = 0
 
-        func lastRing(for change: Change, at place: Int) -> UInt64 {
-            max(lastRingForAll, lastRings[place * Change.count + change.rawValue])
+        func lastRing(for change: Change, at bucket: Int) -> UInt64 {
+            max(lastRingForAll, lastRings[bucket * Change.count + change.rawValue])
         }
 
-        mutating func ring(for change: Change, at place: Int) {
+        mutating func ring(for change: Change, at bucket: Int) {
             ringCount += 1
-            for awaited in 0...change.rawValue { lastRings[place * Change.count + awaited] = ringCount }
+            for awaited in 0...change.rawValue { lastRings[bucket * Change.count + awaited] = ringCount }
         }
 
         mutating func takeID() -> UInt64 {
@@ -71,8 +71,8 @@ public final class Wakeups: Sendable {
         }
 
         /// - Returns: the tasks that wait for so many to wait.
-        mutating func add(_ sleeper: Sleeper, _ id: UInt64, at place: Int) -> [Waiter<Void>] {
-            sleepers[place, default: [:]][id] = sleeper
+        mutating func add(_ sleeper: Sleeper, _ id: UInt64, at bucket: Int) -> [Waiter<Void>] {
+            sleepers[bucket, default: [:]][id] = sleeper
             sleeperCount += 1
             if watchers.isEmpty { return [] }
             let content = watchers.filter { $0.count <= sleeperCount }.map(\.waiter)
@@ -80,26 +80,26 @@ public final class Wakeups: Sendable {
             return content
         }
 
-        mutating func remove(_ id: UInt64, at place: Int) -> Sleeper? {
-            guard let sleeper = sleepers[place]?.removeValue(forKey: id) else { return nil }
-            if sleepers[place]?.isEmpty == true { sleepers[place] = nil }
+        mutating func remove(_ id: UInt64, at bucket: Int) -> Sleeper? {
+            guard let sleeper = sleepers[bucket]?.removeValue(forKey: id) else { return nil }
+            if sleepers[bucket]?.isEmpty == true { sleepers[bucket] = nil }
             sleeperCount -= 1
             return sleeper
         }
 
-        /// Takes out those at `place` that are to be woken for `change`.
-        mutating func take(for change: Change, at place: Int) -> [Sleeper] {
-            guard let all = sleepers[place] else { return [] }
+        /// Takes out those at `bucket` that are to be woken for `change`.
+        mutating func take(for change: Change, at bucket: Int) -> [Sleeper] {
+            guard let all = sleepers[bucket] else { return [] }
             // Most often it is for all of them.
             let left = change == .work ? [:] : all.filter { $0.value.awaited > change }
-            sleepers[place] = left.isEmpty ? nil : left
+            sleepers[bucket] = left.isEmpty ? nil : left
             sleeperCount -= all.count - left.count
             return left.isEmpty ? Array(all.values) : all.values.filter { $0.awaited <= change }
         }
     }
 
-    /// How many places there are.
-    package static let placeCount = 1024
+    /// How many buckets there are.
+    package static let bucketCount = 1024
 
     private let state = Mutex(State())
     private let listenForNews: (@Sendable () -> Void)?
@@ -119,12 +119,12 @@ public final class Wakeups: Sendable {
     }
 
     /// Where `queue` rings: FNV-1a of its name (http://www.isthe.com/chongo/tech/comp/fnv/), the same in every process.
-    package static func place(of queue: QueueName) -> Int {
+    package static func bucket(of queue: QueueName) -> Int {
         let hash = hash(of: queue)
-        return Int((hash ^ hash >> 32) % UInt64(placeCount))
+        return Int((hash ^ hash >> 32) % UInt64(bucketCount))
     }
 
-    /// Tells `queue` from most others at its place.
+    /// Tells `queue` from most others at its bucket.
     package static func tag(of queue: QueueName) -> UInt16 {
         UInt16(truncatingIfNeeded: hash(of: queue) >> 16)
     }
@@ -135,18 +135,18 @@ public final class Wakeups: Sendable {
 
     /// The present moment in the order of the rings for `queue`.
     public func token(for queue: QueueName) -> Token {
-        lastRing(for: .log, at: Self.place(of: queue))
+        lastRing(for: .log, at: Self.bucket(of: queue))
     }
 
-    /// The moment of the last ring at `place` for `change` or for one that comes after it.
-    package func lastRing(for change: Change, at place: Int) -> Token {
-        state.withLock { Token(ring: $0.lastRing(for: change, at: place)) }
+    /// The moment of the last ring at `bucket` for `change` or for one that comes after it.
+    package func lastRing(for change: Change, at bucket: Int) -> Token {
+        state.withLock { Token(ring: $0.lastRing(for: change, at: bucket)) }
     }
 
     /// Wakes the tasks that wait for `queue`, or all when it is `nil`.
     public func ring(_ queue: QueueName?) {
         if let queue {
-            ringAll(at: Self.place(of: queue))
+            ringAll(at: Self.bucket(of: queue))
         } else {
             let woken = state.withLock { state in
                 state.ringCount += 1
@@ -157,33 +157,33 @@ public final class Wakeups: Sendable {
         }
     }
 
-    /// Wakes all tasks that wait for `change` at `place`.
+    /// Wakes all tasks that wait for `change` at `bucket`.
     ///
     /// - Returns: how many messages those that wait for work can take.
     @discardableResult
-    package func ringAll(at place: Int, for change: Change = .work) -> Int {
+    package func ringAll(at bucket: Int, for change: Change = .work) -> Int {
         let woken = state.withLock { state in
-            state.ring(for: change, at: place)
-            return state.take(for: change, at: place)
+            state.ring(for: change, at: bucket)
+            return state.take(for: change, at: bucket)
         }
         for sleeper in woken { sleeper.resume(.success(())) }
         return woken.reduce(0) { $1.awaited == .work ? $0 + $1.room : $0 }
     }
 
-    /// Wakes the tasks that wait for anything but work at `place` and, of those that wait for work, as many as can take the
+    /// Wakes the tasks that wait for anything but work at `bucket` and, of those that wait for work, as many as can take the
     /// messages that `messages` says there are, first come first served. The others sleep on; a task that has a token and does
     /// not wait yet looks again.
     ///
     /// - Parameter messages: is told how many messages the tasks that wait for work can take, and says for how many to wake.
-    package func ring(at place: Int, messages: (_ room: Int) -> Int) {
+    package func ring(at bucket: Int, messages: (_ room: Int) -> Int) {
         let woken = state.withLock { state in
-            state.ring(for: .work, at: place)
-            let working = (state.sleepers[place] ?? [:]).filter { $0.value.awaited == .work }
+            state.ring(for: .work, at: bucket)
+            let working = (state.sleepers[bucket] ?? [:]).filter { $0.value.awaited == .work }
             var left = messages(working.values.reduce(0) { $0 + $1.room })
-            var woken = state.take(for: .room, at: place)
+            var woken = state.take(for: .room, at: bucket)
             for (id, sleeper) in working.sorted(by: { $0.key < $1.key }) where left > 0 {
                 left -= sleeper.room
-                if let sleeper = state.remove(id, at: place) { woken.append(sleeper) }
+                if let sleeper = state.remove(id, at: bucket) { woken.append(sleeper) }
             }
             return woken
         }
@@ -192,21 +192,21 @@ public final class Wakeups: Sendable {
 
     /// Wakes all tasks that wait for anything but work, wherever.
     package func ringForNews() {
-        for place in state.withLock({ Array($0.sleepers.keys) }) { ringAll(at: place, for: .room) }
+        for bucket in state.withLock({ Array($0.sleepers.keys) }) { ringAll(at: bucket, for: .room) }
     }
 
     /// Returns when `queue` has been rung for after `token` was taken.
     ///
     /// - Throws: `CancellationError` when the task is cancelled first.
     public func wait(for queue: QueueName, after token: Token) async throws {
-        try await wait(at: Self.place(of: queue), after: token, for: .log)
+        try await wait(at: Self.bucket(of: queue), after: token, for: .log)
     }
 
     /// Returns when `queue` has been rung for after `token`, and not only because of messages that were claimed as they came.
     ///
     /// - Throws: `CancellationError` when the task is cancelled first.
     package func waitForRoomOrWork(in queue: QueueName, after token: Token) async throws {
-        try await wait(at: Self.place(of: queue), after: token, for: .room)
+        try await wait(at: Self.bucket(of: queue), after: token, for: .room)
     }
 
     /// Returns when there may be messages of `queue` to claim that were not there when `token` was taken.
@@ -220,7 +220,7 @@ public final class Wakeups: Sendable {
     ///   - room: how many messages the caller claims when it is woken. Nobody else is woken for these.
     /// - Throws: `CancellationError` when the task is cancelled first.
     public func waitForWork(in queue: QueueName, after token: Token, room: Int = 1) async throws {
-        try await wait(at: Self.place(of: queue), after: token, for: .work, room: max(room, 1))
+        try await wait(at: Self.bucket(of: queue), after: token, for: .work, room: max(room, 1))
     }
 
     /// Has `woken` called, once, when ``waitForWork(in:after:room:)`` would return: for a caller that waits for other
@@ -230,12 +230,12 @@ public final class Wakeups: Sendable {
     package func callForWork(
         in queue: QueueName, after token: Token, room: Int, _ woken: @escaping @Sendable () -> Void
     ) -> Call? {
-        let place = Self.place(of: queue)
+        let bucket = Self.bucket(of: queue)
         let (call, watchers) = state.withLock { state -> (Call?, [Waiter<Void>]) in
-            if state.lastRing(for: .work, at: place) > token.ring { return (nil, []) }
+            if state.lastRing(for: .work, at: bucket) > token.ring { return (nil, []) }
             let id = state.takeID()
             let sleeper = Sleeper(awaited: .work, room: max(room, 1)) { _ in woken() }
-            return (Call(place: place, id: id), state.add(sleeper, id, at: place))
+            return (Call(bucket: bucket, id: id), state.add(sleeper, id, at: bucket))
         }
         if call == nil { woken() }
         for watcher in watchers { watcher.resume() }
@@ -244,25 +244,25 @@ public final class Wakeups: Sendable {
 
     /// Waits no longer. A caller that was called, or is being called, has been woken all the same.
     package func cancel(_ call: Call) {
-        _ = state.withLock { $0.remove(call.id, at: call.place) }
+        _ = state.withLock { $0.remove(call.id, at: call.bucket) }
     }
 
-    private func wait(at place: Int, after token: Token, for change: Change, room: Int = 0) async throws {
+    private func wait(at bucket: Int, after token: Token, for change: Change, room: Int = 0) async throws {
         if change < .work, let listenForNews, !listensForNews.exchange(true, ordering: .relaxed) { listenForNews() }
         let id = state.withLock { $0.takeID() }
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 let (result, watchers): (Result<Void, any Error>?, [Waiter<Void>]) = state.withLock { state in
                     if Task.isCancelled { return (.failure(CancellationError()), []) }
-                    if state.lastRing(for: change, at: place) > token.ring { return (.success(()), []) }
+                    if state.lastRing(for: change, at: bucket) > token.ring { return (.success(()), []) }
                     let sleeper = Sleeper(awaited: change, room: room) { continuation.resume(with: $0) }
-                    return (nil, state.add(sleeper, id, at: place))
+                    return (nil, state.add(sleeper, id, at: bucket))
                 }
                 if let result { continuation.resume(with: result) }
                 for watcher in watchers { watcher.resume() }
             }
         } onCancel: {
-            let sleeper = state.withLock { $0.remove(id, at: place) }
+            let sleeper = state.withLock { $0.remove(id, at: bucket) }
             sleeper?.resume(.failure(CancellationError()))
         }
     }

@@ -65,7 +65,7 @@ extension SQLiteStore {
         case .claim(let request):
             try request.validate()
             let claim = ClaimStep(request, mayLeave: !isFirst, doorbell)
-            let checksFirst = isFirst && !wasRungFor(claim.place)
+            let checksFirst = isFirst && !wasRungFor(claim.bucket)
             return Step(operation: operation, weight: request.limit, claim: claim, checksFirst: checksFirst)
         }
     }
@@ -108,7 +108,7 @@ private struct Step: Sendable {
 /// What processes tell each other about a claim.
 private struct ClaimStep: Sendable {
     let request: ClaimRequest
-    let place: Int
+    let bucket: Int
     private let tag: UInt16
     /// Whether the messages are left to another worker, which has room.
     let isLeft: Bool
@@ -117,10 +117,10 @@ private struct ClaimStep: Sendable {
     /// - Parameter mayLeave: whether something comes before the claim, so that the call is worth while without it.
     init(_ request: ClaimRequest, mayLeave: Bool, _ doorbell: Doorbell) {
         self.request = request
-        place = Wakeups.place(of: request.queue)
+        bucket = Wakeups.bucket(of: request.queue)
         tag = Wakeups.tag(of: request.queue)
-        isLeft = request.leavesToOthers && mayLeave && doorbell.attendance.isOthers(place, tag: tag)
-        announced = doorbell.board.word(at: place)
+        isLeft = request.leavesToOthers && mayLeave && doorbell.attendance.isOthers(bucket, tag: tag)
+        announced = doorbell.board.word(at: bucket)
     }
 
     /// Says after the commit that this process has claimed, and what it left.
@@ -128,7 +128,7 @@ private struct ClaimStep: Sendable {
         guard case .claimed(let claim) = answer, !isLeft else { return }
         let isAll = claim.isAll(of: request.limit)
         // Nothing is left to wake others for then, unless somebody has rung meanwhile.
-        if isAll { doorbell.board.clear(place, ifStill: announced) }
-        doorbell.claim(at: place, tag: tag, isAllThatThereWas: isAll)
+        if isAll { doorbell.board.clear(bucket, ifStill: announced) }
+        doorbell.claim(at: bucket, tag: tag, isAllThatThereWas: isAll)
     }
 }

@@ -36,8 +36,8 @@ public final class SQLiteStore: MessageStore {
         var flush = Flusher.systemFlush
         /// Whether the last to close the file leaves its write-ahead log in place while that is short. Putting it away is
         /// two flushes, and making another at the next opening one more: much for a process that writes once. Nothing
-        /// is lost by it, as the log is read at the next opening.
-        package var leavesLog = false
+        /// is lost by it, as it is read at the next opening.
+        package var leavesWriteAheadLog = false
 
         /// Makes options: the machine's clocks and generator, a missing file is made.
         public init(
@@ -69,7 +69,7 @@ public final class SQLiteStore: MessageStore {
     let doorbell: Doorbell
     /// Rings for queues after a commit, here and in other processes.
     let ring: @Sendable (Rung) -> Void
-    /// The last ring for work at each place before the last claim there.
+    /// The last ring for work at each bucket before the last claim there.
     private let claims = Mutex<[Int: Wakeups.Token]>([:])
     /// Let go after the pool; see ``OpenFile/Opened``.
     private let readOnlyConnection: DatabaseQueue?
@@ -86,7 +86,8 @@ public final class SQLiteStore: MessageStore {
             let path = try DatabasePath.resolved(path)
             do {
                 let file = try OpenFile.pool(
-                    at: path, createIfMissing: options.createIfMissing, leavesLog: options.leavesLog,
+                    at: path, createIfMissing: options.createIfMissing,
+                    leavesWriteAheadLog: options.leavesWriteAheadLog,
                     busyMax: options.busyMax)
                 return try SQLiteStore(
                     file.pool, path: path, ownsPool: true, readOnlyConnection: file.readOnlyConnection, options)
@@ -145,12 +146,12 @@ public final class SQLiteStore: MessageStore {
             // The tasks of this process that are woken have the first messages; other processes are told of the rest.
             doorbell.ring(
                 rung.map { queue, ring in
-                    let place = Wakeups.place(of: queue)
-                    let room = wakeups.ringAll(at: place, for: ring.change)
+                    let bucket = Wakeups.bucket(of: queue)
+                    let room = wakeups.ringAll(at: bucket, for: ring.change)
                     var rest = ring
                     rest.messages = max(0, ring.messages - room)
                     rest.tag = Wakeups.tag(of: queue)
-                    return (place, rest)
+                    return (bucket, rest)
                 })
         }
         writer = try GroupWriter(access: access, time: options.time, random: options.random, ring: ring)
@@ -172,11 +173,11 @@ public final class SQLiteStore: MessageStore {
         listener.hearsEverything ? .seconds(60) : .milliseconds(250)
     }
 
-    /// Whether it was rung for work at `place` since the last claim there: then there is something to take, most likely, and
+    /// Whether it was rung for work at `bucket` since the last claim there: then there is something to take, most likely, and
     /// a read-only check would be one read more.
-    func wasRungFor(_ place: Int) -> Bool {
-        let last = wakeups.lastRing(for: .work, at: place)
-        return claims.withLock { $0.updateValue(last, forKey: place) } != last
+    func wasRungFor(_ bucket: Int) -> Bool {
+        let last = wakeups.lastRing(for: .work, at: bucket)
+        return claims.withLock { $0.updateValue(last, forKey: bucket) } != last
     }
 
     /// Finishes what was begun, gives back what this process has leased, and lets go of the file. A store that has
@@ -185,7 +186,7 @@ public final class SQLiteStore: MessageStore {
     /// - Throws: what the storage reported when the leases could not be given back. The store is closed all the same,
     ///   and what it had leased goes back in line as after its death.
     public func close() async throws {
-        // The last to let go of the file puts its log away, which one that only reads cannot.
+        // The last to let go of the file puts its write-ahead log away, which one that only reads cannot.
         await listener.end()
         defer { worker.die() }
         do {

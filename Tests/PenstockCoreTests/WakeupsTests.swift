@@ -98,38 +98,38 @@ import Testing
     }
 
     @Test func whoHasRoomForMoreIsWokenForMore() async throws {
-        let place = Wakeups.place(of: jobs)
+        let bucket = Wakeups.bucket(of: jobs)
         let token = bell.token(for: jobs)
         try await withThrowingTaskGroup(of: Void.self) { group in
             for (index, room) in [3, 1, 5, 1].enumerated() {
                 group.addTask { try await bell.waitForWork(in: jobs, after: token, room: room) }
                 try await bell.waitForWaiters(count: index + 1)
             }
-            bell.ring(at: place) { room in
+            bell.ring(at: bucket) { room in
                 #expect(room == 10)
                 return 0
             }
             #expect(bell.waiterCount == 4)
-            bell.ring(at: place) { _ in 3 }
+            bell.ring(at: bucket) { _ in 3 }
             #expect(bell.waiterCount == 3)
-            bell.ring(at: place) { room in
+            bell.ring(at: bucket) { room in
                 #expect(room == 7)
                 return 2
             }
             #expect(bell.waiterCount == 1, "The second has room for one of the two only.")
-            #expect(bell.ringAll(at: place) == 1)
+            #expect(bell.ringAll(at: bucket) == 1)
             try await group.waitForAll()
         }
     }
 
     @Test func whoIsCalledForWorkIsCalledOnceAndCanCancel() async throws {
-        let place = Wakeups.place(of: jobs)
+        let bucket = Wakeups.bucket(of: jobs)
         let called = Tally()
         let token = bell.token(for: jobs)
         let call = bell.callForWork(in: jobs, after: token, room: 3) { called.add() }
         #expect(call != nil)
         #expect(bell.waiterCount == 1)
-        bell.ring(at: place) { room in
+        bell.ring(at: bucket) { room in
             #expect(room == 3)
             return 1
         }
@@ -156,7 +156,7 @@ import Testing
     }
 
     @Test func aRingForSomeWakesTheFirstWorkersAndAllWhoWantNews() async throws {
-        let place = Wakeups.place(of: jobs)
+        let bucket = Wakeups.bucket(of: jobs)
         let token = bell.token(for: jobs)
         let woken = Tally()
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -169,7 +169,7 @@ import Testing
             }
             async let news: Void = bell.wait(for: jobs, after: token)
             try await bell.waitForWaiters(count: 6)
-            bell.ring(at: place) { waiting in
+            bell.ring(at: bucket) { waiting in
                 #expect(waiting == 5)
                 return 2
             }
@@ -179,7 +179,7 @@ import Testing
             try await bell.waitForWork(in: jobs, after: token)
             bell.ringForNews()
             #expect(bell.waiterCount == 3)
-            #expect(bell.ringAll(at: place) == 3)
+            #expect(bell.ringAll(at: bucket) == 3)
             try await group.waitForAll()
         }
         #expect(woken.count == 5)
@@ -187,9 +187,9 @@ import Testing
     }
 
     /// The hash is in files that several versions of the program may share.
-    @Test func placesAreTheSameEverywhere() {
-        #expect(Wakeups.place(of: jobs) == 515)
-        #expect(Wakeups.place(of: mail) == 908)
+    @Test func bucketsAreTheSameEverywhere() {
+        #expect(Wakeups.bucket(of: jobs) == 515)
+        #expect(Wakeups.bucket(of: mail) == 908)
     }
 
     @Test func aDeadlineEndsTheWait() async throws {

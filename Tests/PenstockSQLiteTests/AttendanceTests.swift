@@ -10,7 +10,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct AttendanceTests {
     private let folder: TemporaryFolder
     private let time = ManualTime()
-    private let place = Wakeups.place(of: .jobs)
+    private let bucket = Wakeups.bucket(of: .jobs)
     private var path: String { folder.file("queue.db") }
 
     init() throws {
@@ -36,12 +36,12 @@ import Testing
 
     /// Has `ear` attend: a worker of it is at work when it hears a ring.
     private func haveAttend(_ ear: Ear, _ bell: Doorbell) throws {
-        ear.doorbell.claim(at: place, isAllThatThereWas: true)
-        bell.ring([(place, Ring(messages: 1))])
+        ear.doorbell.claim(at: bucket, isAllThatThereWas: true)
+        bell.ring([(bucket, Ring(messages: 1))])
         #expect(try wasWoken())
         ear.watch.hear()
         #expect(ear.watch.isAttending)
-        #expect(ear.doorbell.board.take(1, at: place) == 1, "Nobody waited for it.")
+        #expect(ear.doorbell.board.take(1, at: bucket) == 1, "Nobody waited for it.")
     }
 
     /// Waits for work, with room for five.
@@ -56,14 +56,14 @@ import Testing
         let (busy, idle, bell) = (try ear(), try ear(), try bell())
         try haveAttend(busy, bell)
         let waiting = (try await waiter(busy), try await waiter(idle))
-        bell.ring([(place, Ring(messages: 3))])
+        bell.ring([(bucket, Ring(messages: 3))])
         #expect(try !wasWoken())
         idle.watch.hear()
         #expect(idle.wakeups.waiterCount == 1, "It leaves them to the other one.")
         busy.watch.attend()
         try await waiting.0.value
         // Everybody is woken for what concerns everybody.
-        bell.ring([(place, Ring(isForAll: true))])
+        bell.ring([(bucket, Ring(isForAll: true))])
         #expect(try wasWoken())
         idle.watch.hear()
         try await waiting.1.value
@@ -73,7 +73,7 @@ import Testing
         let (one, bell) = (try ear(), try bell())
         for _ in 1...3 {
             let waiting = try await waiter(one)
-            bell.ring([(place, Ring(messages: 1))])
+            bell.ring([(bucket, Ring(messages: 1))])
             #expect(try wasWoken())
             one.watch.hear()
             try await waiting.value
@@ -87,15 +87,15 @@ import Testing
         try haveAttend(busy, bell)
         let waiting = try await waiter(idle)
         time.advance(by: .milliseconds(3))
-        busy.doorbell.claim(at: place, isAllThatThereWas: true)
+        busy.doorbell.claim(at: bucket, isAllThatThereWas: true)
         time.advance(by: .milliseconds(3))
-        bell.ring([(place, Ring(messages: 1))])
+        bell.ring([(bucket, Ring(messages: 1))])
         #expect(try !wasWoken(), "The claim is not long ago.")
         idle.watch.hear()
         busy.watch.attend()
         #expect(idle.wakeups.waiterCount == 1)
         time.advance(by: .milliseconds(3))
-        #expect(bell.attendance.tag(at: place) == nil)
+        #expect(bell.attendance.tag(at: bucket) == nil)
         busy.watch.attend()
         #expect(!busy.watch.isAttending)
         #expect(try wasWoken())
@@ -116,8 +116,8 @@ import Testing
         let (full, idle, bell) = (try ear(), try ear(), try bell())
         try haveAttend(full, bell)
         let waiting = try await waiter(idle)
-        bell.ring([(place, Ring(messages: 2))])
-        full.doorbell.claim(at: place, isAllThatThereWas: false)
+        bell.ring([(bucket, Ring(messages: 2))])
+        full.doorbell.claim(at: bucket, isAllThatThereWas: false)
         #expect(try wasWoken())
         #expect(!full.watch.isAttending)
         idle.watch.hear()
@@ -127,10 +127,10 @@ import Testing
     @Test func theEndOfAStoreIsTheEndOfItsAttendance() throws {
         let (busy, bell) = (try ear(), try bell())
         try haveAttend(busy, bell)
-        bell.ring([(place, Ring(messages: 2))])
+        bell.ring([(bucket, Ring(messages: 2))])
         busy.watch.end()
         #expect(try wasWoken())
-        #expect(bell.attendance.tag(at: place) == nil)
+        #expect(bell.attendance.tag(at: bucket) == nil)
     }
 
     /// A killed process says nothing. Its word runs out.
@@ -139,15 +139,15 @@ import Testing
         let listening = try ear()
         defer { listening.watch.end() }
         let now = time.boot
-        bell.board.attend(place, until: now + DoorbellBoard.attendanceMax, tag: 0)
-        bell.ring([(place, Ring(messages: 1))])
+        bell.board.attend(bucket, until: now + DoorbellBoard.attendanceMax, tag: 0)
+        bell.ring([(bucket, Ring(messages: 1))])
         #expect(try !wasWoken())
         time.advance(by: DoorbellBoard.attendanceMax)
-        bell.ring([(place, Ring(messages: 1))])
+        bell.ring([(bucket, Ring(messages: 1))])
         #expect(try wasWoken())
         // From before the machine started, when its clock was further on.
-        bell.board.attend(place, until: time.boot + .seconds(3600), tag: 0)
-        bell.ring([(place, Ring(messages: 1))])
+        bell.board.attend(bucket, until: time.boot + .seconds(3600), tag: 0)
+        bell.ring([(bucket, Ring(messages: 1))])
         #expect(try wasWoken())
     }
 
@@ -157,23 +157,23 @@ import Testing
         try haveAttend(busy, bell)
         let wakeups = reader.wakeups
         let token = wakeups.token(for: .jobs)
-        bell.ring([(place, Ring(messages: 1))])
+        bell.ring([(bucket, Ring(messages: 1))])
         #expect(try !wasWoken(), "Nobody follows yet.")
         async let news: Void = wakeups.wait(for: .jobs, after: token)
         try await wakeups.waitForWaiters()
         #expect(try wasWoken(), "What was rung for since it looked is heard.")
         reader.watch.hear()
         try await news
-        bell.ring([(place, Ring(messages: 1))])
+        bell.ring([(bucket, Ring(messages: 1))])
         #expect(try wasWoken())
     }
 
-    /// Two queues may share a place. A worker of one of them takes nothing from the other's.
+    /// Two queues may share a bucket. A worker of one of them takes nothing from the other's.
     @Test func whoAttendsForAnotherQueueIsNoReasonToSleep() async throws {
         let (busy, idle, bell) = (try ear(), try ear(), try bell())
         try haveAttend(busy, bell)
         let waiting = (try await waiter(busy), try await waiter(idle))
-        bell.ring([(place, Ring(messages: 1, tag: 7))])
+        bell.ring([(bucket, Ring(messages: 1, tag: 7))])
         #expect(try wasWoken())
         busy.watch.attend()
         idle.watch.hear()
@@ -192,7 +192,7 @@ import Testing
         // The attendance is by the real clock here, and may be over before the claim.
         while let lease = held.first?.lease {
             other.board.attend(
-                place, until: SystemTime().boot + DoorbellBoard.attendanceMax, tag: Wakeups.tag(of: .jobs))
+                bucket, until: SystemTime().boot + DoorbellBoard.attendanceMax, tag: Wakeups.tag(of: .jobs))
             let performed = try await store.perform([.settle([Settlement(lease, .release)]), .claim(request)])
             guard case .claimed(let claim)? = performed.answers.last else {
                 Issue.record("\(performed)")

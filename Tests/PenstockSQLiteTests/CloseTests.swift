@@ -59,7 +59,7 @@ import Testing
     /// A process that writes once leaves its log to the next one. A long one is put away.
     @Test func aShortLogStaysWhereThatIsWanted() async throws {
         var options = SQLiteStore.Options()
-        options.leavesLog = true
+        options.leavesWriteAheadLog = true
         try await SQLiteStore.openWithJobs(path).close()
         let long = String(repeating: "x", count: 1_000_000)
         for (text, isLeft) in [("short", true), (long, true), ("last", false), ("first", true)] {

@@ -19,8 +19,8 @@ import Testing
         let time = ManualTime()
         let store = try await SQLiteStore.openWithJobs(path, options: SQLiteStore.Options(time: time))
         let ear = try Ear(path)
-        let place = Wakeups.place(of: .jobs)
-        func announced() -> Int { ear.doorbell.board.take(.max, at: place) }
+        let bucket = Wakeups.bucket(of: .jobs)
+        func announced() -> Int { ear.doorbell.board.take(.max, at: bucket) }
         let enqueue = StoreOperation.enqueue([.text("1"), .text("2")], to: .jobs, durability: .processCrash)
         func claim(_ limit: Int) -> StoreOperation {
             .claim(ClaimRequest(queue: .jobs, limit: limit, lease: .seconds(30)))

@@ -137,7 +137,7 @@ struct PermissionTests {
     @Test(arguments: ["closed", "with its log", "open"])
     func whatMayOnlyBeReadCanBeLookedAt(file: String) async throws {
         var options = SQLiteStore.Options()
-        options.leavesLog = file == "with its log"
+        options.leavesWriteAheadLog = file == "with its log"
         let store = try await SQLiteStore.openWithJobs(path, options: options)
         try await store.put(.text("it"))
         if file != "open" { try await store.close() }

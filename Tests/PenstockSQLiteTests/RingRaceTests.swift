@@ -37,7 +37,7 @@ import Testing
                             try await wakeups.wait(for: .jobs, after: token)
                         }
                         turn.pass(1)
-                        doorbell.ring([(Wakeups.place(of: .jobs), Ring())])
+                        doorbell.ring([(Wakeups.bucket(of: .jobs), Ring())])
                     }
                     await listener.end()
                 }
@@ -48,13 +48,13 @@ import Testing
     }
 
     /// One sends when the last message was taken; three wait to take it. When the ring for one is lost, nobody takes
-    /// it, and all sleep for ever. Where they say that they are at work, one of them attends the place, and each round
+    /// it, and all sleep for ever. Where they say that they are at work, one of them attends the bucket, and each round
     /// is one in which it may just be leaving.
     @Test(arguments: [(100_000, false), (20_000, true)])
     func noMessageIsForgotten(rounds: Int, areAtWork: Bool) async throws {
         let (line, taken) = (Turn(), Taken())
         let side = try await quietFolder()
-        let place = Wakeups.place(of: .jobs)
+        let bucket = Wakeups.bucket(of: .jobs)
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 1...3 {
                 let doorbell = try Doorbell(side)
@@ -66,13 +66,13 @@ import Testing
                 group.addTask {
                     while taken.count < rounds {
                         let token = wakeups.token(for: .jobs)
-                        let announced = doorbell.board.word(at: place)
+                        let announced = doorbell.board.word(at: bucket)
                         let hasTaken = line.takeOne()
                         if hasTaken { taken.add() }
                         // Now and then somebody has no room left.
-                        if areAtWork { doorbell.claim(at: place, isAllThatThereWas: taken.count % 7 != 0) }
+                        if areAtWork { doorbell.claim(at: bucket, isAllThatThereWas: taken.count % 7 != 0) }
                         if !hasTaken {
-                            doorbell.board.clear(place, ifStill: announced)
+                            doorbell.board.clear(bucket, ifStill: announced)
                             if taken.count < rounds { try await wakeups.waitForWork(in: .jobs, after: token) }
                         }
                     }
@@ -82,10 +82,10 @@ import Testing
             let producer = try Doorbell(side)
             for number in 1...rounds {
                 line.pass(1)
-                producer.ring([(place, Ring(messages: 1))])
+                producer.ring([(bucket, Ring(messages: 1))])
                 await taken.wait(for: number)
             }
-            producer.ring([(place, Ring(isForAll: true))])
+            producer.ring([(bucket, Ring(isForAll: true))])
             try await group.waitForAll()
         }
         #expect((line.number, taken.count) == (0, rounds))

@@ -35,7 +35,7 @@ import Testing
 
     /// Returns once the worker has said now that it asks for more time.
     private func waitForWord(_ file: String) async throws {
-        try await eventually { WorkerLock.look(file, in: side).askedAt == time.boot.microseconds }
+        try await eventually { WorkerLock.sight(of: file, in: side).askedAt == time.boot.microseconds }
     }
 
     @Test func anExtensionInLineKeepsItsMessage() async throws {
@@ -55,7 +55,7 @@ import Testing
         #expect(try await other.status(of: nil).workers.map(\.isAlive) == [true])
         try await held.letGo()
         #expect(try await extended == [true])
-        #expect(WorkerLock.look(file, in: side).askedAt == nil, "It has its answer, and asks no more.")
+        #expect(WorkerLock.sight(of: file, in: side).askedAt == nil, "It has its answer, and asks no more.")
         #expect(try await store.settle([Settlement(lease, .done)]) == [.settled(.done)])
         try await store.close()
         try await other.close()
@@ -70,7 +70,7 @@ import Testing
         try await program.run("BEGIN IMMEDIATE")
         await expect(.busy) { try await store.extend([lease], by: .seconds(30)) }
         try await program.run("COMMIT")
-        #expect(WorkerLock.look(file, in: side).askedAt == time.boot.microseconds)
+        #expect(WorkerLock.sight(of: file, in: side).askedAt == time.boot.microseconds)
         time.advance(by: .seconds(4))
         #expect(try await other.reclaim() == Reclaimed())
         // It has not asked again: it hangs, or has let go of the message.
@@ -84,7 +84,7 @@ import Testing
         let (store, lease, file) = try await worker()
         let other = try await SQLiteStore.open(path: path, options: options())
         #expect(try await store.extend([lease], by: .seconds(30)) == [true])
-        #expect(WorkerLock.look(file, in: side).askedAt == nil)
+        #expect(WorkerLock.sight(of: file, in: side).askedAt == nil)
         time.advance(by: .seconds(30))
         #expect(try await other.reclaim() == Reclaimed(fromExpiredLeases: 1))
         try await store.close()
@@ -112,7 +112,7 @@ import Testing
         let now = time.boot.microseconds
         let handle = try FileHandle(forWritingTo: URL(filePath: side.lockFile(file)))
         try handle.write(contentsOf: [now, ~(now - 1)].withUnsafeBytes { Data($0) })
-        #expect(WorkerLock.look(file, in: side).askedAt == nil)
+        #expect(WorkerLock.sight(of: file, in: side).askedAt == nil)
         #expect(try await other.reclaim() == Reclaimed(fromExpiredLeases: 1))
         try await store.close()
         try await other.close()

@@ -18,7 +18,7 @@ import Testing
 
     /// Eight processes wait, each with one worker and somebody who follows the log.
     @Test(arguments: [0, 1, 3, 8, 20]) func aRingWakesAsManyWorkersAsThereAreMessages(messages: Int) async throws {
-        let place = Wakeups.place(of: .jobs)
+        let bucket = Wakeups.bucket(of: .jobs)
         let ears = try (1...8).map { _ in try Ear(path) }
         let bell = try Doorbell(SharedFolder(besideDatabaseAt: path))
         let woken = Tally()
@@ -36,7 +36,7 @@ import Testing
                 }
                 try await wakeups.waitForWaiters(count: 2)
             }
-            bell.ring([(place, Ring(messages: messages))])
+            bell.ring([(bucket, Ring(messages: messages))])
             for ear in ears { ear.watch.hear() }
             // Those for whom there was nothing sleep on.
             #expect(ears.count { $0.wakeups.waiterCount == 1 } == max(0, 8 - messages))
@@ -51,7 +51,7 @@ import Testing
         let ear = try Ear(path)
         let bell = try Doorbell(SharedFolder(besideDatabaseAt: path))
         let (jobs, mail) = (ear.wakeups.token(for: .jobs), ear.wakeups.token(for: .mail))
-        bell.ring([(Wakeups.place(of: .jobs), Ring(messages: 1))])
+        bell.ring([(Wakeups.bucket(of: .jobs), Ring(messages: 1))])
         ear.watch.hear()
         #expect(ear.wakeups.token(for: .jobs) != jobs)
         #expect(ear.wakeups.token(for: .mail) == mail)
@@ -61,17 +61,17 @@ import Testing
     @Test func whoFindsNothingLeftSaysSo() throws {
         let ear = try Ear(path)
         let bell = try Doorbell(SharedFolder(besideDatabaseAt: path))
-        let place = Wakeups.place(of: .jobs)
-        bell.ring([(place, Ring(messages: 5))])
-        let before = ear.doorbell.board.word(at: place)
-        ear.doorbell.board.clear(place, ifStill: before)
-        #expect(ear.doorbell.board.take(9, at: place) == 0)
-        bell.ring([(place, Ring(messages: 5))])
-        ear.doorbell.board.clear(place, ifStill: before)
-        #expect(ear.doorbell.board.take(9, at: place) == 5)
-        bell.ring([(place, Ring(messages: .max))])
-        bell.ring([(place, Ring(messages: 1))])
-        #expect(ear.doorbell.board.word(at: place).messages == .max)
+        let bucket = Wakeups.bucket(of: .jobs)
+        bell.ring([(bucket, Ring(messages: 5))])
+        let before = ear.doorbell.board.word(at: bucket)
+        ear.doorbell.board.clear(bucket, ifStill: before)
+        #expect(ear.doorbell.board.take(9, at: bucket) == 0)
+        bell.ring([(bucket, Ring(messages: 5))])
+        ear.doorbell.board.clear(bucket, ifStill: before)
+        #expect(ear.doorbell.board.take(9, at: bucket) == 5)
+        bell.ring([(bucket, Ring(messages: .max))])
+        bell.ring([(bucket, Ring(messages: 1))])
+        #expect(ear.doorbell.board.word(at: bucket).messages == .max)
     }
 
     @Test func nobodyRingsForNobody() throws {
@@ -244,8 +244,8 @@ import Testing
         let store = try await SQLiteStore.openWithJobs(path)
         let ear = try Ear(path)
         let wakeups = ear.wakeups
-        let place = Wakeups.place(of: .jobs)
-        let idle = (1...1000).map { QueueName(stored: "q\($0)") }.filter { Wakeups.place(of: $0) != place }
+        let bucket = Wakeups.bucket(of: .jobs)
+        let idle = (1...1000).map { QueueName(stored: "q\($0)") }.filter { Wakeups.bucket(of: $0) != bucket }
         try await withThrowingTaskGroup(of: Void.self) { group in
             for queue in idle {
                 let token = wakeups.token(for: queue)

@@ -46,7 +46,7 @@ extension PenstockStore.Options {
     fileprivate var ofSQLite: SQLiteStore.Options {
         var options = SQLiteStore.Options(
             time: time, random: random, createIfMissing: createIfMissing, migration: migration, workerName: workerName)
-        options.leavesLog = leavesLog
+        options.leavesWriteAheadLog = leavesWriteAheadLog
         return options
     }
 }

@@ -54,7 +54,7 @@ public struct PenstockStore: Sendable {
         /// What people see in the list of workers; `nil`: host and process number.
         public var workerName: String?
         /// Whether the file's log stays, when it is short, though this is the last to close: for processes that write once.
-        package var leavesLog = false
+        package var leavesWriteAheadLog = false
 
         /// Makes options: messages survive a power cut, the machine's clocks, and a file made at need.
         public init(

@@ -74,7 +74,7 @@ struct StoreFile: Sendable {
         let isNew = !exists
         guard mayCreate || !isNew else { throw missing }
         var options = PenstockStore.Options(logger: logger, createIfMissing: mayCreate)
-        options.leavesLog = true
+        options.leavesWriteAheadLog = true
         do {
             return try await PenstockStore.open(path: path, options: options)
         } catch let error as PenstockError where isNew && [.readOnly, .notFound].contains(error.code) {

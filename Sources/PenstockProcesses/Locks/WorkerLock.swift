@@ -51,9 +51,9 @@ package final class WorkerLock: Sendable {
 
     /// Whether the process that made the lock file `name` lives, and what it says.
     ///
-    /// Without a file there is no such process. A file that cannot be looked at, for want of permission or of
+    /// Without a file there is no such process. A file that cannot be opened, for want of permission or of
     /// descriptors, says nothing: then it counts as alive, and the ends of its leases decide.
-    package static func look(_ name: String, in folder: SharedFolder) -> Sight {
+    package static func sight(of name: String, in folder: SharedFolder) -> Sight {
         let descriptor = Foundation.open(folder.lockFile(name), O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return Sight(isHeld: errno != ENOENT) }
         defer { close(descriptor) }
@@ -63,7 +63,7 @@ package final class WorkerLock: Sendable {
 
     /// Whether the process that made the lock file `name` lives.
     package static func isHeld(_ name: String, in folder: SharedFolder) -> Bool {
-        look(name, in: folder).isHeld
+        sight(of: name, in: folder).isHeld
     }
 
     // MARK: The word that it asks for more time

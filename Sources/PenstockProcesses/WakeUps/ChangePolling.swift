@@ -14,8 +14,8 @@ package protocol ChangePolling {
 package struct ChangesSeen {
     /// Whether anything was committed since the last look.
     package var hasChanged = false
-    /// Places where messages wait, in line or for their time; empty unless something has changed.
-    package var places: [Int] = []
+    /// Buckets where messages wait, in line or for their time; empty unless something has changed.
+    package var buckets: [Int] = []
     /// Whether messages have to be put back in line.
     package var hasLostWork = false
     /// How long it is until the end of a lease has to be looked at.

@@ -7,7 +7,7 @@ import Synchronization
 /// when it says that the write-ahead log was written to, or that the database may have lost its name; and otherwise after
 /// a while.
 ///
-/// The log is written to before a commit can be seen. So a look that comes too early for it is followed by others, until
+/// The write-ahead log is written to before a commit can be seen. So a look that comes too early for it is followed by others, until
 /// one sees a change, and by a few more.
 package final class ChangeWatcher {
     /// Between two looks while something may be under way. Writers that do not ring are seen within this time.
@@ -22,7 +22,7 @@ package final class ChangeWatcher {
         /// It hears when it is woken, and not otherwise.
         private static let canAttend = false
     #endif
-    /// From the kernel's word on the log to the look. Most commits are there by then.
+    /// From the kernel's word on the write-ahead log to the look. Most commits are there by then.
     private static let pause = Duration.milliseconds(30)
     /// After a worker's file was closed its lock goes, but not in the same moment.
     private static let suspicion = Duration.milliseconds(10)
@@ -38,9 +38,9 @@ package final class ChangeWatcher {
     private let wakeups: Wakeups
     private let poller: any ChangePolling
     private let isSure: Flag
-    /// Whether the kernel says when the log is written to. Otherwise it looks at its pace.
+    /// Whether the kernel says when the write-ahead log is written to. Otherwise it looks at its pace.
     private let hearsWrites: Bool
-    /// What was announced at each place, as far as it was passed on.
+    /// What was announced at each bucket, as far as it was passed on.
     private var heard: [DoorbellBoard.Word]
     private var suspiciousLooksLeft = 0
     private var expectantLooksLeft = 0
@@ -60,7 +60,7 @@ package final class ChangeWatcher {
         self.poller = poller
         self.isSure = isSure
         self.hearsWrites = hearsWrites
-        heard = (0..<Wakeups.placeCount).map(doorbell.board.word)
+        heard = (0..<Wakeups.bucketCount).map(doorbell.board.word)
         lastLook = .now
         nextLook = lastLook
     }
@@ -70,33 +70,33 @@ package final class ChangeWatcher {
 
     /// A process has rung.
     package func hear() {
-        for place in heard.indices { hear(at: place) }
+        for bucket in heard.indices { hear(at: bucket) }
         doorbell.leaveQuiet()
     }
 
     /// Where it hears without being woken: it has to ``attend()`` before long.
-    package var isAttending: Bool { !doorbell.attendance.places.isEmpty }
+    package var isAttending: Bool { !doorbell.attendance.buckets.isEmpty }
 
     /// Hears where it hears without being woken.
     package func attend() {
-        for place in doorbell.attendance.places { hear(at: place) }
+        for bucket in doorbell.attendance.buckets { hear(at: bucket) }
         doorbell.leaveQuiet()
     }
 
-    /// If it rang at `place`, wakes the tasks that wait for news there and, of those that wait for work, as many as there
+    /// If it rang at `bucket`, wakes the tasks that wait for news there and, of those that wait for work, as many as there
     /// are messages that no other task was woken for.
-    private func hear(at place: Int) {
-        let (word, before) = (doorbell.board.word(at: place), heard[place])
-        heard[place] = word
+    private func hear(at bucket: Int) {
+        let (word, before) = (doorbell.board.word(at: bucket), heard[bucket])
+        heard[bucket] = word
         if word.ringsForAll != before.ringsForAll {
-            wakeups.ringAll(at: place)
+            wakeups.ringAll(at: bucket)
         } else if word.rings != before.rings, word.messages == 0 {
-            wakeups.ringAll(at: place, for: .room)
+            wakeups.ringAll(at: bucket, for: .room)
         } else if word.rings != before.rings {
-            wakeups.ring(at: place) { room in
-                if doorbell.attendance.isOthers(place) { return 0 }
-                let count = room == 0 ? 0 : doorbell.board.take(room, at: place)
-                if Self.canAttend { doorbell.attendance.hear(at: place, room: room, taken: count) }
+            wakeups.ring(at: bucket) { room in
+                if doorbell.attendance.isOthers(bucket) { return 0 }
+                let count = room == 0 ? 0 : doorbell.board.take(room, at: bucket)
+                if Self.canAttend { doorbell.attendance.hear(at: bucket, room: room, taken: count) }
                 return count
             }
         }
@@ -115,7 +115,7 @@ package final class ChangeWatcher {
         nextLook = .now
     }
 
-    /// The log was written to, or begins to be watched only now.
+    /// The write-ahead log was written to, or begins to be watched only now.
     package func expectCommit() {
         expectantLooksLeft = Self.expectantLooks
         nextLook = min(nextLook, max(lastLook + Self.pace, .now + Self.pause))
@@ -158,7 +158,7 @@ package final class ChangeWatcher {
     private func pass(on sight: ChangesSeen) {
         if sight.hasChanged {
             wakeups.ringForNews()
-            for place in sight.places { wakeups.ringAll(at: place) }
+            for bucket in sight.buckets { wakeups.ringAll(at: bucket) }
         }
         if sight.hasLostWork { wakeups.ring(nil) }
     }

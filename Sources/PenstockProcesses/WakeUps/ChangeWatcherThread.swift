@@ -24,14 +24,14 @@ import Synchronization
                 throw SystemErrors.failure("The doorbell cannot be watched; raise the system's limit on inotify", errno)
             }
             notifications.watch(database, Notifications.lossOfName)
-            let log = database + "-wal"
+            let writeAheadLog = database + "-wal"
             doorbell.listen()
             stopper = Stopper(ends[1])
             let stopped = ends[0]
-            let passed = Passed(make(notifications.watch(log, Notifications.nextWrite)))
+            let passed = Passed(make(notifications.watch(writeAheadLog, Notifications.nextWrite)))
             do {
                 try SystemThread.start("penstock watch", stackByteCount: 512 * 1024) { [end] in
-                    if let watch = passed.take() { Self.run(watch, notifications, log: log, stopped) }
+                    if let watch = passed.take() { Self.run(watch, notifications, writeAheadLog, stopped) }
                     close(stopped)
                     end.open()
                 }
@@ -52,13 +52,15 @@ import Synchronization
             await end.waitThoughCancelled()
         }
 
-        private static func run(_ watch: ChangeWatcher, _ notifications: Notifications, log: String, _ stopped: Int32) {
+        private static func run(
+            _ watch: ChangeWatcher, _ notifications: Notifications, _ writeAheadLog: String, _ stopped: Int32
+        ) {
             defer { watch.end() }
             while true {
                 if watch.untilLook() <= .zero {
                     // It is heard once and then no more until the next look, however much is written. Before the look,
                     // so that what is written after it is heard.
-                    notifications.watch(log, Notifications.nextWrite)
+                    notifications.watch(writeAheadLog, Notifications.nextWrite)
                     watch.look()
                 }
                 var waited = [
@@ -73,7 +75,7 @@ import Synchronization
                     // Whatever the events say, any number of them is one ring: the board says what was rung for.
                     watch.hear()
                     if heard.contains(.worker) { watch.suspect() }
-                    if heard.contains(.log) { watch.expectCommit() }
+                    if heard.contains(.writeAheadLog) { watch.expectCommit() }
                     if heard.contains(.database) { watch.doubtFile() }
                 } else if watch.isAttending {
                     watch.attend()
@@ -92,7 +94,7 @@ import Synchronization
         struct Heard: OptionSet {
             let rawValue: Int
             static let worker = Heard(rawValue: 1)
-            static let log = Heard(rawValue: 2)
+            static let writeAheadLog = Heard(rawValue: 2)
             static let database = Heard(rawValue: 4)
         }
 
@@ -138,9 +140,9 @@ import Synchronization
             while rest.count >= headerSize {
                 let header = rest.withUnsafeBytes { $0.loadUnaligned(as: inotify_event.self) }
                 // The kernel had too many to tell all.
-                if header.mask & UInt32(IN_Q_OVERFLOW) != 0 { return [.worker, .log, .database] }
-                // The watch of the log goes with its event.
-                if header.mask & UInt32(IN_IGNORED) != 0 { heard.insert(.log) }
+                if header.mask & UInt32(IN_Q_OVERFLOW) != 0 { return [.worker, .writeAheadLog, .database] }
+                // The watch of the write-ahead log goes with its event.
+                if header.mask & UInt32(IN_IGNORED) != 0 { heard.insert(.writeAheadLog) }
                 if header.mask & Self.lossOfName != 0 { heard.insert(.database) }
                 let name = rest.dropFirst(headerSize).prefix(Int(header.len))
                 if name.starts(with: WorkerLock.prefix.utf8) { heard.insert(.worker) }

@@ -23,47 +23,47 @@ package final class Doorbell: Sendable {
         case news
     }
 
-    /// Rings at `places`. Called after COMMIT, when other processes can see what was written.
-    package func ring(_ places: [(Int, Ring)]) {
-        if places.isEmpty { return }
-        let areAttended = places.allSatisfy { attendance.tag(at: $0) == $1.tag && !$1.isForAll }
+    /// Rings at `buckets`. Called after COMMIT, when other processes can see what was written.
+    package func ring(_ buckets: [(Int, Ring)]) {
+        if buckets.isEmpty { return }
+        let areAttended = buckets.allSatisfy { attendance.tag(at: $0) == $1.tag && !$1.isForAll }
         if !areAttended, !othersListen(to: .anything) { return }
-        for (place, ring) in places {
+        for (bucket, ring) in buckets {
             var ring = ring
-            // A process that attends the place for another queue would take the messages for its own.
-            if ring.messages > 0, let tag = attendance.tag(at: place), tag != ring.tag { ring.isForAll = true }
-            board.ring(at: place, ring)
+            // A process that attends the bucket for another queue would take the messages for its own.
+            if ring.messages > 0, let tag = attendance.tag(at: bucket), tag != ring.tag { ring.isForAll = true }
+            board.ring(at: bucket, ring)
         }
         // The process that attended may have left in between.
-        let areStill = areAttended && places.allSatisfy { attendance.tag(at: $0) == $1.tag }
+        let areStill = areAttended && buckets.allSatisfy { attendance.tag(at: $0) == $1.tag }
         // Where there is nothing to claim, the ring is for tasks that follow a log or wait for room.
-        if areStill || places.allSatisfy({ $1.change < .work }), !othersListen(to: .news) { return }
+        if areStill || buckets.allSatisfy({ $1.change < .work }), !othersListen(to: .news) { return }
         wakeListeners()
     }
 
-    /// A worker here has claimed at `place`: all that it can take, or less.
-    package func claim(at place: Int, tag: UInt16 = 0, isAllThatThereWas: Bool) {
+    /// A worker here has claimed at `bucket`: all that it can take, or less.
+    package func claim(at bucket: Int, tag: UInt16 = 0, isAllThatThereWas: Bool) {
         if isAllThatThereWas {
-            attendance.claim(at: place, tag: tag)
-        } else if attendance.leave(place) {
-            passOn(place)
+            attendance.claim(at: bucket, tag: tag)
+        } else if attendance.leave(bucket) {
+            passOn(bucket)
         }
     }
 
     /// Ends the attendance where nobody is at work any more, so that others have what is announced.
     package func leaveQuiet() {
-        for place in attendance.leaveQuiet() { passOn(place) }
+        for bucket in attendance.leaveQuiet() { passOn(bucket) }
     }
 
     /// Ends all attendance, as nobody will hear without being woken any more.
     package func leaveAll() {
-        for place in attendance.places where attendance.leave(place) { passOn(place) }
+        for bucket in attendance.buckets where attendance.leave(bucket) { passOn(bucket) }
     }
 
-    /// Rings for what was announced at `place` while it was attended.
-    private func passOn(_ place: Int) {
-        if board.word(at: place).messages == 0 { return }
-        board.ring(at: place, Ring())
+    /// Rings for what was announced at `bucket` while it was attended.
+    private func passOn(_ bucket: Int) {
+        if board.word(at: bucket).messages == 0 { return }
+        board.ring(at: bucket, Ring())
         wakeListeners()
     }
 
@@ -76,7 +76,7 @@ package final class Doorbell: Sendable {
     /// process that commits after that look rings.
     package func listen(to purpose: Purpose = .anything) {
         lock(for: purpose).share()
-        // What was rung for until now, while the place was attended, is heard now.
+        // What was rung for until now, while the bucket was attended, is heard now.
         if purpose == .news { wakeListeners() }
     }
 

@@ -23,7 +23,7 @@ package struct Ring: Equatable {
     package var change: Wakeups.Change { isForAll || messages > 0 ? .work : makesRoom ? .room : .log }
 }
 
-/// What the doorbell's file says, in memory that every process on it shares: for each place of ``Wakeups`` how often it
+/// What the doorbell's file says, in memory that every process on it shares: for each bucket of ``Wakeups`` how often it
 /// was rung for, for how many messages that no task was woken for yet, and until when a process attends it
 /// (``WakeSuppression``).
 ///
@@ -40,7 +40,7 @@ package struct Ring: Equatable {
 /// It only ever says whom to wake. A process that dies between two steps leaves a number that is too high or too low;
 /// that costs a look, or the time to the next one, and never a message.
 package final class DoorbellBoard: Sendable {
-    /// A place's word: 16 bits, 16 bits and 32 bits, so that all of it changes at once.
+    /// A bucket's word: 16 bits, 16 bits and 32 bits, so that all of it changes at once.
     package struct Word: Equatable {
         /// How often it was rung for. Starts again at zero.
         package var rings: UInt16
@@ -60,11 +60,11 @@ package final class DoorbellBoard: Sendable {
 
     /// The byte that is written to wake the processes that watch the file. Stores that listen hold a lock on it, or on the
     /// one after it.
-    static let touchedByte = attendanceStart + Wakeups.placeCount * MemoryLayout<UInt64>.size
+    static let touchedByte = attendanceStart + Wakeups.bucketCount * MemoryLayout<UInt64>.size
     private static let wordsStart = SharedMemory.headerByteCount
-    private static let attendanceStart = wordsStart + Wakeups.placeCount * MemoryLayout<UInt64>.size
+    private static let attendanceStart = wordsStart + Wakeups.bucketCount * MemoryLayout<UInt64>.size
     package static let layout = SharedMemory.Layout(name: "doorbell", version: 2, byteCount: touchedByte + 8)
-    /// How long ahead a place is attended at most.
+    /// How long ahead a bucket is attended at most.
     package static let attendanceMax = Duration.milliseconds(5)
 
     private let memory: SharedMemory
@@ -86,22 +86,22 @@ package final class DoorbellBoard: Sendable {
         pwrite(descriptor, &one, 1, off_t(Self.touchedByte))
     }
 
-    private func wordBits(_ place: Int) -> UnsafeMutablePointer<Atomic<UInt64>> {
-        (memory.start + Self.wordsStart).assumingMemoryBound(to: Atomic<UInt64>.self) + place
+    private func wordBits(_ bucket: Int) -> UnsafeMutablePointer<Atomic<UInt64>> {
+        (memory.start + Self.wordsStart).assumingMemoryBound(to: Atomic<UInt64>.self) + bucket
     }
 
-    private func attendanceEnd(_ place: Int) -> UnsafeMutablePointer<Atomic<UInt64>> {
-        (memory.start + Self.attendanceStart).assumingMemoryBound(to: Atomic<UInt64>.self) + place
+    private func attendanceEnd(_ bucket: Int) -> UnsafeMutablePointer<Atomic<UInt64>> {
+        (memory.start + Self.attendanceStart).assumingMemoryBound(to: Atomic<UInt64>.self) + bucket
     }
 
-    /// What is announced at `place`.
-    package func word(at place: Int) -> Word {
-        Word(wordBits(place).pointee.load(ordering: .sequentiallyConsistent))
+    /// What is announced at `bucket`.
+    package func word(at bucket: Int) -> Word {
+        Word(wordBits(bucket).pointee.load(ordering: .sequentiallyConsistent))
     }
 
-    /// Counts a ring at `place`: for so many messages, or for everybody.
-    package func ring(at place: Int, _ ring: Ring) {
-        change(place) { word in
+    /// Counts a ring at `bucket`: for so many messages, or for everybody.
+    package func ring(at bucket: Int, _ ring: Ring) {
+        change(bucket) { word in
             word.rings &+= 1
             if ring.isForAll { word.ringsForAll &+= 1 }
             let (sum, overflow) = word.messages.addingReportingOverflow(UInt32(clamping: ring.messages))
@@ -113,9 +113,9 @@ package final class DoorbellBoard: Sendable {
     /// Takes messages, to wake tasks of this process for them.
     ///
     /// - Returns: how many there were, up to `count`. Nobody else is told of them.
-    package func take(_ count: Int, at place: Int) -> Int {
+    package func take(_ count: Int, at bucket: Int) -> Int {
         var taken: UInt32 = 0
-        change(place) { word in
+        change(bucket) { word in
             taken = min(word.messages, UInt32(clamping: count))
             word.messages -= taken
             return taken > 0
@@ -123,42 +123,42 @@ package final class DoorbellBoard: Sendable {
         return Int(taken)
     }
 
-    /// Says that nothing is left of what was announced at `place`, unless a process rang since `word` was read.
-    package func clear(_ place: Int, ifStill word: Word) {
+    /// Says that nothing is left of what was announced at `bucket`, unless a process rang since `word` was read.
+    package func clear(_ bucket: Int, ifStill word: Word) {
         var empty = word
         empty.messages = 0
         if empty == word { return }
-        _ = wordBits(place).pointee.compareExchange(
+        _ = wordBits(bucket).pointee.compareExchange(
             expected: word.bits, desired: empty.bits, ordering: .acquiringAndReleasing)
     }
 
-    /// Says that this process attends `place` until `end`, for the queue with that tag.
-    package func attend(_ place: Int, until end: BootTime, tag: UInt16) {
+    /// Says that this process attends `bucket` until `end`, for the queue with that tag.
+    package func attend(_ bucket: Int, until end: BootTime, tag: UInt16) {
         let end = UInt64(clamping: end.microseconds)
-        attendanceEnd(place).pointee.store(end << 16 | UInt64(tag), ordering: .sequentiallyConsistent)
+        attendanceEnd(bucket).pointee.store(end << 16 | UInt64(tag), ordering: .sequentiallyConsistent)
     }
 
-    /// Says that nobody attends `place`.
-    package func leave(_ place: Int) {
-        attendanceEnd(place).pointee.store(0, ordering: .sequentiallyConsistent)
+    /// Says that nobody attends `bucket`.
+    package func leave(_ bucket: Int) {
+        attendanceEnd(bucket).pointee.store(0, ordering: .sequentiallyConsistent)
     }
 
-    /// The tag of the queue for which a process attends `place`; `nil` when none does. An end that is further away than any
+    /// The tag of the queue for which a process attends `bucket`; `nil` when none does. An end that is further away than any
     /// was written before the machine started.
-    package func attendedTag(at place: Int, now: BootTime) -> UInt16? {
-        let word = attendanceEnd(place).pointee.load(ordering: .sequentiallyConsistent)
+    package func attendedTag(at bucket: Int, now: BootTime) -> UInt16? {
+        let word = attendanceEnd(bucket).pointee.load(ordering: .sequentiallyConsistent)
         let (end, now) = (word >> 16, UInt64(clamping: now.microseconds))
         guard end > now, end - now <= UInt64(Self.attendanceMax.wholeMicroseconds) else { return nil }
         return UInt16(truncatingIfNeeded: word)
     }
 
     /// Changes a word as `body` does, unless that says `false`.
-    private func change(_ place: Int, _ body: (inout Word) -> Bool) {
-        var old = wordBits(place).pointee.load(ordering: .acquiring)
+    private func change(_ bucket: Int, _ body: (inout Word) -> Bool) {
+        var old = wordBits(bucket).pointee.load(ordering: .acquiring)
         while true {
             var word = Word(old)
             guard body(&word) else { return }
-            let (done, now) = wordBits(place).pointee.compareExchange(
+            let (done, now) = wordBits(bucket).pointee.compareExchange(
                 expected: old, desired: word.bits, ordering: .sequentiallyConsistent)
             if done { return }
             old = now

@@ -10,15 +10,15 @@ package struct ByteWriter {
     }
 
     package mutating func write<Integer: FixedWidthInteger>(_ integer: Integer) {
-        guard let place = take(MemoryLayout<Integer>.size) else { return }
-        memory.storeBytes(of: integer.littleEndian, toByteOffset: place, as: Integer.self)
+        guard let offset = take(MemoryLayout<Integer>.size) else { return }
+        memory.storeBytes(of: integer.littleEndian, toByteOffset: offset, as: Integer.self)
     }
 
     /// Writes how many bytes there are, and the bytes.
     package mutating func write(_ bytes: some Collection<UInt8>) {
         write(UInt32(clamping: bytes.count))
-        guard let place = take(bytes.count) else { return }
-        UnsafeMutableRawBufferPointer(rebasing: memory[place..<place + bytes.count]).copyBytes(from: bytes)
+        guard let offset = take(bytes.count) else { return }
+        UnsafeMutableRawBufferPointer(rebasing: memory[offset..<offset + bytes.count]).copyBytes(from: bytes)
     }
 
     /// Takes back all but the first `count` bytes.

@@ -60,8 +60,8 @@ final class ChangePoller: ChangePolling {
         let version = try connection.first(Self.dataVersion) { $0.integer(0) }
         if version != self.version {
             sight.hasChanged = true
-            sight.places = try connection.all(Self.waiting) { row in
-                Wakeups.place(of: QueueName(stored: row.text(0) ?? ""))
+            sight.buckets = try connection.all(Self.waiting) { row in
+                Wakeups.bucket(of: QueueName(stored: row.text(0) ?? ""))
             }
             heldWork = try HeldWork(connection)
             self.version = version
@@ -74,7 +74,7 @@ final class ChangePoller: ChangePolling {
         if let database { return database }
         var configuration = Configuration()
         configuration.readonly = true
-        configuration.label = "penstock lookout"
+        configuration.label = "penstock watch"
         let opened = try DatabaseQueue(path: path, configuration: configuration)
         database = opened
         return opened

@@ -2,7 +2,7 @@ import Synchronization
 
 /// One fixed SQL statement. Each connection prepares it once, on first use, and keeps it.
 struct Query: Sendable {
-    /// Its place in a connection's table of prepared statements.
+    /// Its index in a connection's table of prepared statements.
     let index: Int
     let sql: String
 

@@ -8,15 +8,15 @@ struct FileStillness: Equatable {
     // Of the content, and of all that is known of the file.
     private let changed: [Int]
 
-    /// How the file at `path` is; `nil` when a log beside it says that some program may be writing it, or may have left
+    /// How the file at `path` is; `nil` when a write-ahead log beside it says that some program may be writing it, or may have left
     /// something behind that belongs to it.
     init?(_ path: String) {
         // SQLite understands names of this form when it was built to, as it is on the systems of Apple and of Debian.
         guard sqlite3_compileoption_used("USE_URI") != 0, let status = FileIdentity.status(of: path),
             FileIdentity.status(of: path + "-journal") == nil
         else { return nil }
-        if let log = FileIdentity.status(of: path + "-wal"),
-            log.st_size > 0 || FileIdentity.status(of: path + "-shm") != nil
+        if let writeAheadLog = FileIdentity.status(of: path + "-wal"),
+            writeAheadLog.st_size > 0 || FileIdentity.status(of: path + "-shm") != nil
         {
             return nil
         }

@@ -13,20 +13,22 @@ enum OpenFile {
 
     /// A pool on the file at `path`, which is resolved.
     ///
-    /// A file that the store cannot use is left as it is, byte for byte: it is looked at through a connection that
+    /// A file that the store cannot use is left as it is, byte for byte: it is checked through a connection that
     /// cannot write before it is opened. So is one that holds another program's tables: Penstock's come beside them
     /// only through that program's own pool, or by hand, and never because a path was mistyped.
     ///
-    /// - Parameter leavesLog: whether a log that is not long stays when this is the last to close the file.
+    /// - Parameter leavesWriteAheadLog: whether a write-ahead log that is not long stays when this is the last to close the file.
     /// - Throws: `notFound` when there is no file and `createIfMissing` is false; `notADatabase`, `newerSchema`,
     ///   `readOnly` and so on when it cannot be used.
-    static func pool(at path: String, createIfMissing: Bool, leavesLog: Bool, busyMax: Duration) throws -> Opened {
+    static func pool(at path: String, createIfMissing: Bool, leavesWriteAheadLog: Bool, busyMax: Duration) throws
+        -> Opened
+    {
         try creating.withLock { _ in try prepareFile(path, createIfMissing: createIfMissing) }
         return try Patience.whileLocked(upTo: busyMax) {
-            // It stays open until the pool is: the first to open a file reads all of its log, and the next one need not.
+            // It stays open until the pool is: the first to open a file reads all of its write-ahead log, and the next one need not.
             let readOnlyConnection = try refuseUnusable(path, busyMax: busyMax)
             let pool = try DatabasePool(path: path, configuration: configuration(busyMax: busyMax))
-            if leavesLog, size(of: path + "-wal") <= leftLogMax {
+            if leavesWriteAheadLog, size(of: path + "-wal") <= leftBytesMax {
                 return Opened(pool: pool, readOnlyConnection: readOnlyConnection)
             }
             try readOnlyConnection?.close()
@@ -37,13 +39,13 @@ enum OpenFile {
     /// An open file.
     struct Opened {
         let pool: DatabasePool
-        /// A connection that only reads. Where it is let go after the pool, the log stays: the last connection of a file
-        /// puts its log away, and this one cannot.
+        /// A connection that only reads. Where it is let go after the pool, the write-ahead log stays: the last
+        /// connection of a file puts that away, and this one cannot.
         let readOnlyConnection: DatabaseQueue?
     }
 
-    /// The first program to open a file reads all of a log that was left, about a millisecond for this much.
-    private static let leftLogMax = 512 * 1024
+    /// The first program to open a file reads all of a write-ahead log that was left, about a millisecond for this much.
+    private static let leftBytesMax = 512 * 1024
 
     /// The size of the file at `path`; 0 when there is none.
     private static func size(of path: String) -> Int {
@@ -68,7 +70,7 @@ enum OpenFile {
 
     /// Throws when the file at `path` is none of Penstock's, or newer than this program. Changes nothing in it.
     ///
-    /// - Returns: the connection that it was looked at through; `nil` for an empty file.
+    /// - Returns: the connection that it was checked through; `nil` for an empty file.
     private static func refuseUnusable(_ path: String, busyMax: Duration) throws -> DatabaseQueue? {
         // The first transaction of a file lies in the write-ahead log alone until the first checkpoint.
         if size(of: path) == 0, size(of: path + "-wal") == 0 { return nil }
@@ -110,7 +112,7 @@ enum OpenFile {
         configuration.prepareDatabase { database in
             // A reader's connection writes nothing, and is refused most of these.
             if database.configuration.readonly { return }
-            // A commit is whole in the log, and the store flushes the log after it.
+            // A commit is whole in the write-ahead log, and the store flushes that after it.
             try database.execute(sql: "PRAGMA synchronous = NORMAL")
             // Pages of deleted messages can be given back to the file system, a few at a time. It must be set before
             // the first table is made, and is a property of the file from then on. Setting it again would write, and

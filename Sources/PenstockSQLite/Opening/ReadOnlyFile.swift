@@ -8,7 +8,7 @@ import Synchronization
 ///
 /// SQLite's readers of a write-ahead log share memory with its writers, a file `-shm` beside the database, and make it
 /// when it is missing. So a connection is opened in one of two ways (https://sqlite.org/wal.html#readonly):
-/// - While there is a log, some program may be writing. An ordinary connection reads beside it, also when it may write to
+/// - While there is one, some program may be writing. An ordinary connection reads beside it, also when it may write to
 ///   none of the files, and is kept for the next reading.
 /// - Without one no program has the file open in a way that could change it, and all that was written is in the file
 ///   itself. It is opened as one that does not change (`immutable`), and for one reading only: afterwards it is asked
@@ -117,7 +117,7 @@ final class ReadOnlyFile: Sendable {
         return configuration
     }
 
-    /// SQLite does not say why it cannot open a file. Beside a log without its `-shm` it must be able to make that one;
+    /// SQLite does not say why it cannot open a file. Beside a write-ahead log without its `-shm` it must be able to make that one;
     /// where nothing is in its way, this process has too many files open.
     private static func mayBeOpened(_ path: String) -> Bool {
         let folder = String(path[...(path.lastIndex(of: "/") ?? path.startIndex)])
@@ -131,7 +131,7 @@ final class ReadOnlyFile: Sendable {
         case .SQLITE_CANTOPEN where !mayBeOpened(path):
             return PenstockError(
                 .readOnly,
-                "\(path) has a log that cannot be read here; let a program that may write the file open it once.",
+                "\(path) has a write-ahead log that cannot be read here; let a program that may write the file open it once.",
                 cause: error)
         case .SQLITE_READONLY:
             return PenstockError(

@@ -195,7 +195,7 @@ enum Line {
     /// that the message comes from, and is set aside.
     @inline(__always)
     private static func fill(
-        _ place: QuarantineSource, _ sequence: Int64, _ account: QueueAccount, in transaction: Transaction,
+        _ table: QuarantineSource, _ sequence: Int64, _ account: QueueAccount, in transaction: Transaction,
         _ write: (Connection) throws -> Void
     ) throws {
         do {
@@ -203,11 +203,11 @@ enum Line {
         } catch  where error.isContradiction {
             // A scheduled row is found by its message alone, and may name another queue.
             let queueID =
-                place == .scheduled
+                table == .scheduled
                 ? try transaction.connection.first(readScheduledQueue, .integer(sequence), read: { $0.integer(0) })
                 : nil
             try Quarantine.setAside(
-                place, sequence, of: queueID ?? account.id, because: Quarantine.Reason.inTheWay, in: transaction)
+                table, sequence, of: queueID ?? account.id, because: Quarantine.Reason.inTheWay, in: transaction)
             account.mustRecount()
             try write(transaction.connection)
         }

@@ -30,7 +30,7 @@ enum WorkerStanding: Sendable {
     static let wordHolds = Duration.seconds(5)
 
     init(of worker: WorkerRow, at now: BootTime, _ folder: SharedFolder) {
-        let sight = WorkerLock.look(worker.lockName, in: folder)
+        let sight = WorkerLock.sight(of: worker.lockName, in: folder)
         guard sight.isHeld else {
             self = .dead
             return

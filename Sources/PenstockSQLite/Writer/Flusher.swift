@@ -6,9 +6,9 @@ import Synchronization
 /// Puts on the disk what was committed, and answers the callers that wait for it.
 ///
 /// A commit with `synchronous = NORMAL` is whole in the write-ahead log, where every process sees it and where a killed
-/// process leaves it; `fdatasync` of the log puts it on the disk with everything before it. That is what SQLite itself
+/// process leaves it; `fdatasync` of that puts it on the disk with everything before it. That is what SQLite itself
 /// does within a COMMIT with `FULL`. Done after the COMMIT it needs no lock: other processes write meanwhile, and
-/// so does this one. A log that was begun anew in between was first copied into the database and flushed there.
+/// so does this one. One that was begun anew in between was first copied into the database and flushed there.
 ///
 /// A flush that fails may have lost pages that no later flush knows of. So nothing is called durable from then on.
 final class Flusher: Sendable {
@@ -29,12 +29,15 @@ final class Flusher: Sendable {
     private let bell = DispatchSemaphore(value: 0)
     private let threadEnd = DispatchSemaphore(value: 0)
 
-    /// Opens the log of the database at `path`, on which a connection must be open and stay so: it keeps the log there.
+    /// Opens the write-ahead log of the database at `path`, on which a connection must be open and stay so: it keeps the
+    /// file there.
     init(_ path: String, flush: @escaping Flush) throws {
         self.path = path
         self.flush = flush
         descriptor = open(path + "-wal", O_RDWR | O_CLOEXEC)
-        guard descriptor >= 0 else { throw SystemErrors.failure("The log of \(path) cannot be opened", errno) }
+        guard descriptor >= 0 else {
+            throw SystemErrors.failure("The write-ahead log of \(path) cannot be opened", errno)
+        }
     }
 
     deinit {

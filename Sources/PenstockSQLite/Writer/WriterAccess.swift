@@ -120,7 +120,7 @@ final class WriterAccess {
             var isLate = false
             while true {
                 let ringCount = slot.ringCount
-                if let entry = look(isLate: isLate) ?? giveUpLate() { return entry }
+                if let entry = ended(isLate: isLate) ?? giveUpLate() { return entry }
                 var limit = pause
                 if let left = access.line.timeLeft, left > .zero { limit = min(limit, left) }
                 slot.wait(after: ringCount, upTo: limit)
@@ -135,10 +135,10 @@ final class WriterAccess {
             }
         }
 
-        /// Looks whether the wait is over.
+        /// How the wait has ended; `nil` when it has not.
         ///
         /// - Parameter isLate: whether nobody has rung for a while: the other process may be dead or stopped.
-        private func look(isLate: Bool) -> Entry? {
+        private func ended(isLate: Bool) -> Entry? {
             let state = slot.state
             switch state {
             case .done:
