@@ -2,29 +2,20 @@
 package enum HeaderRules {
     /// Throws ``PenstockError`` with code `invalidInput` when a header breaks a rule.
     package static func validate(_ headers: [String: String]) throws(PenstockError) {
-        guard headers.count <= Limits.headerCountMax else {
-            throw PenstockError(.invalidInput, "A message has at most \(Limits.headerCountMax) headers.")
-        }
+        try require(headers.count <= Limits.headerCountMax, "A message has at most \(Limits.headerCountMax) headers.")
         var bytes = 0
         var variables: Set<String> = []
         for (name, value) in headers {
-            guard (1...Limits.headerNameBytesMax).contains(name.utf8.count), name.utf8.allSatisfy(isNameByte) else {
-                throw PenstockError(
-                    .invalidInput,
-                    "A header's name has 1 to \(Limits.headerNameBytesMax) letters, digits, '-', '_' or '.'.")
-            }
-            guard !value.utf8.contains(0) else {
-                throw PenstockError(.invalidInput, "The value of the header '\(name)' holds a zero byte.")
-            }
-            guard variables.insert(variable(of: name)).inserted else {
-                throw PenstockError(
-                    .invalidInput, "Two headers are called '\(name)' but for case and punctuation; rename one.")
-            }
+            try require(
+                (1...Limits.headerNameBytesMax).contains(name.utf8.count) && name.utf8.allSatisfy(isNameByte),
+                "A header's name has 1 to \(Limits.headerNameBytesMax) letters, digits, '-', '_' or '.'.")
+            try require(!value.utf8.contains(0), "The value of the header '\(name)' holds a zero byte.")
+            try require(
+                variables.insert(variable(of: name)).inserted,
+                "Two headers are called '\(name)' but for case and punctuation; rename one.")
             bytes += name.utf8.count + value.utf8.count
         }
-        guard bytes <= Limits.headerBytesMax else {
-            throw PenstockError(.invalidInput, "A message's headers have at most \(Limits.headerBytesMax) bytes.")
-        }
+        try require(bytes <= Limits.headerBytesMax, "A message's headers have at most \(Limits.headerBytesMax) bytes.")
     }
 
     /// The environment variable by which a command sees the header `name`: `PENSTOCK_HEADER_` and the name in

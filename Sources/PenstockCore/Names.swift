@@ -70,17 +70,13 @@ public struct CursorName: StoreName {
 enum NameRules {
     /// Throws ``PenstockError`` with code `invalidInput` when `text` cannot be the name of a `thing`.
     static func validate(_ text: String, of thing: String, bytesMax: Int) throws(PenstockError) {
-        guard !text.isEmpty else {
-            throw PenstockError(.invalidInput, "A \(thing)'s name cannot be empty.")
-        }
-        guard text.utf8.count <= bytesMax else {
-            throw PenstockError(.invalidInput, "A \(thing)'s name has at most \(bytesMax) bytes.")
-        }
-        guard !text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else {
-            throw PenstockError(.invalidInput, "A \(thing)'s name cannot hold control characters.")
-        }
-        guard text.first?.isWhitespace == false, text.last?.isWhitespace == false else {
-            throw PenstockError(.invalidInput, "A \(thing)'s name cannot begin or end with a space.")
-        }
+        try require(!text.isEmpty, "A \(thing)'s name cannot be empty.")
+        try require(text.utf8.count <= bytesMax, "A \(thing)'s name has at most \(bytesMax) bytes.")
+        try require(
+            !text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }),
+            "A \(thing)'s name cannot hold control characters.")
+        try require(
+            text.first?.isWhitespace == false && text.last?.isWhitespace == false,
+            "A \(thing)'s name cannot begin or end with a space.")
     }
 }

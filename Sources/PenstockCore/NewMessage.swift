@@ -81,16 +81,12 @@ public struct NewMessage: Sendable {
 
     /// Throws ``PenstockError`` with code `invalidInput`, naming the limit, when something is out of its range.
     public func validate(now: Timestamp) throws(PenstockError) {
-        guard payload.count <= Limits.payloadBytesMax else {
-            throw PenstockError(
-                .invalidInput,
-                "The payload has \(payload.count) bytes; the most is \(Limits.payloadBytesMax) (payloadBytesMax).")
-        }
-        guard Limits.priorityRange.contains(priority) else {
-            throw PenstockError(
-                .invalidInput,
-                "A priority must be \(Limits.priorityRange.lowerBound) to \(Limits.priorityRange.upperBound).")
-        }
+        try require(
+            payload.count <= Limits.payloadBytesMax,
+            "The payload has \(payload.count) bytes; the most is \(Limits.payloadBytesMax) (payloadBytesMax).")
+        try require(
+            Limits.priorityRange.contains(priority),
+            "A priority must be \(Limits.priorityRange.lowerBound) to \(Limits.priorityRange.upperBound).")
         if let attemptsMax, !Limits.attemptsRange.contains(attemptsMax) {
             throw PenstockError(
                 .invalidInput,
@@ -103,11 +99,9 @@ public struct NewMessage: Sendable {
             throw PenstockError(.invalidInput, "A message cannot be due more than ten years ahead.")
         }
         if let key = uniqueKey?.key {
-            guard !key.isEmpty, key.utf8.count <= Limits.uniqueKeyBytesMax, !key.utf8.contains(0) else {
-                throw PenstockError(
-                    .invalidInput,
-                    "A unique key must have 1 to \(Limits.uniqueKeyBytesMax) bytes, and none of them zero.")
-            }
+            try require(
+                !key.isEmpty && key.utf8.count <= Limits.uniqueKeyBytesMax && !key.utf8.contains(0),
+                "A unique key must have 1 to \(Limits.uniqueKeyBytesMax) bytes, and none of them zero.")
         }
         if !headers.isEmpty { try HeaderRules.validate(headers) }
     }

@@ -96,3 +96,9 @@ public struct PenstockError: Error, Sendable, CustomStringConvertible {
     /// The message for people.
     public var description: String { message }
 }
+
+/// Throws ``PenstockError`` with code `invalidInput` and that message unless `isValid`.
+@inline(__always)
+func require(_ isValid: Bool, _ message: @autoclosure () -> String) throws(PenstockError) {
+    if !isValid { throw PenstockError(.invalidInput, message()) }
+}

@@ -52,19 +52,13 @@ public struct RetryPolicy: Hashable, Sendable, Codable {
 
     /// Throws ``PenstockError`` with code `invalidInput` when a number is out of its range.
     public func validate() throws(PenstockError) {
-        guard Limits.attemptsRange.contains(attemptsMax) else {
-            throw PenstockError(
-                .invalidInput,
-                "Attempts must be \(Limits.attemptsRange.lowerBound) to \(Limits.attemptsRange.upperBound).")
-        }
-        guard base >= .zero, cap >= base, cap <= Limits.delayMax else {
-            throw PenstockError(.invalidInput, "A retry delay must be 0 to ten years, and its cap no shorter than it.")
-        }
-        guard factor.isFinite, (1...100).contains(factor) else {
-            throw PenstockError(.invalidInput, "A retry factor must be 1 to 100.")
-        }
-        guard (0...1).contains(jitter) else {
-            throw PenstockError(.invalidInput, "Retry jitter must be 0 to 1.")
-        }
+        try require(
+            Limits.attemptsRange.contains(attemptsMax),
+            "Attempts must be \(Limits.attemptsRange.lowerBound) to \(Limits.attemptsRange.upperBound).")
+        try require(
+            base >= .zero && cap >= base && cap <= Limits.delayMax,
+            "A retry delay must be 0 to ten years, and its cap no shorter than it.")
+        try require(factor.isFinite && (1...100).contains(factor), "A retry factor must be 1 to 100.")
+        try require((0...1).contains(jitter), "Retry jitter must be 0 to 1.")
     }
 }

@@ -4,42 +4,34 @@
 extension NewMessage {
     /// Throws ``PenstockError`` with code `invalidInput` when one of `batch` is out of range, or all of them together.
     public static func validate(batch: [NewMessage], now: Timestamp) throws(PenstockError) {
-        guard batch.count <= Limits.batchCountMax else {
-            throw PenstockError(
-                .invalidInput,
-                "A batch has at most \(Limits.batchCountMax) messages (batchCountMax); this one has \(batch.count).")
-        }
+        try require(
+            batch.count <= Limits.batchCountMax,
+            "A batch has at most \(Limits.batchCountMax) messages (batchCountMax); this one has \(batch.count).")
         var bytes = 0
         for message in batch {
             try message.validate(now: now)
             bytes += message.payload.count
         }
-        guard bytes <= Limits.batchBytesMax else {
-            throw PenstockError(
-                .invalidInput,
-                "A batch's payloads have at most \(Limits.batchBytesMax) bytes (batchBytesMax); these have \(bytes).")
-        }
+        try require(
+            bytes <= Limits.batchBytesMax,
+            "A batch's payloads have at most \(Limits.batchBytesMax) bytes (batchBytesMax); these have \(bytes).")
     }
-}
 
-extension NewMessage {
     /// Throws ``PenstockError`` with code `invalidInput` when one of `batch` cannot be appended to a log.
     public static func validate(appended batch: [NewMessage], now: Timestamp) throws(PenstockError) {
         try validate(batch: batch, now: now)
-        guard batch.allSatisfy({ $0.due == .now && $0.uniqueKey == nil }) else {
-            throw PenstockError(
-                .invalidInput, "A message that is appended to a log has neither a due time nor a unique key.")
-        }
+        try require(
+            batch.allSatisfy({ $0.due == .now && $0.uniqueKey == nil }),
+            "A message that is appended to a log has neither a due time nor a unique key.")
     }
 }
 
 extension LogQuery {
     /// Throws ``PenstockError`` with code `invalidInput` when a number is out of its range.
     public func validate() throws(PenstockError) {
-        guard (1...Limits.rowsMax).contains(limit) else {
-            throw PenstockError(
-                .invalidInput, "A page of a log has 1 to \(Limits.rowsMax) messages (rowsMax), not \(limit).")
-        }
+        try require(
+            (1...Limits.rowsMax).contains(limit),
+            "A page of a log has 1 to \(Limits.rowsMax) messages (rowsMax), not \(limit).")
         if case .last(let count) = start, !(0...Limits.rowsMax).contains(count) {
             throw PenstockError(
                 .invalidInput, "The last 0 to \(Limits.rowsMax) messages (rowsMax) can be read, not \(count).")
@@ -68,10 +60,9 @@ extension CursorMove {
 extension ClaimRequest {
     /// Throws ``PenstockError`` with code `invalidInput` when the limit or the lease is out of its range.
     public func validate() throws(PenstockError) {
-        guard (1...Limits.batchCountMax).contains(limit) else {
-            throw PenstockError(
-                .invalidInput, "A claim takes 1 to \(Limits.batchCountMax) messages (batchCountMax), not \(limit).")
-        }
+        try require(
+            (1...Limits.batchCountMax).contains(limit),
+            "A claim takes 1 to \(Limits.batchCountMax) messages (batchCountMax), not \(limit).")
         try Lease.validate(lease)
     }
 }
@@ -79,9 +70,7 @@ extension ClaimRequest {
 extension Lease {
     /// Throws ``PenstockError`` with code `invalidInput` when no lease may be that long.
     public static func validate(_ duration: Duration) throws(PenstockError) {
-        guard Limits.leaseRange.contains(duration) else {
-            throw PenstockError(.invalidInput, "A lease lasts 100 milliseconds to 7 days (leaseRange).")
-        }
+        try require(Limits.leaseRange.contains(duration), "A lease lasts 100 milliseconds to 7 days (leaseRange).")
     }
 }
 
@@ -103,10 +92,9 @@ extension Settlement {
 extension MessageQuery {
     /// Throws ``PenstockError`` with code `invalidInput` when the limit is out of its range.
     public func validate() throws(PenstockError) {
-        guard (1...Limits.rowsMax).contains(limit) else {
-            throw PenstockError(
-                .invalidInput, "A query gives 1 to \(Limits.rowsMax) messages (rowsMax), not \(limit).")
-        }
+        try require(
+            (1...Limits.rowsMax).contains(limit),
+            "A query gives 1 to \(Limits.rowsMax) messages (rowsMax), not \(limit).")
     }
 }
 
@@ -122,9 +110,7 @@ extension Selection {
 extension PruneRequest {
     /// Throws ``PenstockError`` with code `invalidInput` when a number is out of its range.
     public func validate() throws(PenstockError) {
-        guard limit >= 1 else {
-            throw PenstockError(.invalidInput, "A step of pruning forgets at least one message.")
-        }
+        try require(limit >= 1, "A step of pruning forgets at least one message.")
         try retention?.validate()
     }
 }

@@ -82,3 +82,135 @@ extension SQLiteStore {
         }
     }
 }
+
+/// Operations that share a transaction.
+extension SQLiteStore {
+    /// Carries out operations in their order, as ``MessageStore/perform(_:)`` says, in one transaction with what else is
+    /// asked for: a crash leaves all of them or none, and others see none before all are done.
+    public func perform(_ operations: [StoreOperation]) async throws -> Performed {
+        // An operation that cannot be is found here, outside of the transaction of the others.
+        var steps: [Step] = []
+        var refusal: (any Error)?
+        do {
+            for operation in operations { steps.append(try step(operation, isFirst: steps.isEmpty)) }
+        } catch {
+            if steps.isEmpty { throw error }
+            refusal = error
+        }
+        if steps.isEmpty { return Performed() }
+        try Task.checkCancellation()
+        let durabilities = steps.compactMap(\.durability)
+        var performed = try await writer.perform(
+            durability: durabilities.contains(.powerLoss) ? .powerLoss : durabilities.first,
+            weight: steps.reduce(0) { $0 + $1.weight }, check: steps.count == 1 ? steps[0].check : nil,
+            unflushed: { Performed(answers: $0.answers, failure: $1) }
+        ) { [steps, worker] transaction in
+            var performed = Performed()
+            for step in steps {
+                do {
+                    let answer = try step.perform(worker, in: transaction)
+                    performed.answers.append(answer)
+                    if step.operation.isCutShort(by: answer) { break }
+                } catch let error as PenstockError where error.isRefusal && !performed.answers.isEmpty {
+                    performed.failure = error
+                    break
+                }
+            }
+            return performed
+        }
+        if let failure = performed.failure as? PenstockError, failure.code == .outcomeUnknown {
+            // The caller has no answer, and so nobody knows what was claimed for it.
+            let claimed = performed.answers.flatMap { answer -> [ClaimedMessage] in
+                if case .claimed(let claim) = answer { claim.messages } else { [] }
+            }
+            _ = try? await settle(claimed.map { Settlement($0.lease, .release) })
+            throw failure
+        }
+        for (step, answer) in zip(steps, performed.answers) { step.claim?.tell(doorbell, of: answer) }
+        // The operation that cannot be is reached only if those before it were carried out whole.
+        if performed.answers.count == steps.count, performed.failure == nil, let last = steps.last,
+            performed.answers.last.map(last.operation.isCutShort) == false
+        {
+            performed.failure = refusal
+        }
+        return performed
+    }
+
+    private func step(_ operation: StoreOperation, isFirst: Bool) throws -> Step {
+        switch operation {
+        case .enqueue(let messages, _, _):
+            try NewMessage.validate(batch: messages, now: time.now)
+            return Step(operation: operation, weight: weight(of: messages))
+        case .settle(let settlements):
+            for settlement in settlements { try settlement.validate() }
+            return Step(operation: operation, weight: settlements.count)
+        case .claim(let request):
+            try request.validate()
+            let claim = ClaimStep(request, mayLeave: !isFirst, doorbell)
+            let checksFirst = isFirst && !wasRungFor(claim.bucket)
+            return Step(operation: operation, weight: request.limit, claim: claim, checksFirst: checksFirst)
+        }
+    }
+}
+
+/// An operation, and what is known of it before the transaction.
+private struct Step: Sendable {
+    let operation: StoreOperation
+    let weight: Int
+    var claim: ClaimStep?
+    /// Whether it is first found out by reading that a claim, which comes alone, has something to take.
+    var checksFirst = false
+
+    var durability: Durability? {
+        if case .enqueue(_, _, let durability) = operation { durability } else { nil }
+    }
+
+    /// Answers a claim in an empty queue.
+    var check: (@Sendable (Connection, Timestamp) throws -> Performed?)? {
+        guard checksFirst, let request = claim?.request else { return nil }
+        return { connection, now in
+            try Claiming.check(request, connection, now).map { Performed(answers: [.claimed($0)]) }
+        }
+    }
+
+    func perform(_ worker: WorkerIdentity, in transaction: Transaction) throws -> StoreAnswer {
+        switch operation {
+        case .enqueue(let messages, let queue, let durability):
+            if messages.isEmpty { return .enqueued([]) }
+            return .enqueued(try Enqueue.perform(messages, to: queue, durability: durability, in: transaction))
+        case .settle(let settlements):
+            return .settled(try Settling.perform(settlements, in: transaction))
+        case .claim(let request):
+            let limit = claim?.isLeft == true ? 0 : request.limit
+            return .claimed(try Claiming.perform(request, limit: limit, worker: worker, in: transaction))
+        }
+    }
+}
+
+/// What processes tell each other about a claim.
+private struct ClaimStep: Sendable {
+    let request: ClaimRequest
+    let bucket: Int
+    private let tag: UInt16
+    /// Whether the messages are left to another worker, which has room.
+    let isLeft: Bool
+    private let announced: DoorbellBoard.Word
+
+    /// - Parameter mayLeave: whether something comes before the claim, so that the call is worth while without it.
+    init(_ request: ClaimRequest, mayLeave: Bool, _ doorbell: Doorbell) {
+        self.request = request
+        bucket = Wakeups.bucket(of: request.queue)
+        tag = Wakeups.tag(of: request.queue)
+        isLeft = request.leavesToOthers && mayLeave && doorbell.attendance.isOthers(bucket, tag: tag)
+        announced = doorbell.board.word(at: bucket)
+    }
+
+    /// Says after the commit that this process has claimed, and what it left.
+    func tell(_ doorbell: Doorbell, of answer: StoreAnswer) {
+        guard case .claimed(let claim) = answer, !isLeft else { return }
+        let isAll = claim.isAll(of: request.limit)
+        // Nothing is left to wake others for then, unless somebody has rung meanwhile.
+        if isAll { doorbell.board.clear(bucket, ifStill: announced) }
+        doorbell.claim(at: bucket, tag: tag, isAllThatThereWas: isAll)
+    }
+}

@@ -95,7 +95,7 @@ import Testing
     func aWordThatIsNoneChangesNothing(word: Data) async throws {
         let (store, _, file) = try await worker()
         let other = try await SQLiteStore.open(path: path, options: options())
-        let handle = try FileHandle(forWritingTo: URL(filePath: side.lockFile(file)))
+        let handle = try FileHandle(forWritingTo: URL(filePath: side.file(file)))
         try handle.write(contentsOf: word)
         #expect(try await other.reclaim() == Reclaimed())
         time.advance(by: .seconds(30))
@@ -110,7 +110,7 @@ import Testing
         let other = try await SQLiteStore.open(path: path, options: options())
         time.advance(by: .seconds(30))
         let now = time.boot.microseconds
-        let handle = try FileHandle(forWritingTo: URL(filePath: side.lockFile(file)))
+        let handle = try FileHandle(forWritingTo: URL(filePath: side.file(file)))
         try handle.write(contentsOf: [now, ~(now - 1)].withUnsafeBytes { Data($0) })
         #expect(WorkerLock.sight(of: file, in: side).askedAt == nil)
         #expect(try await other.reclaim() == Reclaimed(fromExpiredLeases: 1))

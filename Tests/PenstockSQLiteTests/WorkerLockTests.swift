@@ -70,7 +70,7 @@ import Testing
         _ = try await living.take()
         let held = try lockFiles()
         // Killed between the making of its lock and the writing of its row.
-        for name in ["worker-1", "worker-2"] { try Data().write(to: URL(fileURLWithPath: side.lockFile(name))) }
+        for name in ["worker-1", "worker-2"] { try Data().write(to: URL(fileURLWithPath: side.file(name))) }
         try await store.put(.text("b"))
         #expect(try lockFiles().count == 3, "An enqueue does not look.")
         _ = try await store.take()
@@ -113,7 +113,7 @@ import Testing
         try await store.put(.text("a"))
         let lost = try #require(try await store.take().first)
         let before = try #require(try await store.status(of: nil).workers.first).id
-        try FileManager.default.removeItem(atPath: side.lockFile(try #require(try lockFiles().first)))
+        try FileManager.default.removeItem(atPath: side.file(try #require(try lockFiles().first)))
         #expect(try await other.reclaim() == Reclaimed(fromDeadWorkers: 1))
         #expect(try await store.settle([Settlement(lost.lease, .done)]) == [.leaseLost])
 

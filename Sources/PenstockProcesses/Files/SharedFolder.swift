@@ -49,12 +49,9 @@ package struct SharedFolder: Sendable {
     /// The path of the file called `name`.
     package func file(_ name: String) -> String { path + "/" + name }
 
-    /// The lock file of the worker `lockName`.
-    package func lockFile(_ lockName: String) -> String { file(lockName) }
-
-    /// Removes the lock file of a worker that is no more.
-    package func removeLockFile(_ lockName: String) {
-        unlink(lockFile(lockName))
+    /// Removes the file called `name`.
+    package func remove(_ name: String) {
+        unlink(file(name))
     }
 
     /// Opens `file` for reading and writing, made when it is missing, closed in child processes.

@@ -16,7 +16,7 @@ package final class WorkerLock: Sendable {
         self.folder = folder
         while true {
             let name = Self.prefix + UUID().uuidString.lowercased()
-            guard let descriptor = try folder.make(folder.lockFile(name)) else { continue }
+            guard let descriptor = try folder.make(folder.file(name)) else { continue }
             // A process that tidies up may have found the file before it was locked, and locked or removed it.
             var status = stat()
             if flock(descriptor, LOCK_EX | LOCK_NB) == 0, fstat(descriptor, &status) == 0, status.st_nlink > 0 {
@@ -37,7 +37,7 @@ package final class WorkerLock: Sendable {
 
     /// Removes the file. The lock stays until the object is let go.
     package func removeFile() {
-        folder.removeLockFile(name)
+        folder.remove(name)
     }
 
     /// What others see of a worker's file.
@@ -54,7 +54,7 @@ package final class WorkerLock: Sendable {
     /// Without a file there is no such process. A file that cannot be opened, for want of permission or of
     /// descriptors, says nothing: then it counts as alive, and the ends of its leases decide.
     package static func sight(of name: String, in folder: SharedFolder) -> Sight {
-        let descriptor = Foundation.open(folder.lockFile(name), O_RDONLY | O_CLOEXEC)
+        let descriptor = Foundation.open(folder.file(name), O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return Sight(isHeld: errno != ENOENT) }
         defer { close(descriptor) }
         guard flock(descriptor, LOCK_SH | LOCK_NB) != 0 else { return Sight(isHeld: false) }
@@ -99,9 +99,9 @@ package final class WorkerLock: Sendable {
     package static func removeAbandoned(in folder: SharedFolder) {
         let files = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
         for file in files where file.hasPrefix(prefix) {
-            let descriptor = Foundation.open(folder.lockFile(file), O_RDWR | O_CLOEXEC)
+            let descriptor = Foundation.open(folder.file(file), O_RDWR | O_CLOEXEC)
             if descriptor < 0 { continue }
-            if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { folder.removeLockFile(file) }
+            if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { folder.remove(file) }
             close(descriptor)
         }
     }

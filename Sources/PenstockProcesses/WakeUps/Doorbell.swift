@@ -38,7 +38,7 @@ package final class Doorbell: Sendable {
         let areStill = areAttended && buckets.allSatisfy { attendance.tag(at: $0) == $1.tag }
         // Where there is nothing to claim, the ring is for tasks that follow a log or wait for room.
         if areStill || buckets.allSatisfy({ $1.change < .work }), !othersListen(to: .news) { return }
-        wakeListeners()
+        board.touch()
     }
 
     /// A worker here has claimed at `bucket`: all that it can take, or less.
@@ -64,11 +64,6 @@ package final class Doorbell: Sendable {
     private func passOn(_ bucket: Int) {
         if board.word(at: bucket).messages == 0 { return }
         board.ring(at: bucket, Ring())
-        wakeListeners()
-    }
-
-    /// Wakes all processes that listen. They read what the board says.
-    private func wakeListeners() {
         board.touch()
     }
 
@@ -77,7 +72,7 @@ package final class Doorbell: Sendable {
     package func listen(to purpose: Purpose = .anything) {
         lock(for: purpose).share()
         // What was rung for until now, while the bucket was attended, is heard now.
-        if purpose == .news { wakeListeners() }
+        if purpose == .news { board.touch() }
     }
 
     /// Whether another store listens, in this process or in another.

@@ -80,7 +80,7 @@ package final class DoorbellBoard: Sendable {
 
     var descriptor: Int32 { memory.descriptor }
 
-    /// Has the kernel wake the watchers of the file.
+    /// Has the kernel wake all processes that listen. They read what the board says.
     func touch() {
         var one: UInt8 = 1
         pwrite(descriptor, &one, 1, off_t(Self.touchedByte))

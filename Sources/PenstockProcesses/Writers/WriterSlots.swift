@@ -118,11 +118,7 @@ package final class WriterSlots: Sendable {
             start: memory.start + Self.requestsStart + slot * Self.slotByteCount, count: Self.slotByteCount)
     }
 
-    /// The request that was written under `ticket`; `nil` when anything else is there.
-    private func content(of slot: Int, ticket: UInt64) -> [UInt8]? {
-        Self.content(of: request(of: slot), ticket: ticket)
-    }
-
+    /// The request or the answer that was written under `ticket`; `nil` when anything else is there.
     private static func content(of memory: UnsafeMutableRawBufferPointer, ticket: UInt64) -> [UInt8]? {
         var reader = ByteReader(Array(memory))
         guard let checksum = reader.integer(UInt64.self), let content = reader.bytes(),
@@ -197,7 +193,7 @@ package final class WriterSlots: Sendable {
             }
             // Copied before it is taken: as long as the word stays the same, the owner has not written another one.
             // One that is not what its owner wrote stays there, and its owner carries it out itself.
-            guard let bytes = content(of: slot, ticket: word.ticket) else { continue }
+            guard let bytes = Self.content(of: request(of: slot), ticket: word.ticket) else { continue }
             let request = Taken(slot: slot, ticket: word.ticket, bytes: bytes)
             if change(slot, from: word, to: Word(ticket: word.ticket, state: .taken)) { taken.append(request) }
         }

@@ -27,13 +27,6 @@ enum LogRows {
         return first...first + Int64(messages.count) - 1
     }
 
-    /// Writes one message.
-    ///
-    /// - Returns: its sequence number.
-    static func write(_ message: NewMessage, _ account: QueueAccount, in transaction: Transaction) throws -> Int64 {
-        try write([message], account, in: transaction).lowerBound
-    }
-
     /// Steps `statement` while all payloads, which are not copied, are where they are bound to be.
     private static func step(
         _ statement: PreparedStatement, binding messages: ArraySlice<NewMessage>, at index: Int

@@ -47,7 +47,7 @@ enum Reclaiming {
                 // Its row stays until the last of its messages is back: it says by what name the others are to be found.
                 if left > 0 {
                     try connection.run(deleteWorker, .integer(worker.id))
-                    transaction.onCommit { folder.removeLockFile(worker.lockName) }
+                    transaction.onCommit { folder.remove(worker.lockName) }
                 }
             case .lives(endsCount: true) where !sparesLiving:
                 reclaimed.fromExpiredLeases += try putBack(endedLeases, [worker.id, boot.microseconds], .leaseExpired)
