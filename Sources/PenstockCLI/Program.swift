@@ -1,14 +1,6 @@
 import ArgumentParser
 import Dispatch
 
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// The program `penstock`.
 public enum Program {
     /// Runs the command that the process's arguments name, and ends the process with its exit status. To be called

@@ -2,12 +2,6 @@ import Foundation
 import Subprocess
 import Testing
 
-#if canImport(System)
-    import System
-#else
-    import SystemPackage
-#endif
-
 extension Proofs {
     @Suite struct ExactlyOnceTests {
         /// Two workers at once, four commands each. Every command notes who ran it, which message and attempt that

@@ -1,12 +1,6 @@
 import Subprocess
 import Testing
 
-#if canImport(System)
-    import System
-#else
-    import SystemPackage
-#endif
-
 extension Proofs {
     /// What reads many messages holds a few of them at a time, however large they are.
     @Suite struct MemoryTests {

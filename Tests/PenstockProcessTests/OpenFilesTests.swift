@@ -1,12 +1,6 @@
 import Subprocess
 import Testing
 
-#if canImport(System)
-    import System
-#else
-    import SystemPackage
-#endif
-
 extension Proofs {
     /// A worker that could run into the bound on open files with all its commands is told so, or given room, before
     /// it claims anything.

@@ -3,12 +3,6 @@
     import Subprocess
     import Testing
 
-    #if canImport(System)
-        import System
-    #else
-        import SystemPackage
-    #endif
-
     extension Proofs {
         /// Processes of one machine that do not read the same clock, or do not know which one they read.
         @Suite struct OtherClockTests {

@@ -2,12 +2,6 @@ import Foundation
 import Subprocess
 import Testing
 
-#if canImport(System)
-    import System
-#else
-    import SystemPackage
-#endif
-
 extension Proofs {
     /// Where the system gives no threads, processes or descriptors, the program says so or waits for them, and loses
     /// nothing.

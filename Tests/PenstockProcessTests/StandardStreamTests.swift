@@ -3,12 +3,6 @@ import PenstockTestKit
 import Subprocess
 import Testing
 
-#if canImport(System)
-    import System
-#else
-    import SystemPackage
-#endif
-
 extension Proofs {
     /// What comes in and what goes out: any bytes, and streams that are closed.
     @Suite struct StandardStreamTests {

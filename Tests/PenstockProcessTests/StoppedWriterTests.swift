@@ -3,12 +3,6 @@ import PenstockTestKit
 import Subprocess
 import Testing
 
-#if canImport(System)
-    import System
-#else
-    import SystemPackage
-#endif
-
 extension Proofs {
     /// Another process is stopped while it holds the file: nobody waits for it who does not have to.
     @Suite struct StoppedWriterTests {

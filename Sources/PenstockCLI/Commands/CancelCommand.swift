@@ -16,18 +16,13 @@ struct CancelCommand: Subcommand {
             cancelled or none.
             """)
 
-    @OptionGroup var fileOptions: FileOptions
-    @OptionGroup var outputOptions: OutputOptions
     @OptionGroup var selection: SelectionOptions
 
     @Flag(help: "With --queue: also those that workers have.")
     var running = false
 
     func execute() async throws {
-        try await fileOptions.file.use(queue: selection.queue) { store in
-            let count = try await store.cancel(
-                selection.selection(states: running ? [.scheduled, .ready, .leased] : [.scheduled, .ready]))
-            try Output().count(count, "cancelled", isJSON: outputOptions.isJSON)
-        }
+        let states: Set<MessageState> = running ? [.scheduled, .ready, .leased] : [.scheduled, .ready]
+        try await selection.apply({ try await $0.cancel($1) }, states: states, "cancelled")
     }
 }

@@ -41,10 +41,7 @@ struct ReplayCommand: Subcommand {
     }
 
     func execute() async throws {
-        let query = MessageQuery(
-            queue: queue, states: stretch.state ?? Set(MessageState.allCases.filter(\.isFinished)),
-            after: stretch.from.map { SequenceNumber($0.rawValue - 1) }, since: stretch.since,
-            end: stretch.last == nil ? .first : .last, limit: stretch.last ?? 1)
+        let query = stretch.query(of: queue, states: Set(MessageState.allCases.filter(\.isFinished)), limit: 1)
         if dryRun {
             try await fileOptions.file.look(queue: queue) { try await replay(query, in: $0) }
         } else {

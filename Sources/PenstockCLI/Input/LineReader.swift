@@ -1,11 +1,3 @@
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// Where a ``LineReader`` gets its bytes.
 protocol ByteSource {
     /// Reads up to the size of `buffer`; 0 at the end.

@@ -1,13 +1,5 @@
 import ArgumentParser
 
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// Which file a command works on.
 struct FileOptions: ParsableArguments {
     @Option(

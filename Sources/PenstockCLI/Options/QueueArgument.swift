@@ -23,3 +23,21 @@ enum QueueCompletion {
         try await file.look { store in try await store.queues().map(\.name.text) }
     }
 }
+
+/// The queue that a command changes, and how it says so.
+struct QueueOptions: ParsableArguments {
+    @OptionGroup var fileOptions: FileOptions
+    @OptionGroup var outputOptions: OutputOptions
+
+    @Argument(help: "The queue.", completion: QueueCompletion.names, transform: Values.queue)
+    var queue: QueueName
+
+    /// Calls `body` with the queue, and says what that did.
+    @MainActor
+    func change(_ verb: String, _ body: @MainActor (Queue<[UInt8]>) async throws -> Void) async throws {
+        try await fileOptions.file.use(queue: queue) { store in
+            try await body(try await store.queue(queue.text, create: false))
+            try Output().done(verb, queue, isJSON: outputOptions.isJSON)
+        }
+    }
+}

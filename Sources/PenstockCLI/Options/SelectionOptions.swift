@@ -3,6 +3,9 @@ import Penstock
 
 /// Messages for a command by hand: some by number, or a queue's.
 struct SelectionOptions: ParsableArguments {
+    @OptionGroup var fileOptions: FileOptions
+    @OptionGroup var outputOptions: OutputOptions
+
     @Argument(help: .init("The messages' sequence numbers.", valueName: "sequence"), transform: Values.sequence)
     var sequences: [SequenceNumber] = []
 
@@ -22,9 +25,16 @@ struct SelectionOptions: ParsableArguments {
         try Bounds.check(limit, 1...Int(Int32.max), "--limit")
     }
 
-    /// The messages; of a queue, those in one of `states`.
-    func selection(states: Set<MessageState>) -> Selection {
-        if let queue { .queue(queue, states: states, limit: limit) } else { .sequences(sequences) }
+    /// Has `command` carried out on the messages; of a queue, on those in one of `states`. Says to how many that `verb` befell.
+    @MainActor
+    func apply(
+        _ command: @MainActor (PenstockStore, Selection) async throws -> Int, states: Set<MessageState>, _ verb: String
+    ) async throws {
+        try await fileOptions.file.use(queue: queue) { store in
+            let selection: Selection =
+                if let queue { .queue(queue, states: states, limit: limit) } else { .sequences(sequences) }
+            try Output().count(try await command(store, selection), verb, isJSON: outputOptions.isJSON)
+        }
     }
 }
 

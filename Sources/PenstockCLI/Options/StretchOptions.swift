@@ -23,6 +23,17 @@ struct StretchOptions: ParsableArguments {
         try Bounds.check(last, 1...Limits.rowsMax, "--last")
     }
 
+    /// Asks for the stretch of `queue`.
+    ///
+    /// - Parameters:
+    ///   - states: unless the options name some.
+    ///   - limit: unless the options say how many.
+    func query(of queue: QueueName?, states: Set<MessageState>, limit: Int) -> MessageQuery {
+        MessageQuery(
+            queue: queue, states: state ?? states, after: from.map { SequenceNumber($0.rawValue - 1) }, since: since,
+            end: last == nil ? .first : .last, limit: last ?? limit)
+    }
+
     /// Whether none of the options was given.
     var isEmpty: Bool {
         from == nil && since == nil && last == nil && state == nil

@@ -1,11 +1,3 @@
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// A file descriptor that somebody else opened and closes.
 struct Descriptor: Hashable, Sendable {
     static let standardInput = Descriptor(STDIN_FILENO)
@@ -41,13 +33,7 @@ struct Descriptor: Hashable, Sendable {
     private func write(_ bytes: UnsafeBufferPointer<UInt8>) -> Int32 {
         var rest = UnsafeRawBufferPointer(bytes)
         while !rest.isEmpty {
-            #if canImport(Darwin)
-                let count = Darwin.write(number, rest.baseAddress, rest.count)
-            #elseif canImport(Glibc)
-                let count = Glibc.write(number, rest.baseAddress, rest.count)
-            #elseif canImport(Musl)
-                let count = Musl.write(number, rest.baseAddress, rest.count)
-            #endif
+            let count = systemWrite(number, rest)
             if count >= 0 {
                 rest = UnsafeRawBufferPointer(rebasing: rest[count...])
             } else if errno == EAGAIN {
@@ -65,13 +51,7 @@ struct Descriptor: Hashable, Sendable {
     /// - Throws: the system's error number.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(SystemFailure) -> Int {
         while true {
-            #if canImport(Darwin)
-                let count = Darwin.read(number, buffer.baseAddress, buffer.count)
-            #elseif canImport(Glibc)
-                let count = Glibc.read(number, buffer.baseAddress, buffer.count)
-            #elseif canImport(Musl)
-                let count = Musl.read(number, buffer.baseAddress, buffer.count)
-            #endif
+            let count = systemRead(number, buffer)
             if count >= 0 { return count }
             if errno == EAGAIN {
                 wait(for: Int16(POLLIN), milliseconds: -1)
@@ -97,6 +77,15 @@ struct Descriptor: Hashable, Sendable {
         var request = pollfd(fd: number, events: events, revents: 0)
         return poll(&request, 1, milliseconds) > 0
     }
+}
+
+// The system's calls, which methods of their names hide.
+private func systemRead(_ number: Int32, _ buffer: UnsafeMutableRawBufferPointer) -> Int {
+    read(number, buffer.baseAddress, buffer.count)
+}
+
+private func systemWrite(_ number: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
+    write(number, bytes.baseAddress, bytes.count)
 }
 
 /// A failed call to the operating system.

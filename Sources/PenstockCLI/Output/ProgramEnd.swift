@@ -1,11 +1,3 @@
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// The end of the program from somewhere inside it.
 enum ProgramEnd {
     /// Ends the process now, whatever else runs in it, and says why if it failed.

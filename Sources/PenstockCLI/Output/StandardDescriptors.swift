@@ -1,11 +1,3 @@
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// The numbers 0, 1 and 2, which some programs start others without (`penstock … <&- >&-`).
 ///
 /// Were they left free, the next file to be opened would get one of them: what is meant for standard output would

@@ -1,8 +1,3 @@
-#if canImport(System)
-    import System
-#else
-    import SystemPackage
-#endif
 import Penstock
 import Subprocess
 

@@ -1,11 +1,5 @@
 import Subprocess
 
-#if canImport(System)
-    import System
-#else
-    import SystemPackage
-#endif
-
 /// A small process that sees to it that no command outlives this process.
 ///
 /// It leads a process group of its own, into which commands are started, and reads from a pipe that only this process

@@ -1,17 +1,3 @@
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
-#if canImport(System)
-    import System
-#else
-    import SystemPackage
-#endif
-
 /// How many files this process may have open at once.
 ///
 /// A process that runs into that bound while it starts commands fails in the middle of it, and costs messages their

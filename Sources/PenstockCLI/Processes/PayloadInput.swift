@@ -1,15 +1,3 @@
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-#if canImport(System)
-    import System
-#else
-    import SystemPackage
-#endif
 #if canImport(FoundationEssentials)
     import FoundationEssentials
 #else

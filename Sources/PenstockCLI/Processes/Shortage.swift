@@ -1,11 +1,5 @@
 import Subprocess
 
-#if canImport(System)
-    import System
-#else
-    import SystemPackage
-#endif
-
 /// The system has not what it takes to start a process right now: descriptors, processes or memory. It may have it later,
 /// and it is no fault of the message.
 struct Shortage: Error {

@@ -1,3 +1,4 @@
+import PenstockCore
 import Synchronization
 
 /// Somebody's wish that a running command should end.
@@ -12,46 +13,21 @@ final class StopRequest: Sendable {
         case cancelled
     }
 
-    private struct State {
-        var cause: Cause?
-        var waiters: [Int: CheckedContinuation<Bool, Never>] = [:]
-        var namesGiven = 0
-    }
-
-    private let state = Mutex(State())
+    private let made = Latch()
+    private let first = Mutex<Cause?>(nil)
 
     /// The first cause that was given, if one was.
-    var cause: Cause? { state.withLock { $0.cause } }
+    var cause: Cause? { first.withLock { $0 } }
 
     /// Makes the request. The first cause is the one that counts.
     func make(_ cause: Cause) {
-        let waiters = state.withLock { state in
-            state.cause = state.cause ?? cause
-            defer { state.waiters = [:] }
-            return state.waiters.values
-        }
-        for waiter in waiters { waiter.resume(returning: true) }
+        first.withLock { $0 = $0 ?? cause }
+        made.open()
     }
 
     /// Returns `true` once the request is made, and `false` when the task was cancelled first.
     func wait() async -> Bool {
-        let name = state.withLock { state in
-            state.namesGiven += 1
-            return state.namesGiven
-        }
-        return await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let answer: Bool? = state.withLock { state in
-                    if state.cause != nil { return true }
-                    if Task.isCancelled { return false }
-                    state.waiters[name] = continuation
-                    return nil
-                }
-                if let answer { continuation.resume(returning: answer) }
-            }
-        } onCancel: {
-            state.withLock { $0.waiters.removeValue(forKey: name) }?.resume(returning: false)
-        }
+        (try? await made.wait()) != nil
     }
 
     /// As ``wait()``, for `limit` at most.

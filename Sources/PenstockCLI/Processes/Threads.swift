@@ -23,22 +23,23 @@ enum Threads {
     ///
     /// - Throws: ``Failure`` when the system does not let this process have that many threads.
     static func makeRoomToBegin() throws(Failure) {
-        let needed = countMin
-        let made = SystemThread.made(upTo: needed)
-        guard made < needed else { return }
+        guard let (made, needed) = shortage(of: countMin) else { return }
         throw Failure(
             .temporary,
             "This process may have \(made) threads more, and needs \(needed); raise the bound with `ulimit -u`, or end "
                 + "some processes.")
     }
 
+    private static func shortage(of needed: Int) -> (made: Int, needed: Int)? {
+        let made = SystemThread.made(upTo: needed)
+        return made < needed ? (made, needed) : nil
+    }
+
     /// Sees to it that `count` commands can run at once, and leave this process its threads.
     ///
     /// - Throws: ``Failure`` when the system does not let this user have that many.
     static func makeRoom(forCommands count: Int) throws(Failure) {
-        let needed = countMin + countPerCommand * count
-        let made = SystemThread.made(upTo: needed)
-        guard made < needed else { return }
+        guard let (made, needed) = shortage(of: countMin + countPerCommand * count) else { return }
         throw Failure(
             .temporary,
             "--concurrency \(count) may take \(needed) threads and processes, and this process may have \(made) more; "

@@ -3,14 +3,6 @@ import Testing
 
 @testable import PenstockCLI
 
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 @Suite(.timeLimit(.minutes(5)))
 struct WorkStopTests {
     /// Starts a worker on one message, and returns when the command has said that it started.

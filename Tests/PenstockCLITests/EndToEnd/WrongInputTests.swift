@@ -2,12 +2,6 @@ import Foundation
 import Subprocess
 import Testing
 
-#if canImport(System)
-    import System
-#else
-    import SystemPackage
-#endif
-
 @Suite(.timeLimit(.minutes(5)))
 struct WrongInputTests {
     /// Every one of these is refused before anything is done: the file has nothing more in it afterwards.

@@ -2,12 +2,6 @@ import Testing
 
 @testable import PenstockCLI
 
-#if canImport(System)
-    import System
-#else
-    import SystemPackage
-#endif
-
 @Suite struct CommandSearchTests {
     @Test func findsAProgramOfThePath() async throws {
         let command = try await Command.find(["sh", "-c", "exit 0"])

@@ -5,19 +5,6 @@ import Testing
 
 @testable import PenstockCLI
 
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-#if canImport(System)
-    import System
-#else
-    import SystemPackage
-#endif
-
 @Suite(.timeLimit(.minutes(5)))
 struct CommandTests {
     private func shell(_ script: String, output: FileDescriptor = .standardOutput) -> Command {

@@ -1,18 +1,5 @@
 import Subprocess
 
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-#if canImport(System)
-    import System
-#else
-    import SystemPackage
-#endif
-
 /// A run of `penstock` that goes on while the test does.
 struct Running: Sendable {
     let processID: Int32

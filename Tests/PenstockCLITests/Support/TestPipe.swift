@@ -1,11 +1,5 @@
 import Dispatch
 
-#if canImport(System)
-    import System
-#else
-    import SystemPackage
-#endif
-
 /// A pipe to processes under test. That its end is read means that every process that held the other side is gone.
 struct TestPipe: Sendable {
     /// Goes to the processes.

@@ -3,12 +3,6 @@ import PenstockTestKit
 import Subprocess
 import Testing
 
-#if canImport(System)
-    import System
-#else
-    import SystemPackage
-#endif
-
 /// The built `penstock`, with a folder and a file of its own.
 struct Tool: Sendable {
     /// How a run of it ended.

@@ -3,12 +3,6 @@ import PenstockTestKit
 import Subprocess
 import Synchronization
 
-#if canImport(System)
-    import System
-#else
-    import SystemPackage
-#endif
-
 /// A process that a test started, until its end.
 struct Child: Sendable {
     /// How a process ended.

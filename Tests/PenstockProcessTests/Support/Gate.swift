@@ -1,11 +1,5 @@
 import Foundation
 
-#if canImport(System)
-    import System
-#else
-    import SystemPackage
-#endif
-
 /// A named pipe at which commands wait: `read -r _ < PATH` goes on once the test lets it.
 final class Gate: Sendable {
     let path: String

@@ -1,11 +1,5 @@
 import Dispatch
 
-#if canImport(System)
-    import System
-#else
-    import SystemPackage
-#endif
-
 /// What processes under test write, line by line: the signals that a test goes on at. Its end means that every process
 /// that had the other side is gone.
 actor Lines {

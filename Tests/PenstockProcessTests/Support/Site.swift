@@ -4,12 +4,6 @@ import Subprocess
 import Synchronization
 import Testing
 
-#if canImport(System)
-    import System
-#else
-    import SystemPackage
-#endif
-
 /// A folder with a file of queues, and the processes that were started there.
 final class Site: Sendable {
     let folder: String

@@ -3,12 +3,6 @@ import GRDB
 import PenstockTestKit
 import Testing
 
-#if canImport(System)
-    import System
-#else
-    import SystemPackage
-#endif
-
 /// A process that was stopped in the middle of a transaction, as by a debugger or Ctrl-Z: nobody else can write.
 struct StoppedWriter {
     private let child: Child

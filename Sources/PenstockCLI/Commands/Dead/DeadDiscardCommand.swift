@@ -12,15 +12,9 @@ struct DeadDiscardCommand: Subcommand {
               penstock dead discard --queue mail
             """)
 
-    @OptionGroup var fileOptions: FileOptions
-    @OptionGroup var outputOptions: OutputOptions
     @OptionGroup var selection: SelectionOptions
 
     func execute() async throws {
-        try await fileOptions.file.use(queue: selection.queue) { store in
-            try Output().count(
-                try await store.discard(selection.selection(states: [.dead])), "discarded",
-                isJSON: outputOptions.isJSON)
-        }
+        try await selection.apply({ try await $0.discard($1) }, states: [.dead], "discarded")
     }
 }

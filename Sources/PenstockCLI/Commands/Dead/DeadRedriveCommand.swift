@@ -12,14 +12,9 @@ struct DeadRedriveCommand: Subcommand {
               penstock dead redrive --queue mail --limit 100
             """)
 
-    @OptionGroup var fileOptions: FileOptions
-    @OptionGroup var outputOptions: OutputOptions
     @OptionGroup var selection: SelectionOptions
 
     func execute() async throws {
-        try await fileOptions.file.use(queue: selection.queue) { store in
-            try Output().count(
-                try await store.redrive(selection.selection(states: [.dead])), "redriven", isJSON: outputOptions.isJSON)
-        }
+        try await selection.apply({ try await $0.redrive($1) }, states: [.dead], "redriven")
     }
 }

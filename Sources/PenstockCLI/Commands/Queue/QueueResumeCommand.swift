@@ -11,16 +11,9 @@ struct QueueResumeCommand: Subcommand {
               penstock queue resume mail
             """)
 
-    @OptionGroup var fileOptions: FileOptions
-    @OptionGroup var outputOptions: OutputOptions
-
-    @Argument(help: "The queue.", completion: QueueCompletion.names, transform: Values.queue)
-    var queue: QueueName
+    @OptionGroup var options: QueueOptions
 
     func execute() async throws {
-        try await fileOptions.file.use(queue: queue) { store in
-            try await store.queue(queue.text, create: false).resume()
-            try Output().done("resumed", queue, isJSON: outputOptions.isJSON)
-        }
+        try await options.change("resumed") { try await $0.resume() }
     }
 }

@@ -14,11 +14,7 @@ struct QueueSetCommand: Subcommand {
             What waits beyond a smaller capacity stays; it only keeps new messages out.
             """)
 
-    @OptionGroup var fileOptions: FileOptions
-    @OptionGroup var outputOptions: OutputOptions
-
-    @Argument(help: "The queue.", completion: QueueCompletion.names, transform: Values.queue)
-    var queue: QueueName
+    @OptionGroup var options: QueueOptions
 
     @OptionGroup(title: "Policy") var policyOptions: PolicyOptions
 
@@ -27,11 +23,8 @@ struct QueueSetCommand: Subcommand {
     }
 
     func execute() async throws {
-        try await fileOptions.file.use(queue: queue) { store in
-            let queue = try await store.queue(queue.text, create: false)
-            let policy = try policyOptions.applied(to: try await queue.status().policy)
-            try await queue.setPolicy(policy)
-            try Output().done("set", queue.name, isJSON: outputOptions.isJSON)
+        try await options.change("set") { queue in
+            try await queue.setPolicy(try policyOptions.applied(to: try await queue.status().policy))
         }
     }
 }

@@ -3,14 +3,6 @@ import Logging
 import Penstock
 import ServiceLifecycle
 
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// Works a queue until that ends or somebody wants it to.
 struct CommandWorker: Sendable {
     let queue: Queue<[UInt8]>

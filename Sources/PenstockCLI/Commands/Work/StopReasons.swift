@@ -1,13 +1,5 @@
 import Dispatch
 
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// Why a worker should stop, as reasons come up.
 enum StopReason: Sendable {
     /// SIGTERM or SIGINT.

@@ -2,14 +2,6 @@ import ArgumentParser
 import Logging
 import Penstock
 
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// `penstock work`
 struct WorkCommand: Subcommand {
     static let configuration = CommandConfiguration(

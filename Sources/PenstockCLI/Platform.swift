@@ -1,0 +1,13 @@
+// The platform's C library, and paths and descriptors in words of Swift: for every file of the module, from here.
+#if canImport(Darwin)
+    @_exported public import Darwin
+#elseif canImport(Glibc)
+    @_exported public import Glibc
+#elseif canImport(Musl)
+    @_exported public import Musl
+#endif
+#if canImport(System)
+    @_exported public import System
+#else
+    @_exported public import SystemPackage
+#endif
