@@ -141,7 +141,18 @@ import Testing
         await expect(.notFound) { try await SQLiteStore.repair(path: path + "-none") }
     }
 
-    @Test func aFileThatIsDamagedOrOfAnotherSchemaIsRefused() async throws {
+    /// Damage in a page that a repair has no other reason to read.
+    @Test func aDamagedFileIsLeftAsItIs() async throws {
+        let store = try await makeFile()
+        try await store.put(.long(5))
+        try await store.close()
+        try damagePayload(5, in: path)
+        try await ForeignProgram(path).run("UPDATE penstock_depth SET ready = 7")
+        await expect(.corrupt) { try await SQLiteStore.repair(path: path, time: harness.time) }
+        #expect(try await ForeignProgram(path).rows("SELECT ready FROM penstock_depth") == ["7"])
+    }
+
+    @Test func aFileOfAnotherSchemaIsRefused() async throws {
         try await makeFile().close()
         let program = try ForeignProgram(path)
         try await program.run("DELETE FROM penstock_migration WHERE version > 7")

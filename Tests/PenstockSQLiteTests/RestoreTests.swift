@@ -187,15 +187,10 @@ import Testing
     @Test func damageThatNothingElseMeetsIsFound() async throws {
         let store = try await harness.openStore()
         try await store.configure(.jobs, .create(QueuePolicy(), ifAbsent: true))
-        for number in 1...9 { try await store.put(.text(String(repeating: "\(number)", count: 20_000))) }
+        for number in 1...9 { try await store.put(.long(number)) }
         try await ForeignProgram(harness.path).run("VACUUM INTO '\(backup)'")
         try await store.close()
-        var content = try bytes(of: backup)
-        let place = try #require(content.range(of: Data(repeating: UInt8(ascii: "5"), count: 4000)))
-        // The number of the next page of the payload, which stands at the page's beginning.
-        let page = place.lowerBound / 4096 * 4096 + 4096
-        content.replaceSubrange(page..<page + 4, with: [0x7F, 0xFF, 0xFF, 0xFF])
-        try content.write(to: URL(fileURLWithPath: backup))
+        try damagePayload(5, in: backup)
         await expect(.corrupt) { try await SQLiteStore.restore(from: backup, to: target) }
         #expect(try made() == [])
     }

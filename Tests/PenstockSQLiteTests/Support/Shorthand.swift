@@ -17,6 +17,11 @@ extension NewMessage {
             payload: Array(text.utf8), priority: priority, due: due,
             uniqueKey: key.map { UniqueKey($0, onConflict: onConflict) })
     }
+
+    /// A payload of several pages, all of one digit.
+    static func long(_ digit: Int) -> NewMessage {
+        text(String(repeating: "\(digit)", count: 20_000))
+    }
 }
 
 extension QueuePolicy {
@@ -80,6 +85,16 @@ func expect(
 /// The bytes of a file.
 func bytes(of path: String) throws -> Data {
     try Data(contentsOf: URL(fileURLWithPath: path))
+}
+
+/// Damages the payload of ``PenstockCore/NewMessage/long(_:)`` where only a check of the whole file reads.
+func damagePayload(_ digit: Int, in path: String) throws {
+    var content = try bytes(of: path)
+    let place = try #require(content.range(of: Data("\(digit)".utf8.flatMap { repeatElement($0, count: 4000) })))
+    // The number of the next page of the payload, which stands at the page's beginning.
+    let page = place.lowerBound / 4096 * 4096 + 4096
+    content.replaceSubrange(page..<page + 4, with: [0x7F, 0xFF, 0xFF, 0xFF])
+    try content.write(to: URL(fileURLWithPath: path))
 }
 
 /// The mode bits of a file.
