@@ -20,16 +20,58 @@ func interrupted(
     AlteredStore(base: base, changes: base.changes, beforeExtend: beforeExtend)
 }
 
+/// A store that is damaged where `message` is settled.
+func refusing(_ base: any MessageStore, verdictOn message: SequenceNumber) -> any MessageStore {
+    AlteredStore(
+        base: base, changes: base.changes,
+        beforeSettle: { settlements in
+            guard settlements.contains(where: { $0.lease.sequence == message }) else { return }
+            throw PenstockError(.corrupt, "Damaged.")
+        })
+}
+
+/// A store in which somebody else takes a place just before the first enqueue, and leaves it just after that.
+func crowded(_ base: any MessageStore) -> any MessageStore {
+    let (come, gone) = (Tally(), Tally())
+    return AlteredStore(
+        base: base, changes: base.changes,
+        beforeEnqueue: { queue in
+            guard come.add() == 1 else { return }
+            _ = try await base.enqueue([NewMessage(payload: [48])], to: queue, durability: .processCrash)
+        },
+        afterEnqueue: { queue in
+            guard gone.add() == 1 else { return }
+            _ = try await base.apply(.cancel, to: .queue(queue, states: [.ready], limit: 1))
+        })
+}
+
 private struct AlteredStore: ForwardingStore {
     let base: any MessageStore
     let changes: Wakeups
     var afterClaim: @Sendable (Claim) async throws -> Void = { _ in }
     var beforeExtend: @Sendable () async throws -> Void = {}
+    var beforeSettle: @Sendable ([Settlement]) async throws -> Void = { _ in }
+    var beforeEnqueue: @Sendable (QueueName) async throws -> Void = { _ in }
+    var afterEnqueue: @Sendable (QueueName) async throws -> Void = { _ in }
+
+    func enqueue(
+        _ messages: [NewMessage], to queue: QueueName, durability: Durability
+    ) async throws -> [Receipt] {
+        try await beforeEnqueue(queue)
+        let receipts = try await base.enqueue(messages, to: queue, durability: durability)
+        try await afterEnqueue(queue)
+        return receipts
+    }
 
     func claim(_ request: ClaimRequest) async throws -> Claim {
         let claim = try await base.claim(request)
         try await afterClaim(claim)
         return claim
+    }
+
+    func settle(_ settlements: [Settlement]) async throws -> [SettleResult] {
+        try await beforeSettle(settlements)
+        return try await base.settle(settlements)
     }
 
     func extend(_ leases: [Lease], by duration: Duration) async throws -> [Bool] {

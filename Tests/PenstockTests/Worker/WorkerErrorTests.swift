@@ -1,10 +1,11 @@
 import MetricsTestKit
-import Penstock
 import PenstockCore
 import PenstockTestKit
 import ServiceLifecycle
 import ServiceLifecycleTestKit
 import Testing
+
+@testable import Penstock
 
 /// What the store's errors do to a worker.
 @Suite(.timeLimit(.minutes(5))) struct WorkerErrorTests {
@@ -29,15 +30,16 @@ import Testing
 
     /// One verdict that the store refuses spoils none of those that went with it.
     @Test func verdictsThatFailTogetherAreHandedInAlone() async throws {
+        let the = Fixture { refusing($0, verdictOn: SequenceNumber(2)) }
         let queue = try await the.queue()
         let receipts = try await queue.enqueue(contentsOf: [1, 2, 3])
-        the.calls.fail(.settle, with: PenstockError(.corrupt, "Damaged."))
-        let begun = Tally()
-        try await Worker(queue, options: .init(concurrency: 3, drain: true)) { _ in
-            begun.add()
-            try await begun.wait(for: 3)
-        }.run()
-        for receipt in receipts { #expect(try await the.state(receipt) == .done) }
+        let run = WorkerRun(queue: queue, options: .init()) { _ in }
+        var claimLoop = ClaimLoop(run.holder)
+        let messages = try await claimLoop.next(upTo: 3)
+        try await run.settle(messages.map { HandlerSlots.Finished(message: $0, verdict: .done) })
+        var states: [MessageState] = []
+        for receipt in receipts { states.append(try await the.state(receipt)) }
+        #expect(states == [.done, .leased, .done])
     }
 
     @Test func aVerdictThatTheStoreNeverTakesStopsNobody() async throws {

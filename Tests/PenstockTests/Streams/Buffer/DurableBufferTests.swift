@@ -20,6 +20,20 @@ import Testing
         #expect(try await fixture.store.values([.done]) == values)
     }
 
+    /// Somebody else has the only place when the value comes, and leaves it before the stream has claimed in vain.
+    @Test func aValueThatFoundNoRoomHearsAtOnceThatThereIsSome() async throws {
+        let fixture = Fixture(crowded)
+        let streaming = Streaming(time: fixture.time)
+        let queue = try await fixture.queue()
+        let stream = AtOnce([1]).buffer(size: 1, prefetch: .keepFull, whenFull: .wait, in: queue)
+            .flatMap(maxConcurrent: 1) { AtOnce([$0]) }
+        let consumer = Task(executorPreference: streaming.executor) { await Streaming.read(stream) }
+        await streaming.executor.waitUntilIdle()
+        #expect(try await fixture.store.values([.done]) == [1])
+        consumer.cancel()
+        _ = await consumer.value
+    }
+
     @Test func aSourceFasterThanItsConsumer() async throws {
         let queue = try await fixture.queue()
         let streaming = streaming

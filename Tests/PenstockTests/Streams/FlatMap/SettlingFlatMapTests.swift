@@ -78,6 +78,22 @@ import Testing
         #expect(try await queue.status().totals.reclaimed == 0)
     }
 
+    /// The store stalls for longer than leases last, and leaves the message to the stream that works on it.
+    @Test func aStallOfTheStoreCostsNoVerdict() async throws {
+        let queue = try await fixture.queue()
+        let streaming = streaming
+        fixture.calls.fail(every: [.extend], with: PenstockError(.busy, "Busy."))
+        let stream = AtOnce([1]).buffer(size: 9, prefetch: .keepFull, whenFull: .wait, in: queue, lease: .seconds(3))
+            .flatMap(maxConcurrent: 1, streaming.work(.seconds(10)))
+        let consumer = Task(executorPreference: streaming.executor) { await Streaming.read(stream) }
+        await streaming.executor.run(fixture.time, to: fixture.time.now + .seconds(8))
+        fixture.calls.heal()
+        await streaming.executor.run(fixture.time)
+        #expect(await consumer.value.values == [1])
+        #expect(try await fixture.store.values([.done]) == [1])
+        #expect(try await queue.status().totals.reclaimed == 0)
+    }
+
     @Test func aLostLeaseCancelsItsInnerSequence() async throws {
         let queue = try await fixture.queue()
         let streaming = streaming
