@@ -6,18 +6,6 @@ internal import Synchronization
 /// Takes care of the deliveries that a stream works on: extends their leases until the work has ended, and settles them
 /// then as a ``Worker`` does.
 package final class LeaseSettler<Element: Sendable>: Sendable {
-    /// How the work on a delivery ended.
-    package enum WorkEnd: Sendable {
-        /// It is done.
-        case finished
-        /// It is to be tried again, or not, as the error says and the queue's policy.
-        case failed(any Error)
-        /// Nobody works on it any more: it goes back in line, and the attempt does not count.
-        case givenUp
-        /// The message is not this stream's any more.
-        case lost
-    }
-
     /// What became of a delivery.
     package enum Outcome: Sendable {
         case settled
@@ -27,17 +15,6 @@ package final class LeaseSettler<Element: Sendable>: Sendable {
         case unsettled(any Error)
     }
 
-    /// The work on one delivery.
-    package struct Work: Sendable {
-        fileprivate let run: HandlerRun
-
-        /// Says how the work ended. The first word counts.
-        package func end(_ end: WorkEnd) {
-            run.end(end.handlerEnd)
-        }
-    }
-
-    private let runs = HandlerRuns()
     /// The readers whose leases are extended.
     private let readers = Mutex<Set<ObjectIdentifier>>([])
 
@@ -46,30 +23,28 @@ package final class LeaseSettler<Element: Sendable>: Sendable {
 
     /// Begins to take care of a delivery. Returns also whether it is the first of its reader: then the caller runs
     /// ``keepLeases(of:)`` until nothing of that reader is worked on any more.
-    package func begin(_ delivery: Delivery<Element>) -> (work: Work, isFirst: Bool) {
+    package func begin(_ delivery: Delivery<Element>) -> (run: HandlerRun, isFirst: Bool) {
         let run = HandlerRun(delivery.lease)
-        runs.add(run)
-        delivery.holder.inFlight.beginWork(on: delivery.lease)
+        delivery.holder.inFlight.begin(run)
         let reader = ObjectIdentifier(delivery.holder.inFlight)
-        return (Work(run: run), readers.withLock { $0.insert(reader).inserted })
+        return (run, readers.withLock { $0.insert(reader).inserted })
     }
 
     /// Waits until the work on the delivery has ended or its lease is lost. Cancelling the task does nothing.
-    package func ended(_ delivery: Delivery<Element>, _ work: Work) async -> WorkEnd {
+    package func ended(_ delivery: Delivery<Element>, _ run: HandlerRun) async -> HandlerEnd {
         let (metrics, time) = (delivery.holder.metrics, delivery.holder.handle.time)
         let began = time.boot
         metrics.running.increment()
-        let end = await work.run.ended()
+        let end = await run.ended()
         metrics.running.decrement()
         metrics.work.recordMicroseconds(time.boot.microseconds - began.microseconds)
-        return WorkEnd(end)
+        return end
     }
 
     /// Settles a delivery whose work has ended, or never begins. Its lease is extended until that is done.
-    package func settle(_ delivery: Delivery<Element>, _ end: WorkEnd, of work: Work? = nil) async -> Outcome {
-        defer { if let work { runs.remove(work.run) } }
+    package func settle(_ delivery: Delivery<Element>, _ end: HandlerEnd) async -> Outcome {
         let (lease, holder) = (delivery.lease, delivery.holder)
-        guard let verdict = end.handlerEnd.verdict else {
+        guard let verdict = end.verdict else {
             holder.inFlight.remove(lease)
             holder.metrics.leaseLost.increment()
             log(delivery, "lease lost; what its work gave may be given again")
@@ -103,26 +78,6 @@ package final class LeaseSettler<Element: Sendable>: Sendable {
 
     /// Extends the leases of all that came from where `delivery` did, until the task is cancelled.
     package func keepLeases(of delivery: Delivery<Element>) async {
-        await LeaseKeeper(holder: delivery.holder, runs: runs, onlyOfRuns: true).run()
-    }
-}
-
-extension LeaseSettler.WorkEnd {
-    fileprivate init(_ end: HandlerEnd) {
-        switch end {
-        case .returned: self = .finished
-        case .threw(let error), .undecodable(let error): self = .failed(error)
-        case .givenUp, .timedOut: self = .givenUp
-        case .leaseLost: self = .lost
-        }
-    }
-
-    fileprivate var handlerEnd: HandlerEnd {
-        switch self {
-        case .finished: .returned
-        case .failed(let error): .threw(error)
-        case .givenUp: .givenUp
-        case .lost: .leaseLost
-        }
+        await LeaseKeeper(holder: delivery.holder, onlyOfRuns: true).run()
     }
 }

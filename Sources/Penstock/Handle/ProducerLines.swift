@@ -28,11 +28,6 @@ final class ProducerLines: Sendable {
         state.withLock { $0.lines[queue]?.count ?? 0 }
     }
 
-    /// Whether anybody stands in the line for `queue`.
-    func isWaiting(for queue: QueueName) -> Bool {
-        state.withLock { $0.lines[queue] != nil }
-    }
-
     /// Takes the last place of the line. Whoever took one must leave it.
     func join(_ queue: QueueName) -> Place {
         state.withLock { state in

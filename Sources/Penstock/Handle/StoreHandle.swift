@@ -34,6 +34,14 @@ final class StoreHandle: Sendable {
         metricsFactory = metrics
     }
 
+    /// Returns when `queue` may have changed since `token` was taken.
+    func waitForChange(of queue: QueueName, after token: Wakeups.Token) async throws {
+        try await firstOf([
+            { [storage] in try await storage.changes.wait(for: queue, after: token) },
+            { [storage, time] in try await time.sleep(for: storage.lookInterval) },
+        ])
+    }
+
     /// The queue's measurements; made once, as making them costs more than using them.
     func metrics(of queue: QueueName) -> QueueMetrics {
         metricsByQueue.withLock { metrics in

@@ -1,34 +1,62 @@
 internal import PenstockCore
 internal import Synchronization
 
-/// One run of a handler on a message: the first reason for its end is the one that counts.
-final class HandlerRun: Sendable {
-    private enum State {
-        case running(CheckedContinuation<HandlerEnd, Never>?)
-        case ended(HandlerEnd)
+/// One run of a handler on a message, or of a stream's work on it: the first reason for its end is the one that counts.
+package final class HandlerRun: Sendable {
+    private struct State {
+        var end: HandlerEnd?
+        var waiter: CheckedContinuation<HandlerEnd, Never>?
+        /// Runs the handler, where it can be cancelled alone.
+        var task: Task<Void, Never>?
     }
 
     let lease: Lease
-    private let onEnd: @Sendable (HandlerRun, HandlerEnd) -> Void
-    private let state = Mutex(State.running(nil))
+    private let onEnd: @Sendable (HandlerEnd) -> Void
+    private let state = Mutex(State())
 
     /// Makes a run that has begun.
     ///
-    /// - Parameter onEnd: is told how it ended.
-    init(_ lease: Lease, onEnd: @escaping @Sendable (HandlerRun, HandlerEnd) -> Void = { _, _ in }) {
+    /// - Parameter onEnd: is told of an end that did not come of the work itself.
+    init(_ lease: Lease, onEnd: @escaping @Sendable (HandlerEnd) -> Void = { _ in }) {
         self.lease = lease
         self.onEnd = onEnd
     }
 
-    /// Ends the work, unless it has ended.
-    func end(_ end: HandlerEnd) {
-        let (isFirst, waiter) = state.withLock { state -> (Bool, CheckedContinuation<HandlerEnd, Never>?) in
-            guard case .running(let waiter) = state else { return (false, nil) }
-            state = .ended(end)
-            return (true, waiter)
+    /// Calls `body` in a task of its own, which is cancelled when the run is ended, also if that was before.
+    func begin(_ body: @escaping @Sendable () async -> Void) {
+        state.withLock { state in
+            let task = Task(operation: body)
+            state.task = task
+            if state.end != nil { task.cancel() }
         }
-        if isFirst { onEnd(self, end) }
+    }
+
+    /// Does the work. What a task gives that was cancelled is no success, and no failure that the message is to blame for.
+    ///
+    /// - Returns: the end that counts.
+    @discardableResult
+    func carryOut(_ work: () async -> HandlerEnd) async -> HandlerEnd {
+        let end = await work()
+        if Task.isCancelled { self.end(.givenUp) }
+        return note(end) ?? end
+    }
+
+    /// Ends the work, unless it has ended.
+    package func end(_ end: HandlerEnd) {
+        guard note(end) == nil else { return }
+        onEnd(end)
+        state.withLock { $0.task }?.cancel()
+    }
+
+    /// - Returns: the end that counts instead, if there is one.
+    private func note(_ end: HandlerEnd) -> HandlerEnd? {
+        let (earlier, waiter) = state.withLock { state -> (HandlerEnd?, CheckedContinuation<HandlerEnd, Never>?) in
+            if let earlier = state.end { return (earlier, nil) }
+            state.end = end
+            return (nil, state.waiter.take())
+        }
         waiter?.resume(returning: end)
+        return earlier
     }
 
     /// Returns once the work has ended. One task may wait. Cancelling it does nothing: the task that cancels a worker also
@@ -36,51 +64,10 @@ final class HandlerRun: Sendable {
     func ended() async -> HandlerEnd {
         await withCheckedContinuation { continuation in
             let end = state.withLock { state -> HandlerEnd? in
-                if case .ended(let end) = state { return end }
-                state = .running(continuation)
-                return nil
+                if state.end == nil { state.waiter = continuation }
+                return state.end
             }
             if let end { continuation.resume(returning: end) }
         }
-    }
-}
-
-/// The runs that are under way.
-final class HandlerRuns: Sendable {
-    private struct State {
-        var runs: [LeaseToken: HandlerRun] = [:]
-        /// Whether every further run is given up at once.
-        var isDismissed = false
-    }
-
-    private let state = Mutex(State())
-
-    /// Takes up a run. After ``dismiss()`` it is given up at once.
-    func add(_ run: HandlerRun) {
-        let isDismissed = state.withLock { state in
-            state.runs[run.lease.token] = run
-            return state.isDismissed
-        }
-        if isDismissed { run.end(.givenUp) }
-    }
-
-    func remove(_ run: HandlerRun) {
-        state.withLock { $0.runs[run.lease.token] = nil }
-    }
-
-    /// Whether ``dismiss()`` was called.
-    var isDismissed: Bool { state.withLock { $0.isDismissed } }
-
-    func run(of lease: Lease) -> HandlerRun? {
-        state.withLock { $0.runs[lease.token] }
-    }
-
-    /// Gives up all runs, and every one that is still to come.
-    func dismiss() {
-        let runs = state.withLock { state in
-            state.isDismissed = true
-            return Array(state.runs.values)
-        }
-        for run in runs { run.end(.givenUp) }
     }
 }

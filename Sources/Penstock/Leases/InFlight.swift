@@ -9,14 +9,16 @@ final class InFlight: Sendable {
         var ends: BootTime
         /// Whether this one is extended with the others.
         var isExtended = true
-        /// Whether somebody works on its message, and says when that has ended.
-        var isWorkedOn = false
+        /// The work on its message.
+        var run: HandlerRun?
     }
 
     private struct State {
         var entries: [LeaseToken: Entry] = [:]
         /// Opens when a lease comes, for a task that found that there is none.
         var arrival: Latch?
+        /// Whether every further run is given up at once.
+        var isDismissed = false
     }
 
     private let state = Mutex(State())
@@ -65,12 +67,6 @@ final class InFlight: Sendable {
         return wasThere
     }
 
-    /// Says that somebody works on the message: the lease is held until it is taken out, also when the store has stalled for
-    /// so long that its end has passed.
-    func beginWork(on lease: Lease) {
-        state.withLock { $0.entries[lease.token]?.isWorkedOn = true }
-    }
-
     /// Takes the leases out, as they were settled or lost.
     func remove(_ leases: [Lease]) {
         state.withLock { state in
@@ -117,6 +113,44 @@ final class InFlight: Sendable {
         state.withLock { $0.entries[lease.token]?.ends = ends }
     }
 
+    // MARK: Runs
+
+    /// Says that `run` works on its message: the lease is held until it is taken out, also when the store has stalled for
+    /// so long that its end has passed. After ``dismiss()`` the run is given up at once.
+    ///
+    /// - Returns: whether the lease is held.
+    @discardableResult
+    func begin(_ run: HandlerRun) -> Bool {
+        let (isHeld, isDismissed) = state.withLock { state in
+            ((state.entries[run.lease.token]?.run = run) != nil, state.isDismissed)
+        }
+        if isHeld, isDismissed { run.end(.givenUp) }
+        return isHeld
+    }
+
+    /// Says that the run on the message has left.
+    func endRun(on lease: Lease) {
+        state.withLock { $0.entries[lease.token]?.run = nil }
+    }
+
+    func run(on lease: Lease) -> HandlerRun? {
+        state.withLock { $0.entries[lease.token]?.run }
+    }
+
+    /// Gives up all runs, and every one that is still to come.
+    func dismiss() {
+        let runs = state.withLock { state in
+            state.isDismissed = true
+            return state.entries.values.compactMap(\.run)
+        }
+        for run in runs { run.end(.givenUp) }
+    }
+
+    /// Whether ``dismiss()`` was called.
+    var isDismissed: Bool { state.withLock { $0.isDismissed } }
+
+    // MARK: Extending
+
     /// Says whether whoever extends all leases is to extend this one.
     func setExtended(_ isExtended: Bool, _ lease: Lease) {
         state.withLock { $0.entries[lease.token]?.isExtended = isExtended }
@@ -127,8 +161,12 @@ final class InFlight: Sendable {
     }
 
     /// The leases that are to be extended.
-    var extended: [Lease] {
-        state.withLock { $0.entries.values.compactMap { $0.isExtended ? $0.lease : nil } }
+    ///
+    /// - Parameter onlyOfRuns: whether only those of messages that a run works on.
+    func extended(onlyOfRuns: Bool) -> [Lease] {
+        state.withLock { state in
+            state.entries.values.compactMap { $0.isExtended && !(onlyOfRuns && $0.run == nil) ? $0.lease : nil }
+        }
     }
 
     /// How many leases are held now.
@@ -136,7 +174,7 @@ final class InFlight: Sendable {
         state.withLock { state in
             if forgetsEnded {
                 let boot = time.boot
-                state.entries = state.entries.filter { $0.value.isWorkedOn || $0.value.ends.left(at: boot) != nil }
+                state.entries = state.entries.filter { $0.value.run != nil || $0.value.ends.left(at: boot) != nil }
             }
             return state.entries.count
         }

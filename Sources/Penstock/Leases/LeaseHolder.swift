@@ -1,4 +1,5 @@
 internal import GRDB
+internal import Logging
 internal import PenstockCore
 internal import PenstockSQLite
 
@@ -41,16 +42,6 @@ struct LeaseHolder: Sendable {
         }
     }
 
-    /// Settles, also for a task that is cancelled.
-    @discardableResult
-    func settleThoughCancelled(_ lease: Lease, _ verdict: Verdict) async throws -> MessageState {
-        do {
-            return try await settle(lease, verdict)
-        } catch is CancellationError {
-            return try await Task { try await settle(lease, verdict) }.value
-        }
-    }
-
     /// Settles, also for a task that is cancelled. When the store fails in a way that may pass, this tries again while the
     /// lease lives; a task that is cancelled does not wait for that.
     ///
@@ -60,7 +51,11 @@ struct LeaseHolder: Sendable {
         var retry = StoreRetry()
         while true {
             do {
-                return try await settleThoughCancelled(lease, verdict)
+                do {
+                    return try await settle(lease, verdict)
+                } catch is CancellationError {
+                    return try await Task { try await settle(lease, verdict) }.value
+                }
             } catch {
                 guard inFlight.lives(lease), !Task.isCancelled,
                     let delay = retry.wait(after: error, of: "settle", for: queue, handle),
@@ -110,6 +105,15 @@ struct LeaseHolder: Sendable {
         if leases.isEmpty { return }
         inFlight.remove(leases)
         await handle.release(leases)
+    }
+
+    /// What log messages say of a message.
+    func metadata(_ message: ClaimedMessage, error: String? = nil) -> Logger.Metadata {
+        var metadata: Logger.Metadata = [
+            "queue": "\(queue)", "sequence": "\(message.lease.sequence)", "attempt": "\(message.attempt)",
+        ]
+        if let error { metadata["error"] = "\(error)" }
+        return metadata
     }
 
     private func lost(_ lease: Lease) -> PenstockError {

@@ -4,10 +4,9 @@ internal import PenstockCore
 /// Extends the leases of all messages that are worked on together, and ends the runs whose lease is lost.
 struct LeaseKeeper: Sendable {
     let holder: LeaseHolder
-    let runs: HandlerRuns
-    /// Whether only leases of `runs` are extended. A reader that hands messages to others leaves those alone: one
-    /// that was let go unsettled is to come back.
-    var onlyOfRuns = false
+    /// Whether only leases are extended on whose messages a run works. A reader that hands messages to others leaves those
+    /// alone: one that was let go unsettled is to come back.
+    let onlyOfRuns: Bool
 
     private var queue: QueueName { holder.queue }
     private var handle: StoreHandle { holder.handle }
@@ -34,7 +33,7 @@ struct LeaseKeeper: Sendable {
 
     /// - Returns: when the store has failed, how long to wait before the next try.
     private func extendAll(_ retry: inout StoreRetry) async -> Duration? {
-        let leases = onlyOfRuns ? inFlight.extended.filter { runs.run(of: $0) != nil } : inFlight.extended
+        let leases = inFlight.extended(onlyOfRuns: onlyOfRuns)
         guard !leases.isEmpty else { return nil }
         let ends = handle.time.boot + lease
         do {
@@ -43,7 +42,7 @@ struct LeaseKeeper: Sendable {
                 if isHeld {
                     inFlight.moveEnd(of: lease, to: ends)
                 } else if inFlight.isExtended(lease) {
-                    if let run = runs.run(of: lease) { run.end(.leaseLost) } else { inFlight.remove(lease) }
+                    if let run = inFlight.run(on: lease) { run.end(.leaseLost) } else { inFlight.remove(lease) }
                 }
             }
         } catch is CancellationError {

@@ -31,25 +31,25 @@ public struct RetryAfter: Error, CustomStringConvertible {
     public var description: String { reason }
 }
 
-/// How a handler's work on one message ended.
-enum HandlerEnd: Sendable {
-    case returned
-    case threw(any Error)
+/// How the work of a handler, or of a stream, on one message ended.
+package enum HandlerEnd: Sendable {
+    case finished
+    case failed(any Error)
     /// Its payload is none that the handler could be given.
     case undecodable(any Error)
     /// It ran longer than it may.
     case timedOut(Duration)
-    /// The worker stops, and does not wait for it.
+    /// The worker or the stream stops, and does not wait for it.
     case givenUp
-    /// The message is not this worker's any more.
+    /// The message is not this process's any more.
     case leaseLost
 
     /// What that says of the message; `nil` when there is nothing to say.
     var verdict: Verdict? {
         switch self {
-        case .returned:
+        case .finished:
             return .done
-        case .threw(let error):
+        case .failed(let error):
             switch error {
             case let reject as Reject:
                 return .dead(error: reject.reason)

@@ -41,14 +41,7 @@ public struct LogEntry<Element: Sendable>: Sendable {
     ///
     /// - Throws: `PenstockError` with code `undecodable` when the payload cannot be turned into an element.
     public func payload() throws -> Element {
-        do {
-            return try codec.decode(record.payload ?? [])
-        } catch {
-            throw PenstockError(
-                .undecodable,
-                "The payload of message \(record.sequence) cannot be decoded as \(Element.self): \(error)", cause: error
-            )
-        }
+        try codec.decode(record.payload ?? [], of: record.sequence)
     }
 }
 
@@ -94,18 +87,11 @@ public struct LogSequence<Element: Sendable>: AsyncSequence, Sendable {
                 self.pages = pages
                 if page.isEmpty {
                     guard let token else { return nil }
-                    try await log.waitForChange(after: token)
+                    try await log.queue.handle.waitForChange(of: log.queue.name, after: token)
                 }
             }
             return page.popFirst().map { LogEntry(record: $0, codec: log.queue.codec) }
         }
-    }
-
-    private func waitForChange(after token: Wakeups.Token) async throws {
-        try await firstOf([
-            { [queue] in try await queue.storage.changes.wait(for: queue.name, after: token) },
-            { [queue] in try await queue.handle.time.sleep(for: queue.storage.lookInterval) },
-        ])
     }
 }
 

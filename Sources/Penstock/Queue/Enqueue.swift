@@ -1,5 +1,38 @@
 public import PenstockCore
 
+/// What goes with an element into a queue, beside its payload.
+///
+/// ```swift
+/// try await mails.enqueue(mail, options: .init(priority: 5, due: .after(.seconds(60))))
+/// ```
+public struct EnqueueOptions: Hashable, Sendable {
+    /// Names and values that travel with the message.
+    public var headers: [String: String]
+    /// Higher priorities are claimed first. Within `Limits.priorityRange`.
+    public var priority: Int
+    /// When the message may first be claimed.
+    public var due: Due
+    /// How many attempts are allowed; `nil`: as many as the queue's policy says.
+    public var attemptsMax: Int?
+    /// Its key, if at most one message with it may wait or run.
+    public var uniqueKey: UniqueKey?
+
+    /// Makes options: no headers, priority 0, due at once, attempts as the queue's policy says, no key.
+    public init(
+        headers: [String: String] = [:],
+        priority: Int = 0,
+        due: Due = .now,
+        attemptsMax: Int? = nil,
+        uniqueKey: UniqueKey? = nil
+    ) {
+        self.headers = headers
+        self.priority = priority
+        self.due = due
+        self.attemptsMax = attemptsMax
+        self.uniqueKey = uniqueKey
+    }
+}
+
 extension Queue {
     /// Puts an element in line.
     ///
@@ -24,7 +57,7 @@ extension Queue {
         timeout: Duration? = nil
     ) async throws -> Receipt {
         let message = try message(element, options)
-        return try only(await handle.enqueue([message], to: name, durability: durability, timeout: timeout))
+        return try only(await accept([message], durability, timeout))
     }
 
     /// Puts elements in line, in their order, each with options of its own.
@@ -54,15 +87,7 @@ extension Queue {
         options: (Element) throws -> EnqueueOptions = { _ in EnqueueOptions() }
     ) async throws -> [Receipt] {
         let messages = try elements.map { try message($0, options($0)) }
-        return try await handle.enqueue(messages, to: name, durability: durability, timeout: timeout)
-    }
-
-    /// The receipt for the only message of a call.
-    func only(_ receipts: [Receipt]) throws -> Receipt {
-        guard let receipt = receipts.first else {
-            throw PenstockError(.storage, "The store gave no receipt for a message that it accepted.")
-        }
-        return receipt
+        return try await accept(messages, durability, timeout)
     }
 }
 
@@ -74,6 +99,84 @@ extension Queue where Element == [UInt8] {
     public func enqueue(
         _ messages: [NewMessage], durability: Durability? = nil, timeout: Duration? = nil
     ) async throws -> [Receipt] {
-        try await handle.enqueue(messages, to: name, durability: durability, timeout: timeout)
+        try await accept(messages, durability, timeout)
     }
 }
+
+extension Queue {
+    func message(_ element: Element, _ options: EnqueueOptions) throws -> NewMessage {
+        NewMessage(
+            payload: try codec.encode(element), headers: options.headers, priority: options.priority, due: options.due,
+            attemptsMax: options.attemptsMax, uniqueKey: options.uniqueKey)
+    }
+
+    /// The receipt for the only message of a call.
+    func only(_ receipts: [Receipt]) throws -> Receipt {
+        guard let receipt = receipts.first else {
+            throw PenstockError(.storage, "The store gave no receipt for a message that it accepted.")
+        }
+        return receipt
+    }
+
+    /// Puts all of `messages` in line. When the queue is full and its policy is `wait`, offers the rest again each time
+    /// there may be room, in turn with the process's other producers for it.
+    ///
+    /// A queue that is not full costs one call of the store, whatever its policy.
+    private func accept(
+        _ messages: [NewMessage], _ durability: Durability?, _ timeout: Duration?
+    ) async throws -> [Receipt] {
+        if messages.isEmpty { return [] }
+        let deadline = timeout.map { handle.time.boot + $0 }
+        let durability = durability ?? handle.durability
+        var receipts: [Receipt] = []
+        // A producer that comes while others wait may not overtake them.
+        if handle.lines.count(for: name) == 0 {
+            receipts = try await offer(messages, durability)
+            if receipts.count == messages.count { return receipts }
+        }
+        let place = handle.lines.join(name)
+        defer { handle.lines.leave(place) }
+        do {
+            try await within(deadline) { try await handle.lines.reachHead(place) }
+            while true {
+                // The token comes before the offer: a ring in between is not lost.
+                let token = storage.changes.token(for: name)
+                receipts += try await offer(Array(messages.dropFirst(receipts.count)), durability)
+                if receipts.count == messages.count { return receipts }
+                try await within(deadline) { try await handle.waitForChange(of: name, after: token) }
+            }
+        } catch is DeadlinePassed {
+            var error = PenstockError(
+                .timedOut,
+                "The queue '\(name)' was full for the whole timeout; "
+                    + "\(receipts.count) of \(messages.count) messages were enqueued. Offer the rest again later.")
+            error.receipts = receipts
+            throw error
+        } catch var error as PenstockError {
+            // What went in before stays, and its caller has to know.
+            error.receipts = receipts
+            throw error
+        }
+    }
+
+    private func offer(_ messages: [NewMessage], _ durability: Durability) async throws -> [Receipt] {
+        let receipts = try await storage.enqueue(messages, to: name, durability: durability)
+        metrics.record(receipts, of: messages)
+        return receipts
+    }
+
+    /// Waits, but not beyond `deadline`.
+    private func within(_ deadline: BootTime?, _ wait: @escaping @Sendable () async throws -> Void) async throws {
+        guard let deadline else { return try await wait() }
+        guard let left = deadline.left(at: handle.time.boot) else { throw DeadlinePassed() }
+        try await firstOf([
+            wait,
+            {
+                try await handle.time.sleep(for: left)
+                throw DeadlinePassed()
+            },
+        ])
+    }
+}
+
+private struct DeadlinePassed: Error {}

@@ -26,9 +26,7 @@ extension PenstockStore {
             while case let page = try await pages.next(), !page.isEmpty {
                 try Task.checkCancellation()
                 for batch in Self.batches(of: page, into: queue) {
-                    if !dryRun {
-                        _ = try await handle.enqueue(batch.messages, to: batch.queue, durability: nil, timeout: nil)
-                    }
+                    if !dryRun { try await queueNotLookedUp(batch.queue).enqueue(batch.messages) }
                     count += batch.messages.count
                 }
             }

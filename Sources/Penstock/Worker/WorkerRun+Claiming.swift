@@ -93,7 +93,7 @@ extension WorkerRun {
         alarm.set(to: end)
         while true {
             slots.expectNews()
-            if end.left(at: time.boot) == nil || stopping.isOpen != wasStopping || runs.isDismissed { return }
+            if end.left(at: time.boot) == nil || stopping.isOpen != wasStopping || inFlight.isDismissed { return }
             await slots.wait()
         }
     }

@@ -43,7 +43,7 @@ extension WorkerRun {
                 }
             }
             if let last = failures.last { throw last }
-        } else if failure?.mayPass == true, !runs.isDismissed {
+        } else if failure?.mayPass == true, !inFlight.isDismissed {
             // Their leases are extended like those of handlers that run.
             for finished in held { inFlight.setExtended(true, finished.message.lease) }
             slots.keep(
@@ -59,7 +59,7 @@ extension WorkerRun {
             for finished in held {
                 handle.logger.error(
                     "message not settled; it comes back when its lease ends",
-                    metadata: metadata(finished.message, error: "\(error)"))
+                    metadata: holder.metadata(finished.message, error: "\(error)"))
             }
         }
     }
@@ -77,29 +77,22 @@ extension WorkerRun {
         switch (result, finished.verdict) {
         case (.leaseLost, _) where finished.wasTried:
             handle.logger.warning(
-                "message was settled by an earlier try, or its lease was lost before", metadata: metadata(message))
+                "message was settled by an earlier try, or its lease was lost before",
+                metadata: holder.metadata(message))
         case (.leaseLost, _):
             handle.logger.error(
-                "message not settled; its lease was lost before", metadata: metadata(message))
+                "message not settled; its lease was lost before", metadata: holder.metadata(message))
         case (_, .done):
-            handle.logger.debug("message done", metadata: metadata(message))
+            handle.logger.debug("message done", metadata: holder.metadata(message))
         case (_, .dead(_, reason: .undecodable)):
             // Said when it was found out.
             break
         case (.settled(let state), .retry(let error, _, _)), (.settled(let state), .dead(let error, _)):
             let text: Logger.Message =
                 state == .dead ? "message is a dead letter" : "attempt failed; message comes back"
-            handle.logger.warning(text, metadata: metadata(message, error: error))
+            handle.logger.warning(text, metadata: holder.metadata(message, error: error))
         case (_, .release):
-            handle.logger.info("message given back", metadata: metadata(message))
+            handle.logger.info("message given back", metadata: holder.metadata(message))
         }
-    }
-
-    func metadata(_ message: ClaimedMessage, error: String? = nil) -> Logger.Metadata {
-        var metadata: Logger.Metadata = [
-            "queue": "\(queue.name)", "sequence": "\(message.lease.sequence)", "attempt": "\(message.attempt)",
-        ]
-        if let error { metadata["error"] = "\(error)" }
-        return metadata
     }
 }

@@ -10,7 +10,6 @@ final class WorkerRun<Element: Sendable>: Sendable {
     let options: Worker<Element>.Options
     private let handler: Worker<Element>.Handler
     let holder: LeaseHolder
-    let runs = HandlerRuns()
     let slots: HandlerSlots
     let alarm: Alarm
     /// Opens when nothing more is to be claimed.
@@ -41,8 +40,7 @@ final class WorkerRun<Element: Sendable>: Sendable {
 
     func run() async throws {
         await withTaskGroup(of: Void.self) { group in
-            let keeper = LeaseKeeper(holder: holder, runs: runs)
-            group.addTask { await keeper.run() }
+            group.addTask { [holder] in await LeaseKeeper(holder: holder, onlyOfRuns: false).run() }
             group.addTask { await self.dismissAfterGrace() }
             group.addTask { await Pruner(handle: self.handle).run() }
             await withTaskCancellationHandler {
@@ -60,7 +58,7 @@ final class WorkerRun<Element: Sendable>: Sendable {
 
     /// Waits for nobody any more: handlers are cancelled, and what the store does not take now is not handed in again.
     private func dismiss() {
-        runs.dismiss()
+        inFlight.dismiss()
         slots.touch()
     }
 
@@ -93,24 +91,19 @@ final class WorkerRun<Element: Sendable>: Sendable {
 
     /// Begins with a message that has a place, or with the next one if its lease was lost while it waited.
     private func begin(_ message: ClaimedMessage) {
-        var message = message
-        while !inFlight.contains(message.lease) {
-            guard let next = slots.leave(after: nil) else { return }
-            message = next
+        var next: ClaimedMessage? = message
+        while let message = next {
+            let run = HandlerRun(message.lease) { [self] end in ended(message, end) }
+            // Each runs in a task that can be cancelled alone. None outlives the worker: it waits until all have left.
+            if inFlight.begin(run) { return run.begin { await self.work(on: message, run) } }
+            next = slots.leave(after: nil)
         }
-        // Each runs in a task that can be cancelled alone. None outlives the worker: it waits until all have left.
-        let task = HandlerTask()
-        let run = HandlerRun(message.lease) { [self, message] run, end in ended(run, message, task, end) }
-        runs.add(run)
-        task.begin { [message] in await self.work(on: message, run) }
     }
 
-    /// Called once for each run, with the first reason for its end.
-    private func ended(_ run: HandlerRun, _ message: ClaimedMessage, _ task: HandlerTask, _ end: HandlerEnd) {
+    /// Called when a run ends before its handler does.
+    private func ended(_ message: ClaimedMessage, _ end: HandlerEnd) {
         switch end {
-        case .returned, .threw, .undecodable:
-            // It is leaving, and hands in what it says.
-            return
+        case .finished, .failed, .undecodable: break
         case .timedOut:
             // The handler may need a moment to leave things in order. Its message comes back after that, or when the
             // lease ends, whichever is first.
@@ -121,51 +114,41 @@ final class WorkerRun<Element: Sendable>: Sendable {
             inFlight.remove(message.lease)
             queue.metrics.leaseLost.increment()
             handle.logger.warning(
-                "lease lost; the handler was cancelled, and its result is ignored", metadata: metadata(message))
+                "lease lost; the handler was cancelled, and its result is ignored", metadata: holder.metadata(message))
         }
-        task.cancel()
     }
 
     private func work(on message: ClaimedMessage, _ run: HandlerRun) async {
         let began = time.boot
+        let end: HandlerEnd
         if let timeout = options.timeout {
-            await withTaskGroup(of: Void.self) { group in
+            end = await withTaskGroup(of: Void.self) { group in
                 group.addTask { [time] in
                     if (try? await time.sleep(for: timeout)) != nil { run.end(.timedOut(timeout)) }
                 }
-                run.end(await handle(message))
-                group.cancelAll()
+                defer { group.cancelAll() }
+                return await run.carryOut { await handle(message) }
             }
         } else {
-            run.end(await handle(message))
+            end = await run.carryOut { await handle(message) }
         }
-        runs.remove(run)
-        let verdict: Verdict? =
-            switch await run.ended() {
-            case .givenUp, .leaseLost: nil
-            case let end: end.verdict
-            }
-        let finished = verdict.map { HandlerSlots.Finished(message: message, verdict: $0) }
+        inFlight.endRun(on: message.lease)
+        var finished: HandlerSlots.Finished?
+        // What was given up was handed in then.
+        if case .givenUp = end {} else { finished = end.verdict.map { .init(message: message, verdict: $0) } }
         if let next = slots.leave(finished, after: .microseconds(time.boot.microseconds - began.microseconds)) {
             begin(next)
         }
     }
 
     private func handle(_ message: ClaimedMessage) async -> HandlerEnd {
-        let payload: Element
+        let delivery: Delivery<Element>
         do {
-            payload = try queue.codec.decode(message.payload)
+            delivery = try queue.decoded(message, by: holder)
         } catch {
-            handle.logger.warning(
-                "payload cannot be decoded; the message is a dead letter",
-                metadata: metadata(message, error: "\(error)"))
             return .undecodable(error)
         }
         if Task.isCancelled { return .givenUp }
-        return await handle(Delivery(message, payload: payload, holder: holder))
-    }
-
-    private func handle(_ delivery: Delivery<Element>) async -> HandlerEnd {
         let metrics = queue.metrics
         let began = time.boot
         metrics.running.increment()
@@ -175,10 +158,9 @@ final class WorkerRun<Element: Sendable>: Sendable {
         }
         do {
             try await handler(delivery)
-            return .returned
+            return .finished
         } catch {
-            // Nobody is to blame for an error that comes of the worker's own end.
-            return Task.isCancelled ? .givenUp : .threw(error)
+            return .failed(error)
         }
     }
 }

@@ -11,7 +11,7 @@ final class SettlingConduit<Output, Input: Settleable>: Subscriber, Subscription
 
     /// What belongs to a delivery while it is worked on.
     private struct Work {
-        let held: LeaseSettler<Element>.Work
+        let run: HandlerRun
         var subscription: (any Subscription)?
     }
 
@@ -59,10 +59,10 @@ final class SettlingConduit<Output, Input: Settleable>: Subscriber, Subscription
 
     func receive(_ input: Input) -> Subscribers.Demand {
         let delivery = input.delivery
-        let (held, isFirst) = settler.begin(delivery)
+        let (run, isFirst) = settler.begin(delivery)
         let name = state.withLock { state -> Name? in
             guard let name = state.machine.arrived() else { return nil }
-            state.works[name] = Work(held: held)
+            state.works[name] = Work(run: run)
             if isFirst {
                 state.keepers.append(
                     Task(executorPreference: executor) { [settler] in await settler.keepLeases(of: delivery) })
@@ -70,13 +70,13 @@ final class SettlingConduit<Output, Input: Settleable>: Subscriber, Subscription
             return name
         }
         Task(executorPreference: executor) {
-            let end = await self.settler.ended(delivery, held)
-            if case .lost = end, let name { self.perform { ([], $0.machine.workEnded(.lost, name)) } }
-            let outcome = await self.settler.settle(delivery, end, of: held)
+            let end = await self.settler.ended(delivery, run)
+            if case .leaseLost = end, let name { self.perform { ([], $0.machine.workEnded(end, name)) } }
+            let outcome = await self.settler.settle(delivery, end)
             if let name { self.settled(name, outcome) }
         }
         guard let name else {
-            held.end(.givenUp)
+            run.end(.givenUp)
             return .none
         }
         work(delivery.payload, self, name)
@@ -127,7 +127,7 @@ final class SettlingConduit<Output, Input: Settleable>: Subscriber, Subscription
         return givesMore ? .max(1) : .none
     }
 
-    private func workEnded(_ end: Machine.WorkEnd, _ name: Name) {
+    private func workEnded(_ end: HandlerEnd, _ name: Name) {
         state.withLock { $0.works[name]?.subscription = nil }
         perform { ([], $0.machine.workEnded(end, name)) }
     }
@@ -194,16 +194,11 @@ final class SettlingConduit<Output, Input: Settleable>: Subscriber, Subscription
         case .askWork(let name):
             state.withLock { $0.works[name]?.subscription }?.request(.max(1))
         case .settle(let name, let end):
-            let work = state.withLock { $0.works.removeValue(forKey: name) }
-            switch end {
-            case .finished: work?.held.end(.finished)
-            case .failed(let error): work?.held.end(.failed(error))
-            case .lost: break
-            }
+            state.withLock { $0.works.removeValue(forKey: name) }?.run.end(end)
         case .giveUp(let name), .cancel(let name):
             let work = state.withLock { $0.works.removeValue(forKey: name) }
             work?.subscription?.cancel()
-            work?.held.end(.givenUp)
+            work?.run.end(.givenUp)
         case .cancelUpstream:
             state.withLock { $0.upstream.take() }?.cancel()
         }

@@ -1,4 +1,5 @@
 internal import DequeModule
+internal import Penstock
 internal import PenstockStreams
 
 /// What a bounded flatMap over deliveries does, as a value: events go in, and what is to be done comes out.
@@ -15,14 +16,6 @@ struct SettlingMachine<Output> {
     /// Names one delivery and its work.
     typealias Name = UInt64
 
-    /// How a work ended.
-    enum WorkEnd {
-        case finished
-        case failed(any Error)
-        /// Its delivery is somebody else's now.
-        case lost
-    }
-
     /// What is to be said downstream.
     enum Step {
         case give(Output)
@@ -36,7 +29,7 @@ struct SettlingMachine<Output> {
         /// Ask the work for another value.
         case askWork(Name)
         /// Settle the delivery.
-        case settle(Name, WorkEnd)
+        case settle(Name, HandlerEnd)
         /// Cancel the work, and give its delivery back.
         case giveUp(Name)
         /// Cancel the work; its delivery is lost.
@@ -51,7 +44,7 @@ struct SettlingMachine<Output> {
     private struct Work {
         /// Whether it has given a value that nobody has taken yet; it gives one at a time.
         var valuesWaiting = 0
-        var end: WorkEnd?
+        var end: HandlerEnd?
     }
 
     private var phase = Phase.open
@@ -99,12 +92,12 @@ struct SettlingMachine<Output> {
     }
 
     /// A work ended.
-    mutating func workEnded(_ end: WorkEnd, _ name: Name) -> [Action] {
+    mutating func workEnded(_ end: HandlerEnd, _ name: Name) -> [Action] {
         guard phase != .over, works[name] != nil, works[name]?.end == nil else { return [] }
         // What it gave before, and nobody has taken, comes out all the same, also when it failed: it was given.
         works[name]?.end = end
         let actions = endIfDone(name)
-        if case .lost = end { return [.cancel(name)] + actions }
+        if case .leaseLost = end { return [.cancel(name)] + actions }
         return actions
     }
 
@@ -137,7 +130,7 @@ struct SettlingMachine<Output> {
     private mutating func endIfDone(_ name: Name) -> [Action] {
         guard let work = works[name], let end = work.end, work.valuesWaiting == 0 else { return [] }
         works[name] = nil
-        guard case .lost = end else {
+        guard case .leaseLost = end else {
             settling.insert(name)
             return [.settle(name, end)]
         }

@@ -71,7 +71,7 @@ import Testing
         var fails = working()
         #expect(names(fails.workEnded(.failed(Broken()), 1)) == ["settle(1, failed(Broken()))"])
         var lost = working()
-        #expect(names(lost.workEnded(.lost, 1)) == ["cancel(1)", "askUpstream"])
+        #expect(names(lost.workEnded(.leaseLost, 1)) == ["cancel(1)", "askUpstream"])
         // The last value is to be taken first.
         var waits = valueWaits
         #expect(names(waits.workEnded(.finished, 1)) == [])

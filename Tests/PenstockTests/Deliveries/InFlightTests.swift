@@ -27,11 +27,30 @@ import Testing
     /// The store may have stalled, and left the message to its worker.
     @Test func aLeaseWhoseMessageIsWorkedOnIsHeldUntilItIsTakenOut() {
         let inFlight = inFlight()
-        inFlight.beginWork(on: lease)
+        #expect(inFlight.begin(HandlerRun(lease)))
         time.advance(by: .seconds(2))
         #expect(inFlight.count() == 1)
-        #expect(inFlight.extended == [lease])
+        #expect(inFlight.extended(onlyOfRuns: true) == [lease])
         #expect(inFlight.remove(lease))
         #expect(inFlight.count() == 0)
+    }
+
+    @Test func afterADismissalWhatComesLaterIsGivenUp() async {
+        let inFlight = inFlight()
+        let other = Lease(sequence: SequenceNumber(2), token: LeaseToken(rawValue: 2))
+        inFlight.add([other], ending: time.boot + .seconds(1))
+        let (early, late) = (HandlerRun(lease), HandlerRun(other))
+        inFlight.begin(early)
+        #expect(inFlight.run(on: lease) === early)
+        inFlight.dismiss()
+        inFlight.begin(late)
+        for run in [early, late] {
+            guard case .givenUp = await run.ended() else {
+                Issue.record("The run ended otherwise.")
+                continue
+            }
+            inFlight.endRun(on: run.lease)
+            #expect(inFlight.run(on: run.lease) == nil)
+        }
     }
 }

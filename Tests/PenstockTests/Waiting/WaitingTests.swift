@@ -107,28 +107,25 @@ import Testing
     @Test func theFirstEndOfAJobCounts() async {
         let run = HandlerRun(Lease(sequence: SequenceNumber(1), token: LeaseToken(rawValue: 1)))
         run.end(.givenUp)
-        run.end(.returned)
+        run.end(.finished)
         guard case .givenUp = await run.ended() else {
             Issue.record("The run ended otherwise.")
             return
         }
     }
 
-    @Test func aDismissedCrewGivesUpWhatComesLater() async {
-        let runs = HandlerRuns()
-        let early = HandlerRun(Lease(sequence: SequenceNumber(1), token: LeaseToken(rawValue: 1)))
-        let late = HandlerRun(Lease(sequence: SequenceNumber(2), token: LeaseToken(rawValue: 2)))
-        runs.add(early)
-        #expect(runs.run(of: early.lease) === early)
-        runs.dismiss()
-        runs.add(late)
-        for run in [early, late] {
-            guard case .givenUp = await run.ended() else {
+    /// Many things end in silence when their task is cancelled: that is no success.
+    @Test func whatACancelledTaskGivesIsNobodysFault() async {
+        for gives in [HandlerEnd.finished, .failed(CancellationError())] {
+            let run = HandlerRun(Lease(sequence: SequenceNumber(1), token: LeaseToken(rawValue: 1)))
+            let end = await Task {
+                withUnsafeCurrentTask { $0?.cancel() }
+                return await run.carryOut { gives }
+            }.value
+            guard case .givenUp = end else {
                 Issue.record("The run ended otherwise.")
                 continue
             }
-            runs.remove(run)
-            #expect(runs.run(of: run.lease) == nil)
         }
     }
 

@@ -3,9 +3,7 @@ internal import PenstockStreams
 /// Takes care of the deliveries whose payloads become inner sequences: their leases are extended while these run, and they
 /// are settled at their ends.
 final class SettlingFlatMapDelegate<Element: Settleable>: FlatMapDelegate {
-    typealias Settler = LeaseSettler<Element.Payload>
-
-    private let settler = Settler()
+    private let settler = LeaseSettler<Element.Payload>()
     /// The first delivery of each reader.
     private let first: AsyncStream<Delivery<Element.Payload>>
     private let firstCame: AsyncStream<Delivery<Element.Payload>>.Continuation
@@ -26,31 +24,27 @@ final class SettlingFlatMapDelegate<Element: Settleable>: FlatMapDelegate {
 
     func read(_ inner: FlatMapInner, of element: Element) async throws {
         let delivery = element.delivery
-        let (work, isFirst) = settler.begin(delivery)
+        let (run, isFirst) = settler.begin(delivery)
         if isFirst { firstCame.yield(delivery) }
         let outcome = await withTaskCancellationHandler {
             await withTaskGroup(of: Void.self) { group in
-                group.addTask {
-                    let end = Settler.WorkEnd(await inner.read())
-                    // No element is to blame for an error that comes of the stream's own end.
-                    work.end(Task.isCancelled ? .givenUp : end)
-                }
-                let end = await settler.ended(delivery, work)
+                group.addTask { await run.carryOut { HandlerEnd(await inner.read()) } }
+                let end = await settler.ended(delivery, run)
                 group.cancelAll()
                 switch end {
-                case .givenUp:
+                case .givenUp, .timedOut:
                     // Settled before the inner sequence has ended, should it be slow to: others can have its message at once.
                     break
-                case .lost:
+                case .leaseLost:
                     await group.waitForAll()
                     inner.makeRoom()
-                case .finished, .failed:
+                case .finished, .failed, .undecodable:
                     inner.makeRoom()
                 }
-                return await settler.settle(delivery, end, of: work)
+                return await settler.settle(delivery, end)
             }
         } onCancel: {
-            work.end(.givenUp)
+            run.end(.givenUp)
         }
         if case .unsettled(let error) = outcome { throw error }
     }
@@ -61,7 +55,7 @@ final class SettlingFlatMapDelegate<Element: Settleable>: FlatMapDelegate {
     }
 }
 
-extension LeaseSettler.WorkEnd {
+extension HandlerEnd {
     fileprivate init(_ end: FlatMapInner.End) {
         switch end {
         case .finished: self = .finished

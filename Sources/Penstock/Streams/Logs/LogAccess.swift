@@ -20,14 +20,6 @@ struct LogAccess<Value: Sendable>: Sendable {
             LogQuery(queue: name, .after(place.sequence), limit: Self.pageCountMax, cursor: ending))
         return (page.stretch(from: place, decode: decode), page.cursor)
     }
-
-    /// Returns when something may have been written since `token` was taken.
-    func waitForChange(after token: Wakeups.Token) async throws {
-        try await firstOf([
-            { [storage, name] in try await storage.changes.wait(for: name, after: token) },
-            { [handle, storage] in try await handle.time.sleep(for: storage.lookInterval) },
-        ])
-    }
 }
 
 extension Queue {
@@ -36,15 +28,7 @@ extension Queue {
         LogAccess(
             name: name, handle: handle,
             decode: { [codec] record in
-                do {
-                    return .success(try codec.decode(record.payload))
-                } catch {
-                    return .failure(
-                        PenstockError(
-                            .undecodable,
-                            "The payload of message \(record.sequence) cannot be decoded as \(Element.self): \(error)",
-                            cause: error))
-                }
+                Result { () throws(PenstockError) in try codec.decode(record.payload, of: record.sequence) }
             },
             ending: ending)
     }

@@ -170,7 +170,7 @@ final class LogHub<Value: Sendable>: Sendable {
             let token = access.storage.changes.token(for: access.name)
             let read = try await readOn(access)
             if read.isAtEnd, let end = read.end { return RecordedFailure.ending(of: end) }
-            if read.isAtEnd { try await access.waitForChange(after: token) }
+            if read.isAtEnd { try await access.handle.waitForChange(of: access.name, after: token) }
         }
     }
 
