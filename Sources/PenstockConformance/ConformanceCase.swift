@@ -26,6 +26,13 @@ public struct ConformanceCase: Sendable, CustomTestStringConvertible {
         self.body = body
     }
 
+    /// Rules of one subject, by their names.
+    typealias Rules = KeyValuePairs<String, @Sendable (Bench) async throws -> Void>
+
+    static func rules(of subject: String, _ rules: Rules) -> [ConformanceCase] {
+        rules.map { ConformanceCase(subject, $0.key, $0.value) }
+    }
+
     /// The subject and the rule.
     public var testDescription: String { "\(subject): \(name)" }
 

@@ -4,16 +4,16 @@ import Testing
 
 /// What people do to messages by hand.
 enum ApplyRules {
-    static let cases = [
-        ConformanceCase("apply", "knows the states of each command", knowsStates),
-        ConformanceCase("apply", "cancel takes out of the line", cancel),
-        ConformanceCase("apply", "cancel takes a running message from its worker", cancelRunning),
-        ConformanceCase("apply", "redrive gives a dead letter all its attempts anew", redriveDead),
-        ConformanceCase("apply", "redrive makes a scheduled message ready at once", redriveScheduled),
-        ConformanceCase("apply", "discard throws a dead letter away", discard),
-        ConformanceCase("apply", "moves all of a list or none", allOrNone),
-        ConformanceCase("apply", "moves a queue's messages, oldest first, up to the limit", byQueue),
-        ConformanceCase("apply", "goes by age, whatever the states", oldestOfAnyState),
+    static let cases: ConformanceCase.Rules = [
+        "knows the states of each command": knowsStates,
+        "cancel takes out of the line": cancel,
+        "cancel takes a running message from its worker": cancelRunning,
+        "redrive gives a dead letter all its attempts anew": redriveDead,
+        "redrive makes a scheduled message ready at once": redriveScheduled,
+        "discard throws a dead letter away": discard,
+        "moves all of a list or none": allOrNone,
+        "moves a queue's messages, oldest first, up to the limit": byQueue,
+        "goes by age, whatever the states": oldestOfAnyState,
     ]
 
     /// One message in each state, in a queue of its own.

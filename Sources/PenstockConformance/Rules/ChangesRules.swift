@@ -5,14 +5,14 @@ import Testing
 /// When the bell rings. Each case waits for the ring itself, however long: one that does not come shows as a test that
 /// hangs until its time limit, at the line that names the change.
 enum ChangesRules {
-    static let cases = [
-        ConformanceCase("changes", "ring for this process and for others", ringForAll),
-        ConformanceCase("changes", "ring when messages come into the line", ringForArrivals),
-        ConformanceCase("changes", "ring when messages come back", ringForReturns),
-        ConformanceCase("changes", "ring when there is room", ringForRoom),
-        ConformanceCase("changes", "ring when a queue changes", ringForQueues),
-        ConformanceCase("changes", "lose no ring between a token and the wait", loseNoRing),
-        ConformanceCase("changes", "wake who waits already", wakeWaiters),
+    static let cases: ConformanceCase.Rules = [
+        "ring for this process and for others": ringForAll,
+        "ring when messages come into the line": ringForArrivals,
+        "ring when messages come back": ringForReturns,
+        "ring when there is room": ringForRoom,
+        "ring when a queue changes": ringForQueues,
+        "lose no ring between a token and the wait": loseNoRing,
+        "wake who waits already": wakeWaiters,
     ]
 
     /// Expects `change` to ring for `jobs` in `listener`.

@@ -4,18 +4,18 @@ import Testing
 
 /// Which messages a claim gives, to which worker, and when.
 enum ClaimRules {
-    static let cases = [
-        ConformanceCase("claim", "goes by priority and then by sequence", goesByPriority),
-        ConformanceCase("claim", "gives several at once, and no more than asked for", givesSeveral),
-        ConformanceCase("claim", "gives nobody what another holds", givesNoneTwice),
-        ConformanceCase("claim", "gives no scheduled message early, and each on time", neverEarly),
-        ConformanceCase("claim", "says when the next one is due", saysNextDue),
-        ConformanceCase("claim", "gives a due message its place by priority", dueByPriority),
-        ConformanceCase("claim", "makes ready a bounded number of due messages", boundsPromotion),
-        ConformanceCase("claim", "gives nothing of a paused queue", pausedGivesNothing),
-        ConformanceCase("claim", "stays in its queue", staysInQueue),
-        ConformanceCase("claim", "counts attempts and makes a new token each time", countsAttempts),
-        ConformanceCase("claim", "checks its input", checksInput),
+    static let cases: ConformanceCase.Rules = [
+        "goes by priority and then by sequence": goesByPriority,
+        "gives several at once, and no more than asked for": givesSeveral,
+        "gives nobody what another holds": givesNoneTwice,
+        "gives no scheduled message early, and each on time": neverEarly,
+        "says when the next one is due": saysNextDue,
+        "gives a due message its place by priority": dueByPriority,
+        "makes ready a bounded number of due messages": boundsPromotion,
+        "gives nothing of a paused queue": pausedGivesNothing,
+        "stays in its queue": staysInQueue,
+        "counts attempts and makes a new token each time": countsAttempts,
+        "checks its input": checksInput,
     ]
 
     static func goesByPriority(_ bench: Bench) async throws {

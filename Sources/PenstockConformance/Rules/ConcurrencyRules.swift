@@ -5,13 +5,13 @@ import Testing
 /// What holds when many tasks of several processes call at once. A store may gather their calls into one transaction;
 /// each caller still gets an answer of its own.
 enum ConcurrencyRules {
-    static let cases = [
-        ConformanceCase("concurrency", "every message is worked exactly once", workedOnce),
-        ConformanceCase("concurrency", "a capacity is held exactly", capacityIsHeld),
-        ConformanceCase("concurrency", "a key is given once", keyIsGivenOnce),
-        ConformanceCase("concurrency", "a lease is settled once", leaseIsSettledOnce),
-        ConformanceCase("concurrency", "a call that fails takes no other with it", failuresAreAlone),
-        ConformanceCase("concurrency", "a cancelled caller was either heard or not", cancelledCallers),
+    static let cases: ConformanceCase.Rules = [
+        "every message is worked exactly once": workedOnce,
+        "a capacity is held exactly": capacityIsHeld,
+        "a key is given once": keyIsGivenOnce,
+        "a lease is settled once": leaseIsSettledOnce,
+        "a call that fails takes no other with it": failuresAreAlone,
+        "a cancelled caller was either heard or not": cancelledCallers,
     ]
 
     private static func openThree(_ bench: Bench, _ policy: QueuePolicy) async throws -> [any MessageStore] {

@@ -4,14 +4,14 @@ import Testing
 
 /// How queues come, change and go.
 enum ConfigureRules {
-    static let cases = [
-        ConformanceCase("configure", "creates a queue once", createsOnce),
-        ConformanceCase("configure", "sets another policy", setsPolicy),
-        ConformanceCase("configure", "refuses policies out of range", refusesPolicies),
-        ConformanceCase("configure", "pauses and resumes, twice as well as once", pausesAndResumes),
-        ConformanceCase("configure", "deletes a queue with everything in it", deletes),
-        ConformanceCase("configure", "deletes no queue at work, unless forced", deletesByForce),
-        ConformanceCase("configure", "knows its queues", knowsQueues),
+    static let cases: ConformanceCase.Rules = [
+        "creates a queue once": createsOnce,
+        "sets another policy": setsPolicy,
+        "refuses policies out of range": refusesPolicies,
+        "pauses and resumes, twice as well as once": pausesAndResumes,
+        "deletes a queue with everything in it": deletes,
+        "deletes no queue at work, unless forced": deletesByForce,
+        "knows its queues": knowsQueues,
     ]
 
     static func createsOnce(_ bench: Bench) async throws {

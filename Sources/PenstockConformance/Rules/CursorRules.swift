@@ -4,15 +4,15 @@ import Testing
 
 /// Named places in a log.
 enum CursorRules {
-    static let cases = [
-        ConformanceCase("cursor", "is placed once", placedOnce),
-        ConformanceCase("cursor", "only moves forward", movesForward),
-        ConformanceCase("cursor", "is removed", removed),
-        ConformanceCase("cursor", "counts what is forgotten ahead of it", countsTheForgotten),
-        ConformanceCase("cursor", "belongs to one queue, and goes with it", belongsToItsQueue),
-        ConformanceCase("cursor", "is seen by other processes, and outlives its own", outlivesItsProcess),
-        ConformanceCase("cursor", "rings when it is placed or removed, and not when it moves", rings),
-        ConformanceCase("cursor", "checks its input", checksInput),
+    static let cases: ConformanceCase.Rules = [
+        "is placed once": placedOnce,
+        "only moves forward": movesForward,
+        "is removed": removed,
+        "counts what is forgotten ahead of it": countsTheForgotten,
+        "belongs to one queue, and goes with it": belongsToItsQueue,
+        "is seen by other processes, and outlives its own": outlivesItsProcess,
+        "rings when it is placed or removed, and not when it moves": rings,
+        "checks its input": checksInput,
     ]
 
     private static let mailer = CursorName(stored: "mailer")

@@ -4,10 +4,10 @@ import Testing
 
 /// What others see of a queue while it is deleted, and what a death in the middle leaves.
 enum DeletionRules {
-    static let cases = [
-        ConformanceCase("deletion", "refuses what comes while it is under way", refusesWhatComes),
-        ConformanceCase("deletion", "gives nothing and changes nothing while it is under way", givesNothing),
-        ConformanceCase("deletion", "goes on when it is asked for again", goesOn),
+    static let cases: ConformanceCase.Rules = [
+        "refuses what comes while it is under way": refusesWhatComes,
+        "gives nothing and changes nothing while it is under way": givesNothing,
+        "goes on when it is asked for again": goesOn,
     ]
 
     /// More messages than any store removes at once.

@@ -4,18 +4,18 @@ import Testing
 
 /// What is accepted, how it comes back, and what is refused.
 enum EnqueueRules {
-    static let cases = [
-        ConformanceCase("enqueue", "keeps every field", keepsEveryField),
-        ConformanceCase("enqueue", "takes payloads, headers and names as they are", takesAnyText),
-        ConformanceCase("enqueue", "numbers a batch in its order", numbersInOrder),
-        ConformanceCase("enqueue", "never uses a number twice", neverReusesNumbers),
-        ConformanceCase("enqueue", "keeps due times to the microsecond", keepsDueTimes),
-        ConformanceCase("enqueue", "says the durability in the receipt", saysDurability),
-        ConformanceCase("enqueue", "leaves nothing of a batch with invalid input", leavesNothingInvalid),
-        ConformanceCase("enqueue", "bounds a batch", boundsBatches),
-        ConformanceCase("enqueue", "knows its queues", knowsQueues),
-        ConformanceCase("enqueue", "does nothing for a cancelled caller", obeysCancellation),
-        ConformanceCase("enqueue", "is seen by every process at once", isSeenByOthers),
+    static let cases: ConformanceCase.Rules = [
+        "keeps every field": keepsEveryField,
+        "takes payloads, headers and names as they are": takesAnyText,
+        "numbers a batch in its order": numbersInOrder,
+        "never uses a number twice": neverReusesNumbers,
+        "keeps due times to the microsecond": keepsDueTimes,
+        "says the durability in the receipt": saysDurability,
+        "leaves nothing of a batch with invalid input": leavesNothingInvalid,
+        "bounds a batch": boundsBatches,
+        "knows its queues": knowsQueues,
+        "does nothing for a cancelled caller": obeysCancellation,
+        "is seen by every process at once": isSeenByOthers,
     ]
 
     static func keepsEveryField(_ bench: Bench) async throws {

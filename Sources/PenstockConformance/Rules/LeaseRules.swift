@@ -4,12 +4,12 @@ import Testing
 
 /// Which worker holds a message, and which one no longer does.
 enum LeaseRules {
-    static let cases = [
-        ConformanceCase("lease", "each verdict stands alone", eachStandsAlone),
-        ConformanceCase("lease", "is settled once", settlesOnce),
-        ConformanceCase("lease", "once lost, neither a verdict nor an extension changes anything", lateChangesNothing),
-        ConformanceCase("lease", "extend moves its end", extendMovesTheEnd),
-        ConformanceCase("lease", "extend leaves a lost one alone", extendLeavesLostAlone),
+    static let cases: ConformanceCase.Rules = [
+        "each verdict stands alone": eachStandsAlone,
+        "is settled once": settlesOnce,
+        "once lost, neither a verdict nor an extension changes anything": lateChangesNothing,
+        "extend moves its end": extendMovesTheEnd,
+        "extend leaves a lost one alone": extendLeavesLostAlone,
     ]
 
     static func eachStandsAlone(_ bench: Bench) async throws {

@@ -4,20 +4,20 @@ import Testing
 
 /// What a full queue does with one message more.
 enum OverflowRules {
-    static let cases = [
-        ConformanceCase("overflow", "dropNewest drops what arrives, on record", dropNewest),
-        ConformanceCase("overflow", "dropNewest takes of a batch what fits", dropNewestBatch),
-        ConformanceCase("overflow", "dropOldest drops the lowest number, on record", dropOldest),
-        ConformanceCase("overflow", "dropOldest lets a batch displace its own", dropOldestBatch),
-        ConformanceCase("overflow", "dropOldest drops a scheduled message when none is ready", dropOldestScheduled),
-        ConformanceCase("overflow", "fail takes a batch as a whole or not at all", fail),
-        ConformanceCase("overflow", "fail counts what needs room exactly", failCountsExactly),
-        ConformanceCase("overflow", "wait takes what fits and leaves the rest", waitTakesWhatFits),
-        ConformanceCase("overflow", "scheduled messages count, running ones do not", whatCounts),
-        ConformanceCase("overflow", "what comes back always finds a place", returnsFindPlace),
-        ConformanceCase("overflow", "above its capacity a queue keeps its policy", aboveCapacity),
-        ConformanceCase("overflow", "a new capacity holds for what comes", newCapacity),
-        ConformanceCase("overflow", "holds between processes", holdsBetweenProcesses),
+    static let cases: ConformanceCase.Rules = [
+        "dropNewest drops what arrives, on record": dropNewest,
+        "dropNewest takes of a batch what fits": dropNewestBatch,
+        "dropOldest drops the lowest number, on record": dropOldest,
+        "dropOldest lets a batch displace its own": dropOldestBatch,
+        "dropOldest drops a scheduled message when none is ready": dropOldestScheduled,
+        "fail takes a batch as a whole or not at all": fail,
+        "fail counts what needs room exactly": failCountsExactly,
+        "wait takes what fits and leaves the rest": waitTakesWhatFits,
+        "scheduled messages count, running ones do not": whatCounts,
+        "what comes back always finds a place": returnsFindPlace,
+        "above its capacity a queue keeps its policy": aboveCapacity,
+        "a new capacity holds for what comes": newCapacity,
+        "holds between processes": holdsBetweenProcesses,
     ]
 
     static func dropNewest(_ bench: Bench) async throws {

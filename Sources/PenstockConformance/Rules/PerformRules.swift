@@ -5,18 +5,20 @@ import Testing
 /// Operations that go together.
 enum PerformRules {
     static let cases =
-        [
-            ConformanceCase("perform", "each operation finds what those before it did", goesInOrder),
-            ConformanceCase("perform", "verdicts and a claim go together", settlesAndClaims),
-            ConformanceCase("perform", "no operations do nothing", nothingToDo),
-            ConformanceCase("perform", "the first operation's failure is the call's", firstFails),
-            ConformanceCase("perform", "a failure undoes nothing before it and stops what comes after it", laterFails),
-            ConformanceCase("perform", "an operation that cannot be fails in its turn", invalidInTurn),
-            ConformanceCase("perform", "a full queue that waits ends the call", fullQueueEndsTheCall),
-            ConformanceCase("perform", "rings for what it put in line", rings),
-            ConformanceCase("perform", "rings no worker for what it claims itself", ringsNoWorkerForItsOwn),
-            ConformanceCase("perform", "a dead process's operations are all there", survivesItsProcess),
-        ]
+        ConformanceCase.rules(
+            of: "perform",
+            [
+                "each operation finds what those before it did": goesInOrder,
+                "verdicts and a claim go together": settlesAndClaims,
+                "no operations do nothing": nothingToDo,
+                "the first operation's failure is the call's": firstFails,
+                "a failure undoes nothing before it and stops what comes after it": laterFails,
+                "an operation that cannot be fails in its turn": invalidInTurn,
+                "a full queue that waits ends the call": fullQueueEndsTheCall,
+                "rings for what it put in line": rings,
+                "rings no worker for what it claims itself": ringsNoWorkerForItsOwn,
+                "a dead process's operations are all there": survivesItsProcess,
+            ])
         + (1...10).map { seed in
             ConformanceCase("perform", "goes as its operations one by one, seed \(seed)") { bench in
                 try await goesAsOneByOne(bench, SeededRandom(seed: seed))

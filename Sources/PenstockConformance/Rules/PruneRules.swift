@@ -4,15 +4,15 @@ import Testing
 
 /// What is forgotten, and what is not.
 enum PruneRules {
-    static let cases = [
-        ConformanceCase("prune", "forgets by age", byAge),
-        ConformanceCase("prune", "keeps a number of messages", byCount),
-        ConformanceCase("prune", "forgets by age or count, whichever comes first", byEither),
-        ConformanceCase("prune", "keeps dead letters, unless their age is bounded", deadLetters),
-        ConformanceCase("prune", "never forgets what waits or runs", neverTheLiving),
-        ConformanceCase("prune", "goes in steps", goesInSteps),
-        ConformanceCase("prune", "goes by each queue's policy, or the one asked for", byQueue),
-        ConformanceCase("prune", "checks its input", checksInput),
+    static let cases: ConformanceCase.Rules = [
+        "forgets by age": byAge,
+        "keeps a number of messages": byCount,
+        "forgets by age or count, whichever comes first": byEither,
+        "keeps dead letters, unless their age is bounded": deadLetters,
+        "never forgets what waits or runs": neverTheLiving,
+        "goes in steps": goesInSteps,
+        "goes by each queue's policy, or the one asked for": byQueue,
+        "checks its input": checksInput,
     ]
 
     private static func pruneAll(_ store: any MessageStore, _ request: PruneRequest) async throws -> Int {

@@ -4,17 +4,17 @@ import Testing
 
 /// What a reading of the log gives.
 enum QueryRules {
-    static let cases = [
-        ConformanceCase("messages", "come in the order of the log, from either end", comeInOrder),
-        ConformanceCase("messages", "page by the cursor", pageByCursor),
-        ConformanceCase("messages", "are chosen by queue", byQueue),
-        ConformanceCase("messages", "are chosen by state", byState),
-        ConformanceCase("messages", "are chosen by sequence", bySequence),
-        ConformanceCase("messages", "are chosen by time of acceptance", byTime),
-        ConformanceCase("messages", "are chosen by all of it together", byAll),
-        ConformanceCase("messages", "carry payloads and attempts only when asked to", carryWhatIsAsked),
-        ConformanceCase("messages", "come in pages of so many bytes", comeInBytes),
-        ConformanceCase("messages", "check their input", checkInput),
+    static let cases: ConformanceCase.Rules = [
+        "come in the order of the log, from either end": comeInOrder,
+        "page by the cursor": pageByCursor,
+        "are chosen by queue": byQueue,
+        "are chosen by state": byState,
+        "are chosen by sequence": bySequence,
+        "are chosen by time of acceptance": byTime,
+        "are chosen by all of it together": byAll,
+        "carry payloads and attempts only when asked to": carryWhatIsAsked,
+        "come in pages of so many bytes": comeInBytes,
+        "check their input": checkInput,
     ]
 
     private static func texts(_ store: any MessageStore, _ query: MessageQuery) async throws -> [String] {

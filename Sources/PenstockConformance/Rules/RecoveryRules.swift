@@ -4,18 +4,18 @@ import Testing
 
 /// What becomes of the messages of workers that are gone.
 enum RecoveryRules {
-    static let cases = [
-        ConformanceCase("recovery", "takes back from a dead worker at once", deadWorker),
-        ConformanceCase("recovery", "leaves the messages of the living alone", livingWorker),
-        ConformanceCase("recovery", "a lost attempt counts, and the last one makes a dead letter", lostAttemptsCount),
-        ConformanceCase("recovery", "takes back when a lease has ended, to the microsecond", endedLease),
-        ConformanceCase("recovery", "a lease that has ended counts until it is taken back", endedLeaseCounts),
-        ConformanceCase("recovery", "no jump of the wall clock frees or pins a lease", wallClockJumps),
-        ConformanceCase("recovery", "a reboot frees every lease", reboot),
-        ConformanceCase("recovery", "a new process takes nothing from the others", openingTakesNothing),
-        ConformanceCase("recovery", "what was acknowledged survives its producer", producerDies),
-        ConformanceCase("recovery", "closing gives back at once", closingGivesBack),
-        ConformanceCase("recovery", "a closed store says so", closedSaysSo),
+    static let cases: ConformanceCase.Rules = [
+        "takes back from a dead worker at once": deadWorker,
+        "leaves the messages of the living alone": livingWorker,
+        "a lost attempt counts, and the last one makes a dead letter": lostAttemptsCount,
+        "takes back when a lease has ended, to the microsecond": endedLease,
+        "a lease that has ended counts until it is taken back": endedLeaseCounts,
+        "no jump of the wall clock frees or pins a lease": wallClockJumps,
+        "a reboot frees every lease": reboot,
+        "a new process takes nothing from the others": openingTakesNothing,
+        "what was acknowledged survives its producer": producerDies,
+        "closing gives back at once": closingGivesBack,
+        "a closed store says so": closedSaysSo,
     ]
 
     static func deadWorker(_ bench: Bench) async throws {

@@ -5,10 +5,12 @@ import Testing
 /// Verdicts in lists: a store may move many messages at once, and nobody may notice.
 enum SettleListRules {
     static let cases =
-        [
-            ConformanceCase("settle", "a list of done finishes what it names and nothing else", finishesWhatItNames),
-            ConformanceCase("settle", "a list names each message once or is told", namesEachOnce),
-        ]
+        ConformanceCase.rules(
+            of: "settle",
+            [
+                "a list of done finishes what it names and nothing else": finishesWhatItNames,
+                "a list names each message once or is told": namesEachOnce,
+            ])
         + (1...10).map { seed in
             ConformanceCase("settle", "a list goes as its verdicts one by one, seed \(seed)") { bench in
                 try await goesOneByOne(bench, SeededRandom(seed: seed))

@@ -4,18 +4,18 @@ import Testing
 
 /// What a worker's verdict does.
 enum SettleRules {
-    static let cases = [
-        ConformanceCase("settle", "done finishes a message", done),
-        ConformanceCase("settle", "retry puts a message off as the policy says", retryByPolicy),
-        ConformanceCase("settle", "retry puts a message off as the worker says", retryByWorker),
-        ConformanceCase("settle", "chance only makes a retry earlier, and by no more than the jitter", retryJitter),
-        ConformanceCase("settle", "dead makes a dead letter, with the reason", dead),
-        ConformanceCase("settle", "attempts used up make a dead letter, with every attempt", attemptsUsedUp),
-        ConformanceCase("settle", "attempts allowed are the message's, else the policy's of the day", attemptsAllowed),
-        ConformanceCase("settle", "release gives back at once and counts no attempt", release),
-        ConformanceCase("settle", "keeps the end of a long error", keepsEndOfError),
-        ConformanceCase("settle", "keeps the last attempts of many", keepsLastAttempts),
-        ConformanceCase("settle", "refuses verdicts that cannot be", refusesImpossible),
+    static let cases: ConformanceCase.Rules = [
+        "done finishes a message": done,
+        "retry puts a message off as the policy says": retryByPolicy,
+        "retry puts a message off as the worker says": retryByWorker,
+        "chance only makes a retry earlier, and by no more than the jitter": retryJitter,
+        "dead makes a dead letter, with the reason": dead,
+        "attempts used up make a dead letter, with every attempt": attemptsUsedUp,
+        "attempts allowed are the message's, else the policy's of the day": attemptsAllowed,
+        "release gives back at once and counts no attempt": release,
+        "keeps the end of a long error": keepsEndOfError,
+        "keeps the last attempts of many": keepsLastAttempts,
+        "refuses verdicts that cannot be": refusesImpossible,
     ]
 
     static func done(_ bench: Bench) async throws {

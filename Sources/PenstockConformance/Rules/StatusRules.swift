@@ -4,10 +4,10 @@ import Testing
 
 /// What the numbers say after each event.
 enum StatusRules {
-    static let cases = [
-        ConformanceCase("status", "depths and totals follow every event", followsEveryEvent),
-        ConformanceCase("status", "lists queues by name, or the one asked for", listsQueues),
-        ConformanceCase("status", "lists who holds messages", listsWorkers),
+    static let cases: ConformanceCase.Rules = [
+        "depths and totals follow every event": followsEveryEvent,
+        "lists queues by name, or the one asked for": listsQueues,
+        "lists who holds messages": listsWorkers,
     ]
 
     static func followsEveryEvent(_ bench: Bench) async throws {

@@ -4,17 +4,17 @@ import Testing
 
 /// At most one message that waits or runs has a key.
 enum UniqueKeyRules {
-    static let cases = [
-        ConformanceCase("unique keys", "skip gives back the message that has the key", skipGivesBackTheHolder),
-        ConformanceCase("unique keys", "replace takes the place of a waiting message", replaceTakesThePlace),
-        ConformanceCase("unique keys", "replace leaves a running message alone", replaceLeavesRunningAlone),
-        ConformanceCase("unique keys", "a message that has ended holds none", endedHoldNone),
-        ConformanceCase("unique keys", "a message that comes back still holds its own", comingBackHolds),
-        ConformanceCase("unique keys", "hold within a batch", holdWithinBatch),
-        ConformanceCase("unique keys", "are of one queue", areOfOneQueue),
-        ConformanceCase("unique keys", "bar a redrive while another message has the key", barRedrive),
-        ConformanceCase("unique keys", "skip and replace need no room", needNoRoom),
-        ConformanceCase("unique keys", "a dropped arrival holds none", droppedArrivalHoldsNone),
+    static let cases: ConformanceCase.Rules = [
+        "skip gives back the message that has the key": skipGivesBackTheHolder,
+        "replace takes the place of a waiting message": replaceTakesThePlace,
+        "replace leaves a running message alone": replaceLeavesRunningAlone,
+        "a message that has ended holds none": endedHoldNone,
+        "a message that comes back still holds its own": comingBackHolds,
+        "hold within a batch": holdWithinBatch,
+        "are of one queue": areOfOneQueue,
+        "bar a redrive while another message has the key": barRedrive,
+        "skip and replace need no room": needNoRoom,
+        "a dropped arrival holds none": droppedArrivalHoldsNone,
     ]
 
     /// Brings the only message with key `k` into a state that holds it.
