@@ -9,12 +9,8 @@ import Testing
 
 /// A store in an application's pool waits for other processes by itself: the application's own writes do not wait with it.
 @Suite(.timeLimit(.minutes(5))) struct ApplicationPoolWaitTests {
-    private let folder: TemporaryFolder
+    private let folder = TemporaryFolder()
     private var path: String { folder.file("app.db") }
-
-    init() throws {
-        folder = try TemporaryFolder()
-    }
 
     private func open(_ busyMode: Database.BusyMode) async throws -> (pool: DatabasePool, store: SQLiteStore) {
         var configuration = Configuration()

@@ -8,14 +8,10 @@ import Testing
 
 /// Where a worker is at work and has room, nobody is woken; and nobody is forgotten for that.
 @Suite(.timeLimit(.minutes(5))) struct AttendanceTests {
-    private let folder: TemporaryFolder
+    private let folder = TemporaryFolder()
     private let time = ManualTime()
     private let bucket = Wakeups.bucket(of: .jobs)
     private var path: String { folder.file("queue.db") }
-
-    init() throws {
-        folder = try TemporaryFolder()
-    }
 
     private func ear() throws -> Ear { try Ear(path, time: time) }
 

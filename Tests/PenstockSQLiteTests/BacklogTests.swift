@@ -9,11 +9,10 @@ import Testing
 /// What waits, runs and has ended beside a message costs it nothing. Judged by pages that SQLite looks at, which are
 /// the same on every machine.
 @Suite(.timeLimit(.minutes(5))) struct BacklogTests {
-    private let folder: TemporaryFolder
+    private let folder = TemporaryFolder()
     private let store: SQLiteStore
 
     init() async throws {
-        folder = try TemporaryFolder()
         store = try await SQLiteStore.openWithJobs(folder.file("queue.db"))
         try await store.configure(.mail, .create(QueuePolicy(), ifAbsent: false))
     }

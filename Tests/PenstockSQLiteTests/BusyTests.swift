@@ -8,12 +8,8 @@ import Testing
 
 /// Other programs that hold the file: nobody sees a lock, and no wait is without end.
 @Suite(.timeLimit(.minutes(5))) struct BusyTests {
-    private let folder: TemporaryFolder
+    private let folder = TemporaryFolder()
     private var path: String { folder.file("queue.db") }
-
-    init() throws {
-        folder = try TemporaryFolder()
-    }
 
     private func patience(_ busyMax: Duration) -> SQLiteStore.Options {
         var options = SQLiteStore.Options()

@@ -9,12 +9,8 @@ import Testing
 
 /// How a store ends, and what is left of it.
 @Suite(.timeLimit(.minutes(5))) struct CloseTests {
-    private let folder: TemporaryFolder
+    private let folder = TemporaryFolder()
     private var path: String { folder.file("queue.db") }
-
-    init() throws {
-        folder = try TemporaryFolder()
-    }
 
     private func sideFiles() throws -> [String] {
         try FileManager.default.contentsOfDirectory(atPath: path + "-penstock").sorted()

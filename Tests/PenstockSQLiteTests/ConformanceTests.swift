@@ -22,12 +22,8 @@ import Testing
 /// The harness of a store in an application's pool: one file, and a pool and a store for each process.
 private final class PoolHarness: StoreHarness {
     let time = ManualTime()
-    private let folder: TemporaryFolder
+    private let folder = TemporaryFolder()
     private let random = SeededRandom(seed: 1)
-
-    init() throws {
-        folder = try TemporaryFolder()
-    }
 
     func open() async throws -> any MessageStore {
         try await openStore(afterStep: nil)

@@ -6,12 +6,8 @@ import Testing
 
 /// Rows and numbers that no program of Penstock's writes: each costs its own message, and the queue goes on.
 @Suite(.timeLimit(.minutes(5))) struct ContradictionTests {
-    private let harness: SQLiteHarness
+    private let harness = SQLiteHarness()
     private var path: String { harness.path }
-
-    init() throws {
-        harness = try SQLiteHarness()
-    }
 
     /// Messages 1 to `count`, ready.
     private func open(_ count: Int = 6, _ policy: QueuePolicy = QueuePolicy()) async throws -> SQLiteStore {

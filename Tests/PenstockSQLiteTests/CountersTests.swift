@@ -13,7 +13,7 @@ import Testing
 
     /// Several processes and the sqlite3 shell at once, each doing whatever it likes.
     @Test(arguments: policies) func depthsAreWhatACountGives(_ policy: QueuePolicy) async throws {
-        let harness = try SQLiteHarness()
+        let harness = SQLiteHarness()
         let first = try await harness.openStore()
         try await first.configure(.jobs, .create(policy, ifAbsent: false))
         try await withThrowingTaskGroup(of: Void.self) { group in

@@ -7,13 +7,9 @@ import Testing
 
 /// A damaged file: an error that says so, or the truth, and never a crash or a wrong message.
 @Suite(.timeLimit(.minutes(5))) struct DamageTests {
-    private let folder: TemporaryFolder
+    private let folder = TemporaryFolder()
     private var path: String { folder.file("queue.db") }
     private static let count = 300
-
-    init() throws {
-        folder = try TemporaryFolder()
-    }
 
     /// What message `number` says: known, so that anything else is noticed.
     private static func text(_ number: Int) -> String {

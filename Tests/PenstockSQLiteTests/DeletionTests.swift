@@ -7,12 +7,8 @@ import Testing
 
 /// Deleting a queue, and what programs without this library do meanwhile.
 @Suite(.timeLimit(.minutes(5))) struct DeletionTests {
-    private let harness: SQLiteHarness
+    private let harness = SQLiteHarness()
     private var path: String { harness.path }
-
-    init() throws {
-        harness = try SQLiteHarness()
-    }
 
     /// A queue with more ended messages than one step deletes.
     private func fill(_ store: SQLiteStore) async throws {

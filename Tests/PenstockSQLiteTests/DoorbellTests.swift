@@ -9,12 +9,8 @@ import Testing
 
 /// What one process commits wakes the waiters of another.
 @Suite(.timeLimit(.minutes(5))) struct DoorbellTests {
-    private let folder: TemporaryFolder
+    private let folder = TemporaryFolder()
     private var path: String { folder.file("queue.db") }
-
-    init() throws {
-        folder = try TemporaryFolder()
-    }
 
     @Test func wakesAllWhoWaitInAllProcesses() async throws {
         let stores = [

@@ -8,12 +8,11 @@ import Testing
 
 /// What a receipt says of the disk.
 @Suite(.timeLimit(.minutes(5))) struct DurabilityTests {
-    private let folder: TemporaryFolder
+    private let folder = TemporaryFolder()
     private let disk: TestDisk
     private var path: String { folder.file("queue.db") }
 
     init() throws {
-        folder = try TemporaryFolder()
         disk = TestDisk(folder.file("queue.db"))
     }
 

@@ -7,13 +7,12 @@ import Testing
 /// A full disk: what was acknowledged is there, nothing else is, and with room again all goes on.
 @Suite(.enabled(if: SmallDisk.canBeMade, "Mounting a small disk needs root."), .timeLimit(.minutes(5)))
 struct FullDiskTests {
-    private let folder: TemporaryFolder
+    private let folder = TemporaryFolder()
     private let disk: SmallDisk
     private var path: String { disk.path + "/queue.db" }
     private var filler: String { disk.path + "/filler" }
 
     init() throws {
-        folder = try TemporaryFolder()
         disk = try SmallDisk(mebibytes: 6, in: folder)
     }
 

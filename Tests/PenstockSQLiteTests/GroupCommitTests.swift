@@ -8,12 +8,8 @@ import Testing
 
 /// Many calls in one transaction: cheap together, and each with its own answer.
 @Suite(.timeLimit(.minutes(5))) struct GroupCommitTests {
-    private let folder: TemporaryFolder
+    private let folder = TemporaryFolder()
     private var path: String { folder.file("queue.db") }
-
-    init() throws {
-        folder = try TemporaryFolder()
-    }
 
     @Test func callsThatGatherShareOneTransaction() async throws {
         let store = try await SQLiteStore.openWithJobs(path)

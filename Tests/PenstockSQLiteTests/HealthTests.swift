@@ -7,12 +7,8 @@ import Testing
 
 /// What an inspection sees, and that it changes nothing.
 @Suite(.timeLimit(.minutes(5))) struct HealthTests {
-    private let harness: SQLiteHarness
+    private let harness = SQLiteHarness()
     private var path: String { harness.path }
-
-    init() throws {
-        harness = try SQLiteHarness()
-    }
 
     private func report(stuckAfter: Duration = .seconds(3600)) async throws -> HealthReport {
         try await SQLiteStore.inspectHealth(path: path, stuckAfter: stuckAfter, time: harness.time)

@@ -7,12 +7,8 @@ import Testing
 
 /// Processes that carry out each other's calls, and are killed at any moment of it.
 @Suite(.timeLimit(.minutes(5))) struct KilledCrowdTests {
-    private let folder: TemporaryFolder
+    private let folder = TemporaryFolder()
     private var path: String { folder.file("queue.db") }
-
-    init() throws {
-        folder = try TemporaryFolder()
-    }
 
     /// Six at a time, each for some milliseconds: what was acknowledged is there, and nothing is there twice.
     @Test func whatWasAcknowledgedIsThereOnce() async throws {

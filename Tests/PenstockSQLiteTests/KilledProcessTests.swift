@@ -6,12 +6,8 @@ import Testing
 
 /// Real processes that are really killed: the kernel says who is dead.
 @Suite(.timeLimit(.minutes(5))) struct KilledProcessTests {
-    private let folder: TemporaryFolder
+    private let folder = TemporaryFolder()
     private var path: String { folder.file("queue.db") }
-
-    init() throws {
-        folder = try TemporaryFolder()
-    }
 
     @Test func theMessagesOfAKilledProcessAreBackAtTheNextLook() async throws {
         let store = try await SQLiteStore.openWithJobs(path)

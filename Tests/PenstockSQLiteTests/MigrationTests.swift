@@ -9,12 +9,8 @@ import Testing
 
 /// The schema: the same by program and by hand, in whole steps, and never of a version that is not known.
 @Suite(.timeLimit(.minutes(5))) struct MigrationTests {
-    private let folder: TemporaryFolder
+    private let folder = TemporaryFolder()
     private var path: String { folder.file("queue.db") }
-
-    init() throws {
-        folder = try TemporaryFolder()
-    }
 
     /// The SQL files of the repository, by name.
     private static func files() throws -> [(name: String, sql: String)] {

@@ -7,7 +7,7 @@ import Testing
 
 @Suite struct OpenTogetherTests {
     @Test func aConnectionThatLookedBeforeAnotherMigratedFindsTheSchema() throws {
-        let folder = try TemporaryFolder()
+        let folder = TemporaryFolder()
         let path = folder.file("queue.db")
         let migrator = SchemaMigrator(path: path)
         let slow = try DatabaseQueue(path: path)
@@ -25,7 +25,7 @@ import Testing
     @Test(.timeLimit(.minutes(5)))
     func manyOpenersOfANewFileAtOnceAllFindTheSchema() async throws {
         for _ in 0..<10 {
-            let folder = try TemporaryFolder()
+            let folder = TemporaryFolder()
             let path = folder.file("queue.db")
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for _ in 0..<8 {
@@ -41,7 +41,7 @@ import Testing
     }
     @Test(.timeLimit(.minutes(5)))
     func manyProcessesOpenANewFileAtOnce() async throws {
-        let folder = try TemporaryFolder()
+        let folder = TemporaryFolder()
         let path = folder.file("queue.db")
         await withTaskGroup(of: Void.self) { group in
             for _ in 0..<6 {

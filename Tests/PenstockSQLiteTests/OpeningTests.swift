@@ -8,12 +8,8 @@ import Testing
 
 /// What may stand at a path, and what becomes of it.
 @Suite(.timeLimit(.minutes(5))) struct OpeningTests {
-    private let folder: TemporaryFolder
+    private let folder = TemporaryFolder()
     private var path: String { folder.file("queue.db") }
-
-    init() throws {
-        folder = try TemporaryFolder()
-    }
 
     private func exists(_ path: String) -> Bool { FileManager.default.fileExists(atPath: path) }
 

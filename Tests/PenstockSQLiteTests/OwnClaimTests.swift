@@ -7,12 +7,8 @@ import Testing
 
 /// Whom a transaction rings for that also claims: nobody for what it has taken itself.
 @Suite(.timeLimit(.minutes(5))) struct OwnClaimTests {
-    private let folder: TemporaryFolder
+    private let folder = TemporaryFolder()
     private var path: String { folder.file("queue.db") }
-
-    init() throws {
-        folder = try TemporaryFolder()
-    }
 
     /// Nobody else is woken for what a claim has taken in the transaction in which it came or became due.
     @Test func aClaimTakesWhatCameWithItOffTheBoard() async throws {

@@ -7,10 +7,9 @@ import Testing
 /// What a store says when it may not write. Root may write anything, so these run as nobody, in a process of their own.
 @Suite(.enabled(if: getuid() == 0, "Becoming another user needs root."), .timeLimit(.minutes(5)))
 struct PermissionTests {
-    private let folder: TemporaryFolder
+    private let folder = TemporaryFolder()
 
     init() throws {
-        folder = try TemporaryFolder()
         chmod(folder.path, 0o755)
     }
 

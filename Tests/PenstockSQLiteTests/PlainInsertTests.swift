@@ -9,13 +9,12 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct PlainInsertTests {
     /// Two stores that live the same life, but that one is fed by `enqueue` and the other by INSERT.
     private final class Twins {
-        let folder: TemporaryFolder
+        let folder = TemporaryFolder()
         let stores: [SQLiteStore]
         let programs: [ForeignProgram]
         private var held: [[ClaimedMessage]] = [[], []]
 
         init(_ policy: QueuePolicy) async throws {
-            folder = try TemporaryFolder()
             let paths = [folder.file("program.db"), folder.file("sql.db")]
             stores = [
                 try await SQLiteStore.openWithJobs(paths[0], policy),

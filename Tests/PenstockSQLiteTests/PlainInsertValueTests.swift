@@ -7,11 +7,10 @@ import Testing
 
 /// What may stand in an INSERT, and what is refused, with which words.
 @Suite(.timeLimit(.minutes(5))) struct PlainInsertValueTests {
-    private let folder: TemporaryFolder
+    private let folder = TemporaryFolder()
     private let path: String
 
     init() throws {
-        folder = try TemporaryFolder()
         path = folder.file("queue.db")
     }
 

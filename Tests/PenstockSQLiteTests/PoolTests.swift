@@ -20,12 +20,11 @@ final class GRDBPool: Sendable {
 
 /// The store as a guest in an application's database.
 @Suite(.timeLimit(.minutes(5))) struct PoolTests {
-    private let folder: TemporaryFolder
+    private let folder = TemporaryFolder()
     private let pool: DatabasePool
     private let store: SQLiteStore
 
     init() async throws {
-        folder = try TemporaryFolder()
         pool = try GRDBPool(folder.file("application.db")).value
         store = try await SQLiteStore.open(pool: pool)
         try await store.configure(.jobs, .create(QueuePolicy(), ifAbsent: false))

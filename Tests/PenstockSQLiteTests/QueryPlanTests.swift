@@ -8,7 +8,7 @@ import Testing
 
 /// How SQLite finds the rows of every statement that the store really runs.
 @Suite(.timeLimit(.minutes(5))) struct QueryPlanTests {
-    private let folder: TemporaryFolder
+    private let folder = TemporaryFolder()
     private let statements = Statements()
     private let pool: DatabasePool
     private let store: SQLiteStore
@@ -30,7 +30,6 @@ import Testing
     }
 
     init() async throws {
-        folder = try TemporaryFolder()
         var configuration = Configuration()
         configuration.prepareDatabase { [statements] database in
             database.trace { event in

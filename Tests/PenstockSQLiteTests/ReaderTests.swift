@@ -9,12 +9,8 @@ import Testing
 
 /// A file that is only read: what is seen of it, and that nothing of it changes.
 @Suite(.timeLimit(.minutes(5))) struct ReaderTests {
-    private let folder: TemporaryFolder
+    private let folder = TemporaryFolder()
     private var path: String { folder.file("queue.db") }
-
-    init() throws {
-        folder = try TemporaryFolder()
-    }
 
     private func files() throws -> [String] {
         try FileManager.default.subpathsOfDirectory(atPath: folder.path).sorted()

@@ -7,12 +7,8 @@ import Testing
 
 /// What a repair does, says that it does, and keeps of what it takes away.
 @Suite(.timeLimit(.minutes(5))) struct RepairTests {
-    private let harness: SQLiteHarness
+    private let harness = SQLiteHarness()
     private var path: String { harness.path }
-
-    init() throws {
-        harness = try SQLiteHarness()
-    }
 
     /// A file with a message in each place: 1 done, 2 dead, 3 leased, 4 and 5 ready, 6 scheduled.
     private func makeFile() async throws -> SQLiteStore {

@@ -8,14 +8,10 @@ import Testing
 
 /// A store that is made of a backup goes on where the backup stood, gives no number twice, and replaces nothing.
 @Suite(.timeLimit(.minutes(5))) struct RestoreTests {
-    private let harness: SQLiteHarness
+    private let harness = SQLiteHarness()
     private var folder: TemporaryFolder { harness.folder }
     private var backup: String { folder.file("backup.db") }
     private var target: String { folder.file("restored.db") }
-
-    init() throws {
-        harness = try SQLiteHarness()
-    }
 
     /// A store with messages in each place, and a backup of it: 1 done, 2 dead, 3 leased at its second attempt, 4 ready, 5
     /// scheduled, and a cursor at the end.

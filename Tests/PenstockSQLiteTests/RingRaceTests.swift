@@ -8,12 +8,8 @@ import Testing
 
 /// Token, look and wait against rings, tens of thousands of times.
 @Suite(.timeLimit(.minutes(5))) struct RingRaceTests {
-    private let folder: TemporaryFolder
+    private let folder = TemporaryFolder()
     private var path: String { folder.file("queue.db") }
-
-    init() throws {
-        folder = try TemporaryFolder()
-    }
 
     /// Each goes on when it has heard from the other: token, look, wait. One ring lost, and both sleep for ever, as
     /// nothing is written that a look would see.

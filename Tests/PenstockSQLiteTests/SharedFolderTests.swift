@@ -8,15 +8,11 @@ import Testing
 
 /// The folder beside a database is used only by those who can open the database.
 @Suite(.timeLimit(.minutes(5))) struct SharedFolderTests {
-    private let folder: TemporaryFolder
+    private let folder = TemporaryFolder()
     private var path: String { folder.file("queue.db") }
     private var side: String { path + "-penstock" }
     private static let isRoot = geteuid() == 0
     private static let nobody: uid_t = 65534
-
-    init() throws {
-        folder = try TemporaryFolder()
-    }
 
     private func mode(of file: String) -> mode_t {
         var status = stat()

@@ -9,12 +9,8 @@ import Testing
 
 /// Whichever process dies with calls of others in its hands, each call is carried out once and has its answer.
 @Suite(.timeLimit(.minutes(5))) struct SharedTransactionDeathTests {
-    private let folder: TemporaryFolder
+    private let folder = TemporaryFolder()
     private var path: String { folder.file("queue.db") }
-
-    init() throws {
-        folder = try TemporaryFolder()
-    }
 
     @Test func nobodyCarriesOutWhatADeadProcessHasPosted() async throws {
         let store = try await SQLiteStore.openWithJobs(path)

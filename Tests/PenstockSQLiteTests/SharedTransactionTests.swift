@@ -9,12 +9,8 @@ import Testing
 
 /// Writers of several processes share transactions.
 @Suite(.timeLimit(.minutes(5))) struct SharedTransactionTests {
-    private let folder: TemporaryFolder
+    private let folder = TemporaryFolder()
     private var path: String { folder.file("queue.db") }
-
-    init() throws {
-        folder = try TemporaryFolder()
-    }
 
     private func answerCount() throws -> Int? {
         try DatabaseQueue(path: path).read { try Int.fetchOne($0, sql: "SELECT count(*) FROM penstock_answer") }

@@ -8,12 +8,8 @@ import Testing
 
 /// What is forgotten gives its room back, in steps that let others through.
 @Suite(.timeLimit(.minutes(5))) struct SpaceTests {
-    private let harness: SQLiteHarness
+    private let harness = SQLiteHarness()
     private var path: String { harness.path }
-
-    init() throws {
-        harness = try SQLiteHarness()
-    }
 
     private func openWithJobs(_ retention: Retention = Retention()) async throws -> SQLiteStore {
         let store = try await harness.openStore()

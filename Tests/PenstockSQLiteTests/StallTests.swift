@@ -9,14 +9,10 @@ import Testing
 
 /// A store that stalls for longer than leases last takes no message from a worker that lives.
 @Suite(.timeLimit(.minutes(5))) struct StallTests {
-    private let folder: TemporaryFolder
+    private let folder = TemporaryFolder()
     private let time = ManualTime()
     private var path: String { folder.file("queue.db") }
     private var side: SharedFolder { SharedFolder(existingBesideDatabaseAt: path) }
-
-    init() throws {
-        folder = try TemporaryFolder()
-    }
 
     private func options(busyMax: Duration = .seconds(30)) -> SQLiteStore.Options {
         var options = SQLiteStore.Options(time: time, random: SeededRandom(seed: 7))

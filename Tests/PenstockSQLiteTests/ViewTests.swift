@@ -7,11 +7,7 @@ import Testing
 
 /// The views are public: their names and columns stay, and what stands in them is for people.
 @Suite(.timeLimit(.minutes(5))) struct ViewTests {
-    private let harness: SQLiteHarness
-
-    init() throws {
-        harness = try SQLiteHarness()
-    }
+    private let harness = SQLiteHarness()
 
     /// New columns may come at the end; none of these goes, moves or changes its name.
     private static let columns: [(view: String, columns: [String])] = [

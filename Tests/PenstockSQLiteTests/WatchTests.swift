@@ -9,12 +9,8 @@ import Testing
 
 /// Which waiters are woken, by what, and that none is forgotten.
 @Suite(.timeLimit(.minutes(5))) struct WatchTests {
-    private let folder: TemporaryFolder
+    private let folder = TemporaryFolder()
     private var path: String { folder.file("queue.db") }
-
-    init() throws {
-        folder = try TemporaryFolder()
-    }
 
     /// Eight processes wait, each with one worker and somebody who follows the log.
     @Test(arguments: [0, 1, 3, 8, 20]) func aRingWakesAsManyWorkersAsThereAreMessages(messages: Int) async throws {

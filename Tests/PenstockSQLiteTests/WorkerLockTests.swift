@@ -8,13 +8,9 @@ import Testing
 
 /// The lock that says a worker lives: when it comes, when it goes, and how it is tidied up.
 @Suite(.timeLimit(.minutes(5))) struct WorkerLockTests {
-    private let folder: TemporaryFolder
+    private let folder = TemporaryFolder()
     private var path: String { folder.file("queue.db") }
     private var side: SharedFolder { SharedFolder(existingBesideDatabaseAt: path) }
-
-    init() throws {
-        folder = try TemporaryFolder()
-    }
 
     private func lockFiles() throws -> [String] {
         try FileManager.default.contentsOfDirectory(atPath: side.path).filter { $0.hasPrefix("worker-") }

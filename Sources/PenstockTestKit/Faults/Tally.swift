@@ -1,16 +1,11 @@
+internal import PenstockCore
 import Synchronization
 
 /// A count that only rises, and that a test can wait for: the signal that something has happened often enough.
 public final class Tally: Sendable {
-    private struct Waiter {
-        var count: Int
-        var continuation: CheckedContinuation<Void, any Error>
-    }
-
     private struct State {
         var count = 0
-        var waiters: [UInt64: Waiter] = [:]
-        var nextID: UInt64 = 0
+        var waiting: [(count: Int, waiter: Waiter<Void>)] = []
     }
 
     private let state = Mutex(State())
@@ -28,11 +23,11 @@ public final class Tally: Sendable {
     public func add() -> Int {
         let (count, content) = state.withLock { state in
             state.count += 1
-            let content = state.waiters.filter { $0.value.count <= state.count }
-            for id in content.keys { state.waiters[id] = nil }
-            return (state.count, content.values.map(\.continuation))
+            let content = state.waiting.filter { $0.count <= state.count }
+            state.waiting.removeAll { $0.count <= state.count || $0.waiter.isOver }
+            return (state.count, content)
         }
-        for continuation in content { continuation.resume() }
+        for (_, waiter) in content { waiter.resume() }
         return count
     }
 
@@ -40,23 +35,13 @@ public final class Tally: Sendable {
     ///
     /// - Throws: `CancellationError` when the task is cancelled first.
     public func wait(for count: Int) async throws {
-        let id = state.withLock { state in
-            state.nextID += 1
-            return state.nextID
+        let waiter = state.withLock { state -> Waiter<Void>? in
+            if state.count >= count { return nil }
+            let waiter = Waiter<Void>()
+            state.waiting.append((count, waiter))
+            return waiter
         }
-        try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                let result: Result<Void, any Error>? = state.withLock { state in
-                    if Task.isCancelled { return .failure(CancellationError()) }
-                    if state.count >= count { return .success(()) }
-                    state.waiters[id] = Waiter(count: count, continuation: continuation)
-                    return nil
-                }
-                if let result { continuation.resume(with: result) }
-            }
-        } onCancel: {
-            let waiter = state.withLock { $0.waiters.removeValue(forKey: id) }
-            waiter?.continuation.resume(throwing: CancellationError())
-        }
+        try await waiter?.wait()
+        try Task.checkCancellation()
     }
 }

@@ -4,9 +4,13 @@ import Foundation
 package final class TemporaryFolder: Sendable {
     package let path: String
 
-    package init() throws {
+    package init() {
         path = FileManager.default.temporaryDirectory.appending(path: "penstock-\(UUID().uuidString)").path
-        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        do {
+            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        } catch {
+            fatalError("A test has no folder: \(error)")
+        }
     }
 
     deinit {

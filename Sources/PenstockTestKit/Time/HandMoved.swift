@@ -1,3 +1,4 @@
+internal import PenstockCore
 import Synchronization
 
 /// What a clock shows, and the moment in it that sleepers wait for.
@@ -16,15 +17,10 @@ final class HandMoved<Shown: Reading>: Sendable {
         var continuation: CheckedContinuation<Void, any Error>
     }
 
-    private struct Watcher {
-        var count: Int
-        var continuation: CheckedContinuation<Void, any Error>
-    }
-
     private struct State {
         var shown: Shown
         var sleepers: [UInt64: Sleeper] = [:]
-        var watchers: [UInt64: Watcher] = [:]
+        var watching: [(count: Int, waiter: Waiter<Void>)] = []
         var nextID: UInt64 = 0
 
         mutating func newID() -> UInt64 {
@@ -43,10 +39,10 @@ final class HandMoved<Shown: Reading>: Sendable {
             return due.map(\.value.continuation)
         }
 
-        mutating func takeWatchers() -> [CheckedContinuation<Void, any Error>] {
-            let content = watchers.filter { $0.value.count <= sleepers.count }
-            for id in content.keys { watchers[id] = nil }
-            return content.values.map(\.continuation)
+        mutating func takeWatchers() -> [Waiter<Void>] {
+            let content = watching.filter { $0.count <= sleepers.count }.map(\.waiter)
+            watching.removeAll { $0.count <= sleepers.count || $0.waiter.isOver }
+            return content
         }
     }
 
@@ -88,13 +84,12 @@ final class HandMoved<Shown: Reading>: Sendable {
         let id = state.withLock { $0.newID() }
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                let (result, content): (Result<Void, any Error>?, [CheckedContinuation<Void, any Error>]) =
-                    state.withLock { state in
-                        if Task.isCancelled { return (.failure(CancellationError()), []) }
-                        if deadline <= state.shown.moment { return (.success(()), []) }
-                        state.sleepers[id] = Sleeper(deadline: deadline, continuation: continuation)
-                        return (nil, state.takeWatchers())
-                    }
+                let (result, content): (Result<Void, any Error>?, [Waiter<Void>]) = state.withLock { state in
+                    if Task.isCancelled { return (.failure(CancellationError()), []) }
+                    if deadline <= state.shown.moment { return (.success(()), []) }
+                    state.sleepers[id] = Sleeper(deadline: deadline, continuation: continuation)
+                    return (nil, state.takeWatchers())
+                }
                 if let result { continuation.resume(with: result) }
                 for watcher in content { watcher.resume() }
             }
@@ -106,20 +101,13 @@ final class HandMoved<Shown: Reading>: Sendable {
 
     /// Returns once at least `count` tasks sleep.
     func waitForSleepers(count: Int) async throws {
-        let id = state.withLock { $0.newID() }
-        try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                let result: Result<Void, any Error>? = state.withLock { state in
-                    if Task.isCancelled { return .failure(CancellationError()) }
-                    if state.sleepers.count >= count { return .success(()) }
-                    state.watchers[id] = Watcher(count: count, continuation: continuation)
-                    return nil
-                }
-                if let result { continuation.resume(with: result) }
-            }
-        } onCancel: {
-            let watcher = state.withLock { $0.watchers.removeValue(forKey: id) }
-            watcher?.continuation.resume(throwing: CancellationError())
+        let waiter = state.withLock { state -> Waiter<Void>? in
+            if state.sleepers.count >= count { return nil }
+            let waiter = Waiter<Void>()
+            state.watching.append((count, waiter))
+            return waiter
         }
+        try await waiter?.wait()
+        try Task.checkCancellation()
     }
 }

@@ -35,7 +35,7 @@ struct Tool: Sendable {
 
     /// A tool whose file does not exist yet.
     static func empty() throws -> Tool {
-        let room = try TemporaryFolder()
+        let room = TemporaryFolder()
         return Tool(room: room, variables: ["PENSTOCK_DB": "\(room.path)/test.db"])
     }
 

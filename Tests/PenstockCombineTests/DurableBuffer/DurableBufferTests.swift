@@ -11,7 +11,7 @@ import Testing
     private typealias Reader = Probe<Delivery<Int>, any Error>
 
     private func fixture(_ kind: World.Kind = .memory) async throws -> (World, World.Process, Queue<Int>) {
-        let world = try World(kind)
+        let world = World(kind)
         let process = try await world.open()
         return (world, process, try await process.store.queue("q", of: Int.self))
     }

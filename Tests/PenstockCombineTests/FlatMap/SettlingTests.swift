@@ -10,7 +10,7 @@ import Testing
     private func fixture(
         _ values: [Int], on kind: World.Kind = .memory, attemptsMax: Int = 3
     ) async throws -> (World, World.Process, Queue<Int>) {
-        let world = try World(kind)
+        let world = World(kind)
         let process = try await world.open()
         let retry = RetryPolicy(attemptsMax: attemptsMax, jitter: 0)
         let queue = try await process.store.queue(

@@ -21,7 +21,7 @@ import Testing
     }
 
     @Test func theSameInAQueue() async throws {
-        let world = try World(.memory)
+        let world = World(.memory)
         let process = try await world.open()
         let queue = try await process.store.queue("values", of: Int.self)
         let clock = world.scheduler
@@ -58,7 +58,7 @@ import Testing
     }
 
     @Test func theSameSubjectInAQueue() async throws {
-        let world = try World(.memory)
+        let world = World(.memory)
         let process = try await world.open()
         let queue = try await process.store.queue("values", of: Int.self)
         let clock = world.scheduler

@@ -53,7 +53,7 @@ import Testing
 
     @Test(arguments: World.Kind.allCases)
     func aNewProcessReplaysWhatAnEarlierOneSent(kind: World.Kind) async throws {
-        let world = try World(kind)
+        let world = World(kind)
         let (first, log) = try await log(world)
         let subject = ReplaySubject(remembering: 2, in: log)
         let early = Listener()

@@ -9,7 +9,7 @@ import Testing
 
     @Test(arguments: World.Kind.allCases)
     func asManyAreClaimedAsAreAskedFor(kind: World.Kind) async throws {
-        let world = try World(kind)
+        let world = World(kind)
         let process = try await world.open()
         let queue = try await process.store.queue("q", of: Int.self)
         _ = try await queue.enqueue(contentsOf: Array(1...10))
@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test func whatComesLaterIsGivenToWhoWaits() async throws {
-        let world = try World(.memory)
+        let world = World(.memory)
         let process = try await world.open()
         let queue = try await process.store.queue("q", of: Int.self)
         let reader = Reader(demand: 2)
@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test func ofAnUnlimitedDemandOnlySoManyAreHeld() async throws {
-        let world = try World(.memory)
+        let world = World(.memory)
         let process = try await world.open()
         let queue = try await process.store.queue("q", of: Int.self)
         _ = try await queue.enqueue(contentsOf: Array(1...5))
@@ -62,7 +62,7 @@ import Testing
     }
 
     @Test func whatCannotBeDecodedIsADeadLetterAndDoesNotCount() async throws {
-        let world = try World(.memory)
+        let world = World(.memory)
         let process = try await world.open()
         let bytes = try await process.store.queue("q")
         _ = try await bytes.enqueue(Array("no number".utf8))
@@ -77,7 +77,7 @@ import Testing
     }
 
     @Test func whatWasClaimedAndNotWantedGoesBack() async throws {
-        let world = try World(.memory)
+        let world = World(.memory)
         let process = try await world.open()
         let queue = try await process.store.queue("q", of: Int.self)
         _ = try await queue.enqueue(contentsOf: [1, 2, 3])
@@ -93,7 +93,7 @@ import Testing
     }
 
     @Test func storageErrorsAreFailures() async throws {
-        let world = try World(.memory)
+        let world = World(.memory)
         let process = try await world.open()
         let queue = try await process.store.queue("q", of: Int.self)
         await process.crash()

@@ -40,14 +40,13 @@ final class World: Sendable {
     let scheduler = VirtualScheduler()
     private let kind: Kind
     private let database: InMemoryDatabase
-    private let folder: TemporaryFolder
+    private let folder = TemporaryFolder()
     private let beganAt: Timestamp
 
-    init(_ kind: Kind) throws {
+    init(_ kind: Kind) {
         self.kind = kind
         beganAt = time.now
         database = InMemoryDatabase(time: time, random: SeededRandom(seed: 1))
-        folder = try TemporaryFolder()
     }
 
     func open() async throws -> Process {

@@ -72,7 +72,7 @@ final class DurableRun {
 
     init(_ trace: Trace, _ kind: World.Kind) throws {
         self.trace = trace
-        world = try World(kind)
+        world = World(kind)
         if case .subject(let sends) = trace.source { self.sends = sends[...] }
     }
 

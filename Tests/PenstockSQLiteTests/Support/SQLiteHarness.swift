@@ -6,16 +6,10 @@ import PenstockTestKit
 /// The harness of the store on SQLite: one file, and a store for each process.
 final class SQLiteHarness: StoreHarness {
     let time = ManualTime()
-    let folder: TemporaryFolder
-    let path: String
+    let folder = TemporaryFolder()
+    var path: String { folder.file("queue.db") }
     /// One source for all processes: with one each, of the same seed, they would give the same lease tokens.
-    private let random: SeededRandom
-
-    init(seed: UInt64 = 1) throws {
-        folder = try TemporaryFolder()
-        path = folder.file("queue.db")
-        random = SeededRandom(seed: seed)
-    }
+    private let random = SeededRandom(seed: 1)
 
     func open() async throws -> any MessageStore {
         try await openStore()

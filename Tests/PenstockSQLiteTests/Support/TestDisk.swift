@@ -45,7 +45,7 @@ final class TestDisk: Sendable {
     /// The texts of the messages that are there when the power fails now and comes back.
     func textsAfterPowerCut() throws -> Set<String> {
         let log = state.withLock { $0.flushedLog }
-        let folder = try TemporaryFolder()
+        let folder = TemporaryFolder()
         let copy = folder.file("queue.db")
         try FileManager.default.copyItem(atPath: path, toPath: copy)
         try log.write(to: URL(fileURLWithPath: copy + "-wal"))

@@ -8,11 +8,7 @@ import Testing
 
 /// The public face on a file: that it is wired to the store on SQLite. What that store does is tested with it.
 @Suite(.timeLimit(.minutes(5))) struct FileTests {
-    let folder: TemporaryFolder
-
-    init() throws {
-        folder = try TemporaryFolder()
-    }
+    let folder = TemporaryFolder()
 
     @Test func aFileIsMadeAndOpenedAgain() async throws {
         let store = try await PenstockStore.open(path: folder.file("test.db"))

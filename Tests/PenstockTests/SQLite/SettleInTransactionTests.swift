@@ -11,11 +11,10 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct SettleInTransactionTests {
     struct Broken: Error {}
 
-    let folder: TemporaryFolder
+    let folder = TemporaryFolder()
     let pool: DatabasePool
 
     init() throws {
-        folder = try TemporaryFolder()
         pool = try DatabasePool(path: folder.file("test.db"))
         try pool.write { db in try db.execute(sql: "CREATE TABLE sale (item INTEGER)") }
     }

@@ -11,12 +11,8 @@ import Testing
 
 /// Workers on a file that somebody else holds for longer than their leases last.
 @Suite(.timeLimit(.minutes(5))) struct StalledStoreTests {
-    let folder: TemporaryFolder
+    let folder = TemporaryFolder()
     let time = ManualTime()
-
-    init() throws {
-        folder = try TemporaryFolder()
-    }
 
     /// Somebody who knows nothing of Penstock, and may leave a transaction open.
     private func program(at path: String) throws -> DatabaseQueue {

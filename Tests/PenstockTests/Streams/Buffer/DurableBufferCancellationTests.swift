@@ -10,7 +10,7 @@ import Testing
     @Test(arguments: World.Kind.allCases)
     func cancelledAtEveryPoint(kind: World.Kind) async throws {
         for callCount in 0...(kind == .memory ? 60 : 20) {
-            let world = try World(kind)
+            let world = World(kind)
             let executor = IdleExecutor(isSerial: true)
             let storage = try await world.open()
             let watched = WatchedStore(storage, executor, ringsItself: true)
@@ -52,7 +52,7 @@ import Testing
     @Test(arguments: World.Kind.allCases)
     func startAndCancelRace(kind: World.Kind) async throws {
         let scale = ProcessInfo.processInfo.environment["PENSTOCK_PROOF_SCALE"].flatMap(Int.init) ?? 1
-        let folder = try TemporaryFolder()
+        let folder = TemporaryFolder()
         let file = kind == .sqlite ? try await PenstockStore.open(path: folder.file("test.db")) : nil
         let random = SeededRandom(seed: 7)
         let (made, gone) = (Tally(), Tally())

@@ -49,7 +49,7 @@ import Testing
 
     @Test(arguments: World.Kind.allCases)
     func valuesAndTheFinishComeLaterByTheInterval(kind: World.Kind) async throws {
-        let world = try World(kind)
+        let world = World(kind)
         let ticks = Ticks(range: 1...3, interval: .seconds(1), time: world.time).throwing
         let (out, failure, finished) = try await run(world, ticks, began: world.time.now)
         #expect(out == [.init(value: 1, seconds: 4), .init(value: 2, seconds: 5), .init(value: 3, seconds: 6)])
@@ -58,14 +58,14 @@ import Testing
     }
 
     @Test func theFinishIsDelayedThoughNothingCame() async throws {
-        let world = try World(.memory)
+        let world = World(.memory)
         let (out, _, finished) = try await run(world, AtOnce([]).throwing, began: world.time.now)
         #expect(out.isEmpty)
         #expect(finished == 3)
     }
 
     @Test func aFailureIsNotDelayedAndWhatIsHeldStays() async throws {
-        let world = try World(.memory)
+        let world = World(.memory)
         let began = world.time.now
         let (out, failure, finished) = try await run(world, Failing(values: [1, 2]).throwing, began: began)
         #expect(out.isEmpty)
@@ -77,7 +77,7 @@ import Testing
 
     @Test(arguments: World.Kind.allCases)
     func whatWasLeftOfADelayGoesOnAfterARestart(kind: World.Kind) async throws {
-        let world = try World(kind)
+        let world = World(kind)
         let began = world.time.now
         let ticks = Ticks(range: 1...3, interval: .seconds(1), time: world.time).throwing
         let (before, _, _) = try await run(world, ticks, began: began, until: .milliseconds(4_500))
@@ -91,7 +91,7 @@ import Testing
     }
 
     @Test func whatIsDueWhileNobodyRunsComesAtOnce() async throws {
-        let world = try World(.memory)
+        let world = World(.memory)
         let began = world.time.now
         _ = try await run(world, AtOnce([1, 2]).throwing, began: began, until: .seconds(1))
         world.time.advance(to: began + .seconds(60))
@@ -100,7 +100,7 @@ import Testing
     }
 
     @Test func upstreamWaitsWhileAsManyAreHeldAsMayBe() async throws {
-        let world = try World(.memory)
+        let world = World(.memory)
         let (out, _, _) = try await run(world, AtOnce(1...4).throwing, began: world.time.now, holding: 2)
         #expect(out.map(\.seconds) == [3, 3, 6, 6])
         #expect(out.map(\.value) == [1, 2, 3, 4])

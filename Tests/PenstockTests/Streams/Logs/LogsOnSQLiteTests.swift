@@ -8,11 +8,7 @@ import Testing
 
 /// The same on SQLite: a file that several stores have open, with real time and real doorbells.
 @Suite(.timeLimit(.minutes(5))) struct LogsOnSQLiteTests {
-    private let folder: TemporaryFolder
-
-    init() throws {
-        folder = try TemporaryFolder()
-    }
+    private let folder = TemporaryFolder()
 
     private func open() async throws -> PenstockStore { try await PenstockStore.open(path: folder.file("log.db")) }
 

@@ -15,9 +15,9 @@ final class World: Sendable {
     private let memory: InMemoryDatabase?
     private let folder: TemporaryFolder?
 
-    init(_ kind: Kind) throws {
+    init(_ kind: Kind) {
         memory = kind == .memory ? InMemoryDatabase(time: time, random: random) : nil
-        folder = kind == .sqlite ? try TemporaryFolder() : nil
+        folder = kind == .sqlite ? TemporaryFolder() : nil
     }
 
     /// A process: a handle on the database.

@@ -8,7 +8,7 @@ import Testing
     @Test(arguments: Trace.agreed + [.lossless], World.Kind.allCases)
     func theAgreedTraces(trace: Trace, kind: World.Kind) async throws {
         for round in 1...(kind == .memory ? 20 : 2) {
-            let run = TraceRun(trace, in: try World(kind), isSerial: round % 2 == 0)
+            let run = TraceRun(trace, in: World(kind), isSerial: round % 2 == 0)
             let (out, died) = try await run()
             #expect(out == trace.out)
             #expect(!died)
@@ -20,7 +20,7 @@ import Testing
     func stoppedAtEveryStepAndFinished(trace: Trace, kind: World.Kind) async throws {
         var callCount = 0
         while true {
-            let run = TraceRun(trace, in: try World(kind), isSerial: true)
+            let run = TraceRun(trace, in: World(kind), isSerial: true)
             let (before, died) = try await run(cutAfter: callCount)
             guard died else {
                 #expect(before.map(\.value) == trace.values)
