@@ -83,10 +83,9 @@ package final class LogReplay<Element: Sendable>: Sendable {
     ///
     /// - Parameter answer: told why it could not be ended, if it could not.
     package func postCompletion(_ failure: (any Error)?, _ answer: @escaping @Sendable ((any Error)?) -> Void) {
-        let note = failure.map { RecordedFailure($0).note }
         writer.inTurn { [log] in
             do {
-                _ = try await log.storage.moveCursor(Self.completion, of: log.name, .place(after: nil, note: note))
+                try await Self.end(log, failure)
                 answer(nil)
             } catch {
                 answer(error)
@@ -101,9 +100,11 @@ package final class LogReplay<Element: Sendable>: Sendable {
 
     /// Ends the log for good, after everything that was sent before. Only the first end counts, of whichever process.
     package func complete(_ failure: (any Error)?) async throws {
+        try await writer.inTurn { [log] in try await Self.end(log, failure) }
+    }
+
+    private static func end(_ log: Queue<Element>, _ failure: (any Error)?) async throws {
         let note = failure.map { RecordedFailure($0).note }
-        try await writer.inTurn { [log] in
-            _ = try await log.storage.moveCursor(Self.completion, of: log.name, .place(after: nil, note: note))
-        }
+        try await log.storage.moveCursor(completion, of: log.name, .place(after: nil, note: note))
     }
 }
