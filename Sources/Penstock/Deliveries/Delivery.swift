@@ -1,3 +1,4 @@
+internal import Logging
 public import PenstockCore
 
 /// One message that this process holds under a lease, with its payload.
@@ -73,5 +74,37 @@ public struct Delivery<Element: Sendable>: Sendable {
     /// - Throws: also `PenstockError` with code `invalidInput` when no lease may be that long.
     public func extend(by duration: Duration) async throws {
         try await holder.extend(lease, by: duration)
+    }
+}
+
+extension Queue {
+    /// A claimed message with its payload decoded.
+    ///
+    /// - Throws: what the codec throws, after telling of it. The caller makes the message a dead letter.
+    func decoded(_ message: ClaimedMessage, by holder: LeaseHolder) throws -> Delivery<Element> {
+        do {
+            return Delivery(message, payload: try codec.decode(message.payload), holder: holder)
+        } catch {
+            handle.logger.warning(
+                "payload cannot be decoded; the message is a dead letter",
+                metadata: holder.metadata(message, error: "\(error)"))
+            throw error
+        }
+    }
+
+    /// A claimed message with its payload decoded; `nil` when it cannot be, and is a dead letter now.
+    func opened(
+        _ message: ClaimedMessage, by holder: LeaseHolder, isolation: isolated (any Actor)? = #isolation
+    ) async throws -> Delivery<Element>? {
+        do {
+            return try decoded(message, by: holder)
+        } catch {
+            do {
+                try await holder.settleWhileHeld(message.lease, .dead(error: "\(error)", reason: .undecodable))
+            } catch let error as PenstockError where error.code == .leaseLost {
+                // Somebody was faster, by hand. It is not this reader's any more.
+            }
+            return nil
+        }
     }
 }
