@@ -159,8 +159,8 @@ import Testing
         _ = try await store.apply(.cancel, to: .queue(.jobs, states: [.scheduled], limit: 3))
         _ = try await store.apply(.redrive, to: .queue(.jobs, states: [.dead], limit: 3))
         try await expectSearches([
-            ("FROM penstock_scheduled NOT INDEXED", "INTEGER PRIMARY KEY (rowid>?)"),
-            ("FROM penstock_outcome INDEXED", "penstock_outcome_dead (queue_id=? AND sequence>?)"),
+            ("FROM penstock_scheduled AS line NOT INDEXED", "INTEGER PRIMARY KEY (rowid>?)"),
+            ("FROM penstock_outcome AS line INDEXED", "penstock_outcome_dead (queue_id=? AND sequence>?)"),
         ])
         let retention = Retention(age: .seconds(1), count: 5, deadAge: .seconds(1))
         _ = try await store.prune(PruneRequest(retention: retention, limit: 10))

@@ -145,9 +145,8 @@ import Testing
     }
 
     @Test func whatWasTakenHasNotFailed() async throws {
-        // Long enough for this test to take what the store has posted.
-        let options = patience(.seconds(5))
-        let store = try await SQLiteStore.openWithJobs(path, options: options)
+        // Long enough for this test to take what the store has posted, and to carry it out, on a machine that is busy.
+        let store = try await SQLiteStore.openWithJobs(path, options: patience(.seconds(60)))
         let holder = try LockHolder(path)
         let call = Task { try await store.put(.text("it")) }
         try await holder.waitFor()

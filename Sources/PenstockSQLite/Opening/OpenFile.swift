@@ -48,10 +48,7 @@ enum OpenFile {
     private static let leftBytesMax = 512 * 1024
 
     /// The size of the file at `path`; 0 when there is none.
-    private static func size(of path: String) -> Int {
-        var status = stat()
-        return stat(path, &status) == 0 ? Int(status.st_size) : 0
-    }
+    private static func size(of path: String) -> Int { Int(FileIdentity.status(of: path)?.st_size ?? 0) }
 
     private static func prepareFile(_ path: String, createIfMissing: Bool) throws {
         if createIfMissing, FileIdentity.status(of: path) == nil, errno == ENOENT { return try createPrivately(path) }
@@ -88,10 +85,7 @@ enum OpenFile {
         var configuration = Configuration()
         configuration.readonly = readonly
         configuration.label = "penstock check"
-        configuration.busyMode = .callback { pauses in
-            Patience.pause()
-            return pauses < Patience.pauses(in: busyMax)
-        }
+        configuration.busyMode = Patience.busyMode(upTo: busyMax)
         let file = try DatabaseQueue(path: path, configuration: configuration)
         try file.read { database in
             if try SchemaMigrator(path: path).refuseNewer(database) > 0 { return }
@@ -104,10 +98,7 @@ enum OpenFile {
         var configuration = Configuration()
         configuration.label = "penstock"
         // A reader or a recovery can meet a lock for moments. Nobody is shown it; the wait has an end all the same.
-        configuration.busyMode = .callback { pauses in
-            Patience.pause()
-            return pauses < Patience.pauses(in: busyMax)
-        }
+        configuration.busyMode = Patience.busyMode(upTo: busyMax)
         configuration.maximumReaderCount = 4
         configuration.prepareDatabase { database in
             // A reader's connection writes nothing, and is refused most of these.

@@ -24,8 +24,11 @@ enum Patience {
         usleep(500 + UInt32.random(in: 0..<4000))
     }
 
-    /// The most pauses in a wait of `limit`, about.
-    static func pauses(in limit: Duration) -> Int {
-        Int(limit / .microseconds(2500))
+    /// How a connection waits for a lock: for `limit`, about.
+    static func busyMode(upTo limit: Duration) -> Database.BusyMode {
+        .callback { pauses in
+            pause()
+            return pauses < Int(limit / .microseconds(2500))
+        }
     }
 }

@@ -111,10 +111,7 @@ final class ReadOnlyFile: Sendable {
         var configuration = Configuration()
         configuration.readonly = true
         configuration.label = "penstock reader"
-        configuration.busyMode = .callback { [busyMax] pauses in
-            Patience.pause()
-            return pauses < Patience.pauses(in: busyMax)
-        }
+        configuration.busyMode = Patience.busyMode(upTo: busyMax)
         return configuration
     }
 

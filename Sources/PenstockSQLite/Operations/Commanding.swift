@@ -59,8 +59,9 @@ enum Commanding {
         if command == .redrive { try account.refuseDeleting() }
         let states = states.intersection(command.states)
         let limit = min(limit, stepMax)
+        let query = MessageQuery(queue: queue, after: SequenceNumber(cursor))
         let sequences = try states.flatMap { state in
-            try StateSource(state).sequences(account.id, after: cursor, limit: limit, transaction.connection)
+            try SequenceSource.state(state).sequences(account.id, query, limit: limit, transaction.connection.database)
         }.sorted().prefix(limit)
         var moved = 0
         var keys: Set<String> = []
@@ -91,79 +92,4 @@ enum Commanding {
         return try UniqueKeys.holder(of: key, entry.account, in: transaction) == nil
             && keys.insert(uniqueInQueue).inserted
     }
-}
-
-/// Where the messages of one state are found, in the order of sequence.
-struct StateSource {
-    private let state: MessageState
-
-    init(_ state: MessageState) {
-        self.state = state
-    }
-
-    /// The first `limit` messages of a queue in this state after `cursor`.
-    func sequences(_ queueID: Int64, after cursor: Int64, limit: Int, _ connection: Connection) throws -> [Int64] {
-        switch state {
-        case .ready:
-            return try readySequences(queueID, after: cursor, limit: limit, connection)
-        case .scheduled:
-            return try connection.all(
-                Self.scheduled, .integer(queueID), .integer(cursor), .integer(Int64(limit)), read: { $0.integer(0) })
-        case .leased:
-            return try connection.all(
-                Self.leased, .integer(queueID), .integer(cursor), .integer(Int64(limit)), read: { $0.integer(0) })
-        case .dead:
-            return try connection.all(
-                Self.dead, .integer(queueID), .integer(cursor), .integer(Int64(limit)), read: { $0.integer(0) })
-        case .done, .dropped, .cancelled:
-            return try connection.all(
-                Self.ended, .integer(queueID), .integer(cursor), .integer(Int64(limit)), .text(state.rawValue),
-                read: { $0.integer(0) })
-        }
-    }
-
-    /// Ready messages lie by priority, so the first of each priority are taken and put in order.
-    private func readySequences(
-        _ queueID: Int64, after cursor: Int64, limit: Int, _ connection: Connection
-    ) throws -> [Int64] {
-        var found: [Int64] = []
-        var above = Int64(Limits.priorityRange.upperBound) + 1
-        while let priority = try connection.first(
-            Self.nextPriority, .integer(queueID), .integer(above), read: { $0.integer(0) })
-        {
-            found += try connection.all(
-                Self.ready, .integer(queueID), .integer(priority), .integer(cursor), .integer(Int64(limit)),
-                read: { $0.integer(0) })
-            above = priority
-        }
-        return Array(found.sorted().prefix(limit))
-    }
-
-    private static let nextPriority = Query(
-        """
-        SELECT priority FROM penstock_ready WHERE queue_id = ?1 AND priority < ?2 ORDER BY priority DESC LIMIT 1
-        """)
-    private static let ready = Query(
-        """
-        SELECT sequence FROM penstock_ready WHERE queue_id = ?1 AND priority = ?2 AND sequence > ?3
-        ORDER BY sequence LIMIT ?4
-        """)
-    // By the index on due times every step would put all of the queue's scheduled messages in order first.
-    private static let scheduled = Query(
-        """
-        SELECT sequence FROM penstock_scheduled NOT INDEXED WHERE queue_id = ?1 AND sequence > ?2
-        ORDER BY sequence LIMIT ?3
-        """)
-    private static let leased = Query(
-        "SELECT sequence FROM penstock_lease WHERE queue_id = ?1 AND sequence > ?2 ORDER BY sequence LIMIT ?3")
-    private static let dead = Query(
-        """
-        SELECT sequence FROM penstock_outcome INDEXED BY penstock_outcome_dead
-        WHERE queue_id = ?1 AND sequence > ?2 AND state = 'dead' ORDER BY sequence LIMIT ?3
-        """)
-    private static let ended = Query(
-        """
-        SELECT sequence FROM penstock_outcome WHERE queue_id = ?1 AND sequence > ?2 AND state = ?4
-        ORDER BY sequence LIMIT ?3
-        """)
 }

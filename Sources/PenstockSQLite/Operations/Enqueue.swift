@@ -102,12 +102,16 @@ enum Enqueue {
         let sequence = try LogRows.write([message], account, in: transaction).lowerBound
         let due = message.dueTime(acceptedAt: transaction.now)
         if let key = message.uniqueKey { try UniqueKeys.hold(key.key, sequence, account, in: transaction) }
-        try Line.put(
-            sequence, account, priority: Int64(message.priority), due: due, keyed: message.uniqueKey != nil,
-            in: transaction)
+        let place = Lifecycle.Outcome(state: due == nil ? .ready : .scheduled, due: due, attempt: 0, forgiven: 0)
+        let entry = LineEntry(
+            sequence: sequence, account: account, state: place.state, priority: Int64(message.priority), attempt: 0,
+            forgiven: 0, keyed: message.uniqueKey != nil)
+        try Line.insert(entry, place, in: transaction)
+        account.change.count(place.state, 1)
         account.change.enqueuedTotal += 1
+        account.ring(messages: 1)
         return Receipt(
-            sequence: SequenceNumber(sequence), state: due == nil ? .ready : .scheduled, durability: durability,
+            sequence: SequenceNumber(sequence), state: place.state, durability: durability,
             displaced: displaced.map { SequenceNumber($0.sequence) })
     }
 

@@ -25,21 +25,6 @@ struct LineEntry {
 /// Invariant: a message of the log has one row in exactly one of `penstock_scheduled`, `penstock_ready`,
 /// `penstock_lease` and `penstock_outcome`, and the queue's depths count these rows.
 enum Line {
-    /// Puts a new message in line. Counts it.
-    static func put(
-        _ sequence: Int64, _ account: QueueAccount, priority: Int64, due: Timestamp?, keyed: Bool,
-        in transaction: Transaction
-    ) throws {
-        let entry = LineEntry(
-            sequence: sequence, account: account, state: .ready, priority: priority, attempt: 0, forgiven: 0,
-            keyed: keyed)
-        try insert(
-            entry, Lifecycle.Outcome(state: due == nil ? .ready : .scheduled, due: due, attempt: 0, forgiven: 0),
-            in: transaction)
-        account.change.count(due == nil ? .ready : .scheduled, 1)
-        account.ring(messages: 1)
-    }
-
     /// Moves a message to where `outcome` says, with all that follows: depths, totals, its key, the failed attempt.
     static func move(_ entry: LineEntry, to outcome: Lifecycle.Outcome, in transaction: Transaction) throws {
         let account = entry.account
@@ -142,7 +127,8 @@ enum Line {
         }
     }
 
-    private static func insert(
+    /// Puts a message into the table that `outcome` says. Counts nothing.
+    static func insert(
         _ entry: LineEntry, _ outcome: Lifecycle.Outcome, in transaction: Transaction
     ) throws {
         switch outcome.state {

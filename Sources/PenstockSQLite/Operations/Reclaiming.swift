@@ -18,7 +18,7 @@ enum Reclaiming {
     /// - Parameter sparesLiving: whether no lease of a worker that lives counts as ended.
     /// - Returns: the empty report, or `nil` when there is something to put back.
     static func check(
-        _ connection: Connection, boot: BootTime, _ folder: SharedFolder, sparesLiving: Bool = false
+        _ connection: Connection, boot: BootTime, _ folder: SharedFolder, sparesLiving: Bool
     ) throws -> Step? {
         if try HeldWork(connection).isLost(at: boot, folder, sparesLiving: sparesLiving) { return nil }
         return Step(reclaimed: Reclaimed(), hasMore: false)
@@ -28,7 +28,7 @@ enum Reclaiming {
     ///
     /// - Parameter sparesLiving: whether no lease of a worker that lives counts as ended.
     static func perform(
-        _ folder: SharedFolder, stepCount: Int = stepCount, sparesLiving: Bool = false, in transaction: Transaction
+        _ folder: SharedFolder, sparesLiving: Bool, in transaction: Transaction
     ) throws -> Step {
         let connection = transaction.connection
         let boot = transaction.time.boot

@@ -54,9 +54,9 @@ enum MessageReader {
         return true
     }
 
-    private static func sources(_ query: MessageQuery) -> [LogSource] {
-        guard let states = query.states else { return [LogSource.log] }
-        return MessageState.allCases.filter(states.contains).map(LogSource.state)
+    private static func sources(_ query: MessageQuery) -> [SequenceSource] {
+        guard let states = query.states else { return [SequenceSource.log] }
+        return MessageState.allCases.filter(states.contains).map(SequenceSource.state)
     }
 
     private static func record(_ row: Row) -> MessageRecord {

@@ -20,19 +20,16 @@ struct DatabaseAccess: Sendable {
     /// transactions are its own.
     var sharesTransactions: Bool { flusher != nil }
 
-    /// In an application's pool, makes the commits on `database` as durable as is `wanted`. In the store's own file the flusher
-    /// does so after the COMMIT.
+    /// Has commits on `database`, an application's, flush. In the store's own file the flusher does so after the COMMIT.
     ///
     /// `PRAGMA synchronous`: FULL flushes the WAL at each COMMIT, NORMAL before a checkpoint only. It cannot be set
     /// inside a transaction. In an application's pool it is the application's: it is only ever made stricter, and put
     /// back.
     ///
     /// - Returns: what to ``setLevel(_:_:)`` after the transaction; `nil`: nothing.
-    func raiseLevel(to wanted: Durability, _ database: Database) throws -> Int? {
-        guard flusher == nil, wanted == .powerLoss, let level = try Self.level(of: database), level < Self.full else {
-            return nil
-        }
-        try Self.setLevel(Self.full, database)
+    static func raiseLevel(_ database: Database) throws -> Int? {
+        guard let level = try level(of: database), level < full else { return nil }
+        try setLevel(full, database)
         return level
     }
 

@@ -191,9 +191,9 @@ extension GroupWriter {
         state.withLock { $0.jobs.lazy.map(\.deadline).min() }.map { $0 - .now }
     }
 
-    /// Whether a job waits that asks for `durability`.
-    func wants(_ durability: Durability) -> Bool {
-        state.withLock { $0.jobs.contains { $0.durability == durability } }
+    /// Whether a job waits that asks to survive a loss of power.
+    var wantsPowerLoss: Bool {
+        state.withLock { $0.jobs.contains { $0.durability == .powerLoss } }
     }
 
     /// The first `count` jobs, which nobody carries out any more.
@@ -202,8 +202,9 @@ extension GroupWriter {
     }
 
     /// The jobs whose deadline has come, but for the first `count`; nobody carries them out any more.
-    func takeLate(at now: ContinuousClock.Instant, after count: Int) -> [any Job] {
-        state.withLock { state in
+    func takeLate(after count: Int) -> [any Job] {
+        let now = ContinuousClock.now
+        return state.withLock { state in
             let late = state.jobs.dropFirst(count).filter { $0.deadline <= now }
             if !late.isEmpty {
                 state.jobs = state.jobs.prefix(count) + state.jobs.dropFirst(count).filter { $0.deadline > now }

@@ -140,8 +140,8 @@ final class TransactionRunner {
         var jobs: [any Job] = []
         var refused: [(job: any Job, error: any Error)] = []
         do throws(Failure) {
-            let wanted: Durability = writer.wants(.powerLoss) ? .powerLoss : .processCrash
-            let committed = try transact(wanted, takesRequests: true) {
+            let commitFlushes = access.flusher == nil && writer.wantsPowerLoss
+            let committed = try transact(commitFlushes: commitFlushes, takesRequests: true) {
                 jobs = writer.take()
                 // Nothing can become durable any more once the disk has failed.
                 if let refusal = access.flusher?.refusal {
@@ -171,7 +171,8 @@ final class TransactionRunner {
             do throws(Failure) {
                 var committed: Committed?
                 repeat {
-                    committed = try transact(job.durability ?? .processCrash, takesRequests: false) { [job] }
+                    let commitFlushes = access.flusher == nil && job.durability == .powerLoss
+                    committed = try transact(commitFlushes: commitFlushes, takesRequests: false) { [job] }
                     if committed == nil {
                         if job.deadline <= .now { throw Failure(cause: WriterAccess.busy(access.busyMax)) }
                         Patience.pause()
@@ -206,16 +207,18 @@ final class TransactionRunner {
 
     /// Runs jobs in one transaction, and before them what other processes have asked for.
     ///
-    /// - Parameter jobs: gives them once the transaction has begun.
+    /// - Parameters:
+    ///   - commitFlushes: whether the COMMIT puts on the disk what it writes.
+    ///   - jobs: gives them once the transaction has begun.
     /// - Returns: `nil` when another program has the file; nothing was done then.
     private func transact(
-        _ wanted: Durability, takesRequests: Bool, _ jobs: () -> [any Job]
+        commitFlushes: Bool, takesRequests: Bool, _ jobs: () -> [any Job]
     ) throws(Failure) -> Committed? {
         var hadJobs = false
         var requests: [RemoteRequest] = []
         do {
             return try withConnection { connection in
-                let level = try access.raiseLevel(to: wanted, connection.database)
+                let level = commitFlushes ? try DatabaseAccess.raiseLevel(connection.database) : nil
                 defer { if let level { try? DatabaseAccess.setLevel(level, connection.database) } }
                 guard try access.begin(connection) else { return nil }
                 do {

@@ -82,7 +82,7 @@ final class WriterAccess {
     /// - Returns: whether any call is left.
     @discardableResult
     func answerLate(after count: Int = 0) -> Bool {
-        for job in line.takeLate(at: .now, after: count) { job.finish(Self.busy(busyMax)) }
+        for job in line.takeLate(after: count) { job.finish(Self.busy(busyMax)) }
         return line.count > 0
     }
 

@@ -1,8 +1,8 @@
 import GRDB
 import PenstockCore
 
-/// Where the sequence numbers that may answer a query are found: the log itself, or the rows of one state.
-enum LogSource {
+/// Where the sequence numbers are found that may answer a query, or that a command is for: the log itself, or the rows of one state.
+enum SequenceSource {
     case log
     case state(MessageState)
 
