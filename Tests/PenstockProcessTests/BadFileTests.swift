@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import PenstockTestKit
 import Subprocess
 import Testing
 
@@ -32,6 +33,57 @@ extension Proofs {
                     try await site.fail(command, with: 78, saying: "schema version 999")
                 }
                 #expect(try Data(contentsOf: URL(filePath: site.file)) == before)
+            }
+        }
+
+        /// Nobody takes such a file for one that has yet to be made, and no worker tries for ever.
+        @Test(arguments: [
+            "DROP TABLE penstock_migration", "DELETE FROM penstock_migration", "DROP TABLE penstock_queue",
+            "DROP TABLE penstock_ready", "DROP TABLE penstock_state",
+            "ALTER TABLE penstock_ready RENAME COLUMN keyed TO k",
+        ])
+        func aFileThatHasLostAPartOfItsSchemaIsSaid(sql: String) async throws {
+            try await Site.use { site in
+                try await site.succeed(["queue", "create", "q"])
+                try await site.succeed(["enqueue", "q", "x"])
+                #expect(try await site.shell("\(sql);").status == .exited(0))
+                try await site.fail(["enqueue", "q", "x"], with: 65, saying: " schema")
+                let worked = try await site.run(["work", "q", "--", "sh", "-c", "echo worked"])
+                #expect(worked.status == .exited(65))
+                #expect(worked.output == "")
+                let last = worked.errors.split(separator: "\n").last ?? ""
+                #expect(last.hasPrefix("penstock: ") && last.contains(" schema"), "\(worked.errors)")
+                try await site.fail(["doctor", "--repair"], with: 65, saying: "restore it from a copy")
+                let doctor = try await site.run(["doctor"])
+                #expect(doctor.status == .exited(1))
+                #expect(doctor.output.contains("\nfail  ") || doctor.output.hasPrefix("fail  "))
+            }
+        }
+
+        /// As by `: > q.db` of a careless script, under a worker that waits for messages and a reader that follows the log.
+        @Test func aFileThatIsCutToNothingEndsWhoeverHasItOpen() async throws {
+            try await Site.use { site in
+                let (worked, followed) = (try Lines(), try Lines())
+                try await site.succeed(["queue", "create", "q"])
+                try await site.succeed(["enqueue", "q", "x"])
+                let worker = try await site.start(["work", "q", "--", "echo", "done"], output: worked.writeEnd)
+                let follower = try await site.start(["log", "q", "--follow"], output: followed.writeEnd)
+                try worked.closeWriteEnd()
+                try followed.closeWriteEnd()
+                #expect(try await worked.next() == "done")
+                #expect(try await followed.next() != nil)
+                try await eventually { try site.number("SELECT done_total FROM penstock_queues") > 0 }
+                #expect(truncate(site.file, 0) == 0)
+                // Before anybody who opens it, as the log beside it would go with the file's emptiness.
+                for command in [["enqueue", "q", "y"], ["status"], ["doctor"], ["doctor", "--repair"]] {
+                    try await site.fail(command, with: 65, saying: "was cut to 0 bytes")
+                }
+                for child in [worker, follower] {
+                    let end = try await child.end
+                    #expect(end.status == .exited(65), "\(end.errors)")
+                    let last = end.errors.split(separator: "\n").last ?? ""
+                    #expect(last.hasPrefix("penstock: ") && last.contains("was cut to 0 bytes"), "\(end.errors)")
+                }
             }
         }
 

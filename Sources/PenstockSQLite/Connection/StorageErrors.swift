@@ -52,10 +52,21 @@ enum StorageErrors {
             return PenstockError(
                 .corrupt,
                 "\(path) has lost a part of its schema (\(error.message ?? "")); restore it from a copy.", cause: error)
+        case .SQLITE_ERROR where error.message.map(isOfSchema) == true:
+            return PenstockError(
+                .corrupt,
+                "\(path) has not the schema that it says (\(error.message ?? "")); run `penstock doctor` on it.",
+                cause: error)
         default:
             return PenstockError(
                 .storage, "SQLite reported an error on \(path): \(error.message ?? "no detail").", cause: error)
         }
+    }
+
+    /// Whether `message` says that a statement of Penstock's does not fit the tables: no later try could help.
+    private static func isOfSchema(_ message: String) -> Bool {
+        ["no such index: penstock_", "no such column: ", "no query solution", " has no column named "]
+            .contains { message.contains($0) }
     }
 
     /// SQLite does not say why a file cannot be opened. Whether it is for want of permission can be seen.

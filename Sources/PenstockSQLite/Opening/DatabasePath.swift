@@ -39,16 +39,10 @@ enum DatabasePath {
 
     /// The path of the file that `path` leads to, free of links: SQLite's companions and the workers' locks lie there.
     ///
-    /// - Throws: `notFound` when there is none, `notADatabase` when it is a folder.
+    /// - Throws: `notFound` when there is none, `notADatabase` when it cannot be one, `corrupt` when it was cut to nothing.
     static func existing(_ path: String) throws -> String {
         let path = try resolved(path)
-        var isFolder: ObjCBool = false
-        guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) else {
-            throw PenstockError(.notFound, "There is no file at \(path).")
-        }
-        if isFolder.boolValue {
-            throw PenstockError(.notADatabase, "\(path) is a folder, and not an SQLite database.")
-        }
+        _ = try FileIdentity(of: path)
         return path
     }
 

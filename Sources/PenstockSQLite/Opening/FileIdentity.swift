@@ -6,15 +6,23 @@ import PenstockProcesses
 struct FileIdentity: Equatable {
     private let device: UInt64
     private let number: UInt64
+    /// Whether it had no bytes, as a file that is yet to be made a database.
+    private let isEmpty: Bool
 
     init(_ status: stat) {
         device = UInt64(truncatingIfNeeded: status.st_dev)
         number = UInt64(truncatingIfNeeded: status.st_ino)
+        isEmpty = status.st_size == 0
+    }
+
+    static func == (left: FileIdentity, right: FileIdentity) -> Bool {
+        left.device == right.device && left.number == right.number
     }
 
     /// The file that is at `path` now.
     ///
-    /// - Throws: `notFound` when there is none, `notADatabase` when it cannot be one.
+    /// - Throws: `notFound` when there is none, `notADatabase` when it cannot be one, `corrupt` when it has lost all its
+    ///   bytes: SQLite would take the write-ahead log that is left for an old one, and remove it.
     init(of path: String) throws {
         guard let status = Self.status(of: path) else {
             guard errno == ENOENT || errno == ENOTDIR else {
@@ -29,13 +37,27 @@ struct FileIdentity: Equatable {
                     + "database.")
         }
         self.init(status)
+        // A new file has its first page before it has a write-ahead log.
+        if isEmpty, let log = Self.status(of: path + "-wal"), log.st_size > 0 {
+            throw PenstockError(
+                .corrupt,
+                "\(path) was cut to 0 bytes, and only its write-ahead log is left beside it; stop its programs and restore "
+                    + "it from a copy.")
+        }
     }
 
-    /// Throws `fileReplaced` when another file, or none, is at `path` now.
+    /// Throws `fileReplaced` when another file, or none, is at `path` now, and `corrupt` when it has lost all its bytes.
     func requireStill(at path: String) throws {
-        if let status = Self.status(of: path), FileIdentity(status) == self { return }
-        throw PenstockError(
-            .fileReplaced, "\(path) was removed or replaced while it was open; close the store and open it again.")
+        guard let status = Self.status(of: path), FileIdentity(status) == self else {
+            throw PenstockError(
+                .fileReplaced, "\(path) was removed or replaced while it was open; close the store and open it again.")
+        }
+        // What a connection has in memory still looks whole.
+        if status.st_size == 0, !isEmpty {
+            throw PenstockError(
+                .corrupt,
+                "\(path) was cut to 0 bytes while it was open; stop its programs and restore it from a copy.")
+        }
     }
 
     /// What the file system says of the file at `path`; `nil` when it says nothing, and `errno` why.

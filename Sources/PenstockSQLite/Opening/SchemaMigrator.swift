@@ -11,10 +11,20 @@ struct SchemaMigrator {
 
     /// The version of the schema in `database`: 0 when there is none of Penstock's tables.
     static func version(of database: Database) throws -> Int {
-        // Asked of SQLite: what GRDB remembers of the schema may be from before another process's steps.
-        let isThere = try Bool.fetchOne(
-            database, sql: "SELECT 1 FROM main.sqlite_schema WHERE type = 'table' AND name = 'penstock_migration'")
-        guard isThere == true else { return 0 }
+        // Asked of SQLite: what GRDB remembers of the schema may be from before another process's steps. In one statement,
+        // as that process may commit between two. The first step makes these tables together.
+        let isWhole = try Bool.fetchOne(
+            database,
+            sql: """
+                SELECT max(name = 'penstock_migration') FROM main.sqlite_schema
+                WHERE type = 'table' AND name IN ('penstock_migration', 'penstock_queue', 'penstock_state', 'penstock_log')
+                """)
+        guard let isWhole else { return 0 }
+        if !isWhole {
+            throw PenstockError(
+                .corrupt,
+                "The file has lost a part of its schema (the table penstock_migration); restore it from a copy.")
+        }
         guard let version = try Int.fetchOne(database, sql: "SELECT max(version) FROM penstock_migration") else {
             // A migration writes its row in the transaction that makes the table.
             throw PenstockError(
