@@ -89,6 +89,24 @@ extension Proofs {
             }
         }
 
+        /// A service may be started without standard streams. What its commands write is nobody's, and no fault of theirs.
+        @Test(arguments: [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
+        func noMessageFailsForTheWorkersOwnClosedStreams(closed: String) async throws {
+            try await Site.use { site in
+                try await site.succeed(["queue", "create", "q"])
+                try await site.succeed(["enqueue", "q", "--lines"], input: Array("1\n2\n3\n".utf8))
+                let script = "cat >> payloads && echo written && echo written >&2"
+                let worked = try await shell(site, "exec \"$0\" work q --drain -- sh -c '\(script)' \(closed)")
+                #expect(worked.status == .exited(0))
+                #expect(
+                    worked.lines
+                        == (closed.contains(">&-") && !closed.hasPrefix("2") ? [] : ["written", "written", "written"]))
+                #expect(try site.column("SELECT state FROM penstock_messages") == ["done", "done", "done"])
+                #expect(try site.number("SELECT count(*) FROM penstock_attempts") == 0)
+                #expect(try String(contentsOfFile: "\(site.folder)/payloads", encoding: .utf8) == "123")
+            }
+        }
+
         /// A reader of the first lines only is no reason for an error: the program ends as others do, by SIGPIPE.
         @Test(arguments: [
             "log q", "list q --limit 10000", "log q --json", "status --watch --interval 10ms", "show 1 2 3",

@@ -26,18 +26,44 @@ extension Proofs {
             }
         }
 
+        /// Starts a worker, and returns when it has worked its one message and waits for others.
+        private func idleWorker(_ site: Site) async throws -> Child {
+            let lines = try Lines()
+            try await site.succeed(["queue", "create", "q"])
+            try await site.succeed(["enqueue", "--create", "idle", "x"])
+            let worker = try await site.start(["work", "idle", "--", "echo", "done"], output: lines.writeEnd)
+            try lines.closeWriteEnd()
+            #expect(try await lines.next() == "done")
+            try await eventually {
+                try site.number("SELECT done_total FROM penstock_queues WHERE queue = 'idle'") > 0
+            }
+            return worker
+        }
+
+        /// It does not wait for anything, and says nothing of commands that were killed, as none was.
+        @Test func anIdleWorkerEndsAtOnceAtTheSecondSignal() async throws {
+            try await Site.use { site in
+                let worker = try await idleWorker(site)
+                let writer = try await StoppedWriter(site)
+                worker.send(SIGTERM)
+                await worker.waitUntilItSays("Stopping")
+                let began = ContinuousClock.now
+                worker.send(SIGTERM)
+                let end = try await worker.end
+                #expect(end.status == .exited(0))
+                #expect(end.errors == "penstock: Stopping; no command runs.\n")
+                // After three seconds it would give up on what it had in its hands.
+                #expect(ContinuousClock.now - began < .milliseconds(2900))
+                try await writer.kill()
+                try await site.succeed(["work", "idle", "--drain", "--", "true"])
+                try await site.expectHealthy()
+            }
+        }
+
         /// A worker with nothing in its hands has nothing to give back.
         @Test func anIdleWorkerEndsAtTheFirstSignal() async throws {
             try await Site.use { site in
-                let lines = try Lines()
-                try await site.succeed(["queue", "create", "q"])
-                try await site.succeed(["enqueue", "--create", "idle", "x"])
-                let worker = try await site.start(["work", "idle", "--", "echo", "done"], output: lines.writeEnd)
-                try lines.closeWriteEnd()
-                #expect(try await lines.next() == "done")
-                try await eventually {
-                    try site.number("SELECT done_total FROM penstock_queues WHERE queue = 'idle'") > 0
-                }
+                let worker = try await idleWorker(site)
                 let writer = try await StoppedWriter(site)
                 let began = ContinuousClock.now
                 worker.send(SIGTERM)

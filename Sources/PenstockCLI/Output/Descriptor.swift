@@ -66,6 +66,12 @@ struct Descriptor: Hashable, Sendable {
         wait(for: Int16(POLLIN), milliseconds: 0)
     }
 
+    /// Whether it was opened to be written. What stands in for a closed descriptor was not.
+    var isForWriting: Bool {
+        let mode = fcntl(number, F_GETFL)
+        return mode >= 0 && mode & O_ACCMODE != O_RDONLY
+    }
+
     /// Whether nobody is left at the other end: whatever is written to it fails.
     var hasNoReader: Bool {
         var request = pollfd(fd: number, events: 0, revents: 0)

@@ -65,6 +65,9 @@ final class StopRequests: Sendable {
         return try await body(request)
     }
 
+    /// Whether nothing runs.
+    var isEmpty: Bool { state.withLock { $0.requests.isEmpty } }
+
     /// Makes the requests of all that run, and of all that are still to come.
     func makeAll(_ cause: StopRequest.Cause) {
         let requests = state.withLock { state in

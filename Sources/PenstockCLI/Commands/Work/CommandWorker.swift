@@ -58,7 +58,6 @@ struct CommandWorker: Sendable {
     private func end(of tasks: inout ThrowingTaskGroup<Failure?, any Error>) async throws -> Failure? {
         let first = try await tasks.next() ?? nil
         tasks.cancelAll()
-        if let first { leave(at: first) }
         // Cancelled by us, the other one has nothing to add.
         let second = (try? await tasks.next()) ?? nil
         return first ?? second ?? nil
@@ -78,9 +77,16 @@ struct CommandWorker: Sendable {
             for await reason in reasons.all {
                 switch reason {
                 case .signal(let number) where isStopping:
+                    let status: ShellStatus = number == SIGINT ? .interrupted : .terminated
+                    leave(with: status)
+                    if await hasEmptyHands(stops) { ProgramEnd.now(failure) }
+                    // The worker has ended by itself meanwhile.
+                    if Task.isCancelled { return failure }
                     return Failure(
-                        number == SIGINT ? .interrupted : .terminated,
+                        status,
                         "Stopped at once by a second signal: the commands were killed, and their messages given back.")
+                case .signal where stops.isEmpty:
+                    ErrorOutput.line("penstock: Stopping; no command runs.")
                 case .signal:
                     ErrorOutput.line(
                         "penstock: Stopping; commands that run have \(DurationText.format(grace)) to end. A second "
@@ -94,26 +100,32 @@ struct CommandWorker: Sendable {
                 timer.addTask { [clock = handler.command.clock, grace] in
                     if (try? await clock.sleep(for: grace)) != nil { stops.makeAll(.grace) }
                 }
-                timer.addTask { await leaveWithEmptyHands() }
+                timer.addTask { [failure] in await leaveWithEmptyHands(stops, failure) }
             }
             return failure
         }
     }
 
-    /// Ends the process once it has had time to end by itself and has leased nothing; cancelled when the worker is through.
-    private func leaveWithEmptyHands() async {
+    /// Ends the process at `failure`, if there is one, once it has had time to end by itself and has nothing in its hands;
+    /// cancelled when the worker is through.
+    private func leaveWithEmptyHands(_ stops: StopRequests, _ failure: Failure?) async {
         while (try? await handler.command.clock.sleep(for: Self.leaveTime)) != nil {
-            // As long as this cannot be known, the worker may have something in its hands.
-            if let count = try? await leasedCount(), count == 0, !Task.isCancelled { ProgramEnd.now(nil) }
+            if await hasEmptyHands(stops), !Task.isCancelled { ProgramEnd.now(failure) }
         }
     }
 
-    /// Ends the process at `failure`, should it not have ended by itself before long.
-    private func leave(at failure: Failure) {
+    /// Whether no command runs and no message is leased. As long as this cannot be known, the worker may have some.
+    private func hasEmptyHands(_ stops: StopRequests) async -> Bool {
+        guard stops.isEmpty, let count = try? await leasedCount() else { return false }
+        return count == 0
+    }
+
+    /// Ends the process with `status`, should it not have ended by itself before long.
+    private func leave(with status: ShellStatus) {
         DispatchQueue.global().asyncAfter(deadline: .now() + Self.giveBackTime / .seconds(1)) {
             ProgramEnd.now(
                 Failure(
-                    failure.status,
+                    status,
                     "Stopped at once by a second signal: the commands were killed. Another process holds the file, so "
                         + "their messages come back when it is seen that this worker is gone."))
         }

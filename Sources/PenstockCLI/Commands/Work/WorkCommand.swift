@@ -83,10 +83,21 @@ struct WorkCommand: Subcommand {
     /// The commands are stopped here, and their messages given back after that.
     private static let workerGrace = Limits.delayMax
 
+    /// Where commands write to when this process was started without standard output (`penstock work … >&-`): they would
+    /// fail for what is no fault of their messages.
+    private static func nowhere() throws -> FileDescriptor {
+        do {
+            return try .open("/dev/null", .writeOnly)
+        } catch {
+            throw Failure(.inputOutput, "/dev/null cannot be opened (\(error)); give `work` a standard output.")
+        }
+    }
+
     func execute() async throws {
         var command = try await Command.find(command)
         command.timeout = timeout
         command.stopTime = stopTime
+        if !Descriptor.standardOutput.isForWriting { command.output = try Self.nowhere() }
         command.shortage = { [concurrency] in OpenFiles.shortage(forCommands: concurrency) }
         command.onShortage = { shortage in
             ErrorOutput.line(
