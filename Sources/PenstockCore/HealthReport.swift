@@ -114,6 +114,14 @@ public struct HealthFinding: Hashable, Sendable, Codable {
         public static let wrongSequence = Kind(rawValue: "wrongSequence")
         /// A number is so large or so small that no program can have counted it.
         public static let wrongNumbers = Kind(rawValue: "wrongNumbers")
+        /// A table, an index, a view or a trigger of the schema is missing, or is not as it was made.
+        public static let wrongSchema = Kind(rawValue: "wrongSchema")
+        /// The folder beside the file, or a file in it, is damaged or has a wrong owner or mode.
+        public static let wrongFolder = Kind(rawValue: "wrongFolder")
+        /// The headers of a message cannot be read, and count as none.
+        public static let wrongHeaders = Kind(rawValue: "wrongHeaders")
+        /// A time is one that no clock can have shown.
+        public static let wrongTimes = Kind(rawValue: "wrongTimes")
         /// A queue's deletion has begun and is not finished.
         public static let deletionUnfinished = Kind(rawValue: "deletionUnfinished")
         /// Rows that contradicted the rest were set aside.

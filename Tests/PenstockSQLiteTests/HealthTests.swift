@@ -154,7 +154,13 @@ import Testing
         ("DELETE FROM penstock_queue", ["misplaced"]),
         ("INSERT INTO penstock_cursor VALUES (1, 'ahead', 999, 0, NULL, 0)", ["strayCursor"]),
         ("INSERT INTO penstock_cursor VALUES (9, 'lost', 1, 0, NULL, 0)", ["strayCursor"]),
-        ("DROP TABLE penstock_outcome", ["unreadable", "unreadable", "unreadable"]),
+        (
+            "DROP TABLE penstock_outcome",
+            ["unreadable", "unreadable", "unreadable", "unreadable", "wrongSchema"]
+        ),
+        ("UPDATE penstock_log SET headers = '1'", ["wrongHeaders"]),
+        ("UPDATE penstock_log SET enqueued_at = -1", ["wrongTimes"]),
+        ("DROP TRIGGER penstock_queue_updated", ["wrongSchema"]),
     ])
     func whatIsNotAsItShouldBeIsReported(_ sql: String, _ kinds: [String]) async throws {
         let store = try await makeFile()

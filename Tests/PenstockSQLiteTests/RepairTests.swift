@@ -52,6 +52,17 @@ import Testing
             "UPDATE penstock_log SET sequence = 4611686018427387899 WHERE sequence = 4",
             ["log 4611686018427387899", "ready 4", "unique 4"]
         ),
+        ("UPDATE penstock_log SET headers = 'no JSON' WHERE sequence = 4", ["log 4"]),
+        ("UPDATE penstock_log SET headers = '' WHERE sequence = 4", ["log 4"]),
+        ("UPDATE penstock_log SET headers = '[\"a\"]' WHERE sequence = 1", ["log 1"]),
+        ("UPDATE penstock_log SET headers = '{\"a\": \"b\", \"c\": 1}' WHERE sequence = 3", ["log 3"]),
+        ("UPDATE penstock_log SET enqueued_at = 9223372036854775807 WHERE sequence = 4", ["log 4"]),
+        ("UPDATE penstock_scheduled SET due_at = 9223372036854775807", ["scheduled 6"]),
+        ("UPDATE penstock_lease SET claimed_at = -9223372036854775808", ["lease 3"]),
+        ("UPDATE penstock_outcome SET finished_at = -1 WHERE sequence = 1", ["outcome 1"]),
+        ("UPDATE penstock_attempt SET started_at = -1, ended_at = 9223372036854775807", []),
+        ("UPDATE penstock_worker SET started_at = 9223372036854775807", []),
+        ("INSERT INTO penstock_cursor VALUES (1, 'reader', 1, 0, NULL, -1)", ["cursor 1"]),
         ("INSERT INTO penstock_cursor VALUES (1, 'ahead', 999, 0, NULL, 0)", ["cursor 999"]),
         ("INSERT INTO penstock_cursor VALUES (9, 'lost', 1, 0, NULL, 0)", ["cursor 1"]),
         (
@@ -99,6 +110,32 @@ import Testing
         #expect(record.reason == .misplaced)
         #expect(try await store.apply(.redrive, to: .sequences([SequenceNumber(4)])) == 1)
         #expect(try await store.take(9).map(\.lease.sequence.rawValue) == [4, 5])
+        try await store.close()
+    }
+
+    /// When it was due nobody knows.
+    @Test func aMessageThatIsDueAtNoTimeBecomesADeadLetter() async throws {
+        let store = try await makeFile()
+        try await ForeignProgram(path).run("UPDATE penstock_scheduled SET due_at = 9223372036854775807")
+        _ = try await SQLiteStore.repair(path: path, time: harness.time)
+        let record = try #require(try await store.messages(MessageQuery(sequences: [SequenceNumber(6)])).first)
+        #expect(record.state == .dead)
+        try await store.close()
+    }
+
+    /// What could not be read is kept, and the payload stays where it is.
+    @Test func headersThatCannotBeReadAreKeptAside() async throws {
+        let store = try await makeFile()
+        let program = try ForeignProgram(path)
+        try await program.run("UPDATE penstock_log SET headers = 'no JSON' WHERE sequence = 4")
+        _ = try await SQLiteStore.repair(path: path, time: harness.time)
+        #expect(
+            try await program.rows("SELECT columns ->> 'headers', payload FROM penstock_quarantine") == ["no JSON|NULL"]
+        )
+        #expect(
+            try await program.rows("SELECT headers, CAST(payload AS TEXT) FROM penstock_log WHERE sequence = 4") == [
+                "NULL|4"
+            ])
         try await store.close()
     }
 

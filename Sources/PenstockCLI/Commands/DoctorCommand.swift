@@ -14,13 +14,15 @@ struct DoctorCommand: Subcommand {
               penstock doctor --repair --dry-run
               penstock doctor --repair
 
-            Each line begins with ok, note, warn or fail. Checks the file's structure, its schema, the write-ahead log \
-            and who holds it, leases and workers, and that what the queues count is what is there. Reads the whole \
-            file, which takes a while on a large one. Without --repair no message changes.
+            Each line begins with ok, note, warn or fail. Checks the file's structure, its schema, the folder beside it, \
+            the write-ahead log and who holds it, leases and workers, headers and times, and that what the queues count \
+            is what is there. Reads the whole file, which takes a while on a large one. Without --repair no message \
+            changes.
 
             With --repair it makes the file agree with itself: rows that contradict the rest are set aside in the table \
             penstock_quarantine with the reason, messages of the log that are nowhere in line become dead letters, and \
-            depths, keys, cursors and sequence numbers are put right. Workers may run meanwhile. Add --dry-run to be told \
+            depths, keys, cursors, sequence numbers, headers and times are put right. Indexes, views and triggers that are \
+            missing are made anew, and files beside the database get its owner and mode. Workers may run meanwhile. Add --dry-run to be told \
             what it would do.
 
             Exit status 1 when anything fails, with --repair or --dry-run when anything still does.

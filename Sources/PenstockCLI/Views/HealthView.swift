@@ -26,11 +26,13 @@ extension HealthReport {
                 [.journalMode, .keepsPages],
                 "\(used) pages of \(file.pageBytes) bytes are used, \(file.freePageCount) are free and can be given back"
             ),
+            ([.wrongFolder], "the folder beside the file is in order"),
             ([.walHeld], "the write-ahead log has \(file.walBytes) bytes, and no reader holds it"),
         ]
         // Of another schema the inspection knows no more than this, and so nothing else is well.
         guard schemaVersion == schemaVersionKnown else { return anywhere }
         return anywhere + [
+            ([.wrongSchema], "every table, index, view and trigger is as it was made"),
             ([.expiredLeases], "no lease has ended unseen"),
             ([.deadWorkers], "no dead worker holds messages"),
             ([.stuckWorkers], "no worker is stuck"),
@@ -39,6 +41,8 @@ extension HealthReport {
             ([.wrongKeys], "every unique key is held by its message"),
             ([.wrongSequence], "no sequence number is given twice"),
             ([.wrongNumbers], "every number is one that can be"),
+            ([.wrongHeaders], "all headers can be read"),
+            ([.wrongTimes], "every time is one that can be"),
             ([.strayCursor], "every cursor is in its log"),
             ([.deletionUnfinished], "no deletion is unfinished"),
             ([.quarantined], "no row was set aside"),

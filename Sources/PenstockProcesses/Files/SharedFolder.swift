@@ -35,8 +35,7 @@ package struct SharedFolder: Sendable {
         } else {
             var status = stat()
             guard lstat(path, &status) == 0 else { throw SystemErrors.failure("\(path) cannot be read", errno) }
-            guard status.st_mode & S_IFMT == S_IFDIR else { throw foreign(path, "is no folder") }
-            try check(status, path, mode: rights.folderMode) { chmod(path, $0) }
+            try check(status, path, isFolder: true) { chmod(path, $0) }
         }
     }
 
@@ -119,6 +118,13 @@ package struct SharedFolder: Sendable {
             owner == 0 || owner == geteuid() || owner == user || mode & 0o002 != 0
                 || (mode & 0o020 != 0 && group == self.group)
         }
+
+        /// Whether the database's owner can read and write what has `status`.
+        func ownerCanUse(_ status: stat, isFolder: Bool) -> Bool {
+            let needed: mode_t = isFolder ? 0o7 : 0o6
+            let shift: mode_t = status.st_uid == user ? 6 : status.st_gid == group ? 3 : 0
+            return user == 0 || status.st_mode >> shift & needed == needed
+        }
     }
 
     private var rights: Rights {
@@ -130,24 +136,55 @@ package struct SharedFolder: Sendable {
     private func checkFile(_ descriptor: Int32, _ file: String) throws {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw SystemErrors.failure("\(file) cannot be read", errno) }
-        guard status.st_mode & S_IFMT == S_IFREG else { throw foreign(file, "is no file") }
-        // A file that was just made anew has no name any more; one with two names may be another user's.
-        guard status.st_nlink <= 1 else { throw foreign(file, "has another name as well") }
-        try check(status, file, mode: rights.mode) { fchmod(descriptor, $0) }
+        try check(status, file, isFolder: false) { fchmod(descriptor, $0) }
     }
 
     /// Throws unless only users that can open the database have `status`, and narrows a mode that is wider than its.
-    private func check(_ status: stat, _ path: String, mode: mode_t, _ change: (mode_t) -> Int32) throws {
-        guard rights.trusts(status.st_uid, status.st_gid) else {
-            throw foreign(path, "belongs to user \(status.st_uid)")
-        }
-        let extra = status.st_mode & 0o777 & ~mode
-        if extra != 0, change(status.st_mode & 0o777 & mode) != 0 {
+    private func check(_ status: stat, _ path: String, isFolder: Bool, _ change: (mode_t) -> Int32) throws {
+        switch flaw(of: status, isFolder: isFolder) {
+        case .foreign(let why): throw foreign(path, why)
+        case .wide(let mode) where change(mode) != 0:
             throw foreign(path, "can be used by others than the database")
+        case .wide, .narrow, nil: break
         }
     }
 
-    private func foreign(_ path: String, _ why: String) -> PenstockError {
+    /// What is wrong with the owner or the mode of the folder, or of a file in it.
+    enum Flaw {
+        /// It is refused, and why.
+        case foreign(String)
+        /// Users who cannot open the database can use it. It becomes that mode when it is next opened.
+        case wide(mode_t)
+        /// The database's owner cannot use it.
+        case narrow
+    }
+
+    /// What is wrong with the folder or a file in it, of which the system says `status`.
+    func flaw(of status: stat, isFolder: Bool) -> Flaw? {
+        let rights = rights
+        guard status.st_mode & S_IFMT == (isFolder ? S_IFDIR : S_IFREG) else {
+            return .foreign(status.st_mode & S_IFMT == S_IFLNK ? "is a link" : isFolder ? "is no folder" : "is no file")
+        }
+        // A file that was just made anew has no name any more; one with two names may be another user's.
+        if !isFolder, status.st_nlink > 1 { return .foreign("has another name as well") }
+        guard rights.trusts(status.st_uid, status.st_gid) else {
+            return .foreign("belongs to user \(status.st_uid)")
+        }
+        let mode = isFolder ? rights.folderMode : rights.mode
+        if status.st_mode & 0o777 & ~mode != 0 { return .wide(status.st_mode & 0o777 & mode) }
+        return rights.ownerCanUse(status, isFolder: isFolder) ? nil : .narrow
+    }
+
+    /// Gives the folder, or a file in it, the owner and the mode that it has when it is made.
+    func giveRights(_ path: String, isFolder: Bool) throws {
+        let rights = rights
+        let mode = isFolder ? rights.folderMode : rights.mode
+        guard chown(path, rights.userToGiveTo, rights.group) == 0, chmod(path, mode) == 0 else {
+            throw SystemErrors.failure("\(path) cannot be given the owner and the mode of the database", errno)
+        }
+    }
+
+    func foreign(_ path: String, _ why: String) -> PenstockError {
         PenstockError(
             .readOnly,
             "\(path) \(why), so others could read or change what passes through it; remove it, or move the database to a "

@@ -18,9 +18,18 @@ package final class SharedMemory: Sendable {
         /// Its size.
         package var byteCount: Int
 
+        private let name: String
+
         package init(name: String, version: Int, byteCount: Int) {
             fileName = "\(name)-\(version)"
             self.byteCount = byteCount
+            self.name = name
+        }
+
+        /// Whether a file of that name holds the same, as another release lays it out.
+        func isOtherVersion(_ fileName: String) -> Bool {
+            fileName != self.fileName && fileName.hasPrefix("\(name)-")
+                && Int(fileName.dropFirst(name.count + 1)) != nil
         }
     }
 
@@ -98,6 +107,16 @@ package final class SharedMemory: Sendable {
             throw SystemErrors.failure("\(path) cannot be written", errno)
         }
         return true
+    }
+
+    /// Whether the file of that layout, open as `descriptor`, would be made anew by whoever opens it next, or was cut. One
+    /// that is just being made is not damaged.
+    static func isDamaged(_ descriptor: Int32, _ layout: Layout) -> Bool {
+        var status = stat()
+        var found = [UInt8](repeating: 0, count: headerByteCount)
+        guard fstat(descriptor, &status) == 0, pread(descriptor, &found, found.count, 0) >= 0 else { return false }
+        if found.allSatisfy({ $0 == 0 }) { return false }
+        return found != header(of: layout) || status.st_size < layout.byteCount
     }
 
     /// `penstock`, the file's name and its size in bytes: 64 bytes.

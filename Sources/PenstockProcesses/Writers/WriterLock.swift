@@ -16,10 +16,12 @@ package final class WriterLock: Sendable {
     /// The slots at which processes wait; `nil` where there is no shared memory: they try again from time to time.
     package let slots: WriterSlots?
     private let descriptor: Int32
+    /// The lock's file within the folder.
+    static let fileName = "writer-lock"
 
     /// - Throws: ``PenstockError`` when the lock's file cannot be made or opened.
     package init(_ folder: SharedFolder) throws {
-        descriptor = try folder.open(folder.file("writer-lock"))
+        descriptor = try folder.open(folder.file(Self.fileName))
         slots = WriterSlots(in: folder)
     }
 

@@ -26,8 +26,10 @@ struct HealthInspection {
         try file.read { database in
             report.schemaVersion = try readSchemaVersion(database, &report)
             try part("the file's pages", &report) { try FileInspection.inspect(database, path, &$0) }
-            guard report.schemaVersion == report.schemaVersionKnown else { return }
             let folder = SharedFolder(existingBesideDatabaseAt: path)
+            report.findings += FolderInspection(folder).faults().map(HealthFinding.init)
+            guard report.schemaVersion == report.schemaVersionKnown else { return }
+            try part("the schema's parts", &report) { try SchemaInspection.inspect(database, &$0) }
             try part("workers and leases", &report) {
                 try WorkerInspection(stuckAfter: stuckAfter, time: time, folder: folder).inspect(database, &$0)
             }
@@ -35,6 +37,7 @@ struct HealthInspection {
             try part("the messages' places", &report) { try LineInspection.inspectPlaces(database, &$0) }
             try part("unique keys", &report) { try LineInspection.inspectKeys(database, &$0) }
             try part("numbers", &report) { try NumberInspection.inspect(database, &$0) }
+            try part("headers and times", &report) { try ContentInspection.inspect(database, &$0) }
             try part("deletions and what was set aside", &report) { try LineInspection.inspectLeftovers(database, &$0) }
             try part("cursors", &report) { try CursorInspection.inspect(database, &$0) }
         }
@@ -98,6 +101,34 @@ struct HealthInspection {
 }
 
 extension HealthFinding {
+    /// What a fault of the folder beside the database is to people.
+    fileprivate init(_ fault: FolderFault) {
+        let path = fault.path
+        switch fault.kind {
+        case .foreign(let sentence):
+            self.init(.wrongFolder, .error, sentence)
+        case .wide:
+            self.init(
+                .wrongFolder, .warning,
+                "\(path) can be used by users who cannot open the database; `penstock doctor --repair` gives it the "
+                    + "database's mode.")
+        case .narrow:
+            self.init(
+                .wrongFolder, .warning,
+                "\(path) cannot be used by the database's owner; `penstock doctor --repair` gives it the database's owner "
+                    + "and mode.")
+        case .damaged:
+            self.init(
+                .wrongFolder, .warning,
+                "\(path) is damaged; `penstock doctor --repair` makes it anew, and programs that have the database open "
+                    + "find it when they are started again.")
+        case .otherLayout:
+            self.init(
+                .wrongFolder, .note,
+                "\(path) is of another release of Penstock; remove it when no program of that runs.")
+        }
+    }
+
     static func unreadable(_ part: String, _ error: DatabaseError) -> HealthFinding {
         HealthFinding(
             .unreadable, .error, "What the file says of \(part) cannot be read: \(error.message ?? "no detail").")

@@ -74,7 +74,8 @@ enum LineInspection {
             &report)
     }
 
-    private static func find(
+    /// Reports the messages whose numbers `sql` gives, if there are any.
+    static func find(
         _ sql: String, _ kind: HealthFinding.Kind, _ what: String, _ database: Database, _ report: inout HealthReport
     ) throws {
         let count = try Int.fetchOne(database, sql: "SELECT count(*) FROM (\(sql))") ?? 0

@@ -3,12 +3,12 @@ import PenstockCore
 
 /// Making a file agree with itself again, in one transaction.
 ///
-/// The log is taken for the truth. A row of the line that contradicts it is set aside in `penstock_quarantine`, so that
+/// Indexes, views and triggers come first. The log is taken for the truth. A row of the line that contradicts it is set aside in `penstock_quarantine`, so that
 /// nothing is lost; a message of the log that has no place in the line becomes a dead letter, since nobody knows whether it
 /// was worked; numbers are counted anew. The order matters: each step may rely on those before it.
 struct Repairing {
-    private let database: Database
-    private let now: Timestamp
+    let database: Database
+    let now: Timestamp
     private var repairs: [Repair] = []
 
     private init(_ database: Database, now: Timestamp) {
@@ -19,11 +19,14 @@ struct Repairing {
     /// Repairs everything, within a transaction of the caller.
     static func perform(_ database: Database, now: Timestamp) throws -> [Repair] {
         var repairing = Repairing(database, now: now)
+        try repairing.restoreSchema()
         try repairing.restoreState()
         try repairing.setAsideImpossibleNumbers()
         try repairing.setAsideWithoutQueue()
         try repairing.setAsideUnknown()
         try repairing.setAsideSecondPlaces()
+        try repairing.clearHeaders()
+        try repairing.repairTimes()
         try repairing.buryMisplaced()
         try repairing.repairKeys()
         try repairing.repairSequence()
@@ -31,6 +34,21 @@ struct Repairing {
         try repairing.finishDeletions()
         try repairing.recount()
         return repairing.repairs
+    }
+
+    private mutating func restoreSchema() throws {
+        let parts = try SchemaParts()
+        if let table = try parts.faults(in: database).first(where: { $0.kind == .table }) {
+            throw PenstockError(
+                .corrupt,
+                "The file has lost the table \(table.name) or columns of it; restore it from a copy. Nothing was changed."
+            )
+        }
+        for kind in SchemaParts.Kind.allCases {
+            for name in try parts.mend(kind, in: database) {
+                repairs.append(Repair(.wrongSchema, 1, "The \(kind.rawValue) \(name) was made anew."))
+            }
+        }
     }
 
     private mutating func restoreState() throws {
@@ -248,7 +266,7 @@ struct Repairing {
         }
     }
 
-    private mutating func setAside(
+    mutating func setAside(
         _ kind: HealthFinding.Kind, _ source: QuarantineSource, _ what: String, where condition: String,
         because reason: String
     ) throws {
@@ -259,7 +277,7 @@ struct Repairing {
     }
 
     /// Runs a statement, and notes what it did if it did anything. COUNT in the message becomes how many rows.
-    private mutating func change(_ kind: HealthFinding.Kind, _ message: String, _ sql: String) throws {
+    mutating func change(_ kind: HealthFinding.Kind, _ message: String, _ sql: String) throws {
         try database.execute(sql: sql)
         let count = database.changesCount
         if count == 0 { return }

@@ -1,12 +1,14 @@
 import GRDB
 public import PenstockCore
+import PenstockProcesses
 
 extension SQLiteStore {
-    /// Makes the file at `path` agree with itself again: what ``inspectHealth(path:stuckAfter:time:)`` finds of messages
-    /// out of place, depths, unique keys, sequence numbers, cursors and unfinished deletions.
+    /// Makes the file at `path` agree with itself again: what ``inspectHealth(path:stuckAfter:time:)`` finds of missing
+    /// indexes, views and triggers, messages out of place, depths, unique keys, sequence numbers, headers, times, cursors
+    /// and unfinished deletions; and after that the folder beside it, where a file is damaged or has a wrong mode.
     ///
     /// It is one transaction, and may be run beside running workers. What it takes away lies in `penstock_quarantine`
-    /// afterwards, with the reason. It mends no damage to the file itself.
+    /// afterwards, with the reason. It mends no damage to the file itself, and no lost table.
     ///
     /// - Parameters:
     ///   - path: the database's file.
@@ -52,7 +54,21 @@ extension SQLiteStore {
                 report.repairs = try Repairing.perform(database, now: now)
                 return dryRun || report.repairs.isEmpty ? .rollback : .commit
             }
+            report.repairs += FolderInspection(SharedFolder(existingBesideDatabaseAt: path)).repairs(dryRun: dryRun)
             return report
+        }
+    }
+}
+
+extension FolderInspection {
+    /// Mends what can be; `dryRun`: only says what would be. What the system refuses, the next inspection still finds.
+    fileprivate func repairs(dryRun: Bool) -> [Repair] {
+        faults().filter(\.isMendable).compactMap { fault in
+            if !dryRun, (try? mend(fault)) == nil { return nil }
+            let isAnew = if case .damaged = fault.kind { true } else { false }
+            return Repair(
+                .wrongFolder, 1,
+                "\(fault.path) was \(isAnew ? "made anew" : "given the database's owner and mode").")
         }
     }
 }

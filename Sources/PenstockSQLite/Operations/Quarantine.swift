@@ -19,12 +19,13 @@ enum QuarantineSource: String, CaseIterable {
     /// - Parameters:
     ///   - now: the moment, as SQL.
     ///   - reason: the reason, as SQL.
-    func copy(where condition: String, now: String, reason: String) -> String {
+    ///   - withPayload: whether a payload is kept, as it must be unless the row stays.
+    func copy(where condition: String, now: String, reason: String, withPayload: Bool = true) -> String {
         let json = columns.map { "'\($0)', \($0)" }.joined(separator: ", ")
         return """
             INSERT INTO penstock_quarantine (set_aside_at, reason, source, sequence, queue_id, columns, payload)
             SELECT \(now), \(reason), '\(table)', sequence, queue_id, json_object(\(json)),
-                \(self == .log ? "payload" : "NULL")
+                \(self == .log && withPayload ? "payload" : "NULL")
             FROM \(table) AS line WHERE \(condition)
             """
     }
@@ -103,6 +104,8 @@ enum Quarantine {
 
     /// Why a row was set aside, for people.
     enum Reason {
+        static let headers = "The headers are not a JSON object of strings."
+        static let time = "The time is one that no clock can have shown."
         static let notInLog = "The message is in line and not in the log, or there with another queue or priority."
         static let attempt = "The number of attempts is one that no program can have counted."
         static let sequence = "The sequence number is one that no program can have given."

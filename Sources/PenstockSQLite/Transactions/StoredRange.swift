@@ -8,6 +8,8 @@ enum StoredRange {
     static let attempts: ClosedRange<Int64> = 0...1_000_000_000
     /// Depths and totals.
     static let counts: ClosedRange<Int64> = 0...1 << 62
+    /// Moments, in microseconds: the years 1970 to 9999, which ISO 8601 and the public views can show.
+    static let times: ClosedRange<Int64> = 0...253_402_300_799_999_999
 }
 
 extension Int64 {

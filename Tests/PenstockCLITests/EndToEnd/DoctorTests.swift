@@ -34,6 +34,22 @@ struct DoctorTests {
             "fail  The last sequence number given is said to be 2, and the log has one of 5; run `penstock doctor --repair`.",
             "The next sequence numbers are 1000000000 ahead of every known one, so that none is given twice.", ""
         ),
+        (
+            "DROP INDEX penstock_log_queue",
+            "fail  The index penstock_log_queue is missing; `penstock doctor --repair` makes it anew.",
+            "The index penstock_log_queue was made anew.", ""
+        ),
+        (
+            "UPDATE penstock_log SET headers = 'no JSON' WHERE sequence = 3",
+            "fail  1 messages have headers that cannot be read, and count as none: 3.",
+            "1 messages whose headers could not be read have none; a copy was set aside.", "penstock_log|3\n"
+        ),
+        (
+            "UPDATE penstock_log SET enqueued_at = 9223372036854775807 WHERE sequence = 3",
+            "fail  1 rows of penstock_log have a time enqueued_at that cannot be; run `penstock doctor --repair`.",
+            "1 rows of penstock_log had a time enqueued_at that cannot be, and have the present; a copy was set aside.",
+            "penstock_log|3\n"
+        ),
     ])
     func aRepairSaysWhatItDoes(_ sql: String, finding: String, repair: String, aside: String) async throws {
         let tool = try await damaged(sql)
@@ -65,6 +81,21 @@ struct DoctorTests {
         try await tool.succeed(["enqueue", "q", "6"])
         try await tool.succeed(["work", "q", "--drain", "--", "true"])
         try await tool.succeed(["doctor"])
+    }
+
+    /// A warning is no failure.
+    @Test func theFolderBesideTheFileIsPutInOrder() async throws {
+        let tool = try await Tool.withQueue()
+        let file = "\(tool.folder)/test.db-penstock/writers-2"
+        #expect(chmod(file, 0o666) == 0)
+        let found = try await tool.succeed(["doctor"]).lines
+        #expect(found.contains { $0.hasPrefix("warn  ") && $0.contains("writers-2 can be used by users who cannot") })
+        let wouldBe = try await tool.succeed(["doctor", "--repair", "--dry-run"]).lines
+        #expect(wouldBe.first?.hasSuffix("writers-2 was given the database's owner and mode.") == true)
+        #expect(wouldBe.first?.hasPrefix("would repair  ") == true)
+        let repaired = try await tool.succeed(["doctor", "--repair"]).lines
+        #expect(repaired.first?.hasPrefix("repaired  ") == true)
+        #expect(repaired.contains("ok    the folder beside the file is in order"))
     }
 
     @Test func asJSONItSaysTheSame() async throws {

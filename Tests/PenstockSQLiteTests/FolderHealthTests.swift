@@ -1,0 +1,135 @@
+import Foundation
+import PenstockCore
+import PenstockTestKit
+import Testing
+
+@testable import PenstockProcesses
+@testable import PenstockSQLite
+
+/// The folder beside a database, as an inspection sees it and a repair puts it in order.
+@Suite(.timeLimit(.minutes(5))) struct FolderHealthTests {
+    private let folder = TemporaryFolder()
+    private var path: String { folder.file("queue.db") }
+    private var side: String { path + "-penstock" }
+    private static let isRoot = geteuid() == 0
+    private static let nobody: uid_t = 65534
+
+    init() async throws {
+        try await SQLiteStore.openWithJobs(path).close()
+    }
+
+    private func findings() async throws -> [HealthFinding] {
+        try await SQLiteStore.inspectHealth(path: path).findings
+    }
+
+    private func repairs(dryRun: Bool = false) async throws -> [String] {
+        try await SQLiteStore.repair(path: path, dryRun: dryRun).repairs.map(\.message)
+    }
+
+    /// Expects one finding, which a dry run and then a repair say that they mend, and that is gone then.
+    private func expectMended(_ file: String, _ what: String, _ done: String) async throws {
+        let found = try await findings()
+        #expect(found.map(\.kind) == [.wrongFolder])
+        #expect(found.first?.severity == .warning)
+        #expect(found.first?.message.hasPrefix("\(file) \(what)") == true, "\(found)")
+        #expect(try await repairs(dryRun: true) == ["\(file) was \(done)."])
+        #expect(try await findings() == found, "A dry run changes nothing.")
+        #expect(try await repairs() == ["\(file) was \(done)."])
+        #expect(try await findings() == [])
+        #expect(try await repairs() == [])
+        // The store is used as before.
+        let store = try await SQLiteStore.open(path: path)
+        try await store.put(.text("it"))
+        try await store.close()
+    }
+
+    @Test func aFolderInOrderOrNoneIsWell() async throws {
+        #expect(try await findings() == [])
+        try FileManager.default.removeItem(atPath: side)
+        #expect(try await findings() == [])
+        #expect(!FileManager.default.fileExists(atPath: side), "An inspection makes nothing.")
+    }
+
+    @Test(arguments: ["", "/writer-lock", "/writers-2", "/doorbell-2"])
+    func whatOthersCanUseIsNarrowed(name: String) async throws {
+        chmod(side + name, 0o777)
+        try await expectMended(
+            side + name, "can be used by users who cannot open the database", "given the database's owner and mode")
+        #expect(try mode(of: side + name) == (name.isEmpty ? 0o700 : 0o600))
+    }
+
+    /// As after a restore by root of what was another user's.
+    @Test(.enabled(if: isRoot, "Only root gives files away."), arguments: ["", "/writer-lock", "/writers-2"])
+    func whatTheDatabasesOwnerCannotUseIsGivenToThem(name: String) async throws {
+        chown(path, Self.nobody, Self.nobody)
+        for file in ["", "/writer-lock", "/writers-2", "/doorbell-2"] where file != name {
+            chown(side + file, Self.nobody, Self.nobody)
+        }
+        try await expectMended(
+            side + name, "cannot be used by the database's owner", "given the database's owner and mode")
+        var status = stat()
+        #expect(lstat(side + name, &status) == 0)
+        #expect(status.st_uid == Self.nobody)
+    }
+
+    @Test(arguments: [WriterSlots.layout, DoorbellBoard.layout].map(\.fileName))
+    func aDamagedFileIsMadeAnew(name: String) async throws {
+        let file = try FileHandle(forUpdating: URL(filePath: "\(side)/\(name)"))
+        try file.write(contentsOf: Data("something else".utf8))
+        try file.close()
+        try await expectMended("\(side)/\(name)", "is damaged", "made anew")
+    }
+
+    @Test func aFileThatWasCutIsMadeAnew() async throws {
+        #expect(truncate("\(side)/writers-2", 4096) == 0)
+        try await expectMended("\(side)/writers-2", "is damaged", "made anew")
+    }
+
+    /// One that is being made has room, and no header yet.
+    @Test(arguments: [0, 4096, 300_000]) func aFileThatIsJustBeingMadeIsWell(size: Int) async throws {
+        try Data(count: size).write(to: URL(filePath: "\(side)/writers-2"))
+        chmod("\(side)/writers-2", 0o600)
+        #expect(try await findings() == [])
+    }
+
+    /// Whoever put it there may have done so with a purpose.
+    @Test func aLinkIsSaidAndLeftAsItIs() async throws {
+        let victim = folder.file("victim")
+        try Data("eleven bytes".utf8).write(to: URL(filePath: victim))
+        unlink("\(side)/writers-2")
+        symlink(victim, "\(side)/writers-2")
+        let found = try await findings()
+        #expect(found.map(\.kind) == [.wrongFolder])
+        #expect(found.first?.severity == .error)
+        #expect(found.first?.message.hasPrefix("\(side)/writers-2 is a link, so others could") == true, "\(found)")
+        #expect(try await repairs() == [])
+        #expect(try await findings() == found)
+        #expect(try bytes(of: victim) == Data("eleven bytes".utf8))
+    }
+
+    @Test(.enabled(if: isRoot, "Only root gives files away.")) func aFolderOfAnotherUserIsSaidAndNotLookedInto()
+        async throws
+    {
+        chown(side, Self.nobody, Self.nobody)
+        chmod("\(side)/writers-2", 0o666)
+        let found = try await findings()
+        #expect(found.map(\.severity) == [.error])
+        #expect(found.first?.message.contains("belongs to user \(Self.nobody)") == true, "\(found)")
+        #expect(try await repairs() == [])
+        #expect(try mode(of: "\(side)/writers-2") == 0o666)
+    }
+
+    @Test func filesOfAnotherReleaseAreNoted() async throws {
+        for name in ["writers-1", "doorbell-17", "writers-2.99.new", "writers-x"] {
+            try Data().write(to: URL(filePath: "\(side)/\(name)"))
+        }
+        let found = try await findings()
+        #expect(found.map(\.severity) == [.note, .note])
+        #expect(
+            found.map(\.message)
+                == ["doorbell-17", "writers-1"].map {
+                    "\(side)/\($0) is of another release of Penstock; remove it when no program of that runs."
+                })
+        #expect(try await repairs() == [])
+    }
+}
