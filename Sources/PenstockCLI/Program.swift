@@ -50,6 +50,7 @@ public enum Program {
         {
             return command
         }
+        try CommandNames.check(arguments)
         return try await PenstockCommand.asyncParseAsRoot(arguments)
     }
 
@@ -78,10 +79,19 @@ public enum Program {
             return report(Failure(.software, "Something unexpected happened: \(error)"))
         }
         // What the parser says, and its usage after it; the error begins like all others.
-        var message = PenstockCommand.fullMessage(for: error)[...]
+        var message = safe(PenstockCommand.fullMessage(for: error))[...]
         if message.hasPrefix("Error: ") { message = "penstock: " + message.dropFirst("Error: ".count) }
-        for line in message.split(separator: "\n") { ErrorOutput.line(Escape.text(String(line))) }
+        for line in message.split(separator: "\n") { ErrorOutput.line(String(line)) }
         return ShellStatus.usage.rawValue
+    }
+
+    /// What the parser says. An argument that it quotes, or a side of its equals sign, breaks no line of it.
+    private static func safe(_ message: String) -> String {
+        let arguments = CommandLine.arguments.dropFirst()
+        let quoted = Set(arguments + arguments.flatMap { $0.split(separator: "=", maxSplits: 1).map(String.init) })
+        return quoted.reduce(message) { $0.replacing("'\($1)'", with: "'\(Escape.text($1))'") }
+            .split(separator: "\n", omittingEmptySubsequences: false).map { Escape.line(String($0)) }
+            .joined(separator: "\n")
     }
 
     /// Swift repairs arguments that are not UTF-8, and a payload that was repaired is not what was given.

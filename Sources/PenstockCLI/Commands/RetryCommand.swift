@@ -22,7 +22,8 @@ struct RetryCommand: Subcommand {
     func execute() async throws {
         try await fileOptions.file.use { store in
             try Output().count(
-                try await store.redrive(.sequences(sequences)), "redriven", isJSON: outputOptions.isJSON)
+                try await store.redrive(.sequences(sequences)), "redriven", phrase: "put back in line",
+                isJSON: outputOptions.isJSON)
         }
     }
 }

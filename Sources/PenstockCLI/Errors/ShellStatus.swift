@@ -34,7 +34,7 @@ enum ShellStatus: Int32, CaseIterable {
         case .outcomeUnknown:
             "nobody knows whether it was done; look before you run it again (with --key it is safe while the first one waits or runs)"
         case .permission: "the file, or its folder, cannot be written"
-        case .configuration: "the file's schema is newer than this program"
+        case .configuration: "the file's schema is newer than this program, or older than it reads"
         case .cannotRun: "`work`: the command is there but cannot be run"
         case .commandNotFound: "`work`: the command was not found; nothing was claimed"
         case .interrupted: "stopped at once by a second SIGINT"
@@ -42,11 +42,26 @@ enum ShellStatus: Int32, CaseIterable {
         }
     }
 
-    /// The list for people, one line each.
+    /// The list for people. A meaning that is too long for a line goes on beneath itself.
     static var table: String {
         allCases.map { status in
             let code = String(status.rawValue)
-            return "  \(code)\(String(repeating: " ", count: 5 - code.count))\(status.meaning)"
+            var lines = ["  \(code)\(String(repeating: " ", count: 5 - code.count))"]
+            let indent = String(repeating: " ", count: 7)
+            for word in status.meaning.split(separator: " ") {
+                let isFirst = lines[lines.count - 1].count == indent.count
+                if isFirst {
+                    lines[lines.count - 1] += word
+                } else if lines[lines.count - 1].count + 1 + word.count > columnsMax {
+                    lines.append(indent + word)
+                } else {
+                    lines[lines.count - 1] += " " + word
+                }
+            }
+            return lines.joined(separator: "\n")
         }.joined(separator: "\n")
     }
+
+    /// The parser breaks longer lines, where they end.
+    private static let columnsMax = 79
 }

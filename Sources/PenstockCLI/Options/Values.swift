@@ -44,7 +44,7 @@ enum Values {
         for word in text.split(separator: ",", omittingEmptySubsequences: false) {
             guard let state = MessageState(rawValue: String(word)) else {
                 let all = MessageState.allCases.map(\.rawValue).joined(separator: ", ")
-                throw Failure(.usage, "'\(word)' is no state; the states are \(all).")
+                throw Failure(.usage, "'\(Escape.text(String(word)))' is no state; the states are \(all).")
             }
             states.insert(state)
         }

@@ -40,8 +40,9 @@ enum ErrorOutput {
 }
 
 extension Failure {
-    /// The line that goes to standard error, without its end. Whatever the message quotes cannot break it.
+    /// The line that goes to standard error, without its end. Whatever the message quotes cannot break it, and what it says
+    /// to type can be typed.
     var line: String {
-        "penstock: \(Escape.text(message))"
+        "penstock: \(Escape.line(message))"
     }
 }

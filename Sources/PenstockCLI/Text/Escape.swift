@@ -13,6 +13,12 @@ enum Escape {
         return safe
     }
 
+    /// `text` made safe, but for backslashes, which do no harm: it may say what to type, or hold what was made safe before.
+    static func line(_ text: String) -> String {
+        text.split(separator: "\\", omittingEmptySubsequences: false).map { Self.text(String($0)) }
+            .joined(separator: "\\")
+    }
+
     /// `bytes` as text, made safe.
     static func bytes(_ bytes: ArraySlice<UInt8>) -> String {
         decode(bytes) { append($0, to: &$1) }

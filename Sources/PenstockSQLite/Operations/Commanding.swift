@@ -31,8 +31,7 @@ enum Commanding {
             guard let outcome = try Line.outcome(of: command.event, on: entry, in: transaction) else {
                 throw PenstockError(
                     .illegalTransition,
-                    "Message \(sequence) is \(entry.state.rawValue), and \(command.rawValue) is not for such; "
-                        + "nothing was changed.")
+                    "Message \(sequence) is \(entry.state.rawValue), and only \(command.what); nothing was changed.")
             }
             if outcome.state.isWaiting { try entry.account.refuseDeleting() }
             guard try canHaveKey(entry, outcome, &keys, in: transaction) else {
@@ -91,5 +90,16 @@ enum Commanding {
         let uniqueInQueue = "\(entry.account.id) \(key)"
         return try UniqueKeys.holder(of: key, entry.account, in: transaction) == nil
             && keys.insert(uniqueInQueue).inserted
+    }
+}
+
+extension LineCommand {
+    /// What can be done to which messages, for people.
+    fileprivate var what: String {
+        switch self {
+        case .cancel: "scheduled, ready and leased messages can be cancelled"
+        case .redrive: "dead and scheduled messages can be put back in line"
+        case .discard: "dead messages can be discarded"
+        }
     }
 }

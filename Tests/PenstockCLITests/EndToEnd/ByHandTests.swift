@@ -34,10 +34,12 @@ struct ByHandTests {
     @Test func retryPutsBackAllOrNone() async throws {
         let tool = try await withDeadLetters()
         try await tool.succeed(["enqueue", "q", "later", "--delay", "1h"])
-        try await tool.fail(["retry", "1", "3"], with: 64, saying: "3")
+        try await tool.fail(["retry", "1", "3"], with: 64, saying: "Message 3 is ")
+        try await tool.fail(
+            ["retry", "1", "3"], with: 64, saying: "only dead and scheduled messages can be put back in line")
         try await tool.fail(["retry", "1", "99"], with: 66, saying: "99")
         #expect(try await tool.payloads("dead") == ["a", "b"])
-        #expect(try await tool.succeed(["retry", "1", "5"]).output == "2 messages redriven.\n")
+        #expect(try await tool.succeed(["retry", "1", "5"]).output == "2 messages put back in line.\n")
         #expect(try await tool.payloads("ready") == ["a", "c", "d", "later"])
     }
 

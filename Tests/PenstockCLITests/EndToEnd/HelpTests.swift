@@ -24,6 +24,19 @@ struct HelpTests {
         }
     }
 
+    /// A meaning goes on beneath itself, and no line is as long as those that the parser breaks.
+    @Test func theListOfStatusesIsInLine() async throws {
+        let help = try await Tool.empty().succeed(["--help"]).lines
+        let begin = try #require(help.firstIndex(of: "EXIT STATUS"))
+        let list = help[(begin + 1)...].prefix { !$0.isEmpty }
+        #expect(list.count > 17)
+        for line in list {
+            let indent = line.prefix { $0 == " " }.count
+            #expect(indent == 7 || indent == 2 && line.dropFirst(2).first?.isNumber == true, "\(line)")
+            #expect(line.count < 80, "\(line)")
+        }
+    }
+
     @Test(arguments: ["bash", "zsh", "fish"])
     func completionsAreWritten(shell: String) async throws {
         let script = try await Tool.empty().succeed(["--generate-completion-script", shell]).output

@@ -29,7 +29,16 @@ struct WrongInputTests {
         (["enqueue", "q", "--lines", "--key", "k"], "excludes --lines"),
         (["enqueue", "q", "--no-such-option"], "--no-such-option"),
         (["enqueue"], "Missing expected argument '<queue>'"),
-        (["no-such-command"], "no-such-command"),
+        (["enqueue", "q\nfatal: no", "x"], #"The value 'q\nfatal: no' is invalid for '<queue>'"#),
+        (["enqueue", "q", "x", "a\nb\u{1B}"], #"Unexpected argument 'a\nb\x1B'"#),
+        (["list", "--state=ready,a\nb\\"], #"'ready,a\nb\\' is invalid for '--state <states>': 'a\nb\\' is no state"#),
+        (["status", "--a\nb"], #"Unknown option '--a\nb'"#),
+        (["no-such-command"], "There is no command 'penstock no-such-command'; `penstock --help`"),
+        (["push", "q", "x"], "There is no command 'penstock push'; `penstock --help` names"),
+        (["enque", "q", "x"], "There is no command 'penstock enque'; perhaps 'penstock enqueue' is meant."),
+        (["--json", "stauts"], "perhaps 'penstock status' is meant."),
+        (["queue", "delte", "q"], "There is no command 'penstock queue delte'; perhaps 'penstock queue delete' is"),
+        (["a\nb"], #"There is no command 'penstock a\nb'"#),
         (["queue", "create", "new", "--capacity", "0"], "1 to 1000000000"),
         (["queue", "create", "new", "--capacity", "many"], "whole number, or none"),
         (["queue", "create", "new", "--when-full", "explode"], "drop-newest, drop-oldest, fail or wait"),
@@ -91,7 +100,7 @@ struct WrongInputTests {
     @Test func whatAnErrorTellsToTypeCanBeTyped() async throws {
         let tool = try await Tool.withQueue()
         try await tool.fail(
-            ["enqueue", "it's; two", "x"], with: 66, saying: #"`penstock queue create 'it'\\''s; two'` makes it."#)
+            ["enqueue", "it's; two", "x"], with: 66, saying: #"`penstock queue create 'it'\''s; two'` makes it."#)
         try await tool.fail(["enqueue", "-x", "y", "--"], with: 64, saying: "-x")
     }
 

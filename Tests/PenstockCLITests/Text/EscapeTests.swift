@@ -13,6 +13,11 @@ import Testing
         #expect(Escape.bytes(Array(text.utf8)[...]) == safe)
     }
 
+    @Test func aLineKeepsItsBackslashes() {
+        #expect(Escape.line("a\\nb \\ \u{1B}c\n") == #"a\nb \ \x1Bc\n"#)
+        #expect(Escape.line("") == "")
+    }
+
     @Test(arguments: [
         ([0xFF, 0x61], #"\xFFa"#), ([0xC3], #"\xC3"#), ([0xC3, 0x28], #"\xC3("#), ([0xE2, 0x82, 0x41], #"\xE2\x82A"#),
         ([0xED, 0xA0, 0x80], #"\xED\xA0\x80"#), ([0xC0, 0xAF], #"\xC0\xAF"#), ([0x61, 0x0A, 0x80], #"a\n\x80"#),

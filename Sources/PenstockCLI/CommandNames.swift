@@ -1,0 +1,52 @@
+import ArgumentParser
+
+/// The names of the commands. The parser takes a name that it does not know for an argument too many.
+enum CommandNames {
+    /// Throws when `arguments` begin with the name of a command that there is not.
+    static func check(_ arguments: [String]) throws(Failure) {
+        var path = "penstock"
+        var command: any ParsableCommand.Type = PenstockCommand.self
+        for argument in arguments {
+            let subcommands = command.configuration.subcommands
+            if subcommands.isEmpty || argument.hasPrefix("-") || argument == "help" { return }
+            guard let next = subcommands.first(where: { name(of: $0) == argument }) else {
+                throw Failure(
+                    .usage,
+                    "There is no command '\(path) \(argument)'; "
+                        + (nearest(to: argument, among: subcommands.map(name)).map {
+                            "perhaps '\(path) \($0)' is meant."
+                        }
+                            ?? "`\(path) --help` names those that there are."))
+            }
+            path += " \(argument)"
+            command = next
+        }
+    }
+
+    private static func name(of command: any ParsableCommand.Type) -> String {
+        command._commandName
+    }
+
+    /// The name from which `word` is at most as far as two slips of the hand, and less than half of itself.
+    private static func nearest(to word: String, among names: [String]) -> String? {
+        names.map { (name: $0, slips: slips(word, $0)) }
+            .filter { $0.slips <= 2 && $0.slips * 2 < $0.name.count }
+            .min { $0.slips < $1.slips }?.name
+    }
+
+    /// How many characters are to be put in, taken out or replaced to make one word of the other.
+    private static func slips(_ word: String, _ other: String) -> Int {
+        let others = Array(other)
+        var row = Array(0...others.count)
+        for (index, character) in word.enumerated() {
+            var last = row[0]
+            row[0] = index + 1
+            for (column, candidate) in others.enumerated() {
+                let replaced = last + (character == candidate ? 0 : 1)
+                last = row[column + 1]
+                row[column + 1] = min(replaced, last + 1, row[column] + 1)
+            }
+        }
+        return row[others.count]
+    }
+}
