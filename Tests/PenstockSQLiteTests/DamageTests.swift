@@ -117,6 +117,15 @@ import Testing
         await expect(.notADatabase) { try await SQLiteStore.open(path: path) }
     }
 
+    /// Where nothing says that the file has lost its name, a claim that finds nothing asks.
+    @Test func aClaimFindsOutThatTheFileIsNoLongerThere() async throws {
+        let store = try await SQLiteStore.openWithJobs(path)
+        for _ in 1...2 { #expect(try await store.claim(ClaimRequest(queue: .jobs, limit: 1, lease: .seconds(9))).messages.isEmpty) }
+        try FileManager.default.removeItem(atPath: path)
+        await expect(.fileReplaced) { try await store.claim(ClaimRequest(queue: .jobs, limit: 1, lease: .seconds(9))) }
+        await expect(.fileReplaced) { try await store.reclaim() }
+    }
+
     /// A file that has lost its name still takes what is written, and it is gone with the last process.
     @Test(arguments: ["removed", "replaced"]) func aFileThatIsNoLongerThereTakesNothing(_ how: String) async throws {
         let store = try await SQLiteStore.openWithJobs(path)

@@ -169,6 +169,24 @@ import Testing
         #expect(taken.first?.bytes.suffix(3) == [1, 2, 3])
     }
 
+    /// Two releases may have the file open at once. When the slots have another layout in the other one, its answers say
+    /// nothing of the slots here.
+    @Test func anotherReleasesAnswerReplacesNone() async throws {
+        try await SQLiteStore.openWithJobs(path).close()
+        try await DatabaseQueue(path: path).write { database in
+            let connection = Connection(database)
+            try Answers.write([1, 2], slot: 3, ticket: 7, connection)
+            for version in [nil, WriterSlots.layout.version - 1, WriterSlots.layout.version + 1] {
+                let row = Int64(version ?? 0) << 32 | 3
+                try database.execute(
+                    sql: "INSERT OR REPLACE INTO penstock_answer (slot, ticket, receipts) VALUES (?, 9, x'00')",
+                    arguments: [row])
+            }
+            #expect(try Answers.read(slot: 3, ticket: 7, connection) == [1, 2])
+            #expect(try Answers.read(slot: 3, ticket: 9, connection) == nil)
+        }
+    }
+
     /// A file that holds something else from its beginning is made anew.
     @Test(arguments: [WriterSlots.layout.fileName, DoorbellBoard.layout.fileName])
     func aDamagedFileIsMadeAnew(name: String) async throws {

@@ -15,6 +15,7 @@ package final class SharedMemory: Sendable {
     package struct Layout: Sendable {
         /// The file's name within the folder, with the version.
         package var fileName: String
+        package let version: Int
         /// Its size.
         package var byteCount: Int
 
@@ -22,6 +23,7 @@ package final class SharedMemory: Sendable {
 
         package init(name: String, version: Int, byteCount: Int) {
             fileName = "\(name)-\(version)"
+            self.version = version
             self.byteCount = byteCount
             self.name = name
         }

@@ -48,7 +48,7 @@ struct WorkStopTests {
         let tool = try await Tool.withQueue()
         let gate = try Gate(in: tool)
         let worker = try await start(
-            tool, ["--grace", "10ms"],
+            tool, ["--grace", "10ms", "--stop-time", "1h"],
             "trap 'echo leaving; read -r _ < \(gate.path); exit 1' TERM; echo started; sleep 1000 & wait")
         worker.signal(SIGTERM)
         #expect(try await worker.output.readLine() == "leaving")
