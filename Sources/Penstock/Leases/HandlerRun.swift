@@ -24,11 +24,13 @@ package final class HandlerRun: Sendable {
 
     /// Calls `body` in a task of its own, which is cancelled when the run is ended, also if that was before.
     func begin(_ body: @escaping @Sendable () async -> Void) {
-        state.withLock { state in
-            let task = Task(operation: body)
+        // Not under the lock: the task begins at once on another thread, and would wait for it.
+        let task = Task(operation: body)
+        let isOver = state.withLock { state in
             state.task = task
-            if state.end != nil { task.cancel() }
+            return state.end != nil
         }
+        if isOver { task.cancel() }
     }
 
     /// Does the work. What a task gives that was cancelled is no success, and no failure that the message is to blame for.
