@@ -120,9 +120,10 @@ import Testing
     /// Where nothing says that the file has lost its name, a claim that finds nothing asks.
     @Test func aClaimFindsOutThatTheFileIsNoLongerThere() async throws {
         let store = try await SQLiteStore.openWithJobs(path)
-        for _ in 1...2 { #expect(try await store.claim(ClaimRequest(queue: .jobs, limit: 1, lease: .seconds(9))).messages.isEmpty) }
+        let request = ClaimRequest(queue: .jobs, limit: 1, lease: .seconds(9))
+        for _ in 1...2 { #expect(try await store.claim(request).messages.isEmpty) }
         try FileManager.default.removeItem(atPath: path)
-        await expect(.fileReplaced) { try await store.claim(ClaimRequest(queue: .jobs, limit: 1, lease: .seconds(9))) }
+        await expect(.fileReplaced) { try await store.claim(request) }
         await expect(.fileReplaced) { try await store.reclaim() }
     }
 
