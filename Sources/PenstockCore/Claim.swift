@@ -1,4 +1,4 @@
-/// What a worker asks of ``MessageStore/claim(_:)``.
+/// What a reader of a queue asks of ``MessageStore/claim(_:)``.
 public struct ClaimRequest: Sendable {
     /// The queue.
     public var queue: QueueName

@@ -42,8 +42,9 @@ package final class LeaseSettler<Element: Sendable>: Sendable {
     }
 
     /// Settles a delivery whose work has ended, or never begins. Its lease is extended until that is done.
-    package func settle(_ delivery: Delivery<Element>, _ end: HandlerEnd) async -> Outcome {
+    package func settle(_ delivery: Delivery<Element>, _ end: HandlerEnd, of run: HandlerRun? = nil) async -> Outcome {
         let (lease, holder) = (delivery.lease, delivery.holder)
+        defer { if let run { holder.inFlight.endRun(run) } }
         guard let verdict = end.verdict else {
             holder.inFlight.remove(lease)
             holder.metrics.leaseLost.increment()
@@ -76,7 +77,8 @@ package final class LeaseSettler<Element: Sendable>: Sendable {
         delivery.holder.handle.logger.warning(message, metadata: metadata)
     }
 
-    /// Extends the leases of all that came from where `delivery` did, until the task is cancelled.
+    /// Extends the leases of all that came from where `delivery` did and is worked on, also by others, until the task is
+    /// cancelled.
     package func keepLeases(of delivery: Delivery<Element>) async {
         await LeaseKeeper(holder: delivery.holder, onlyOfRuns: true).run()
     }

@@ -25,7 +25,7 @@ struct ClaimLoop: Sendable {
     /// time to.
     ///
     /// - Parameter keepsNews: whether what was announced before the last call is still of interest.
-    /// - Throws: what the store threw; then nothing was done.
+    /// - Throws: what the store threw. Then none of the operations was carried out; after `outcomeUnknown` nobody knows.
     mutating func perform(_ operations: [StoreOperation], keepsNews: Bool = false) async throws -> Performed {
         // The token comes before the call, so that a ring in between is not lost.
         if !keepsNews || before == nil { expectNews() }

@@ -16,7 +16,7 @@ package final class HandlerRun: Sendable {
 
     /// Makes a run that has begun.
     ///
-    /// - Parameter onEnd: is told of an end that did not come of the work itself.
+    /// - Parameter onEnd: is told when the work is given up, out of time, or its lease is lost.
     init(_ lease: Lease, onEnd: @escaping @Sendable (HandlerEnd) -> Void = { _ in }) {
         self.lease = lease
         self.onEnd = onEnd
@@ -33,13 +33,13 @@ package final class HandlerRun: Sendable {
         if isOver { task.cancel() }
     }
 
-    /// Does the work. What a task gives that was cancelled is no success, and no failure that the message is to blame for.
+    /// Does the work.
     ///
     /// - Returns: the end that counts.
     @discardableResult
     func carryOut(_ work: () async -> HandlerEnd) async -> HandlerEnd {
         let end = await work()
-        if Task.isCancelled { self.end(.givenUp) }
+        if case .givenUp = end { self.end(end) }
         return note(end) ?? end
     }
 

@@ -9,12 +9,13 @@ final class InFlight: Sendable {
         var ends: BootTime
         /// Whether this one is extended with the others.
         var isExtended = true
-        /// The work on its message.
-        var run: HandlerRun?
     }
 
     private struct State {
         var entries: [LeaseToken: Entry] = [:]
+        /// The work on their messages, until it has left: that may be long after the lease was settled or lost. Two streams
+        /// may work on one message.
+        var runs: [LeaseToken: [HandlerRun]] = [:]
         /// Opens when a lease comes, for a task that found that there is none.
         var arrival: Latch?
         /// Whether every further run is given up at once.
@@ -122,26 +123,31 @@ final class InFlight: Sendable {
     @discardableResult
     func begin(_ run: HandlerRun) -> Bool {
         let (isHeld, isDismissed) = state.withLock { state in
-            ((state.entries[run.lease.token]?.run = run) != nil, state.isDismissed)
+            let isHeld = state.entries[run.lease.token] != nil
+            if isHeld { state.runs[run.lease.token, default: []].append(run) }
+            return (isHeld, state.isDismissed)
         }
         if isHeld, isDismissed { run.end(.givenUp) }
         return isHeld
     }
 
-    /// Says that the run on the message has left.
-    func endRun(on lease: Lease) {
-        state.withLock { $0.entries[lease.token]?.run = nil }
+    /// Says that the run has left its message. Each run that has begun comes to this: it may hold on to its reader.
+    func endRun(_ run: HandlerRun) {
+        state.withLock { state in
+            state.runs[run.lease.token]?.removeAll { $0 === run }
+            if state.runs[run.lease.token]?.isEmpty == true { state.runs[run.lease.token] = nil }
+        }
     }
 
-    func run(on lease: Lease) -> HandlerRun? {
-        state.withLock { $0.entries[lease.token]?.run }
+    func runs(on lease: Lease) -> [HandlerRun] {
+        state.withLock { $0.runs[lease.token] ?? [] }
     }
 
-    /// Gives up all runs, and every one that is still to come.
+    /// Gives up all runs, and every one that is still to come: also those whose lease is settled or lost.
     func dismiss() {
         let runs = state.withLock { state in
             state.isDismissed = true
-            return state.entries.values.compactMap(\.run)
+            return state.runs.values.flatMap(\.self)
         }
         for run in runs { run.end(.givenUp) }
     }
@@ -165,7 +171,9 @@ final class InFlight: Sendable {
     /// - Parameter onlyOfRuns: whether only those of messages that a run works on.
     func extended(onlyOfRuns: Bool) -> [Lease] {
         state.withLock { state in
-            state.entries.values.compactMap { $0.isExtended && !(onlyOfRuns && $0.run == nil) ? $0.lease : nil }
+            state.entries.compactMap { token, entry in
+                entry.isExtended && !(onlyOfRuns && state.runs[token] == nil) ? entry.lease : nil
+            }
         }
     }
 
@@ -174,7 +182,9 @@ final class InFlight: Sendable {
         state.withLock { state in
             if forgetsEnded {
                 let boot = time.boot
-                state.entries = state.entries.filter { $0.value.run != nil || $0.value.ends.left(at: boot) != nil }
+                state.entries = state.entries.filter { token, entry in
+                    state.runs[token] != nil || entry.ends.left(at: boot) != nil
+                }
             }
             return state.entries.count
         }

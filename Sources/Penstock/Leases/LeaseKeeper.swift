@@ -42,7 +42,9 @@ struct LeaseKeeper: Sendable {
                 if isHeld {
                     inFlight.moveEnd(of: lease, to: ends)
                 } else if inFlight.isExtended(lease) {
-                    if let run = inFlight.run(on: lease) { run.end(.leaseLost) } else { inFlight.remove(lease) }
+                    let runs = inFlight.runs(on: lease)
+                    if runs.isEmpty { inFlight.remove(lease) }
+                    for run in runs { run.end(.leaseLost) }
                 }
             }
         } catch is CancellationError {

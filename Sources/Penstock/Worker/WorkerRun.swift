@@ -52,6 +52,8 @@ final class WorkerRun<Element: Sendable>: Sendable {
             alarm.stop()
             group.cancelAll()
         }
+        // A handler may leave between the moment it is given up and the moment its message is handed in for that.
+        try? await settle(slots.take(at: time.boot, wantsAll: true).finished)
         try Task.checkCancellation()
         if let failure = failure.withLock({ $0 }) { throw failure }
     }
@@ -103,18 +105,18 @@ final class WorkerRun<Element: Sendable>: Sendable {
     /// Called when a run ends before its handler does.
     private func ended(_ message: ClaimedMessage, _ end: HandlerEnd) {
         switch end {
-        case .finished, .failed, .undecodable: break
         case .timedOut:
             // The handler may need a moment to leave things in order. Its message comes back after that, or when the
             // lease ends, whichever is first.
             inFlight.setExtended(false, message.lease)
-        case .givenUp:
-            slots.handIn(HandlerSlots.Finished(message: message, verdict: .release))
         case .leaseLost:
             inFlight.remove(message.lease)
             queue.metrics.leaseLost.increment()
             handle.logger.warning(
                 "lease lost; the handler was cancelled, and its result is ignored", metadata: holder.metadata(message))
+        default:
+            // It is given up: others can have its message at once.
+            slots.handIn(HandlerSlots.Finished(message: message, verdict: .release))
         }
     }
 
@@ -132,7 +134,7 @@ final class WorkerRun<Element: Sendable>: Sendable {
         } else {
             end = await run.carryOut { await handle(message) }
         }
-        inFlight.endRun(on: message.lease)
+        inFlight.endRun(run)
         var finished: HandlerSlots.Finished?
         // What was given up was handed in then.
         if case .givenUp = end {} else { finished = end.verdict.map { .init(message: message, verdict: $0) } }
@@ -160,7 +162,8 @@ final class WorkerRun<Element: Sendable>: Sendable {
             try await handler(delivery)
             return .finished
         } catch {
-            return .failed(error)
+            // No message is to blame for an error that comes of the worker's own end.
+            return Task.isCancelled ? .givenUp : .failed(error)
         }
     }
 }

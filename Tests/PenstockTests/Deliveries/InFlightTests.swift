@@ -41,7 +41,7 @@ import Testing
         inFlight.add([other], ending: time.boot + .seconds(1))
         let (early, late) = (HandlerRun(lease), HandlerRun(other))
         inFlight.begin(early)
-        #expect(inFlight.run(on: lease) === early)
+        #expect(inFlight.runs(on: lease).first === early)
         inFlight.dismiss()
         inFlight.begin(late)
         for run in [early, late] {
@@ -49,8 +49,27 @@ import Testing
                 Issue.record("The run ended otherwise.")
                 continue
             }
-            inFlight.endRun(on: run.lease)
-            #expect(inFlight.run(on: run.lease) == nil)
+            inFlight.endRun(run)
+            #expect(inFlight.runs(on: run.lease).isEmpty)
+        }
+    }
+
+    /// A stream's work on a message that a handler has passed on, or that two streams got.
+    @Test func twoRunsOnOneMessageAreGivenUpBothThoughItsLeaseIsGone() async {
+        let inFlight = inFlight()
+        let (left, first, second) = (HandlerRun(lease), HandlerRun(lease), HandlerRun(lease))
+        for run in [left, first, second] { inFlight.begin(run) }
+        inFlight.endRun(left)
+        #expect(inFlight.extended(onlyOfRuns: true) == [lease])
+        inFlight.remove(lease)
+        #expect(inFlight.extended(onlyOfRuns: true).isEmpty)
+        #expect(inFlight.runs(on: lease).map(ObjectIdentifier.init) == [first, second].map(ObjectIdentifier.init))
+        inFlight.dismiss()
+        for run in inFlight.runs(on: lease) {
+            guard case .givenUp = await run.ended() else {
+                Issue.record("The run ended otherwise.")
+                continue
+            }
         }
     }
 }

@@ -114,21 +114,6 @@ import Testing
         }
     }
 
-    /// Many things end in silence when their task is cancelled: that is no success.
-    @Test func whatACancelledTaskGivesIsNobodysFault() async {
-        for gives in [HandlerEnd.finished, .failed(CancellationError())] {
-            let run = HandlerRun(Lease(sequence: SequenceNumber(1), token: LeaseToken(rawValue: 1)))
-            let end = await Task {
-                withUnsafeCurrentTask { $0?.cancel() }
-                return await run.carryOut { gives }
-            }.value
-            guard case .givenUp = end else {
-                Issue.record("The run ended otherwise.")
-                continue
-            }
-        }
-    }
-
     // MARK: The pace of looks for lost work
 
     @Test func oneTurnInHalfASecond() {

@@ -93,6 +93,13 @@ import Testing
         #expect(the.calls.calls(of: .settle).count == 2)
     }
 
+    @Test func aHandlerThatReturnsIsDoneThoughItHasCancelledItsOwnTask() async throws {
+        let queue = try await the.queue()
+        let receipt = try await queue.enqueue(1)
+        try await Worker(queue, options: .init(max: 1)) { _ in withUnsafeCurrentTask { $0?.cancel() } }.run()
+        #expect(try await the.state(receipt) == .done)
+    }
+
     @Test func whatCannotBeDecodedIsADeadLetterAndTheWorkerGoesOn() async throws {
         let raw = try await the.store.queue("q")
         let bad = try await raw.enqueue(Array("no number".utf8))

@@ -28,7 +28,13 @@ final class SettlingFlatMapDelegate<Element: Settleable>: FlatMapDelegate {
         if isFirst { firstCame.yield(delivery) }
         let outcome = await withTaskCancellationHandler {
             await withTaskGroup(of: Void.self) { group in
-                group.addTask { await run.carryOut { HandlerEnd(await inner.read()) } }
+                group.addTask {
+                    await run.carryOut {
+                        let end = await inner.read()
+                        // Many sequences end in silence when their task is cancelled: that is no success.
+                        return Task.isCancelled ? .givenUp : HandlerEnd(end)
+                    }
+                }
                 let end = await settler.ended(delivery, run)
                 group.cancelAll()
                 switch end {
@@ -41,7 +47,7 @@ final class SettlingFlatMapDelegate<Element: Settleable>: FlatMapDelegate {
                 case .finished, .failed, .undecodable:
                     inner.makeRoom()
                 }
-                return await settler.settle(delivery, end)
+                return await settler.settle(delivery, end, of: run)
             }
         } onCancel: {
             run.end(.givenUp)

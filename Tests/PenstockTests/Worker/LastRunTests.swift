@@ -1,0 +1,73 @@
+import PenstockCore
+import PenstockTestKit
+import ServiceLifecycleTestKit
+import Testing
+
+@testable import Penstock
+
+/// A worker that ends leaves no handler behind, and no message.
+@Suite(.timeLimit(.minutes(1))) struct LastRunTests {
+    let scene = WorkerShutdownTests.Scene()
+
+    enum Ending: CaseIterable {
+        case endOfGrace, cancellation
+    }
+
+    /// The lease is gone, and the handler still there.
+    @Test(arguments: Ending.allCases)
+    func aHandlerThatHasSettledByItselfIsCancelledToo(_ ending: Ending) async throws {
+        let the = Fixture()
+        let queue = try await the.queue()
+        let receipt = try await queue.enqueue(1)
+        try await testGracefulShutdown { trigger in
+            let worker = Task { [scene] in
+                try await Worker(queue, options: .init(grace: .zero)) { delivery in
+                    try await delivery.done()
+                    try await scene.handle()
+                }.run()
+            }
+            try await scene.begun.wait(for: 1)
+            switch ending {
+            case .endOfGrace: trigger.triggerGracefulShutdown()
+            case .cancellation: worker.cancel()
+            }
+            _ = await worker.result
+        }
+        #expect(scene.cancelled.count == 1)
+        #expect(try await the.state(receipt) == .done)
+    }
+
+    /// A handler may leave between the moment it is given up and the moment its message is handed in for that. The worker's
+    /// keeper of leases stands here for the thread that was stopped in between: it ends last.
+    @Test func whatIsHandedInAfterTheLastRoundIsSettled() async throws {
+        let extending = Tally()
+        let handInLate = Latched<@Sendable () -> Void>()
+        let the = Fixture({
+            interrupted(
+                $0,
+                beforeExtend: {
+                    extending.add()
+                    // Until the worker cancels what is left.
+                    try? await Tally().wait(for: 1)
+                    handInLate.value?()
+                })
+        })
+        let queue = try await the.queue()
+        let receipts = try await queue.enqueue(contentsOf: [1, 2])
+        let run = WorkerRun(queue: queue, options: .init(lease: .seconds(9), max: 1)) { [scene] _ in
+            try await scene.handle()
+        }
+        var claimLoop = ClaimLoop(run.holder)
+        let message = try #require(try await claimLoop.next(upTo: 1).first)
+        handInLate.set { run.slots.handIn(HandlerSlots.Finished(message: message, verdict: .release)) }
+        let worker = Task { try await run.run() }
+        try await scene.begun.wait(for: 1)
+        try await the.time.waitForSleepers(count: Fixture.sleepersOfWorker)
+        the.time.advance(by: .seconds(3))
+        try await extending.wait(for: 1)
+        scene.gate.add()
+        try await worker.value
+        #expect(try await the.state(receipts[0]) == .ready)
+        #expect(try await the.state(receipts[1]) == .done)
+    }
+}
