@@ -19,6 +19,13 @@ package struct Ring: Equatable {
         self.tag = tag
     }
 
+    /// Announces what `other` does as well.
+    package mutating func add(_ other: Ring) {
+        messages += other.messages
+        makesRoom = makesRoom || other.makesRoom
+        isForAll = isForAll || other.isForAll
+    }
+
     /// Whom it is for.
     package var change: Wakeups.Change { isForAll || messages > 0 ? .work : makesRoom ? .room : .log }
 }

@@ -61,7 +61,7 @@ final class QueueAccount {
     /// Whether the depths must be counted anew: something was found that contradicts them.
     private var isWrong = false
     /// Whether this transaction has found the queue full, and may have sent a producer away.
-    private var wasFull = false
+    private(set) var wasFull = false
 
     init(_ row: QueueRow) {
         id = row.id

@@ -13,7 +13,7 @@ final class Transaction {
     let now: Timestamp
     let time: any TimeSource
     let random: any RandomSource
-    /// Queues that somebody may be waiting for, apart from what their accounts say.
+    /// Queues that somebody may be waiting for, beside what their accounts say.
     private var rungApart: Rung = [:]
 
     private let policies: PolicyCache
@@ -82,16 +82,14 @@ final class Transaction {
 
     /// Rings for all tasks that wait for `queue` once this is committed.
     func ringAll(_ queue: QueueName) {
-        rungApart[queue] = Ring(isForAll: true)
+        rungApart[queue, default: Ring()].isForAll = true
     }
 
     /// The queues that somebody may be waiting for.
     var rung: Rung {
         var rung = rungApart
         for account in accounts.values {
-            guard var ring = account.ring else { continue }
-            ring.isForAll = rung[account.name]?.isForAll ?? false
-            rung[account.name] = ring
+            if let ring = account.ring { rung[account.name, default: Ring()].add(ring) }
         }
         return rung
     }
@@ -130,6 +128,8 @@ final class Transaction {
     /// Forgets the queues read so far, after a change to one of them.
     func queuesChanged() throws {
         try writeDown()
+        // What an account has found is forgotten with it; to ring once too often does no harm.
+        for account in accounts.values where account.wasFull { account.ringForRoom() }
         rungApart = rung
         policies.forget()
         accounts = [:]
