@@ -1,4 +1,6 @@
 /// The name of something in a store: 1 to 200 bytes of UTF-8 with no control characters and no space at either end.
+///
+/// Names are the same when their bytes are. Swift takes two ways to write an accent for one text; a store does not.
 public protocol StoreName: Hashable, Comparable, Sendable, Codable, CustomStringConvertible {
     /// The name as text.
     var text: String { get }
@@ -10,8 +12,19 @@ public protocol StoreName: Hashable, Comparable, Sendable, Codable, CustomString
 }
 
 extension StoreName {
-    /// Whether `left` comes first in the order of text.
-    public static func < (left: Self, right: Self) -> Bool { left.text < right.text }
+    /// Whether both have the same bytes.
+    public static func == (left: Self, right: Self) -> Bool { left.text.utf8.elementsEqual(right.text.utf8) }
+
+    /// Hashes the bytes.
+    public func hash(into hasher: inout Hasher) {
+        var text = text
+        text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+    }
+
+    /// Whether `left` comes first in the order of bytes.
+    public static func < (left: Self, right: Self) -> Bool {
+        left.text.utf8.lexicographicallyPrecedes(right.text.utf8)
+    }
 
     /// The name as text.
     public var description: String { text }

@@ -26,6 +26,16 @@ import Testing
         #expect(names.sorted().map(\.text) == ["B", "a", "ab", "b"])
     }
 
+    /// A store compares bytes, and Swift takes these for one text.
+    @Test func namesAreTheirBytes() throws {
+        let (one, two) = ("\u{e9}", "e\u{301}")
+        #expect(one == two)
+        #expect(try Set([QueueName(one), QueueName(two)]).count == 2)
+        #expect(try Set([CursorName(one), CursorName(two)]).count == 2)
+        let sorted = try [QueueName(one), QueueName(two)].sorted()
+        #expect(sorted.map(\.text.utf8.count) == [3, 2])
+    }
+
     @Test func decodingChecksToo() throws {
         let name = try QueueName("mail")
         let data = try JSONEncoder().encode([name])

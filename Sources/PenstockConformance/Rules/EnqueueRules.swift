@@ -7,6 +7,7 @@ enum EnqueueRules {
     static let cases: ConformanceCase.Rules = [
         "keeps every field": keepsEveryField,
         "takes payloads, headers and names as they are": takesAnyText,
+        "tells names apart by their bytes": tellsNamesApart,
         "numbers a batch in its order": numbersInOrder,
         "never uses a number twice": neverReusesNumbers,
         "keeps due times to the microsecond": keepsDueTimes,
@@ -60,6 +61,18 @@ enum EnqueueRules {
         expected.worker = nil
         expected.finishedAt = bench.time.now
         #expect(try await store.record(receipt.sequence) == expected)
+    }
+
+    /// The two ways to write an accent are one text to Swift, and two names.
+    static func tellsNamesApart(_ bench: Bench) async throws {
+        let store = try await bench.open()
+        let names = ["caf\u{e9}", "cafe\u{301}"]
+        let queues = try names.map { try QueueName($0) }
+        for queue in queues { try await store.configure(queue, .create(QueuePolicy(), ifAbsent: false)) }
+        for queue in queues { try await store.put("to \(queue.text.utf8.count) bytes", to: queue) }
+        #expect(try await store.status(of: nil).queues.count == 2)
+        #expect(try await store.drain(queues[0]) == ["to 5 bytes"])
+        #expect(try await store.drain(queues[1]) == ["to 6 bytes"])
     }
 
     static func takesAnyText(_ bench: Bench) async throws {
