@@ -58,6 +58,27 @@ import Testing
         try await store.close()
     }
 
+    /// The file was removed without its log. The process that makes it anew may end before anything is in it.
+    @Test func aLogThatWasLeftBesideNoFileIsInNobodysWay() async throws {
+        let old = try await SQLiteStore.openWithJobs(path)
+        try await old.put(.text("old"))
+        let log = try bytes(of: path + "-wal")
+        try #require(!log.isEmpty)
+        try await old.close()
+        try FileManager.default.removeItem(atPath: path)
+        try log.write(to: URL(fileURLWithPath: path + "-wal"))
+        try OpenFile.createPrivately(path)
+        #expect(!exists(path + "-wal"))
+
+        let new = try await SQLiteStore.openWithJobs(path)
+        try await new.put(.text("new"))
+        #expect(try await new.texts() == ["new"])
+        // Another one that found no file a moment ago takes nothing away.
+        try OpenFile.createPrivately(path)
+        #expect(exists(path + "-wal"))
+        try await new.close()
+    }
+
     @Test func aMissingFileIsNotMadeUnlessItMayBe() async throws {
         await expect(.notFound) { try await SQLiteStore.open(path: path, options: .init(createIfMissing: false)) }
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)

@@ -37,8 +37,9 @@ struct FileIdentity: Equatable {
                     + "database.")
         }
         self.init(status)
-        // A new file has its first page before it has a write-ahead log.
-        if isEmpty, let log = Self.status(of: path + "-wal"), log.st_size > 0 {
+        // A new file has its first page before it has a write-ahead log. So one that another process is just making has
+        // bytes when it is looked at again after its log.
+        if isEmpty, let log = Self.status(of: path + "-wal"), log.st_size > 0, Self.status(of: path)?.st_size == 0 {
             throw PenstockError(
                 .corrupt,
                 "\(path) was cut to 0 bytes, and only its write-ahead log is left beside it; stop its programs and restore "

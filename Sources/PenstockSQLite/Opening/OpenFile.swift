@@ -57,7 +57,19 @@ enum OpenFile {
     }
 
     /// Makes the empty file with mode 0600. SQLite gives its companions the mode of the database.
-    private static func createPrivately(_ path: String) throws {
+    ///
+    /// A write-ahead log without its file is of one that was removed. It goes first: beside the new file, which a death may
+    /// leave empty, it would say that this one was cut. A lock on the folder keeps apart the processes that make a
+    /// file, so that none takes the log of the file that another has just made.
+    static func createPrivately(_ path: String) throws {
+        let folder = lockedFolder(of: path)
+        defer { if let folder { close(folder) } }
+        if folder != nil, FileIdentity.status(of: path) == nil, errno == ENOENT {
+            for companion in [path + "-wal", path + "-shm"] {
+                if unlink(companion) == 0 || errno == ENOENT { continue }
+                throw SystemErrors.failure("\(companion) is left of a file that is gone, and cannot be removed", errno)
+            }
+        }
         let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 || errno == EEXIST else {
             throw SystemErrors.failure("\(path) cannot be made", errno)
@@ -65,12 +77,28 @@ enum OpenFile {
         if descriptor >= 0 { close(descriptor) }
     }
 
+    /// The folder of `path`, locked until it is closed; `nil` when it cannot be locked, or when a program that knows nothing of
+    /// Penstock has had it locked for a second.
+    private static func lockedFolder(of path: String) -> Int32? {
+        let descriptor = open(DatabasePath.folder(of: path), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        if descriptor < 0 { return nil }
+        let end = ContinuousClock.now + .seconds(1)
+        while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
+            guard errno == EWOULDBLOCK || errno == EINTR, ContinuousClock.now < end else {
+                close(descriptor)
+                return nil
+            }
+            Patience.pause()
+        }
+        return descriptor
+    }
+
     /// Throws when the file at `path` is none of Penstock's, or newer than this program. Changes nothing in it.
     ///
     /// - Returns: the connection that it was checked through; `nil` for an empty file.
     private static func refuseUnusable(_ path: String, busyMax: Duration) throws -> DatabaseQueue? {
-        // The first transaction of a file lies in the write-ahead log alone until the first checkpoint.
-        if size(of: path) == 0, size(of: path + "-wal") == 0 { return nil }
+        // A new file has its first page before it has a write-ahead log.
+        if size(of: path) == 0 { return nil }
         do {
             return try refuseForeign(path, readonly: true, busyMax: busyMax)
         } catch let error as DatabaseError where error.extendedResultCode == .SQLITE_READONLY_ROLLBACK {
