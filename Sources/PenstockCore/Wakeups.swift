@@ -47,6 +47,8 @@ public final class Wakeups: Sendable {
         /// How often it was rung, wherever.
         var ringCount: UInt64 = 0
         var lastRingForAll: UInt64 = 0
+        /// The last one that was for all who wait for anything but work: as above, or for news.
+        var lastNewsForAll: UInt64 = 0
         /// The numbers of the last rings: for each bucket, one for each change.
         var lastRings = [UInt64](repeating: 0, count: Wakeups.bucketCount * Change.count)
         /// By bucket and by number, which is the order in which they came.
@@ -57,7 +59,7 @@ public final class Wakeups: Sendable {
         var nextID: UInt64 = 0
 
         func lastRing(for change: Change, at bucket: Int) -> UInt64 {
-            max(lastRingForAll, lastRings[bucket * Change.count + change.rawValue])
+            max(change == .work ? lastRingForAll : lastNewsForAll, lastRings[bucket * Change.count + change.rawValue])
         }
 
         mutating func ring(for change: Change, at bucket: Int) {
@@ -145,16 +147,18 @@ public final class Wakeups: Sendable {
 
     /// Wakes the tasks that wait for `queue`, or all when it is `nil`.
     public func ring(_ queue: QueueName?) {
-        if let queue {
-            ringAll(at: Self.bucket(of: queue))
-        } else {
-            let woken = state.withLock { state in
-                state.ringCount += 1
-                state.lastRingForAll = state.ringCount
-                return Array(state.sleepers.keys).flatMap { state.take(for: .work, at: $0) }
-            }
-            for sleeper in woken { sleeper.resume(.success(())) }
+        guard let queue else { return ringEverywhere(for: .work) }
+        ringAll(at: Self.bucket(of: queue))
+    }
+
+    private func ringEverywhere(for change: Change) {
+        let woken = state.withLock { state in
+            state.ringCount += 1
+            state.lastNewsForAll = state.ringCount
+            if change == .work { state.lastRingForAll = state.ringCount }
+            return Array(state.sleepers.keys).flatMap { state.take(for: change, at: $0) }
         }
+        for sleeper in woken { sleeper.resume(.success(())) }
     }
 
     /// Wakes all tasks that wait for `change` at `bucket`.
@@ -191,9 +195,7 @@ public final class Wakeups: Sendable {
     }
 
     /// Wakes all tasks that wait for anything but work, wherever.
-    package func ringForNews() {
-        for bucket in state.withLock({ Array($0.sleepers.keys) }) { ringAll(at: bucket, for: .room) }
-    }
+    package func ringForNews() { ringEverywhere(for: .room) }
 
     /// Returns when `queue` has been rung for after `token` was taken.
     ///
@@ -282,9 +284,7 @@ public final class Wakeups: Sendable {
     }
 
     /// How many wait now.
-    package var waiterCount: Int {
-        state.withLock { $0.sleeperCount }
-    }
+    package var waiterCount: Int { state.withLock { $0.sleeperCount } }
 
     /// Returns once at least `count` wait for a ring. For tests, which go on at this signal.
     package func waitForWaiters(count: Int = 1) async throws {

@@ -16,6 +16,16 @@ import Testing
         }
     }
 
+    @Test func newsBetweenTokenAndWaitIsNotLost() async throws {
+        let token = bell.token(for: jobs)
+        bell.ringForNews()
+        try #require(bell.token(for: jobs) != token)
+        try await bell.wait(for: jobs, after: token)
+        try await bell.waitForRoomOrWork(in: jobs, after: token)
+        let work = try #require(bell.callForWork(in: jobs, after: token, room: 1) {}, "There is nothing to claim.")
+        bell.cancel(work)
+    }
+
     @Test func aRingBeforeTheTokenDoesNotCount() async throws {
         bell.ring(jobs)
         bell.ring(nil)

@@ -53,7 +53,8 @@ final class GRDBPool: Sendable {
     }
 
     @Test func rollsBackWithTheApplicationsTransaction() async throws {
-        let token = store.changes.token(for: .jobs)
+        let bucket = Wakeups.bucket(of: .jobs)
+        let lastRing = store.changes.lastRing(for: .work, at: bucket)
         await #expect(throws: ChangedMyMind.self) {
             try await pool.write { database in
                 try database.execute(sql: "INSERT INTO account VALUES (1, 10)")
@@ -64,7 +65,7 @@ final class GRDBPool: Sendable {
         #expect(try await balance() == 0)
         #expect(try await store.depths().ready == 0)
         #expect(try await store.texts().isEmpty)
-        #expect(store.changes.token(for: .jobs) == token, "Nobody is woken for nothing.")
+        #expect(store.changes.lastRing(for: .work, at: bucket) == lastRing, "Nobody is woken for nothing.")
         try await store.put(.text("next"))
         #expect(try await store.texts() == ["next"])
         try await store.close()
