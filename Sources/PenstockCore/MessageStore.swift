@@ -43,7 +43,8 @@ public protocol MessageStore: Sendable {
     ///
     /// - Returns: what each operation gave, and why the one after these failed.
     /// - Throws: what the first operation throws; what kept the store from carrying out any of them. Then nothing has
-    ///   changed. After `outcomeUnknown` nothing is claimed for the caller.
+    ///   changed, but for `outcomeUnknown`: whether it has is not known, and what was claimed for the caller is given back, or
+    ///   comes back when its lease ends.
     func perform(_ operations: [StoreOperation]) async throws -> Performed
 
     /// Moves the ends of leases to `duration` from now.

@@ -119,7 +119,8 @@ extension SQLiteStore {
             return performed
         }
         if let failure = performed.failure as? PenstockError, failure.code == .outcomeUnknown {
-            // The caller has no answer, and so nobody knows what was claimed for it.
+            // The caller has no answer, and so nobody knows what was claimed for it. What cannot be given back, or is not
+            // as this process dies, comes back when its lease ends.
             let claimed = performed.answers.flatMap { answer -> [ClaimedMessage] in
                 if case .claimed(let claim) = answer { claim.messages } else { [] }
             }
