@@ -102,7 +102,7 @@ extension SQLiteStore {
         let durabilities = steps.compactMap(\.durability)
         var performed = try await writer.perform(
             durability: durabilities.contains(.powerLoss) ? .powerLoss : durabilities.first,
-            weight: steps.reduce(0) { $0 + $1.weight }, check: steps.count == 1 ? steps[0].check : nil,
+            weight: steps.reduce(0) { $0 + $1.weight }, check: steps.count == 1 ? steps[0].check(access) : nil,
             unflushed: { Performed(answers: $0.answers, failure: $1) }
         ) { [steps, worker] transaction in
             var performed = Performed()
@@ -167,10 +167,12 @@ private struct Step: Sendable {
     }
 
     /// Answers a claim in an empty queue.
-    var check: (@Sendable (Connection, Timestamp) throws -> Performed?)? {
+    func check(_ access: DatabaseAccess) -> (@Sendable (Connection, Timestamp) throws -> Performed?)? {
         guard checksFirst, let request = claim?.request else { return nil }
         return { connection, now in
-            try Claiming.check(request, connection, now).map { Performed(answers: [.claimed($0)]) }
+            // A store that nobody tells that its file is gone would find nothing for ever.
+            try access.identity.requireStill(at: access.path)
+            return try Claiming.check(request, connection, now).map { Performed(answers: [.claimed($0)]) }
         }
     }
 

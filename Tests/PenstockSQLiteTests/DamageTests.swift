@@ -124,7 +124,6 @@ import Testing
         for _ in 1...2 { #expect(try await store.claim(request).messages.isEmpty) }
         try FileManager.default.removeItem(atPath: path)
         await expect(.fileReplaced) { try await store.claim(request) }
-        await expect(.fileReplaced) { try await store.reclaim() }
     }
 
     /// A file that has lost its name still takes what is written, and it is gone with the last process.

@@ -85,8 +85,6 @@ final class TransactionRunner {
 
     private func isAnswered(_ job: any Job, _ connection: Connection) -> Bool {
         do {
-            // A store that nobody tells of it would find nothing for ever.
-            try access.identity.requireStill(at: access.path)
             return try job.check(connection, now: time.now)
         } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY {
             // Another process puts the write-ahead log in order; the transaction waits for that.
