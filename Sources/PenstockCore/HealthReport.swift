@@ -104,6 +104,8 @@ public struct HealthFinding: Hashable, Sendable, Codable {
         public static let deadWorkers = Kind(rawValue: "deadWorkers")
         /// A living worker has held a message for long.
         public static let stuckWorkers = Kind(rawValue: "stuckWorkers")
+        /// A worker's row names a file that no worker makes.
+        public static let wrongWorkers = Kind(rawValue: "wrongWorkers")
         /// A queue's depths are not the number of its rows.
         public static let wrongDepths = Kind(rawValue: "wrongDepths")
         /// A message has no place in the line, or several, or the line has a message that the log does not know.
@@ -118,7 +120,7 @@ public struct HealthFinding: Hashable, Sendable, Codable {
         public static let wrongSchema = Kind(rawValue: "wrongSchema")
         /// The folder beside the file, or a file in it, is damaged or has a wrong owner or mode.
         public static let wrongFolder = Kind(rawValue: "wrongFolder")
-        /// The headers of a message cannot be read, and count as none.
+        /// The headers of a message cannot be read, and count as none, or break the rules for headers.
         public static let wrongHeaders = Kind(rawValue: "wrongHeaders")
         /// A time is one that no clock can have shown.
         public static let wrongTimes = Kind(rawValue: "wrongTimes")

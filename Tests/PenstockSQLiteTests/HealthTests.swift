@@ -159,6 +159,8 @@ import Testing
             ["unreadable", "unreadable", "unreadable", "unreadable", "wrongSchema"]
         ),
         ("UPDATE penstock_log SET headers = '1'", ["wrongHeaders"]),
+        ("UPDATE penstock_log SET headers = '{\"a=b\": \"1\"}'", ["wrongHeaders"]),
+        ("INSERT INTO penstock_worker VALUES (71, '../victim', 'w', 1, 'b', 0)", ["wrongWorkers"]),
         ("UPDATE penstock_log SET enqueued_at = -1", ["wrongTimes"]),
         ("DROP TRIGGER penstock_queue_updated", ["wrongSchema"]),
     ])

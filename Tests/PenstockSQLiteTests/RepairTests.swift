@@ -47,6 +47,7 @@ import Testing
         ("UPDATE penstock_ready SET attempt = 9223372036854775807 WHERE sequence = 4", ["ready 4"]),
         ("UPDATE penstock_lease SET forgiven = -1", ["lease 3"]),
         ("UPDATE penstock_depth SET enqueued_total = -9", []),
+        ("UPDATE penstock_depth SET enqueued_total = 9223372036854775807", []),
         ("UPDATE penstock_log SET sequence = -4 WHERE sequence = 4", ["log -4", "ready 4", "unique 4"]),
         (
             "UPDATE penstock_log SET sequence = 4611686018427387899 WHERE sequence = 4",
@@ -56,12 +57,18 @@ import Testing
         ("UPDATE penstock_log SET headers = '' WHERE sequence = 4", ["log 4"]),
         ("UPDATE penstock_log SET headers = '[\"a\"]' WHERE sequence = 1", ["log 1"]),
         ("UPDATE penstock_log SET headers = '{\"a\": \"b\", \"c\": 1}' WHERE sequence = 3", ["log 3"]),
+        ("UPDATE penstock_log SET headers = '{\"a=b\": \"1\"}' WHERE sequence = 4", ["log 4"]),
+        ("UPDATE penstock_log SET headers = '{\"\": \"1\"}' WHERE sequence = 4", ["log 4"]),
+        ("UPDATE penstock_log SET headers = '{\"a\": \"\\u0000\"}' WHERE sequence = 4", ["log 4"]),
+        ("UPDATE penstock_log SET headers = '{\"a-b\": \"1\", \"A_B\": \"2\"}' WHERE sequence = 4", ["log 4"]),
+        ("UPDATE penstock_log SET headers = json_object('a', hex(zeroblob(8192))) WHERE sequence = 4", ["log 4"]),
         ("UPDATE penstock_log SET enqueued_at = 9223372036854775807 WHERE sequence = 4", ["log 4"]),
         ("UPDATE penstock_scheduled SET due_at = 9223372036854775807", ["scheduled 6"]),
         ("UPDATE penstock_lease SET claimed_at = -9223372036854775808", ["lease 3"]),
         ("UPDATE penstock_outcome SET finished_at = -1 WHERE sequence = 1", ["outcome 1"]),
         ("UPDATE penstock_attempt SET started_at = -1, ended_at = 9223372036854775807", []),
         ("UPDATE penstock_worker SET started_at = 9223372036854775807", []),
+        ("INSERT INTO penstock_worker VALUES (71, '../victim', 'w', 1, 'b', 0)", []),
         ("INSERT INTO penstock_cursor VALUES (1, 'reader', 1, 0, NULL, -1)", ["cursor 1"]),
         ("INSERT INTO penstock_cursor VALUES (1, 'ahead', 999, 0, NULL, 0)", ["cursor 999"]),
         ("INSERT INTO penstock_cursor VALUES (9, 'lost', 1, 0, NULL, 0)", ["cursor 1"]),
@@ -136,6 +143,20 @@ import Testing
             try await program.rows("SELECT headers, CAST(payload AS TEXT) FROM penstock_log WHERE sequence = 4") == [
                 "NULL|4"
             ])
+        try await store.close()
+    }
+
+    /// The doctor asks of headers what an enqueue asks.
+    @Test func headersThatAnEnqueueTakesAreWell() async throws {
+        let store = try await makeFile()
+        var message = NewMessage.text("with headers")
+        for number in 1..<Limits.headerCountMax { message.headers["a.B_-\(number)"] = "" }
+        message.headers[String(repeating: "n", count: Limits.headerNameBytesMax)] = "\\u0000 \u{1} é"
+        try await store.put(message)
+        let room = Limits.headerBytesMax - 1
+        message.headers = ["a": String(repeating: "é", count: room / 2) + String(repeating: "x", count: room % 2)]
+        try await store.put(message)
+        #expect(try await findings() == [])
         try await store.close()
     }
 

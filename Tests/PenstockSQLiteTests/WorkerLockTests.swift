@@ -66,7 +66,10 @@ import Testing
         _ = try await living.take()
         let held = try lockFiles()
         // Killed between the making of its lock and the writing of its row.
-        for name in ["worker-1", "worker-2"] { try Data().write(to: URL(fileURLWithPath: side.file(name))) }
+        for _ in 1...2 {
+            let name = WorkerLock.prefix + UUID().uuidString.lowercased()
+            try Data().write(to: URL(fileURLWithPath: side.file(name)))
+        }
         try await store.put(.text("b"))
         #expect(try lockFiles().count == 3, "An enqueue does not look.")
         _ = try await store.take()
@@ -99,6 +102,36 @@ import Testing
                     for _ in 1...300 { WorkerLock.removeAbandoned(in: side) }
                 }
             }
+        }
+    }
+
+    /// Any program may write a row: one that names another file than a worker's is a dead worker's, and the file stays.
+    @Test(arguments: ["../victim", "../queue.db", "doorbell-2", "worker-1", "worker-x/../../victim"])
+    func aRowThatNamesAnotherFileTouchesNone(_ name: String) async throws {
+        let store = try await SQLiteStore.openWithJobs(path)
+        try await store.put(.text("it"))
+        try FileManager.default.createDirectory(atPath: side.file("worker-x"), withIntermediateDirectories: false)
+        let file = side.file(name)
+        if !FileManager.default.fileExists(atPath: file) { try Data().write(to: URL(fileURLWithPath: file)) }
+        try await ForeignProgram(path).run("INSERT INTO penstock_worker VALUES (71, '\(name)', 'w', 1, 'b', 0)")
+        #expect(try await store.status(of: nil).workers.map(\.isAlive) == [false])
+        _ = try await store.reclaim()
+        #expect(try await store.status(of: nil).workers.isEmpty)
+        #expect(try await store.take().count == 1)
+        #expect(FileManager.default.fileExists(atPath: file))
+        try await store.close()
+        #expect(FileManager.default.fileExists(atPath: file))
+    }
+
+    @Test func onlyTheNameOfAWorkersFileIsOne() async throws {
+        _ = try await SQLiteStore.openWithJobs(path).close()
+        let name = try WorkerLock(in: side).name
+        #expect(WorkerLock.isName(name))
+        for other in [
+            "", "worker-", "x" + name, name + "x", name + "\0", "../" + name, String(name.dropLast()) + "/",
+            String(name.dropLast()) + "é", String(name.dropLast(2)) + "é", name.uppercased(),
+        ] {
+            #expect(!WorkerLock.isName(other), "\(other)")
         }
     }
 

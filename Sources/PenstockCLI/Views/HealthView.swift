@@ -35,6 +35,7 @@ extension HealthReport {
             ([.wrongSchema], "every table, index, view and trigger is as it was made"),
             ([.expiredLeases], "no lease has ended unseen"),
             ([.deadWorkers], "no dead worker holds messages"),
+            ([.wrongWorkers], "every worker's row names its own file"),
             ([.stuckWorkers], "no worker is stuck"),
             ([.wrongDepths], "the queues count what is there"),
             ([.misplaced], "every message is in its place"),

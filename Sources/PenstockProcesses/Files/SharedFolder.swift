@@ -48,8 +48,8 @@ package struct SharedFolder: Sendable {
     /// The path of the file called `name`.
     package func file(_ name: String) -> String { path + "/" + name }
 
-    /// Removes the file called `name`.
-    package func remove(_ name: String) {
+    /// Removes the file called `name`, which is one that this module gives.
+    func remove(_ name: String) {
         unlink(file(name))
     }
 

@@ -51,9 +51,11 @@ package final class WorkerLock: Sendable {
 
     /// Whether the process that made the lock file `name` lives, and what it says.
     ///
-    /// Without a file there is no such process. A file that cannot be opened, for want of permission or of
-    /// descriptors, says nothing: then it counts as alive, and the ends of its leases decide.
+    /// Without a file there is no such process, and a name that no worker gives is the name of none. A file that cannot
+    /// be opened, for want of permission or of descriptors, says nothing: then it counts as alive, and the ends of its
+    /// leases decide.
     package static func sight(of name: String, in folder: SharedFolder) -> Sight {
+        guard isName(name) else { return Sight(isHeld: false) }
         let descriptor = Foundation.open(folder.file(name), O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return Sight(isHeld: errno != ENOENT) }
         defer { close(descriptor) }
@@ -65,6 +67,22 @@ package final class WorkerLock: Sendable {
     package static func isHeld(_ name: String, in folder: SharedFolder) -> Bool {
         sight(of: name, in: folder).isHeld
     }
+
+    /// Whether `name` is one that a worker gives its file: `worker-` and a UUID.
+    ///
+    /// Names come from rows that any program may write, and from a folder. A path to another file is never one.
+    package static func isName(_ name: String) -> Bool {
+        let rest = name.utf8.dropFirst(prefix.utf8.count)
+        return name.utf8.starts(with: prefix.utf8) && rest.count == uuidLength
+            && rest.allSatisfy { $0 == UInt8(ascii: "-") || Character(UnicodeScalar($0)).isHexDigit }
+    }
+
+    /// Removes the file `name` of a dead worker. What has another name than a worker's stays.
+    package static func removeFile(_ name: String, in folder: SharedFolder) {
+        if isName(name) { folder.remove(name) }
+    }
+
+    private static let uuidLength = 36
 
     // MARK: The word that it asks for more time
 
@@ -98,7 +116,7 @@ package final class WorkerLock: Sendable {
     /// maker unseen: its maker finds it locked or gone, and makes another.
     package static func removeAbandoned(in folder: SharedFolder) {
         let files = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
-        for file in files where file.hasPrefix(prefix) {
+        for file in files where isName(file) {
             let descriptor = Foundation.open(folder.file(file), O_RDWR | O_CLOEXEC)
             if descriptor < 0 { continue }
             if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { folder.remove(file) }

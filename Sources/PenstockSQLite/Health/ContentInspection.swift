@@ -7,6 +7,10 @@ enum ContentInspection {
         try LineInspection.find(
             "SELECT sequence FROM penstock_log WHERE \(unreadableHeaders)", .wrongHeaders,
             "have headers that cannot be read, and count as none", database, &report)
+        try LineInspection.find(
+            "SELECT sequence FROM penstock_log WHERE \(forbiddenHeaders)", .wrongHeaders,
+            "have headers that break the rules (names, zero bytes or size), and no command can be given them", database,
+            &report)
         for (table, column, _) in times {
             let count =
                 try Int.fetchOne(database, sql: "SELECT count(*) FROM \(table) WHERE \(isImpossible(column))") ?? 0
@@ -18,11 +22,23 @@ enum ContentInspection {
         }
     }
 
-    /// What the trigger for plain INSERTs asks of headers, turned over.
+    /// Headers that are no JSON object of strings, as the trigger for plain INSERTs asks.
     static let unreadableHeaders = """
         headers IS NOT NULL AND CASE WHEN json_valid(headers) THEN json_type(headers) <> 'object'
             OR EXISTS (SELECT 1 FROM json_each(headers) WHERE type <> 'text') ELSE 1 END
         """
+
+    /// Headers that can be read and that `HeaderRules` refuses, as the trigger for plain INSERTs asks.
+    static let forbiddenHeaders = #"""
+        headers IS NOT NULL AND CASE WHEN \#(unreadableHeaders) THEN 0
+            ELSE instr(replace(headers, '\\', ''), '\u0000') > 0 OR (
+                SELECT count(*) > \#(Limits.headerCountMax)
+                    OR total(length(CAST(key AS BLOB)) + length(CAST(value AS BLOB))) > \#(Limits.headerBytesMax)
+                    OR count(*) > count(DISTINCT upper(replace(replace(key, '-', '_'), '.', '_')))
+                    OR coalesce(max(length(key) NOT BETWEEN 1 AND \#(Limits.headerNameBytesMax)
+                        OR key GLOB '*[^-A-Za-z0-9_.]*'), 0)
+                FROM json_each(headers)) END
+        """#
 
     /// The columns with times, and where rows of the table can be set aside.
     static let times: [(table: String, column: String, source: QuarantineSource?)] = [

@@ -3,15 +3,27 @@ import PenstockCore
 
 /// What rows of messages say, and cannot.
 extension Repairing {
-    /// Takes away headers that count as none already.
-    mutating func clearHeaders() throws {
-        try database.execute(
-            sql: QuarantineSource.log.copy(
-                where: ContentInspection.unreadableHeaders, now: "?", reason: "?", withPayload: false),
-            arguments: [now.microseconds, Quarantine.Reason.headers])
+    /// Removes rows of workers whose name is no worker's. Any running worker puts back what they are said to hold.
+    mutating func removeStrayWorkers() throws {
+        let ids = try WorkerRow.strays(Connection(database)).map { String($0.id) }.joined(separator: ", ")
         try change(
-            .wrongHeaders, "COUNT messages whose headers could not be read have none; a copy was set aside.",
-            "UPDATE penstock_log SET headers = NULL WHERE \(ContentInspection.unreadableHeaders)")
+            .wrongWorkers, "COUNT rows of penstock_worker that named a file which no worker makes were removed.",
+            "DELETE FROM penstock_worker WHERE id IN (\(ids))")
+    }
+
+    /// Takes away headers that count as none already, and those that break the rules.
+    mutating func clearHeaders() throws {
+        for (condition, reason, what) in [
+            (ContentInspection.unreadableHeaders, Quarantine.Reason.headers, "could not be read"),
+            (ContentInspection.forbiddenHeaders, Quarantine.Reason.headerRules, "broke the rules"),
+        ] {
+            try database.execute(
+                sql: QuarantineSource.log.copy(where: condition, now: "?", reason: "?", withPayload: false),
+                arguments: [now.microseconds, reason])
+            try change(
+                .wrongHeaders, "COUNT messages whose headers \(what) have none; a copy was set aside.",
+                "UPDATE penstock_log SET headers = NULL WHERE \(condition)")
+        }
     }
 
     /// Puts times right that cannot be. When a message was due nobody knows: it loses its place, and becomes a dead letter.

@@ -25,6 +25,7 @@ struct Repairing {
         try repairing.setAsideWithoutQueue()
         try repairing.setAsideUnknown()
         try repairing.setAsideSecondPlaces()
+        try repairing.removeStrayWorkers()
         try repairing.clearHeaders()
         try repairing.repairTimes()
         try repairing.buryMisplaced()

@@ -19,6 +19,14 @@ struct WorkerInspection {
         }
         report.expiredLeases = try Reclaiming.endedLeaseCount(Connection(database), boot: boot, folder)
         describe(&report)
+        let strayCount = try WorkerRow.strays(Connection(database)).count
+        if strayCount > 0 {
+            report.findings.append(
+                HealthFinding(
+                    .wrongWorkers, .error,
+                    "\(strayCount) rows of penstock_worker name a file that no worker makes; `penstock doctor --repair` "
+                        + "removes them."))
+        }
     }
 
     private func describe(_ report: inout HealthReport) {

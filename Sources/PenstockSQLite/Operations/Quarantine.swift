@@ -105,6 +105,7 @@ enum Quarantine {
     /// Why a row was set aside, for people.
     enum Reason {
         static let headers = "The headers are not a JSON object of strings."
+        static let headerRules = "The headers break the rules for their names, zero bytes or size."
         static let time = "The time is one that no clock can have shown."
         static let notInLog = "The message is in line and not in the log, or there with another queue or priority."
         static let attempt = "The number of attempts is one that no program can have counted."

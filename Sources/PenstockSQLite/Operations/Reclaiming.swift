@@ -47,7 +47,7 @@ enum Reclaiming {
                 // Its row stays until the last of its messages is back: it says by what name the others are to be found.
                 if left > 0 {
                     try connection.run(deleteWorker, .integer(worker.id))
-                    transaction.onCommit { folder.remove(worker.lockName) }
+                    transaction.onCommit { WorkerLock.removeFile(worker.lockName, in: folder) }
                 }
             case .lives(endsCount: true) where !sparesLiving:
                 reclaimed.fromExpiredLeases += try putBack(endedLeases, [worker.id, boot.microseconds], .leaseExpired)

@@ -14,7 +14,7 @@ struct WorkerRow: Sendable {
 ///
 /// | the worker | its messages go back |
 /// |---|---|
-/// | is dead: the kernel says that nobody holds its lock | at once |
+/// | is dead: the kernel says that nobody holds its lock, or its row names a file that no worker makes | at once |
 /// | lives, and reads the clock that the asking process reads | when their leases have ended |
 /// | lives, reads that clock, and asks for more time right now | not yet: the store has stalled, and the worker has not |
 /// | lives, reads that clock, and the machine has just been suspended | not yet: each worker is about to ask (``Suspension``) |
@@ -114,6 +114,11 @@ extension WorkerRow {
         try connection.all(select) { row in
             WorkerRow(id: row.integer(0), lockName: row.text(1) ?? "", clockName: row.text(2) ?? "")
         }
+    }
+
+    /// The rows that name a file which no worker makes.
+    static func strays(_ connection: Connection) throws -> [WorkerRow] {
+        try all(connection).filter { !WorkerLock.isName($0.lockName) }
     }
 
     private static let select = Query("SELECT id, lock_name, boot_id FROM penstock_worker")

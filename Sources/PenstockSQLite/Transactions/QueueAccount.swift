@@ -223,8 +223,8 @@ enum DepthCount {
             \(totals.map { "\($0) = \(sound($0))" }.joined(separator: ", "))
         """
 
-    /// A total that can be added to: what nobody can have counted is cut.
+    /// A total that can be added to: one that nobody can have counted begins anew.
     static func sound(_ total: String) -> String {
-        "min(max(\(total), 0), \(StoredRange.counts.upperBound))"
+        "CASE WHEN \(total) BETWEEN 0 AND \(StoredRange.counts.upperBound) THEN \(total) ELSE 0 END"
     }
 }

@@ -45,6 +45,16 @@ struct DoctorTests {
             "1 messages whose headers could not be read have none; a copy was set aside.", "penstock_log|3\n"
         ),
         (
+            "UPDATE penstock_log SET headers = '{\"a=b\": \"1\"}' WHERE sequence = 3",
+            "fail  1 messages have headers that break the rules (names, zero bytes or size), and no command can be given them: 3.",
+            "1 messages whose headers broke the rules have none; a copy was set aside.", "penstock_log|3\n"
+        ),
+        (
+            "INSERT INTO penstock_worker VALUES (71, '../victim', 'w', 1, 'b', 0)",
+            "fail  1 rows of penstock_worker name a file that no worker makes; `penstock doctor --repair` removes them.",
+            "1 rows of penstock_worker that named a file which no worker makes were removed.", ""
+        ),
+        (
             "UPDATE penstock_log SET enqueued_at = 9223372036854775807 WHERE sequence = 3",
             "fail  1 rows of penstock_log have a time enqueued_at that cannot be; run `penstock doctor --repair`.",
             "1 rows of penstock_log had a time enqueued_at that cannot be, and have the present; a copy was set aside.",

@@ -85,6 +85,21 @@ struct WorkTests {
         #expect(messages.map { $0["attempt"].number } == [1, 0])
     }
 
+    /// Headers that were changed by hand cost their own message: it is dead, with the reason, and the next one is worked.
+    @Test(arguments: [
+        "'{\"a=b\": \"1\"}'", "'{\"a\": \"\\u0000\"}'", "json_object('a', hex(zeroblob(100000)))",
+    ])
+    func aMessageWhoseHeadersNoCommandCanBeGivenIsDead(_ headers: String) async throws {
+        let tool = try await Tool.withQueue()
+        try await tool.succeed(["enqueue", "q", "--lines"], input: Array("1\n2\n".utf8))
+        #expect(try await tool.sql("UPDATE penstock_log SET headers = \(headers) WHERE sequence = 1") == "")
+        try await tool.succeed(["work", "q", "--drain", "--", "true"])
+        let messages = try await tool.succeed(["log", "q", "--json"]).objects()
+        #expect(messages.map { $0["state"].text } == ["dead", "done"])
+        #expect(messages[0]["reason"].text == "rejected")
+        #expect(messages[0]["attempts"][0]["error"].text.hasPrefix("No command can be given its headers: "))
+    }
+
     private func chmod(_ path: String) async throws {
         _ = try await Subprocess.run(.name("chmod"), arguments: ["+x", path], output: .discarded)
     }

@@ -27,9 +27,15 @@ struct CommandHandler: Sendable {
     /// A command that is stopped, because it takes too long or the worker does not wait for it any more, has ended
     /// when its message is settled: no other worker begins on the message while this one is still at it.
     ///
-    /// - Throws: `Reject` or ``Failed``, by the command's exit status; ``Failure`` when it could not be started, or has
-    ///   nobody to write for.
+    /// - Throws: `Reject` or ``Failed``, by the command's exit status; `Reject` for headers that no environment can hold;
+    ///   ``Failure`` when it could not be started, or has nobody to write for.
     func handle(_ delivery: Delivery<[UInt8]>, in guardians: Guardians, stops: StopRequests) async throws {
+        do {
+            try HeaderRules.validate(delivery.headers)
+        } catch {
+            // Put there by hand. No attempt can help, and the next message must not wait for this one.
+            throw Reject("No command can be given its headers: \(error.message)")
+        }
         try await stops.withRequest { stop in
             let end = try await run(delivery, in: guardians, stop)
             switch stop.cause {
