@@ -46,28 +46,3 @@ extension StoreOperation {
         return receipts.count < messages.count
     }
 }
-
-extension MessageStore {
-    /// Carries out one operation after the other, each by its own call. For stores that wrap another one.
-    public func perform(_ operations: [StoreOperation]) async throws -> Performed {
-        var performed = Performed()
-        for operation in operations {
-            do {
-                let answer: StoreAnswer =
-                    switch operation {
-                    case .enqueue(let messages, let queue, let durability):
-                        .enqueued(try await enqueue(messages, to: queue, durability: durability))
-                    case .settle(let settlements): .settled(try await settle(settlements))
-                    case .claim(let request): .claimed(try await claim(request))
-                    }
-                performed.answers.append(answer)
-                if operation.isCutShort(by: answer) { break }
-            } catch {
-                if performed.answers.isEmpty { throw error }
-                performed.failure = error
-                break
-            }
-        }
-        return performed
-    }
-}
