@@ -52,13 +52,14 @@ struct DoctorCommand: Subcommand {
         let output = Output()
         let repaired = repair ? try await PenstockStore.repair(path: file.path, dryRun: dryRun) : nil
         let report = try await PenstockStore.inspectHealth(path: file.path, stuckAfter: stuckAfter)
-        if outputOptions.isJSON {
-            if let repaired { try output.line(repaired.json) }
-            try output.line(report.json)
-        } else {
-            for line in (repaired?.lines ?? []) + report.lines { try output.line(line) }
+        try output.answer(repaired?.sentence.map { "\($0) But that cannot be shown." }) { () throws(Failure) in
+            if outputOptions.isJSON {
+                if let repaired { try output.line(repaired.json) }
+                try output.line(report.json)
+            } else {
+                for line in (repaired?.lines ?? []) + report.lines { try output.line(line) }
+            }
         }
-        try output.flush()
         let failed = report.findings.count { $0.severity == .error }
         if failed > 0 {
             throw Failure(

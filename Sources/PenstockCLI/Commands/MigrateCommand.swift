@@ -23,12 +23,8 @@ struct MigrateCommand: Subcommand {
         let file = fileOptions.file
         let isNew = !file.exists
         try await file.use(mayCreate: true) { _ in }
-        let output = Output()
-        if outputOptions.isJSON {
-            try output.line(.object(["path": .string(file.path), "created": .bool(isNew)]))
-        } else {
-            try output.line("\(Escape.text(file.path)) \(isNew ? "was made" : "is up to date").")
-        }
-        try output.flush()
+        try Output().answer(
+            "\(Escape.text(file.path)) \(isNew ? "was made" : "is up to date").",
+            .object(["path": .string(file.path), "created": .bool(isNew)]), isJSON: outputOptions.isJSON)
     }
 }

@@ -56,7 +56,8 @@ struct ReplayCommand: Subcommand {
         let count = try await store.replay(query, into: into, dryRun: dryRun)
         let output = Output()
         if dryRun {
-            try output.count(count, "wouldReplay", phrase: "would be replayed", isJSON: outputOptions.isJSON)
+            try output.count(
+                count, "wouldReplay", phrase: "would be replayed", isJSON: outputOptions.isJSON, isChange: false)
         } else {
             try output.count(count, "replayed", isJSON: outputOptions.isJSON)
         }

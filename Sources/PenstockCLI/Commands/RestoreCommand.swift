@@ -39,19 +39,13 @@ struct RestoreCommand: Subcommand {
         } catch let error as PenstockError where error.code == .notFound {
             throw Failure(.cannotCreate, error.message)
         }
-        let output = Output()
-        if outputOptions.isJSON {
-            try output.line(
-                .object([
-                    "path": .string(file.path), "backup": .string(backup),
-                    "nextSequence": .integer(Int(report.nextSequence.rawValue)),
-                    "released": .integer(report.released),
-                ]))
-        } else {
-            try output.line(
-                "\(Escape.text(file.path)) was made from \(Escape.text(backup)); the next message is "
-                    + "\(report.nextSequence), and \(report.released) that workers had are ready again.")
-        }
-        try output.flush()
+        try Output().answer(
+            "\(Escape.text(file.path)) was made from \(Escape.text(backup)); the next message is "
+                + "\(report.nextSequence), and \(report.released) that workers had are ready again.",
+            .object([
+                "path": .string(file.path), "backup": .string(backup),
+                "nextSequence": .integer(Int(report.nextSequence.rawValue)),
+                "released": .integer(report.released),
+            ]), isJSON: outputOptions.isJSON)
     }
 }

@@ -32,7 +32,7 @@ enum ShellStatus: Int32, CaseIterable {
         case .inputOutput: "reading or writing failed, for example because the disk is full"
         case .temporary: "busy, or timed out; the same command may work later"
         case .outcomeUnknown:
-            "nobody knows whether it was done; look before you run it again (with --key it is safe while the first one waits or runs)"
+            "nobody knows whether it was done, or it was and the answer cannot be written; look before you run it again (with --key it is safe while the first one waits or runs)"
         case .permission: "the file, or its folder, cannot be written"
         case .configuration: "the file's schema is newer than this program, or older than it reads"
         case .cannotRun: "`work`: the command is there but cannot be run"

@@ -41,13 +41,14 @@ struct SelectionOptions: ParsableArguments {
 extension Output {
     /// How many messages something happened to, as a sentence or as JSON under the key `verb`.
     ///
-    /// - Parameter phrase: what the sentence says instead of the verb.
-    func count(_ count: Int, _ verb: String, phrase: String? = nil, isJSON: Bool) throws(Failure) {
-        if isJSON {
-            try line(.object([verb: .integer(count)]))
-        } else {
-            try line("\(count) \(count == 1 ? "message" : "messages") \(phrase ?? verb).")
-        }
-        try flush()
+    /// - Parameters:
+    ///   - phrase: what the sentence says instead of the verb.
+    ///   - isChange: whether it did happen.
+    func count(
+        _ count: Int, _ verb: String, phrase: String? = nil, isJSON: Bool, isChange: Bool = true
+    ) throws(Failure) {
+        try answer(
+            "\(count) \(count == 1 ? "message" : "messages") \(phrase ?? verb).", .object([verb: .integer(count)]),
+            isJSON: isJSON, isChange: isChange && count > 0)
     }
 }

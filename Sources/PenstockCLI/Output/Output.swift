@@ -50,6 +50,29 @@ final class Output {
         }
     }
 
+    /// Writes with `show` what a command has done, and says it in the error when that cannot be written. The status is one
+    /// that does not ask for another try.
+    ///
+    /// - Parameter done: what was done, as a sentence; `nil`: nothing was changed.
+    func answer(_ done: String?, _ show: () throws(Failure) -> Void) throws(Failure) {
+        do throws(Failure) {
+            try show()
+            try flush()
+        } catch {
+            guard let done else { throw error }
+            throw Failure(.outcomeUnknown, "\(done) \(error.message)")
+        }
+    }
+
+    /// Writes what a command has done: `sentence`, or `json` instead.
+    ///
+    /// - Parameter isChange: whether anything was changed.
+    func answer(_ sentence: String, _ json: JSONValue, isJSON: Bool, isChange: Bool = true) throws(Failure) {
+        try answer(isChange ? "\(sentence) But that cannot be shown." : nil) { () throws(Failure) in
+            if isJSON { try line(json) } else { try line(sentence) }
+        }
+    }
+
     private func flushIfLarge() throws(Failure) {
         if pending.count >= Self.pendingBytesMax { try flush() }
     }

@@ -70,7 +70,12 @@ extension RepairReport {
     /// A line for each repair.
     var lines: [String] {
         if repairs.isEmpty { return ["ok    there is nothing to repair"] }
-        return repairs.map { (isDryRun ? "would repair  " : "repaired  ") + Escape.text($0.message) }
+        return repairs.map { (isDryRun ? "would report  " : "repaired  ") + Escape.text($0.message) }
+    }
+
+    /// What was done, as a sentence; `nil` when nothing was.
+    var sentence: String? {
+        isDryRun || repairs.isEmpty ? nil : "\(Escape.text(path)) was repaired."
     }
 
     /// The report as JSON.

@@ -148,33 +148,4 @@ struct WrongInputTests {
         #expect(result.terminationStatus == .exited(64))
         #expect(result.standardError.hasPrefix("penstock: Argument 3 is not UTF-8; "))
     }
-
-    /// A disk that is full, where the answer goes.
-    @Test func anAnswerThatCannotBeWrittenIsAnError() async throws {
-        let full = "/dev/full"
-        guard FileManager.default.fileExists(atPath: full) else { return }
-        let tool = try await Tool.withQueue()
-        let result = try await Subprocess.run(
-            .path(Tool.path), arguments: ["status"], environment: .inherit.updating(tool.variables),
-            output: .fileDescriptor(try .open(FilePath(full), .writeOnly), closeAfterSpawningProcess: true),
-            error: .string(limit: 4096))
-        #expect(result.terminationStatus == .exited(74))
-        #expect(result.standardError.hasPrefix("penstock: Standard output cannot be written (No space left on device)"))
-    }
-
-    /// A script that tries again after such an error would have the message twice.
-    @Test func aNumberThatCannotBeWrittenDoesNotAskForAnotherTry() async throws {
-        let full = "/dev/full"
-        guard FileManager.default.fileExists(atPath: full) else { return }
-        let tool = try await Tool.withQueue()
-        let result = try await Subprocess.run(
-            .path(Tool.path), arguments: ["enqueue", "q", "hello"], environment: .inherit.updating(tool.variables),
-            output: .fileDescriptor(try .open(FilePath(full), .writeOnly), closeAfterSpawningProcess: true),
-            error: .string(limit: 4096))
-        #expect(result.terminationStatus == .exited(76))
-        #expect(
-            result.standardError.hasPrefix(
-                "penstock: Message 1 is in line, but its number cannot be shown. Standard output cannot be written"))
-        #expect(try await tool.sql("SELECT count(*) FROM penstock_messages") == "1\n")
-    }
 }

@@ -68,6 +68,15 @@ struct Tool: Sendable {
     /// Runs the program to its end.
     @discardableResult
     func run(_ arguments: [String], input: [UInt8]? = nil) async throws -> Outcome {
+        try await run(Self.path, arguments, input: input)
+    }
+
+    /// Runs the program to its end, without a standard output.
+    func runWithoutOutput(_ arguments: [String], input: [UInt8]? = nil) async throws -> Outcome {
+        try await run("/bin/sh", ["-c", "exec \"$0\" \"$@\" >&-", "\(Self.path)"] + arguments, input: input)
+    }
+
+    private func run(_ path: FilePath, _ arguments: [String], input: [UInt8]?) async throws -> Outcome {
         let source: FileDescriptor
         if let input {
             source = try .open(FilePath(try file("input-\(UUID().uuidString)", input)), .readOnly)
@@ -75,7 +84,7 @@ struct Tool: Sendable {
             source = try .open("/dev/null", .readOnly)
         }
         let result = try await Subprocess.run(
-            .path(Self.path), arguments: Arguments(arguments), environment: .inherit.updating(variables),
+            .path(path), arguments: Arguments(arguments), environment: .inherit.updating(variables),
             workingDirectory: FilePath(folder), input: .fileDescriptor(source, closeAfterSpawningProcess: true),
             output: .bytes(limit: 256 << 20), error: .bytes(limit: 16 << 20))
         return Outcome(

@@ -113,9 +113,9 @@ struct EnqueueCommand: Subcommand {
     private func enqueue(_ message: NewMessage, into queue: Queue<[UInt8]>) async throws {
         let output = Output()
         let receipts = try await queue.enqueue([message], durability: durability, timeout: timeout)
-        try Self.saying(
+        try output.answer(
             "Message \(receipts.map { "\($0.sequence)" }.joined()) is in line, but its number cannot be shown."
-        ) {
+        ) { () throws(Failure) in
             for receipt in receipts {
                 if outputOptions.isJSON {
                     try output.line(receipt.json(queue: queue.name))
@@ -124,17 +124,6 @@ struct EnqueueCommand: Subcommand {
                     if let notice = Self.notice(of: receipt) { ErrorOutput.line("penstock: \(notice)") }
                 }
             }
-            try output.flush()
-        }
-    }
-
-    /// Says also `what` was done when it cannot be shown. The status is one that does not ask for another try.
-    private static func saying(_ what: String, _ show: () throws -> Void) throws {
-        do {
-            try show()
-        } catch {
-            guard let failure = Failure(known: error) else { throw error }
-            throw Failure(.outcomeUnknown, "\(what) \(failure.message)")
         }
     }
 
@@ -143,11 +132,8 @@ struct EnqueueCommand: Subcommand {
         let batches = LineBatches(
             queue: queue, template: messageOptions.message([]), durability: durability, timeout: timeout)
         let tally = try await EnqueueLines(input: input, skipsEmpty: skipEmpty, batches: batches).run()
-        let output = Output()
-        try Self.saying("\(tally.sentence) But that cannot be shown.") {
-            try output.line(outputOptions.isJSON ? tally.json(queue: queue.name).text : tally.sentence)
-            try output.flush()
-        }
+        try Output().answer(
+            tally.sentence, tally.json(queue: queue.name), isJSON: outputOptions.isJSON, isChange: tally.lines > 0)
     }
 
     /// What there is to say about a receipt beside its number.

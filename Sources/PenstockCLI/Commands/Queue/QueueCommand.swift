@@ -15,11 +15,8 @@ struct QueueCommand: AsyncParsableCommand {
 extension Output {
     /// What was done to a queue, as a sentence or as JSON.
     func done(_ verb: String, _ queue: QueueName, isJSON: Bool) throws(Failure) {
-        if isJSON {
-            try line(.object(["queue": .string(queue.text), verb: .bool(true)]))
-        } else {
-            try line("Queue \(Escape.text(queue.text)) \(verb).")
-        }
-        try flush()
+        try answer(
+            "Queue \(Escape.text(queue.text)) \(verb).", .object(["queue": .string(queue.text), verb: .bool(true)]),
+            isJSON: isJSON)
     }
 }
