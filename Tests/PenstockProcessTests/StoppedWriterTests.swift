@@ -79,6 +79,37 @@ extension Proofs {
             }
         }
 
+        /// After its grace it waits for the file no longer than after a second signal.
+        @Test func aBusyWorkerEndsAfterItsGrace() async throws {
+            try await Site.use { site in
+                let lines = try Lines()
+                try await site.succeed(["queue", "create", "q"])
+                try await site.succeed(["enqueue", "--create", "busy", "x"])
+                let worker = try await site.start(
+                    ["work", "busy", "--grace", "100ms", "--", "sh", "-c", "echo began; exec sleep 1000"],
+                    output: lines.writeEnd)
+                try lines.closeWriteEnd()
+                #expect(try await lines.next() == "began")
+                let writer = try await StoppedWriter(site)
+                let began = ContinuousClock.now
+                worker.send(SIGTERM)
+                let end = try await worker.end
+                #expect(end.status == .exited(75), "\(end.errors)")
+                #expect(
+                    end.errors.hasSuffix("so they come back when it is seen that this worker is gone.\n"),
+                    "\(end.errors)")
+                #expect(end.errors.count { $0 == "\n" } == 2, "\(end.errors)")
+                #expect(ContinuousClock.now - began < Self.atOnce)
+                #expect(try await lines.next() == nil, "Its command has ended with it.")
+                try await writer.kill()
+                let next = try await site.succeed([
+                    "work", "busy", "--drain", "--", "sh", "-c", "echo $PENSTOCK_SEQUENCE",
+                ])
+                #expect(next.output == "1\n")
+                try await site.expectHealthy()
+            }
+        }
+
         /// It has a message that it cannot give back now. The second signal ends it all the same, and the kernel then says
         /// that it is gone.
         @Test func aBusyWorkerEndsAtTheSecondSignal() async throws {

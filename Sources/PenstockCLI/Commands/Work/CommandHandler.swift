@@ -36,29 +36,29 @@ struct CommandHandler: Sendable {
             // Put there by hand. No attempt can help, and the next message must not wait for this one.
             throw Reject("No command can be given its headers: \(error.message)")
         }
-        try await stops.withRequest { stop in
-            let end = try await run(delivery, in: guardians, stop)
-            switch stop.cause {
-            case .timeout:
-                let time = command.timeout.map(DurationText.format) ?? ""
-                let said = end.map { "; \(Self.text(of: $0))" } ?? ""
-                try await delivery.retry("stopped after \(time)\(said)", outcome: .timedOut)
-            case .grace:
-                try await delivery.release()
-            case .cancelled:
-                throw CancellationError()
-            case nil:
-                guard let end, end.status != .exited(0) else { return }
-                if end.status == .exited(Self.rejected) { throw Reject(Self.text(of: end)) }
-                if Descriptor.standardOutput.hasNoReader {
-                    // One message after the other would fail in the same way, through no fault of its own.
-                    throw Failure(
-                        .inputOutput,
-                        "Nobody reads the commands' standard output any more, and they cannot write to it; redirect it."
-                    )
-                }
-                throw Failed(description: Self.text(of: end))
+        let (end, cause) = try await stops.withRequest { stop in
+            (try await run(delivery, in: guardians, stop), stop.cause)
+        }
+        switch cause {
+        case .timeout:
+            let time = command.timeout.map(DurationText.format) ?? ""
+            let said = end.map { "; \(Self.text(of: $0))" } ?? ""
+            try await delivery.retry("stopped after \(time)\(said)", outcome: .timedOut)
+        case .grace:
+            try await delivery.release()
+        case .cancelled:
+            throw CancellationError()
+        case nil:
+            guard let end, end.status != .exited(0) else { return }
+            if end.status == .exited(Self.rejected) { throw Reject(Self.text(of: end)) }
+            if Descriptor.standardOutput.hasNoReader {
+                // One message after the other would fail in the same way, through no fault of its own.
+                throw Failure(
+                    .inputOutput,
+                    "Nobody reads the commands' standard output any more, and they cannot write to it; redirect it."
+                )
             }
+            throw Failed(description: Self.text(of: end))
         }
     }
 

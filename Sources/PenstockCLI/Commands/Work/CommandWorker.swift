@@ -17,8 +17,8 @@ struct CommandWorker: Sendable {
     /// How long a worker that has nothing in its hands may take to end. It takes longer when another process holds the
     /// file.
     private static let leaveTime = Duration.seconds(1)
-    /// How long one may take to give back what it has after a second signal. Should it not come to that, the kernel tells
-    /// other workers that it is gone.
+    /// How long one may take to give back what it has, when no command runs after the grace, or after a second signal.
+    /// Should it not come to that, the kernel tells other workers that it is gone.
     private static let giveBackTime = Duration.seconds(3)
 
     /// Works. No command runs any more when this returns or throws, or ends the process: a worker that is told to end
@@ -97,8 +97,10 @@ struct CommandWorker: Sendable {
                 guard !isStopping else { continue }
                 isStopping = true
                 await group.triggerGracefulShutdown()
-                timer.addTask { [clock = handler.command.clock, grace] in
-                    if (try? await clock.sleep(for: grace)) != nil { stops.makeAll(.grace) }
+                timer.addTask { [failure] in
+                    guard (try? await handler.command.clock.sleep(for: grace)) != nil else { return }
+                    stops.makeAll(.grace)
+                    await leaveWithFullHands(stops, failure)
                 }
                 timer.addTask { [failure] in await leaveWithEmptyHands(stops, failure) }
             }
@@ -112,6 +114,22 @@ struct CommandWorker: Sendable {
         while (try? await handler.command.clock.sleep(for: Self.leaveTime)) != nil {
             if await hasEmptyHands(stops), !Task.isCancelled { ProgramEnd.now(failure) }
         }
+    }
+
+    /// Ends the process at `failure` or, if there is none, at one of its own, should the store not have taken the verdicts
+    /// before long once no command runs; cancelled when the worker is through.
+    private func leaveWithFullHands(_ stops: StopRequests, _ failure: Failure?) async {
+        let clock = handler.command.clock
+        while !stops.isEmpty {
+            guard (try? await clock.sleep(for: Self.leaveTime)) != nil else { return }
+        }
+        guard (try? await clock.sleep(for: Self.giveBackTime)) != nil, !Task.isCancelled else { return }
+        ProgramEnd.now(
+            failure
+                ?? Failure(
+                    .temporary,
+                    "Stopped, but the file does not take what became of the messages in hand, so they come back when it is "
+                        + "seen that this worker is gone."))
     }
 
     /// Whether no command runs and no message is leased. As long as this cannot be known, the worker may have some.
