@@ -103,7 +103,7 @@ extension SQLiteStore {
                 return try body(database)
             }
         } catch {
-            throw StorageErrors.translated(error, path: access.path)
+            throw access.translated(error)
         }
     }
 }

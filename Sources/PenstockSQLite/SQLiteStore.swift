@@ -204,7 +204,7 @@ public final class SQLiteStore: MessageStore {
                 transaction.onCommit { worker.letGo() }
             }
         } catch {
-            throw StorageErrors.translated(error, path: access.path)
+            throw access.translated(error)
         }
     }
 

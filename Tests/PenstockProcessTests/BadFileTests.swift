@@ -87,6 +87,49 @@ extension Proofs {
             }
         }
 
+        /// Its write-ahead log is cut as well, or has nothing in it: SQLite has other words for what it finds then.
+        @Test(arguments: [true, false])
+        func aFileThatIsCutWithAllThatIsInItsLogEndsWhoeverWrites(isCheckpointed: Bool) async throws {
+            try await Site.use { site in
+                let (worked, fed) = (try Lines(), try FileDescriptor.pipe())
+                let gate = try Gate(site)
+                try await site.succeed(["queue", "create", "q"])
+                try await site.succeed(["queue", "create", "full", "--capacity", "1", "--when-full", "wait"])
+                try await site.succeed(["enqueue", "q", "x"])
+                let worker = try await site.start(
+                    ["work", "q", "--", "sh", "-c", "echo began; read -r _ < \(gate.path)"], output: worked.writeEnd)
+                try worked.closeWriteEnd()
+                #expect(try await worked.next() == "began")
+                let waiting = try await site.start(
+                    ["enqueue", "full", "--lines"], input: site.descriptor(of: Array("1\n2\n".utf8)))
+                let reading = try await site.start(
+                    ["enqueue", "other", "--create", "--lines"], input: fed.readEnd)
+                try fed.writeEnd.writeAll(Array("1\n".utf8))
+                for queue in ["full", "other"] {
+                    try await eventually {
+                        try site.number("SELECT enqueued_total FROM penstock_queues WHERE queue = ?", [queue]) == 1
+                    }
+                }
+                if isCheckpointed {
+                    let said = try await site.shell(".timeout 5000\nPRAGMA wal_checkpoint(TRUNCATE);").output
+                    #expect(said == "0|0|0\n")
+                }
+                #expect(truncate(site.file, 0) == 0)
+                #expect(truncate(site.file + "-wal", 0) == 0)
+                try gate.open()
+                try fed.writeEnd.writeAll(Array("2\n".utf8))
+                try fed.writeEnd.close()
+                for child in [worker, waiting, reading] {
+                    let end = try await child.end
+                    #expect(end.status == .exited(65), "\(end.errors)")
+                    let last = end.errors.split(separator: "\n").last ?? ""
+                    #expect(
+                        last.hasPrefix("penstock: ") && last.contains("was cut to 0 bytes while it was open"),
+                        "\(end.errors)")
+                }
+            }
+        }
+
         /// The first page of the messages' log is overwritten.
         @Test func aDamagedPageIsNotMadeWorse() async throws {
             try await Site.use { site in

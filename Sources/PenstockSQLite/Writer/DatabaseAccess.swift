@@ -20,6 +20,18 @@ struct DatabaseAccess: Sendable {
     /// transactions are its own.
     var sharesTransactions: Bool { flusher != nil }
 
+    /// What an error of a call means to people. When the file is no longer what was opened, that is it, whatever SQLite made
+    /// of what it read there.
+    func translated(_ error: any Error) -> any Error {
+        guard error is DatabaseError else { return error }
+        do {
+            try identity.requireStill(at: path)
+            return StorageErrors.translated(error, path: path)
+        } catch {
+            return error
+        }
+    }
+
     /// Has commits on `database`, an application's, flush. In the store's own file the flusher does so after the COMMIT.
     ///
     /// `PRAGMA synchronous`: FULL flushes the WAL at each COMMIT, NORMAL before a checkpoint only. It cannot be set

@@ -90,7 +90,7 @@ final class TransactionRunner {
             // Another process puts the write-ahead log in order; the transaction waits for that.
             return false
         } catch {
-            job.finish(translated(error))
+            job.finish(access.translated(error))
             return true
         }
     }
@@ -154,9 +154,9 @@ final class TransactionRunner {
             return Outcome(
                 committed: jobs, failed: refused, rung: [committed.rung], requests: committed.requests)
         } catch {
-            if !error.hadJobs { return Outcome(failed: writer.take().map { ($0, translated(error.cause)) }) }
+            if !error.hadJobs { return Outcome(failed: writer.take().map { ($0, access.translated(error.cause)) }) }
             if jobs.count == 1, !error.hadRequests {
-                return Outcome(failed: refused + [(jobs[0], translated(error.cause))])
+                return Outcome(failed: refused + [(jobs[0], access.translated(error.cause))])
             }
             // One of them did not go through, or another process's. Alone, each has the answer that is its own.
             var outcome = runOneByOne(jobs)
@@ -181,7 +181,7 @@ final class TransactionRunner {
                 if let committed { outcome.rung.append(committed.rung) }
                 outcome.committed.append(job)
             } catch {
-                let cause = translated(error.cause)
+                let cause = access.translated(error.cause)
                 // What keeps this one out keeps out the others: they need not wait as long again, each in its turn.
                 let failed = error.hadJobs ? jobs[index...index] : jobs[index...]
                 outcome.failed += failed.map { ($0, cause) }
@@ -266,9 +266,5 @@ final class TransactionRunner {
             self.connection = connection
             return try body(connection)
         }
-    }
-
-    private func translated(_ error: any Error) -> any Error {
-        StorageErrors.translated(error, path: access.path)
     }
 }
