@@ -8,7 +8,9 @@ enum CommandNames {
         var command: any ParsableCommand.Type = PenstockCommand.self
         for argument in arguments {
             let subcommands = command.configuration.subcommands
-            if subcommands.isEmpty || argument.hasPrefix("-") || argument == "help" { return }
+            if subcommands.isEmpty || argument.hasPrefix("-") { return }
+            // The names of a command follow, whose help is shown.
+            if argument == "help" { continue }
             guard let next = subcommands.first(where: { name(of: $0) == argument }) else {
                 throw Failure(
                     .usage,

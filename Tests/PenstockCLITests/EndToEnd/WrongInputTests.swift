@@ -33,6 +33,8 @@ struct WrongInputTests {
         (["enqueue", "q", "x", "a\nb\u{1B}"], #"Unexpected argument 'a\nb\x1B'"#),
         (["list", "--state=ready,a\nb\\"], #"'ready,a\nb\\' is invalid for '--state <states>': 'a\nb\\' is no state"#),
         (["status", "--a\nb"], #"Unknown option '--a\nb'"#),
+        (["help", "no-such-command"], "There is no command 'penstock no-such-command'; `penstock --help`"),
+        (["help", "queue", "delte"], "There is no command 'penstock queue delte'; perhaps 'penstock queue delete' is"),
         (["no-such-command"], "There is no command 'penstock no-such-command'; `penstock --help`"),
         (["push", "q", "x"], "There is no command 'penstock push'; `penstock --help` names"),
         (["enque", "q", "x"], "There is no command 'penstock enque'; perhaps 'penstock enqueue' is meant."),
