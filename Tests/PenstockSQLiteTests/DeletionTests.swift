@@ -61,7 +61,7 @@ import Testing
         })
         try await fill(store)
         let error = await expect(.illegalTransition) { try await store.configure(.jobs, .delete(force: false)) }
-        #expect(error?.message.contains("1 messages") == true)
+        #expect(error?.message.contains("1 message that waits or runs") == true)
         #expect(try await store.take(9).map { String(decoding: $0.payload, as: UTF8.self) } == ["A"])
         try await store.configure(.jobs, .delete(force: true))
         #expect(try await store.status(of: nil).queues.isEmpty)

@@ -31,7 +31,7 @@ extension PenstockStore {
                 }
             }
         } catch var error as PenstockError where count > 0 {
-            error.message += " \(count) messages were replayed before."
+            error.message += " \(count == 1 ? "1 message was" : "\(count) messages were") replayed before."
             throw error
         }
         return count

@@ -70,7 +70,7 @@ extension RepairReport {
     /// A line for each repair.
     var lines: [String] {
         if repairs.isEmpty { return ["ok    there is nothing to repair"] }
-        return repairs.map { (isDryRun ? "would report  " : "repaired  ") + Escape.text($0.message) }
+        return repairs.map { (isDryRun ? "would be repaired  " : "repaired  ") + Escape.text($0.message) }
     }
 
     /// What was done, as a sentence; `nil` when nothing was.

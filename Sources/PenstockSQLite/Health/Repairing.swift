@@ -263,7 +263,8 @@ struct Repairing {
         try database.execute(sql: DepthCount.countAll)
         let count = zip(before, try all()).count { $0 != $1 }
         if count > 0 {
-            repairs.append(Repair(.wrongDepths, count, "The messages of \(count) queues were counted anew."))
+            let queues = count == 1 ? "1 queue" : "\(count) queues"
+            repairs.append(Repair(.wrongDepths, count, "The messages of \(queues) were counted anew."))
         }
     }
 

@@ -51,7 +51,7 @@ struct FileIdentity: Equatable {
     func requireStill(at path: String) throws {
         guard let status = Self.status(of: path), FileIdentity(status) == self else {
             throw PenstockError(
-                .fileReplaced, "\(path) was removed or replaced while it was open; close the store and open it again.")
+                .fileReplaced, "\(path) was removed or replaced while it was open; start again on what is there now.")
         }
         // What a connection has in memory still looks whole.
         if status.st_size == 0, !isEmpty {

@@ -64,10 +64,10 @@ enum Deleting {
 
     /// What is said when messages wait or run and nobody asked for force.
     static func refusal(_ queue: QueueName, openCount: Int64) -> PenstockError {
-        PenstockError(
+        let what = openCount == 1 ? "1 message that waits or runs" : "\(openCount) messages that wait or run"
+        return PenstockError(
             .illegalTransition,
-            "The queue '\(queue)' has \(openCount) messages that wait or run; work or cancel them, or force the deletion."
-        )
+            "The queue '\(queue)' has \(what); work or cancel what is there, or delete it with force (`--force`).")
     }
 
     /// Whether messages wait or run. The rows are asked, as what the depths say may have been changed by hand.

@@ -18,7 +18,7 @@ struct DoctorTests {
         (
             "UPDATE penstock_depth SET ready = 17",
             "fail  queue q: The queue 'q' is said to have 17 messages ready, and has 4.",
-            "The messages of 1 queues were counted anew.", ""
+            "The messages of 1 queue were counted anew.", ""
         ),
         (
             "DELETE FROM penstock_log WHERE sequence = 3", "fail  1 messages are in line and not in the log: 3.",
@@ -75,7 +75,7 @@ struct DoctorTests {
         let before = try await tool.sql(".dump")
         let wouldBe = try await tool.run(["doctor", "--repair", "--dry-run"])
         #expect(wouldBe.status == .exited(1))
-        #expect(wouldBe.lines.contains("would repair  \(repair)"), "\(wouldBe.output)")
+        #expect(wouldBe.lines.contains("would be repaired  \(repair)"), "\(wouldBe.output)")
         #expect(wouldBe.lines.contains(finding))
         #expect(wouldBe.errors == "penstock: \(failed) of the checks fail, and nothing was repaired.\n")
         #expect(try await tool.sql(".dump") == before, "A dry run changes nothing.")
@@ -102,7 +102,7 @@ struct DoctorTests {
         #expect(found.contains { $0.hasPrefix("warn  ") && $0.contains("writers-2 can be used by users who cannot") })
         let wouldBe = try await tool.succeed(["doctor", "--repair", "--dry-run"]).lines
         #expect(wouldBe.first?.hasSuffix("writers-2 was given the database's owner and mode.") == true)
-        #expect(wouldBe.first?.hasPrefix("would repair  ") == true)
+        #expect(wouldBe.first?.hasPrefix("would be repaired  ") == true)
         let repaired = try await tool.succeed(["doctor", "--repair"]).lines
         #expect(repaired.first?.hasPrefix("repaired  ") == true)
         #expect(repaired.contains("ok    the folder beside the file is in order"))

@@ -67,7 +67,7 @@ struct QueueTests {
     @Test func aQueueWithMessagesIsRemovedByForceOnly() async throws {
         let tool = try await Tool.withQueue()
         try await tool.succeed(["enqueue", "q", "x"])
-        try await tool.fail(["queue", "delete", "q"], with: 64, saying: "force")
+        try await tool.fail(["queue", "delete", "q"], with: 64, saying: "with force (`--force`)")
         try await tool.succeed(["queue", "delete", "q", "--force"])
         #expect(try await tool.succeed(["queue", "list", "--json"]).output == "")
         try await tool.fail(["enqueue", "q", "x"], with: 66, saying: "no queue 'q'")
