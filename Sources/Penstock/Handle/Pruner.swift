@@ -5,9 +5,10 @@ internal import PenstockCore
 struct Pruner: Sendable {
     let handle: StoreHandle
 
-    /// Tidies at once and then from minute to minute, until the task is cancelled.
-    func run() async {
+    /// Tidies at once and then from minute to minute, until the task is cancelled; begins no round once the worker stops.
+    func run(until stopping: Latch) async {
         repeat {
+            if stopping.isOpen { return }
             await tidy()
         } while (try? await handle.time.sleep(for: RateGate.pruneInterval)) != nil
     }

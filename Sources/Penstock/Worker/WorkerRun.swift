@@ -42,7 +42,7 @@ final class WorkerRun<Element: Sendable>: Sendable {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { [holder] in await LeaseKeeper(holder: holder, onlyOfRuns: false).run() }
             group.addTask { await self.dismissAfterGrace() }
-            group.addTask { await Pruner(handle: self.handle).run() }
+            group.addTask { await Pruner(handle: self.handle).run(until: self.stopping) }
             await withTaskCancellationHandler {
                 await manage()
             } onCancel: {

@@ -1,5 +1,6 @@
 import PenstockCore
 import PenstockTestKit
+import ServiceLifecycleTestKit
 import Testing
 
 @testable import Penstock
@@ -24,6 +25,29 @@ import Testing
         }
         worker.cancel()
         _ = await worker.result
+    }
+
+    /// What holds the file may hold up a worker that has to end.
+    @Test func aWorkerThatStopsBeginsNoRound() async throws {
+        let queue = try await the.queue()
+        try await queue.enqueue(1)
+        let gate = Tally()
+        try await testGracefulShutdown { trigger in
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask {
+                    let options = Worker<Int>.Options(lease: .seconds(600), grace: .seconds(600))
+                    try await Worker(queue, options: options) { _ in try await gate.wait(for: 1) }.run()
+                }
+                try await the.time.waitForSleepers(count: Fixture.sleepersOfWorker)
+                trigger.triggerGracefulShutdown()
+                // The worker's own, and the grace.
+                try await the.time.waitForSleepers(count: Fixture.sleepersOfWorker + 1)
+                the.time.advance(by: RateGate.pruneInterval)
+                gate.add()
+                try await group.waitForAll()
+            }
+        }
+        #expect(the.calls.calls(of: .prune).count == 1)
     }
 
     @Test func aRoundThatFailsStopsNoWork() async throws {
