@@ -51,7 +51,7 @@ public struct Deliveries<Element: Sendable>: AsyncSequence, Sendable {
     public struct Iterator: AsyncIteratorProtocol, DemandedIterator {
         let reader: DeliveryReader<Element>
 
-        package var request: @Sendable (Int) -> Void {
+        @usableFromInline package var request: @Sendable (Int) -> Void {
             { [requested = reader.requested] count in requested.add(count) }
         }
 

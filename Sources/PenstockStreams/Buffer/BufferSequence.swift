@@ -5,14 +5,14 @@ where Base.Element: Sendable {
     /// What the other sequence gives.
     public typealias Element = Base.Element
 
-    let base: Base
-    let size: Int
-    let prefetch: BufferPrefetch
-    let whenFull: BufferOverflow<Failure>
-    let onDrop: @Sendable (Base.Element) -> Void
-    private let failureOfBase: @Sendable (Base.Failure) -> Failure
+    @usableFromInline let base: Base
+    @usableFromInline let size: Int
+    @usableFromInline let prefetch: BufferPrefetch
+    @usableFromInline let whenFull: BufferOverflow<Failure>
+    @usableFromInline let onDrop: @Sendable (Base.Element) -> Void
+    @usableFromInline let failureOfBase: @Sendable (Base.Failure) -> Failure
 
-    init(
+    @inlinable init(
         _ base: Base,
         size: Int,
         prefetch: BufferPrefetch,
@@ -29,42 +29,42 @@ where Base.Element: Sendable {
         self.failureOfBase = failureOfBase
     }
 
-    func failure(ofBase failure: Base.Failure) -> Failure { failureOfBase(failure) }
+    @inlinable func failure(ofBase failure: Base.Failure) -> Failure { failureOfBase(failure) }
 
     /// Begins an iteration, with a buffer of its own. Upstream is asked for nothing before the first `next()`.
-    public func makeAsyncIterator() -> Iterator {
+    @inlinable public func makeAsyncIterator() -> Iterator {
         Iterator(BufferStorage(self))
     }
 
     /// Gives the elements. Letting it go cancels upstream.
     public struct Iterator: AsyncIteratorProtocol, DemandedIterator {
         /// Says when the last copy of the iterator is gone. The storage cannot: its own task holds it.
-        private final class Hold: Sendable {
-            let storage: BufferStorage<Base, Failure>
+        @usableFromInline final class Hold: Sendable {
+            @usableFromInline let storage: BufferStorage<Base, Failure>
 
-            init(_ storage: BufferStorage<Base, Failure>) {
+            @inlinable init(_ storage: BufferStorage<Base, Failure>) {
                 self.storage = storage
             }
 
-            deinit {
+            @inlinable deinit {
                 storage.letGo()
             }
         }
 
-        private let hold: Hold
+        @usableFromInline let hold: Hold
 
-        init(_ storage: BufferStorage<Base, Failure>) {
+        @inlinable init(_ storage: BufferStorage<Base, Failure>) {
             hold = Hold(storage)
         }
 
-        package var request: @Sendable (Int) -> Void {
+        @inlinable package var request: @Sendable (Int) -> Void {
             { [storage = hold.storage] in storage.request($0) }
         }
 
         /// The next element, or `nil` after the last one and when the task is cancelled.
         ///
         /// It returns `nil` or throws only when no task of the stream runs any more.
-        public mutating func next(
+        @inlinable public mutating func next(
             isolation: isolated (any Actor)? = #isolation
         ) async throws(Failure) -> Base.Element? {
             try await hold.storage.next(isolation: isolation)
@@ -105,7 +105,7 @@ extension AsyncSequence where Self: Sendable, Element: Sendable {
     ///   - whenFull: what happens to an element that finds the buffer full.
     ///   - onDrop: told of each element that overflowed and was discarded, one after the other, in the order in which
     ///     they were; before upstream is asked for another. It holds upstream up for as long as it takes.
-    public func buffer(
+    @inlinable public func buffer(
         size: Int,
         prefetch: BufferPrefetch,
         whenFull: BufferOverflow<Failure>,
@@ -118,7 +118,7 @@ extension AsyncSequence where Self: Sendable, Element: Sendable {
     /// Keeps up to `size` elements of a source that cannot fail, and fails itself when it overflows.
     ///
     /// It does as `buffer(size:prefetch:whenFull:onDrop:)` for sources that fail as the buffer does.
-    public func buffer<Overflowed: Error>(
+    @inlinable public func buffer<Overflowed: Error>(
         size: Int,
         prefetch: BufferPrefetch,
         whenFull: BufferOverflow<Overflowed>,

@@ -1,4 +1,4 @@
-internal import DequeModule
+public import DequeModule
 
 /// What a buffer does, as a value: events go in, and actions come out for the caller to perform in their order.
 ///
@@ -12,11 +12,12 @@ internal import DequeModule
 ///   \                \--------------tasksEnded-------------------------^
 ///    \---------------------------------letGo---------------------------^
 /// ```
+@usableFromInline
 struct BufferStateMachine<
     Element: Sendable, Failure: Error, Consumer: Sendable, Puller: Sendable
 >: Sendable {
     /// What the caller is to do.
-    enum Action: Sendable {
+    @usableFromInline enum Action: Sendable {
         /// Begin to read upstream.
         case start
         /// Ask upstream for so many elements more.
@@ -37,38 +38,38 @@ struct BufferStateMachine<
         case cancel
     }
 
-    private enum Phase {
+    @usableFromInline enum Phase: Sendable {
         case idle, running, stopping, ended
     }
 
-    private let size: Int
-    private let prefetch: BufferPrefetch
-    private let whenFull: BufferOverflow<Failure>
-    private var phase = Phase.idle
-    private var downstream = Downstream<Element, Consumer>()
+    @usableFromInline let size: Int
+    @usableFromInline let prefetch: BufferPrefetch
+    @usableFromInline let whenFull: BufferOverflow<Failure>
+    @usableFromInline var phase = Phase.idle
+    @usableFromInline var downstream = Downstream<Element, Consumer>()
     /// What waits for demand, oldest first. While there is demand, it is empty.
-    private var waiting: Deque<Element> = []
+    @usableFromInline var waiting: Deque<Element> = []
     /// How many elements upstream was asked for and has not given.
-    private var owed = 0
+    @usableFromInline var owed = 0
     /// The loop that reads upstream, while it is paused.
-    private var puller: Puller?
+    @usableFromInline var puller: Puller?
     /// Why the stream stopped, until the consumer is told.
-    private var failure: Failure?
+    @usableFromInline var failure: Failure?
 
-    init(size: Int, prefetch: BufferPrefetch, whenFull: BufferOverflow<Failure>) {
+    @inlinable init(size: Int, prefetch: BufferPrefetch, whenFull: BufferOverflow<Failure>) {
         self.size = size
         self.prefetch = prefetch
         self.whenFull = whenFull
     }
 
     /// Downstream asks for elements that it will come for.
-    mutating func request(_ count: Int) -> [Action] {
+    @inlinable mutating func request(_ count: Int) -> [Action] {
         downstream.request(count)
         return deliverWaiting()
     }
 
     /// Downstream comes for an element.
-    mutating func next(_ consumer: Consumer) -> [Action] {
+    @inlinable mutating func next(_ consumer: Consumer) -> [Action] {
         if let element = downstream.next(consumer) { return [.give(element, to: consumer)] }
         switch phase {
         case .idle:
@@ -84,7 +85,7 @@ struct BufferStateMachine<
     }
 
     /// The puller would come for an element.
-    mutating func pullerAsks(_ puller: Puller) -> [Action] {
+    @inlinable mutating func pullerAsks(_ puller: Puller) -> [Action] {
         guard phase == .running else { return [.stop(puller)] }
         guard owed > 0 else {
             self.puller = puller
@@ -94,7 +95,7 @@ struct BufferStateMachine<
     }
 
     /// Upstream gave an element.
-    mutating func arrived(_ element: Element) -> [Action] {
+    @inlinable mutating func arrived(_ element: Element) -> [Action] {
         guard phase == .running else { return [] }
         if owed < .max { owed -= 1 }
         if downstream.demand > 0 {
@@ -117,14 +118,14 @@ struct BufferStateMachine<
     }
 
     /// Upstream failed, or the buffer's overflow does.
-    mutating func failed(_ failure: Failure) -> [Action] {
+    @inlinable mutating func failed(_ failure: Failure) -> [Action] {
         guard phase == .running else { return [] }
         self.failure = failure
         return stop()
     }
 
     /// The consumer was cancelled, or let its iterator go.
-    mutating func letGo() -> [Action] {
+    @inlinable mutating func letGo() -> [Action] {
         downstream.forgetDelivered()
         switch phase {
         case .idle:
@@ -141,12 +142,12 @@ struct BufferStateMachine<
     }
 
     /// Upstream has ended, and no task runs any more.
-    mutating func tasksEnded() -> [Action] {
+    @inlinable mutating func tasksEnded() -> [Action] {
         phase = .ended
         return end()
     }
 
-    private mutating func deliverWaiting() -> [Action] {
+    @inlinable mutating func deliverWaiting() -> [Action] {
         var actions: [Action] = []
         while downstream.demand > 0, let element = waiting.popFirst() {
             if let consumer = downstream.deliver(element) { actions.append(.give(element, to: consumer)) }
@@ -155,7 +156,7 @@ struct BufferStateMachine<
     }
 
     /// Asks for what demand has made room for.
-    private mutating func askForMore() -> [Action] {
+    @inlinable mutating func askForMore() -> [Action] {
         guard phase == .running else { return [] }
         let room =
             switch prefetch {
@@ -169,13 +170,13 @@ struct BufferStateMachine<
         return [ask, .goOn(puller)]
     }
 
-    private mutating func end() -> [Action] {
+    @inlinable mutating func end() -> [Action] {
         guard let consumer = downstream.takeConsumer() else { return [] }
         defer { failure = nil }
         return [.end(consumer, failure)]
     }
 
-    private mutating func stop() -> [Action] {
+    @inlinable mutating func stop() -> [Action] {
         phase = .stopping
         waiting = []
         guard let puller = puller.take() else { return [.cancel] }

@@ -1,36 +1,39 @@
-internal import Synchronization
+public import Synchronization
 
 /// One iteration of a buffer: the lock around the state machine, and the task that reads upstream.
 ///
 /// The task begins with the first `next()`, is cancelled as soon as nobody wants more, and the end is told to the
 /// consumer only when it has ended.
+@usableFromInline
 final class BufferStorage<Base: AsyncSequence & Sendable, Failure: Error>: Sendable where Base.Element: Sendable {
-    typealias Flow = BufferSequence<Base, Failure>
-    typealias Consumer = CheckedContinuation<Result<Base.Element?, Failure>, Never>
+    @usableFromInline typealias Flow = BufferSequence<Base, Failure>
+    @usableFromInline typealias Consumer = CheckedContinuation<Result<Base.Element?, Failure>, Never>
     /// Resumed with whether to go on.
-    typealias Puller = CheckedContinuation<Bool, Never>
-    typealias Machine = BufferStateMachine<Base.Element, Failure, Consumer, Puller>
+    @usableFromInline typealias Puller = CheckedContinuation<Bool, Never>
+    @usableFromInline typealias Machine = BufferStateMachine<Base.Element, Failure, Consumer, Puller>
 
-    private struct State {
-        var machine: Machine
-        var task: Task<Void, Never>?
+    @usableFromInline struct State {
+        @usableFromInline var machine: Machine
+        @usableFromInline var task: Task<Void, Never>?
+
+        @inlinable init(machine: Machine) { self.machine = machine }
     }
 
-    private let flow: Flow
-    private let state: Mutex<State>
-    private let demand = UpstreamDemand()
+    @usableFromInline let flow: Flow
+    @usableFromInline let state: Mutex<State>
+    @usableFromInline let demand = UpstreamDemand()
 
-    init(_ flow: Flow) {
+    @inlinable init(_ flow: Flow) {
         self.flow = flow
         let machine = Machine(size: flow.size, prefetch: flow.prefetch, whenFull: flow.whenFull)
         state = Mutex(State(machine: machine))
     }
 
-    func request(_ count: Int) {
+    @inlinable func request(_ count: Int) {
         perform { $0.request(count) }
     }
 
-    func next(isolation: isolated (any Actor)?) async throws(Failure) -> Base.Element? {
+    @inlinable func next(isolation: isolated (any Actor)?) async throws(Failure) -> Base.Element? {
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation(isolation: isolation) { consumer in
                 perform { $0.next(consumer) }
@@ -41,12 +44,12 @@ final class BufferStorage<Base: AsyncSequence & Sendable, Failure: Error>: Senda
         return try result.get()
     }
 
-    func letGo() {
+    @inlinable func letGo() {
         perform { $0.letGo() }
     }
 
     /// Tells the machine of an event, and does what it says.
-    private func perform(_ event: (inout Machine) -> [Machine.Action]) {
+    @inlinable func perform(_ event: (inout Machine) -> [Machine.Action]) {
         let (actions, task) = state.withLock { state in
             let actions = event(&state.machine)
             // Inside the lock, so that whoever cancels next finds the task.
@@ -74,13 +77,13 @@ final class BufferStorage<Base: AsyncSequence & Sendable, Failure: Error>: Senda
         }
     }
 
-    private func run() async {
+    @inlinable func run() async {
         await readUpstream()
         demand.end()
         perform { $0.tasksEnded() }
     }
 
-    private func readUpstream() async {
+    @inlinable func readUpstream() async {
         var upstream = flow.base.makeAsyncIterator()
         demand.begin(with: upstream)
         do throws(Base.Failure) {
@@ -93,7 +96,7 @@ final class BufferStorage<Base: AsyncSequence & Sendable, Failure: Error>: Senda
     }
 
     /// Suspends while the buffer is paused. Returns whether to go on.
-    private func goesOn() async -> Bool {
+    @inlinable func goesOn() async -> Bool {
         await withCheckedContinuation { puller in
             perform { $0.pullerAsks(puller) }
         }

@@ -5,12 +5,13 @@ where Base.Element: Sendable {
     /// What the other sequence gives.
     public typealias Element = Base.Element
 
-    let base: Base
-    let interval: C.Instant.Duration
-    let heldMax: Int
-    let tolerance: C.Instant.Duration?
-    let clock: C
+    @usableFromInline let base: Base
+    @usableFromInline let interval: C.Instant.Duration
+    @usableFromInline let heldMax: Int
+    @usableFromInline let tolerance: C.Instant.Duration?
+    @usableFromInline let clock: C
 
+    @inlinable
     init(_ base: Base, interval: C.Instant.Duration, heldMax: Int, tolerance: C.Instant.Duration?, clock: C) {
         precondition(interval >= .zero, "A delay cannot be shorter than no time.")
         precondition(heldMax >= 1, "A delay needs room for at least one element.")
@@ -22,35 +23,35 @@ where Base.Element: Sendable {
     }
 
     /// Begins an iteration. Upstream is asked for nothing before the first `next()`.
-    public func makeAsyncIterator() -> Iterator {
+    @inlinable public func makeAsyncIterator() -> Iterator {
         Iterator(DelayStorage(self))
     }
 
     /// Gives the elements. Letting it go cancels upstream.
     public struct Iterator: AsyncIteratorProtocol {
         /// Says when the last copy of the iterator is gone. The storage cannot: its own task holds it.
-        private final class Hold: Sendable {
-            let storage: DelayStorage<Base, C>
+        @usableFromInline final class Hold: Sendable {
+            @usableFromInline let storage: DelayStorage<Base, C>
 
-            init(_ storage: DelayStorage<Base, C>) {
+            @inlinable init(_ storage: DelayStorage<Base, C>) {
                 self.storage = storage
             }
 
-            deinit {
+            @inlinable deinit {
                 storage.letGo()
             }
         }
 
-        private let hold: Hold
+        @usableFromInline let hold: Hold
 
-        init(_ storage: DelayStorage<Base, C>) {
+        @inlinable init(_ storage: DelayStorage<Base, C>) {
             hold = Hold(storage)
         }
 
         /// The next element, or `nil` after the last one and when the task is cancelled.
         ///
         /// It returns `nil` or throws only when no task of the stream runs any more.
-        public mutating func next(
+        @inlinable public mutating func next(
             isolation: isolated (any Actor)? = #isolation
         ) async throws(Base.Failure) -> Base.Element? {
             try await hold.storage.next(isolation: isolation)
@@ -83,7 +84,7 @@ extension AsyncSequence where Self: Sendable, Element: Sendable {
     ///   - heldMax: how many elements may be held at once, 1 or more.
     ///   - tolerance: how much later still an element may come where that saves energy; `nil` leaves it to the clock.
     ///   - clock: tells the time and sleeps.
-    public func delay<C: Clock>(
+    @inlinable public func delay<C: Clock>(
         for interval: C.Instant.Duration,
         holding heldMax: Int = 256,
         tolerance: C.Instant.Duration? = nil,

@@ -1,4 +1,4 @@
-internal import DequeModule
+public import DequeModule
 
 /// What a delay does, as a value: events go in, and actions come out for the caller to perform in their order.
 ///
@@ -10,11 +10,12 @@ internal import DequeModule
 ///   \                \--------------tasksEnded-------------------------^
 ///    \---------------------------------letGo---------------------------^
 /// ```
+@usableFromInline
 struct DelayStateMachine<
     Element: Sendable, Moment: Sendable, Failure: Error, Consumer: Sendable, Puller: Sendable, Timer: Sendable
 >: Sendable {
     /// What the caller is to do.
-    enum Action: Sendable {
+    @usableFromInline enum Action: Sendable {
         /// Begin to read upstream and to keep time.
         case start
         /// Ask upstream for so many elements more.
@@ -35,33 +36,33 @@ struct DelayStateMachine<
         case cancel
     }
 
-    private enum Phase {
+    @usableFromInline enum Phase: Sendable {
         case idle, running, stopping, ended
     }
 
-    private var phase = Phase.idle
+    @usableFromInline var phase = Phase.idle
     /// How many elements upstream may still be asked for now.
-    private var asksLeft: Int
-    private var puller: Puller?
-    private var timer: Timer?
-    private var consumer: Consumer?
+    @usableFromInline var asksLeft: Int
+    @usableFromInline var puller: Puller?
+    @usableFromInline var timer: Timer?
+    @usableFromInline var consumer: Consumer?
     /// What is held, oldest first, and until when.
-    private var held: Deque<(element: Element, due: Moment)> = []
+    @usableFromInline var held: Deque<(element: Element, due: Moment)> = []
     /// Whether the moment of the oldest one has come.
-    private var isDue = false
+    @usableFromInline var isDue = false
     /// When upstream's finish is due, once it has come.
-    private var finishDue: Moment?
+    @usableFromInline var finishDue: Moment?
     /// Whether the moment of the finish has come.
-    private var isFinished = false
+    @usableFromInline var isFinished = false
     /// Why the stream stopped, until the consumer is told.
-    private var failure: Failure?
+    @usableFromInline var failure: Failure?
 
-    init(holding heldMax: Int) {
+    @inlinable init(holding heldMax: Int) {
         asksLeft = heldMax
     }
 
     /// The consumer wants an element.
-    mutating func next(_ consumer: Consumer) -> [Action] {
+    @inlinable mutating func next(_ consumer: Consumer) -> [Action] {
         precondition(self.consumer == nil, "next() was called while another call of it was under way.")
         if phase == .ended {
             defer { failure = nil }
@@ -78,7 +79,7 @@ struct DelayStateMachine<
     }
 
     /// The puller would come for an element.
-    mutating func pullerAsks(_ puller: Puller) -> [Action] {
+    @inlinable mutating func pullerAsks(_ puller: Puller) -> [Action] {
         guard phase == .running else { return [.stop(puller)] }
         guard asksLeft > 0 else {
             self.puller = puller
@@ -89,28 +90,28 @@ struct DelayStateMachine<
     }
 
     /// Upstream gave an element, which is due at the moment.
-    mutating func arrived(_ element: Element, due: Moment) -> [Action] {
+    @inlinable mutating func arrived(_ element: Element, due: Moment) -> [Action] {
         guard phase == .running else { return [] }
         held.append((element, due))
         return setTimer()
     }
 
     /// Upstream finished, which is due at the moment.
-    mutating func upstreamFinished(due: Moment) -> [Action] {
+    @inlinable mutating func upstreamFinished(due: Moment) -> [Action] {
         guard phase == .running else { return [] }
         finishDue = due
         return setTimer()
     }
 
     /// The timer would sleep until the next moment.
-    mutating func timerAsks(_ timer: Timer) -> [Action] {
+    @inlinable mutating func timerAsks(_ timer: Timer) -> [Action] {
         guard phase == .running, !isFinished else { return [.rest(timer)] }
         self.timer = timer
         return setTimer()
     }
 
     /// The moment that the timer slept for has come.
-    mutating func dueCame() -> [Action] {
+    @inlinable mutating func dueCame() -> [Action] {
         guard phase == .running else { return [] }
         if held.isEmpty {
             isFinished = true
@@ -121,14 +122,14 @@ struct DelayStateMachine<
     }
 
     /// Upstream failed.
-    mutating func failed(_ failure: Failure) -> [Action] {
+    @inlinable mutating func failed(_ failure: Failure) -> [Action] {
         guard phase == .running else { return [] }
         self.failure = failure
         return stop()
     }
 
     /// The consumer was cancelled, or let its iterator go.
-    mutating func letGo() -> [Action] {
+    @inlinable mutating func letGo() -> [Action] {
         switch phase {
         case .idle:
             phase = .ended
@@ -139,14 +140,14 @@ struct DelayStateMachine<
     }
 
     /// Upstream has ended, and no task runs any more.
-    mutating func tasksEnded() -> [Action] {
+    @inlinable mutating func tasksEnded() -> [Action] {
         phase = .ended
         guard let consumer = consumer.take() else { return [] }
         defer { failure = nil }
         return [.end(consumer, failure)]
     }
 
-    private mutating func giveWhatIsDue() -> [Action] {
+    @inlinable mutating func giveWhatIsDue() -> [Action] {
         guard isDue, let consumer = consumer.take(), let (element, _) = held.popFirst() else { return [] }
         isDue = false
         var actions = [Action.give(element, to: consumer), .ask(1)]
@@ -155,12 +156,12 @@ struct DelayStateMachine<
     }
 
     /// Lets the timer sleep, if it waits for that and there is a moment to sleep for.
-    private mutating func setTimer() -> [Action] {
+    @inlinable mutating func setTimer() -> [Action] {
         guard !isDue, let due = held.first?.due ?? finishDue, let timer = timer.take() else { return [] }
         return [.sleep(timer, until: due)]
     }
 
-    private mutating func stop() -> [Action] {
+    @inlinable mutating func stop() -> [Action] {
         phase = .stopping
         held = []
         var actions = [Action.cancel]

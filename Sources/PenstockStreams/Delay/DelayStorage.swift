@@ -1,34 +1,37 @@
-internal import Synchronization
+public import Synchronization
 
 /// One iteration of a delay: the lock around the state machine, and the tasks that read upstream and keep time.
 ///
 /// They begin with the first `next()`, are cancelled as soon as nobody wants more, and the end is told to the consumer
 /// only when both have ended.
+@usableFromInline
 final class DelayStorage<Base: AsyncSequence & Sendable, C: Clock>: Sendable where Base.Element: Sendable {
-    typealias Failure = Base.Failure
-    typealias Flow = DelaySequence<Base, C>
-    typealias Consumer = CheckedContinuation<Result<Base.Element?, Failure>, Never>
+    @usableFromInline typealias Failure = Base.Failure
+    @usableFromInline typealias Flow = DelaySequence<Base, C>
+    @usableFromInline typealias Consumer = CheckedContinuation<Result<Base.Element?, Failure>, Never>
     /// Resumed with whether to go on.
-    typealias Puller = CheckedContinuation<Bool, Never>
+    @usableFromInline typealias Puller = CheckedContinuation<Bool, Never>
     /// Resumed with the moment to sleep for, or none when nobody needs it any more.
-    typealias Timer = CheckedContinuation<C.Instant?, Never>
-    typealias Machine = DelayStateMachine<Base.Element, C.Instant, Failure, Consumer, Puller, Timer>
+    @usableFromInline typealias Timer = CheckedContinuation<C.Instant?, Never>
+    @usableFromInline typealias Machine = DelayStateMachine<Base.Element, C.Instant, Failure, Consumer, Puller, Timer>
 
-    private struct State {
-        var machine: Machine
-        var task: Task<Void, Never>?
+    @usableFromInline struct State {
+        @usableFromInline var machine: Machine
+        @usableFromInline var task: Task<Void, Never>?
+
+        @inlinable init(machine: Machine) { self.machine = machine }
     }
 
-    private let flow: Flow
-    private let state: Mutex<State>
-    private let demand = UpstreamDemand()
+    @usableFromInline let flow: Flow
+    @usableFromInline let state: Mutex<State>
+    @usableFromInline let demand = UpstreamDemand()
 
-    init(_ flow: Flow) {
+    @inlinable init(_ flow: Flow) {
         self.flow = flow
         state = Mutex(State(machine: Machine(holding: flow.heldMax)))
     }
 
-    func next(isolation: isolated (any Actor)?) async throws(Failure) -> Base.Element? {
+    @inlinable func next(isolation: isolated (any Actor)?) async throws(Failure) -> Base.Element? {
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation(isolation: isolation) { consumer in
                 perform { $0.next(consumer) }
@@ -39,12 +42,12 @@ final class DelayStorage<Base: AsyncSequence & Sendable, C: Clock>: Sendable whe
         return try result.get()
     }
 
-    func letGo() {
+    @inlinable func letGo() {
         perform { $0.letGo() }
     }
 
     /// Tells the machine of an event, and does what it says.
-    private func perform(_ event: (inout Machine) -> [Machine.Action]) {
+    @inlinable func perform(_ event: (inout Machine) -> [Machine.Action]) {
         let (actions, task) = state.withLock { state in
             let actions = event(&state.machine)
             // Inside the lock, so that whoever cancels next finds the task.
@@ -69,7 +72,7 @@ final class DelayStorage<Base: AsyncSequence & Sendable, C: Clock>: Sendable whe
         }
     }
 
-    private func run() async {
+    @inlinable func run() async {
         await withDiscardingTaskGroup { group in
             group.addTask { await self.readUpstream() }
             await keepTime()
@@ -77,7 +80,7 @@ final class DelayStorage<Base: AsyncSequence & Sendable, C: Clock>: Sendable whe
         perform { $0.tasksEnded() }
     }
 
-    private func readUpstream() async {
+    @inlinable func readUpstream() async {
         var upstream = flow.base.makeAsyncIterator()
         demand.begin(with: upstream)
         defer { demand.end() }
@@ -95,16 +98,16 @@ final class DelayStorage<Base: AsyncSequence & Sendable, C: Clock>: Sendable whe
     }
 
     /// When something that arrives now is due.
-    private var due: C.Instant { flow.clock.now.advanced(by: flow.interval) }
+    @inlinable var due: C.Instant { flow.clock.now.advanced(by: flow.interval) }
 
     /// Suspends while as many elements are held as may be. Returns whether to go on.
-    private func goesOn() async -> Bool {
+    @inlinable func goesOn() async -> Bool {
         await withCheckedContinuation { puller in
             perform { $0.pullerAsks(puller) }
         }
     }
 
-    private func keepTime() async {
+    @inlinable func keepTime() async {
         while let moment = await nextMoment() {
             // A task that wakes early was cancelled, and is told to rest when it asks again. A moment that has passed
             // while the consumer was busy needs no sleep.
@@ -113,7 +116,7 @@ final class DelayStorage<Base: AsyncSequence & Sendable, C: Clock>: Sendable whe
         }
     }
 
-    private func nextMoment() async -> C.Instant? {
+    @inlinable func nextMoment() async -> C.Instant? {
         await withCheckedContinuation { timer in
             perform { $0.timerAsks(timer) }
         }

@@ -1,4 +1,4 @@
 /// The failure of what cannot fail.
-package func impossible<Failure: Error>(_ never: Never) -> Failure {
+@inlinable package func impossible<Failure: Error>(_ never: Never) -> Failure {
     // Empty, as there is nothing that it could be called with.
 }

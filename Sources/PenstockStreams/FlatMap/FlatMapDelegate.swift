@@ -1,5 +1,5 @@
 /// Takes part in the inner sequences of one iteration, from their beginnings to their ends.
-package protocol FlatMapDelegate<Element>: Sendable {
+@usableFromInline package protocol FlatMapDelegate<Element>: Sendable {
     /// What the inner sequences are made of.
     associatedtype Element: Sendable
 
@@ -14,9 +14,9 @@ package protocol FlatMapDelegate<Element>: Sendable {
 }
 
 /// One inner sequence, for the delegate that reads it.
-package struct FlatMapInner: Sendable {
+@usableFromInline package struct FlatMapInner: Sendable {
     /// How the reading ended.
-    package enum End: Sendable {
+    @usableFromInline package enum End: Sendable {
         case finished
         case failed(any Error)
         /// Nobody wants more of it.
@@ -25,7 +25,12 @@ package struct FlatMapInner: Sendable {
 
     /// Reads it to its end. Once, and its iterator is gone on return. It ends sooner when its task is cancelled, if it
     /// heeds that.
-    package let read: @Sendable () async -> End
+    @usableFromInline package let read: @Sendable () async -> End
     /// Lets upstream be asked for the next element. Once, when it has ended.
-    package let makeRoom: @Sendable () -> Void
+    @usableFromInline package let makeRoom: @Sendable () -> Void
+
+    @inlinable init(read: @escaping @Sendable () async -> End, makeRoom: @escaping @Sendable () -> Void) {
+        self.read = read
+        self.makeRoom = makeRoom
+    }
 }

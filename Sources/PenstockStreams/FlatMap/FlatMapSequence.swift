@@ -6,20 +6,28 @@ public struct FlatMapSequence<
     /// What the inner sequences give.
     public typealias Element = Inner.Element
 
-    let base: Base
-    let maxConcurrent: Int
-    let transform: @Sendable (Base.Element) -> Inner
-    private let failureOfBase: @Sendable (Base.Failure) -> Failure
-    private let failureOfInner: @Sendable (Inner.Failure) -> Failure
+    @usableFromInline let base: Base
+    @usableFromInline let maxConcurrent: Int
+    @usableFromInline let transform: @Sendable (Base.Element) -> Inner
+    @usableFromInline let failureOfBase: @Sendable (Base.Failure) -> Failure
+    @usableFromInline let failureOfInner: @Sendable (Inner.Failure) -> Failure
     /// What takes part in the inner sequences, if anything does, and what its failures are to the stream.
-    let delegate: Delegate?
+    @usableFromInline let delegate: Delegate?
 
-    struct Delegate: Sendable {
-        var make: @Sendable () -> any FlatMapDelegate<Base.Element>
-        var failure: @Sendable (any Error) -> Failure
+    @usableFromInline struct Delegate: Sendable {
+        @usableFromInline var make: @Sendable () -> any FlatMapDelegate<Base.Element>
+        @usableFromInline var failure: @Sendable (any Error) -> Failure
+
+        @inlinable init(
+            make: @escaping @Sendable () -> any FlatMapDelegate<Base.Element>,
+            failure: @escaping @Sendable (any Error) -> Failure
+        ) {
+            self.make = make
+            self.failure = failure
+        }
     }
 
-    init(
+    @inlinable init(
         _ base: Base,
         maxConcurrent: Int,
         transform: @escaping @Sendable (Base.Element) -> Inner,
@@ -37,7 +45,7 @@ public struct FlatMapSequence<
     }
 
     /// Makes one whose inner sequences a delegate takes part in. Their failures are the delegate's, and not the stream's.
-    package init(
+    @inlinable package init(
         _ base: Base,
         maxConcurrent: Int,
         transform: @escaping @Sendable (Base.Element) -> Inner,
@@ -48,39 +56,39 @@ public struct FlatMapSequence<
             delegate: Delegate(make: delegate, failure: { $0 }))
     }
 
-    func failure(ofBase failure: Base.Failure) -> Failure { failureOfBase(failure) }
-    func failure(ofInner failure: Inner.Failure) -> Failure { failureOfInner(failure) }
+    @inlinable func failure(ofBase failure: Base.Failure) -> Failure { failureOfBase(failure) }
+    @inlinable func failure(ofInner failure: Inner.Failure) -> Failure { failureOfInner(failure) }
 
     /// Begins an iteration. Upstream is asked for nothing before the first `next()`.
-    public func makeAsyncIterator() -> Iterator {
+    @inlinable public func makeAsyncIterator() -> Iterator {
         Iterator(FlatMapStorage(self))
     }
 
     /// Gives the elements of the inner sequences. Letting it go cancels upstream and all inner sequences.
     public struct Iterator: AsyncIteratorProtocol {
         /// Says when the last copy of the iterator is gone. The storage cannot: its own task holds it.
-        private final class Hold: Sendable {
-            let storage: FlatMapStorage<Base, Inner, Failure>
+        @usableFromInline final class Hold: Sendable {
+            @usableFromInline let storage: FlatMapStorage<Base, Inner, Failure>
 
-            init(_ storage: FlatMapStorage<Base, Inner, Failure>) {
+            @inlinable init(_ storage: FlatMapStorage<Base, Inner, Failure>) {
                 self.storage = storage
             }
 
-            deinit {
+            @inlinable deinit {
                 storage.letGo()
             }
         }
 
-        private let hold: Hold
+        @usableFromInline let hold: Hold
 
-        init(_ storage: FlatMapStorage<Base, Inner, Failure>) {
+        @inlinable init(_ storage: FlatMapStorage<Base, Inner, Failure>) {
             hold = Hold(storage)
         }
 
         /// The next element, or `nil` after the last one and when the task is cancelled.
         ///
         /// It returns `nil` or throws only when no task of the stream runs any more.
-        public mutating func next(
+        @inlinable public mutating func next(
             isolation: isolated (any Actor)? = #isolation
         ) async throws(Failure) -> Inner.Element? {
             try await hold.storage.next(isolation: isolation)
@@ -111,7 +119,7 @@ extension AsyncSequence where Self: Sendable, Element: Sendable {
     /// - Parameters:
     ///   - maxConcurrent: how many inner sequences may run at once, 1 or more.
     ///   - transform: makes the inner sequence of an element. It is called in the task that reads the inner sequence.
-    public func flatMap<Inner: AsyncSequence & SendableMetatype>(
+    @inlinable public func flatMap<Inner: AsyncSequence & SendableMetatype>(
         maxConcurrent: Int, _ transform: @escaping @Sendable (Element) -> Inner
     ) -> FlatMapSequence<Self, Inner, Failure> where Inner.Element: Sendable, Inner.Failure == Failure {
         FlatMapSequence(
@@ -122,7 +130,7 @@ extension AsyncSequence where Self: Sendable, Element: Sendable {
     /// time.
     ///
     /// It does as `flatMap(maxConcurrent:_:)` for inner sequences that fail as upstream does.
-    public func flatMap<Inner: AsyncSequence & SendableMetatype>(
+    @inlinable public func flatMap<Inner: AsyncSequence & SendableMetatype>(
         maxConcurrent: Int, _ transform: @escaping @Sendable (Element) -> Inner
     ) -> FlatMapSequence<Self, Inner, Failure> where Inner.Element: Sendable, Inner.Failure == Never {
         FlatMapSequence(
@@ -134,7 +142,7 @@ extension AsyncSequence where Self: Sendable, Element: Sendable {
     /// `maxConcurrent` of them at a time.
     ///
     /// It does as `flatMap(maxConcurrent:_:)` for inner sequences that fail as upstream does.
-    public func flatMap<Inner: AsyncSequence & SendableMetatype>(
+    @inlinable public func flatMap<Inner: AsyncSequence & SendableMetatype>(
         maxConcurrent: Int, _ transform: @escaping @Sendable (Element) -> Inner
     ) -> FlatMapSequence<Self, Inner, Inner.Failure> where Inner.Element: Sendable, Failure == Never {
         FlatMapSequence(
@@ -146,7 +154,7 @@ extension AsyncSequence where Self: Sendable, Element: Sendable {
     /// `maxConcurrent` of them at a time.
     ///
     /// It does as `flatMap(maxConcurrent:_:)` for inner sequences that fail as upstream does.
-    public func flatMap<Inner: AsyncSequence & SendableMetatype>(
+    @inlinable public func flatMap<Inner: AsyncSequence & SendableMetatype>(
         maxConcurrent: Int, _ transform: @escaping @Sendable (Element) -> Inner
     ) -> FlatMapSequence<Self, Inner, Never> where Inner.Element: Sendable, Inner.Failure == Never, Failure == Never {
         FlatMapSequence(

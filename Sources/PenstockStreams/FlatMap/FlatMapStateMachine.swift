@@ -1,4 +1,4 @@
-internal import DequeModule
+public import DequeModule
 
 /// What a bounded flatMap does, as a value: events go in, and one action comes out for the caller to perform.
 ///
@@ -11,11 +11,12 @@ internal import DequeModule
 ///   \                \--------------tasksEnded-------------------------^
 ///    \---------------------------------letGo---------------------------^
 /// ```
+@usableFromInline
 struct FlatMapStateMachine<
     Element: Sendable, Failure: Error, Consumer: Sendable, Producer: Sendable
 >: Sendable {
     /// What the caller is to do.
-    enum Action: Sendable {
+    @usableFromInline enum Action: Sendable {
         case none
         /// Begin to read upstream.
         case start
@@ -31,7 +32,7 @@ struct FlatMapStateMachine<
         case cancel([Producer])
     }
 
-    private enum Phase {
+    @usableFromInline enum Phase: Sendable {
         /// Nobody has asked for an element yet, and nothing runs.
         case idle
         case running
@@ -41,25 +42,25 @@ struct FlatMapStateMachine<
         case ended
     }
 
-    private var phase = Phase.idle
+    @usableFromInline var phase = Phase.idle
     /// How many elements upstream may still be asked for now.
-    private var asksLeft: Int
+    @usableFromInline var asksLeft: Int
     /// The upstream loop, while it waits until it may ask.
-    private var upstream: Producer?
+    @usableFromInline var upstream: Producer?
     /// Values that nobody has taken yet, as they came. Each holds up its inner sequence, so there is at most one of
     /// each.
-    private var waiting: Deque<(value: Element, inner: Producer)> = []
+    @usableFromInline var waiting: Deque<(value: Element, inner: Producer)> = []
     /// The consumer that waits for the next element. While it does, `waiting` is empty.
-    private var consumer: Consumer?
+    @usableFromInline var consumer: Consumer?
     /// Why the stream stopped, until the consumer is told.
-    private var failure: Failure?
+    @usableFromInline var failure: Failure?
 
-    init(maxConcurrent: Int) {
+    @inlinable init(maxConcurrent: Int) {
         asksLeft = maxConcurrent
     }
 
     /// The consumer wants an element.
-    mutating func next(_ consumer: Consumer) -> Action {
+    @inlinable mutating func next(_ consumer: Consumer) -> Action {
         precondition(self.consumer == nil, "next() was called while another call of it was under way.")
         switch phase {
         case .idle:
@@ -80,7 +81,7 @@ struct FlatMapStateMachine<
     }
 
     /// The upstream loop would ask for an element.
-    mutating func upstreamAsks(_ upstream: Producer) -> Action {
+    @inlinable mutating func upstreamAsks(_ upstream: Producer) -> Action {
         guard phase == .running else { return .stop(upstream) }
         guard asksLeft > 0 else {
             self.upstream = upstream
@@ -91,7 +92,7 @@ struct FlatMapStateMachine<
     }
 
     /// An inner sequence gave a value.
-    mutating func innerProduced(_ value: Element, _ inner: Producer) -> Action {
+    @inlinable mutating func innerProduced(_ value: Element, _ inner: Producer) -> Action {
         guard phase == .running else { return .stop(inner) }
         guard let consumer = consumer.take() else {
             waiting.append((value, inner))
@@ -101,7 +102,7 @@ struct FlatMapStateMachine<
     }
 
     /// An inner sequence finished, which makes room for another.
-    mutating func innerFinished() -> Action {
+    @inlinable mutating func innerFinished() -> Action {
         guard phase == .running else { return .none }
         guard let upstream = upstream.take() else {
             asksLeft += 1
@@ -111,14 +112,14 @@ struct FlatMapStateMachine<
     }
 
     /// Upstream or an inner sequence failed. The first failure is the one that counts.
-    mutating func failed(_ failure: Failure) -> Action {
+    @inlinable mutating func failed(_ failure: Failure) -> Action {
         guard phase == .running else { return .none }
         self.failure = failure
         return stop()
     }
 
     /// The consumer was cancelled, or let its iterator go.
-    mutating func letGo() -> Action {
+    @inlinable mutating func letGo() -> Action {
         switch phase {
         case .idle:
             phase = .ended
@@ -131,14 +132,14 @@ struct FlatMapStateMachine<
     }
 
     /// Upstream and all inner sequences have ended, and no task runs any more.
-    mutating func tasksEnded() -> Action {
+    @inlinable mutating func tasksEnded() -> Action {
         phase = .ended
         guard let consumer = consumer.take() else { return .none }
         defer { failure = nil }
         return .end(consumer, failure)
     }
 
-    private mutating func stop() -> Action {
+    @inlinable mutating func stop() -> Action {
         phase = .stopping
         var stopped = waiting.map(\.inner)
         waiting = []

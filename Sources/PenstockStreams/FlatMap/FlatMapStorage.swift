@@ -1,33 +1,36 @@
-internal import Synchronization
+public import Synchronization
 
 /// One iteration of a bounded flatMap: the lock around the state machine, and the tasks that feed it.
 ///
 /// One task reads upstream and owns a child task for each inner sequence. It begins with the first `next()`, is
 /// cancelled as soon as nobody wants more, and the end is told to the consumer only when all of it has ended.
+@usableFromInline
 final class FlatMapStorage<
     Base: AsyncSequence & Sendable, Inner: AsyncSequence & SendableMetatype, Failure: Error
 >: Sendable where Base.Element: Sendable, Inner.Element: Sendable {
-    typealias Flow = FlatMapSequence<Base, Inner, Failure>
-    typealias Consumer = CheckedContinuation<Result<Inner.Element?, Failure>, Never>
+    @usableFromInline typealias Flow = FlatMapSequence<Base, Inner, Failure>
+    @usableFromInline typealias Consumer = CheckedContinuation<Result<Inner.Element?, Failure>, Never>
     /// Resumed with whether to go on.
-    typealias Producer = CheckedContinuation<Bool, Never>
-    typealias Machine = FlatMapStateMachine<Inner.Element, Failure, Consumer, Producer>
+    @usableFromInline typealias Producer = CheckedContinuation<Bool, Never>
+    @usableFromInline typealias Machine = FlatMapStateMachine<Inner.Element, Failure, Consumer, Producer>
 
-    private struct State {
-        var machine: Machine
-        var task: Task<Void, Never>?
+    @usableFromInline struct State {
+        @usableFromInline var machine: Machine
+        @usableFromInline var task: Task<Void, Never>?
+
+        @inlinable init(machine: Machine) { self.machine = machine }
     }
 
-    private let flow: Flow
-    private let state: Mutex<State>
-    private let demand = UpstreamDemand()
+    @usableFromInline let flow: Flow
+    @usableFromInline let state: Mutex<State>
+    @usableFromInline let demand = UpstreamDemand()
 
-    init(_ flow: Flow) {
+    @inlinable init(_ flow: Flow) {
         self.flow = flow
         state = Mutex(State(machine: Machine(maxConcurrent: flow.maxConcurrent)))
     }
 
-    func next(isolation: isolated (any Actor)?) async throws(Failure) -> Inner.Element? {
+    @inlinable func next(isolation: isolated (any Actor)?) async throws(Failure) -> Inner.Element? {
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation(isolation: isolation) { consumer in
                 perform { $0.next(consumer) }
@@ -38,12 +41,12 @@ final class FlatMapStorage<
         return try result.get()
     }
 
-    func letGo() {
+    @inlinable func letGo() {
         perform { $0.letGo() }
     }
 
     /// Tells the machine of an event, and does what it says.
-    private func perform(_ event: (inout Machine) -> Machine.Action) {
+    @inlinable func perform(_ event: (inout Machine) -> Machine.Action) {
         let (action, task) = state.withLock { state in
             let action = event(&state.machine)
             // Inside the lock, so that whoever cancels next finds the task.
@@ -69,13 +72,13 @@ final class FlatMapStorage<
     }
 
     /// Suspends a producer until the machine lets it go on (true) or stops it.
-    private func goesOn(_ event: (inout Machine, Producer) -> Machine.Action) async -> Bool {
+    @inlinable func goesOn(_ event: (inout Machine, Producer) -> Machine.Action) async -> Bool {
         await withCheckedContinuation { producer in
             perform { event(&$0, producer) }
         }
     }
 
-    private func run() async {
+    @inlinable func run() async {
         if let delegate = flow.delegate?.make() {
             await withDiscardingTaskGroup { group in
                 group.addTask { await delegate.run() }
@@ -91,7 +94,7 @@ final class FlatMapStorage<
         perform { $0.tasksEnded() }
     }
 
-    private func readUpstream(
+    @inlinable func readUpstream(
         discard: (Base.Element) async -> Void = { _ in },
         _ runInner: @escaping @Sendable (Base.Element) async -> Void
     ) async {
@@ -114,7 +117,7 @@ final class FlatMapStorage<
         }
     }
 
-    private func runInner(of element: Base.Element) async {
+    @inlinable func runInner(of element: Base.Element) async {
         do throws(Inner.Failure) {
             if try await readInner(of: element) { makeRoom() }
         } catch {
@@ -122,7 +125,7 @@ final class FlatMapStorage<
         }
     }
 
-    private func runInner(of element: Base.Element, with delegate: some FlatMapDelegate<Base.Element>) async {
+    @inlinable func runInner(of element: Base.Element, with delegate: some FlatMapDelegate<Base.Element>) async {
         let read: @Sendable () async -> FlatMapInner.End = {
             do {
                 return try await self.readInner(of: element) ? .finished : .unwanted
@@ -137,7 +140,7 @@ final class FlatMapStorage<
         }
     }
 
-    private func makeRoom() {
+    @inlinable func makeRoom() {
         // Before upstream's loop comes for it: whoever is pulled only then would be asked too late.
         demand.ask(1)
         perform { $0.innerFinished() }
@@ -145,7 +148,7 @@ final class FlatMapStorage<
 
     /// Reads the inner sequence to its end (true), or until nobody wants more of it. Its iterator is gone on return,
     /// so that upstream is never asked for another while this one holds something.
-    private func readInner(of element: Base.Element) async throws(Inner.Failure) -> Bool {
+    @inlinable func readInner(of element: Base.Element) async throws(Inner.Failure) -> Bool {
         var inner = flow.transform(element).makeAsyncIterator()
         while let value = try await inner.next(isolation: nil) {
             guard await goesOn({ $0.innerProduced(value, $1) }) else { return false }

@@ -14,70 +14,70 @@
 /// keys.send("a")
 /// ```
 public final class AsyncPassthroughSubject<Element: Sendable, Failure: Error>: AsyncSequence, Sendable {
-    private let storage = PassthroughStorage<Element, Failure>()
+    @usableFromInline let storage = PassthroughStorage<Element, Failure>()
 
     /// Makes a subject that nobody has subscribed to.
-    public init() {}
+    @inlinable public init() {}
 
-    deinit {
+    @inlinable deinit {
         finish()
     }
 
     /// How many subscriptions there are.
-    public var subscriberCount: Int { storage.subscriberCount }
+    @inlinable public var subscriberCount: Int { storage.subscriberCount }
 
     /// Sends an element to whoever has asked for one. After the end it goes to nobody.
     ///
     /// - Returns: how many subscribers it went to. When it is fewer than subscribe, the others have lost it.
     @discardableResult
-    public func send(_ element: Element) -> Int {
+    @inlinable public func send(_ element: Element) -> Int {
         storage.send(element)
     }
 
     /// Ends the subject. Subscribers first get what went to them. Only the first end counts.
-    public func finish() {
+    @inlinable public func finish() {
         storage.complete(.finished)
     }
 
     /// Ends the subject with a failure. Subscribers first get what went to them. Only the first end counts.
-    public func fail(_ failure: Failure) {
+    @inlinable public func fail(_ failure: Failure) {
         storage.complete(.failed(failure))
     }
 
     /// Subscribes. Nothing is asked for before the first `next()`.
-    public func makeAsyncIterator() -> Iterator {
+    @inlinable public func makeAsyncIterator() -> Iterator {
         Iterator(storage)
     }
 
     /// One subscription. Letting it go ends it.
     public struct Iterator: AsyncIteratorProtocol, DemandedIterator {
         /// Says when the last copy of the iterator is gone.
-        private final class Hold: Sendable {
-            let storage: PassthroughStorage<Element, Failure>
-            let name: PassthroughStorage<Element, Failure>.Machine.Name
+        @usableFromInline final class Hold: Sendable {
+            @usableFromInline let storage: PassthroughStorage<Element, Failure>
+            @usableFromInline let name: PassthroughStorage<Element, Failure>.Machine.Name
 
-            init(_ storage: PassthroughStorage<Element, Failure>) {
+            @inlinable init(_ storage: PassthroughStorage<Element, Failure>) {
                 self.storage = storage
                 name = storage.subscribe()
             }
 
-            deinit {
+            @inlinable deinit {
                 storage.leave(name)
             }
         }
 
-        private let hold: Hold
+        @usableFromInline let hold: Hold
 
-        init(_ storage: PassthroughStorage<Element, Failure>) {
+        @inlinable init(_ storage: PassthroughStorage<Element, Failure>) {
             hold = Hold(storage)
         }
 
-        package var request: @Sendable (Int) -> Void {
+        @usableFromInline package var request: @Sendable (Int) -> Void {
             { [storage = hold.storage, name = hold.name] in storage.request($0, by: name) }
         }
 
         /// The next element that is sent, or `nil` after the end and when the task is cancelled.
-        public mutating func next(
+        @inlinable public mutating func next(
             isolation: isolated (any Actor)? = #isolation
         ) async throws(Failure) -> Element? {
             try await hold.storage.next(of: hold.name, isolation: isolation)

@@ -2,40 +2,40 @@
 ///
 /// Subscribers are told of the end when they come for the next element, and are forgotten with that. An unknown name is
 /// one whose subscription is over.
-struct PassthroughStateMachine<Element: Sendable, Failure: Error, Consumer: Sendable>: Sendable {
+@usableFromInline struct PassthroughStateMachine<Element: Sendable, Failure: Error, Consumer: Sendable>: Sendable {
     /// Names one subscription.
-    typealias Name = UInt64
+    @usableFromInline typealias Name = UInt64
 
     /// What the caller is to do.
-    enum Action: Sendable {
+    @usableFromInline enum Action: Sendable {
         /// Give the element to the consumer.
         case give(Element, to: Consumer)
         /// Tell the consumer that no more elements come, and why if it was a failure.
         case end(Consumer, Failure?)
     }
 
-    private var subscribers: [Name: Downstream<Element, Consumer>] = [:]
-    private var namesGiven: Name = 0
-    private var completion: Completion<Failure>?
+    @usableFromInline var subscribers: [Name: Downstream<Element, Consumer>] = [:]
+    @usableFromInline var namesGiven: Name = 0
+    @usableFromInline var completion: Completion<Failure>?
 
     /// How many subscriptions there are.
-    var subscriberCount: Int { subscribers.count }
+    @inlinable var subscriberCount: Int { subscribers.count }
 
     /// Somebody subscribes.
-    mutating func subscribe() -> Name {
+    @inlinable mutating func subscribe() -> Name {
         namesGiven += 1
         subscribers[namesGiven] = Downstream()
         return namesGiven
     }
 
     /// A subscriber asks for elements that it will come for.
-    mutating func request(_ count: Int, by name: Name) -> [Action] {
+    @inlinable mutating func request(_ count: Int, by name: Name) -> [Action] {
         subscribers[name]?.request(count)
         return []
     }
 
     /// A subscriber comes for an element.
-    mutating func next(_ consumer: Consumer, of name: Name) -> [Action] {
+    @inlinable mutating func next(_ consumer: Consumer, of name: Name) -> [Action] {
         guard let index = subscribers.index(forKey: name) else { return [.end(consumer, nil)] }
         if let element = subscribers.values[index].next(consumer) { return [.give(element, to: consumer)] }
         guard let completion else { return [] }
@@ -44,7 +44,7 @@ struct PassthroughStateMachine<Element: Sendable, Failure: Error, Consumer: Send
     }
 
     /// Somebody sends an element. It goes to each subscriber that has asked for one, and is lost to the others.
-    mutating func send(_ element: Element) -> (actions: [Action], takerCount: Int) {
+    @inlinable mutating func send(_ element: Element) -> (actions: [Action], takerCount: Int) {
         guard completion == nil else { return ([], 0) }
         var actions: [Action] = []
         var takerCount = 0
@@ -58,7 +58,7 @@ struct PassthroughStateMachine<Element: Sendable, Failure: Error, Consumer: Send
     }
 
     /// Somebody ends the subject. The first end is the one that counts.
-    mutating func complete(_ completion: Completion<Failure>) -> [Action] {
+    @inlinable mutating func complete(_ completion: Completion<Failure>) -> [Action] {
         guard self.completion == nil else { return [] }
         self.completion = completion
         var actions: [Action] = []
@@ -71,7 +71,7 @@ struct PassthroughStateMachine<Element: Sendable, Failure: Error, Consumer: Send
     }
 
     /// A subscriber was cancelled, or let its iterator go.
-    mutating func leave(_ name: Name) -> [Action] {
+    @inlinable mutating func leave(_ name: Name) -> [Action] {
         guard var subscriber = subscribers.removeValue(forKey: name) else { return [] }
         return subscriber.takeConsumer().map { [.end($0, nil)] } ?? []
     }

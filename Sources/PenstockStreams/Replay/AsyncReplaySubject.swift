@@ -13,7 +13,7 @@
 /// temperatures.offer(21.5)
 /// ```
 public final class AsyncReplaySubject<Element: Sendable, Failure: Error>: AsyncSequence, Sendable {
-    private let storage: ReplayStorage<Element, Failure>
+    @usableFromInline let storage: ReplayStorage<Element, Failure>
 
     /// Makes a subject that nothing was sent by.
     ///
@@ -21,7 +21,7 @@ public final class AsyncReplaySubject<Element: Sendable, Failure: Error>: AsyncS
     ///   - count: how many elements are remembered for newcomers, 0 or more.
     ///   - backlog: how many elements may wait for a slow subscriber, and what happens then.
     ///   - onDrop: told of each element that a subscriber lost, once for each of these.
-    public init(
+    @inlinable public init(
         remembering count: Int,
         backlog: ReplayBacklog<Failure> = .suspendSender(at: 256),
         onDrop: @escaping @Sendable (Element) -> Void = { _ in }
@@ -30,18 +30,18 @@ public final class AsyncReplaySubject<Element: Sendable, Failure: Error>: AsyncS
         storage = ReplayStorage(remembering: count, backlog: backlog, onDrop: onDrop)
     }
 
-    deinit {
+    @inlinable deinit {
         finish()
     }
 
     /// How many subscriptions there are.
-    public var subscriberCount: Int { storage.subscriberCount }
+    @inlinable public var subscriberCount: Int { storage.subscriberCount }
 
     /// Sends an element to all subscribers. With a backlog of `suspendSender` it waits until all have room; senders
     /// that wait go on in the order of their coming. After the end it does nothing.
     ///
     /// - Throws: `CancellationError` when the task is cancelled before the element was sent. Then nobody gets it.
-    public func send(_ element: Element) async throws(CancellationError) {
+    @inlinable public func send(_ element: Element) async throws(CancellationError) {
         try await storage.send(element)
     }
 
@@ -49,54 +49,54 @@ public final class AsyncReplaySubject<Element: Sendable, Failure: Error>: AsyncS
     ///
     /// - Returns: whether it was sent. It is not when a sender has to wait for room, and after the end.
     @discardableResult
-    public func offer(_ element: Element) -> Bool {
+    @inlinable public func offer(_ element: Element) -> Bool {
         storage.offer(element)
     }
 
     /// Ends the subject, when those who wait to send have sent. Only the first end counts.
-    public func finish() {
+    @inlinable public func finish() {
         storage.complete(.finished)
     }
 
     /// Ends the subject with a failure, when those who wait to send have sent. Only the first end counts.
-    public func fail(_ failure: Failure) {
+    @inlinable public func fail(_ failure: Failure) {
         storage.complete(.failed(failure))
     }
 
     /// Subscribes: what is remembered now and what is sent from now on comes out of the iterator.
-    public func makeAsyncIterator() -> Iterator {
+    @inlinable public func makeAsyncIterator() -> Iterator {
         Iterator(storage)
     }
 
     /// One subscription. Letting it go ends it.
     public struct Iterator: AsyncIteratorProtocol, DemandedIterator {
         /// Says when the last copy of the iterator is gone.
-        private final class Hold: Sendable {
-            let storage: ReplayStorage<Element, Failure>
-            let name: ReplayStorage<Element, Failure>.Machine.Name
+        @usableFromInline final class Hold: Sendable {
+            @usableFromInline let storage: ReplayStorage<Element, Failure>
+            @usableFromInline let name: ReplayStorage<Element, Failure>.Machine.Name
 
-            init(_ storage: ReplayStorage<Element, Failure>) {
+            @inlinable init(_ storage: ReplayStorage<Element, Failure>) {
                 self.storage = storage
                 name = storage.subscribe()
             }
 
-            deinit {
+            @inlinable deinit {
                 storage.leave(name)
             }
         }
 
-        private let hold: Hold
+        @usableFromInline let hold: Hold
 
-        init(_ storage: ReplayStorage<Element, Failure>) {
+        @inlinable init(_ storage: ReplayStorage<Element, Failure>) {
             hold = Hold(storage)
         }
 
-        package var request: @Sendable (Int) -> Void {
+        @usableFromInline package var request: @Sendable (Int) -> Void {
             { [storage = hold.storage, name = hold.name] in storage.request($0, by: name) }
         }
 
         /// The next element, or `nil` after the end and when the task is cancelled.
-        public mutating func next(
+        @inlinable public mutating func next(
             isolation: isolated (any Actor)? = #isolation
         ) async throws(Failure) -> Element? {
             try await hold.storage.next(of: hold.name, isolation: isolation)

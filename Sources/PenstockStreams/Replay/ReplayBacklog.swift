@@ -2,33 +2,33 @@
 ///
 /// The limit is never below the number of elements that are remembered for newcomers, as these wait for each newcomer.
 public struct ReplayBacklog<Failure: Error>: Sendable {
-    package enum WhenFull: Sendable {
+    @usableFromInline package enum WhenFull: Sendable {
         case suspendSender
         case dropOldest
         case end(@Sendable () -> Failure)
     }
 
-    package let limit: Int
-    package let whenFull: WhenFull
+    @usableFromInline package let limit: Int
+    @usableFromInline package let whenFull: WhenFull
 
-    private init(_ limit: Int, _ whenFull: WhenFull) {
+    @inlinable init(_ limit: Int, _ whenFull: WhenFull) {
         precondition(limit >= 1, "A backlog needs room for at least one element.")
         self.limit = limit
         self.whenFull = whenFull
     }
 
     /// The sender waits until every subscriber has room: nothing is lost, and the slowest one sets the pace of all.
-    public static func suspendSender(at limit: Int) -> Self {
+    @inlinable public static func suspendSender(at limit: Int) -> Self {
         Self(limit, .suspendSender)
     }
 
     /// The subscriber loses the element that has waited longest for it. Nobody else is touched.
-    public static func dropOldest(at limit: Int) -> Self {
+    @inlinable public static func dropOldest(at limit: Int) -> Self {
         Self(limit, .dropOldest)
     }
 
     /// The subscriber gets what waits for it, and then the error that the closure makes. Nobody else is touched.
-    public static func endSubscriber(at limit: Int, with error: @escaping @Sendable () -> Failure) -> Self {
+    @inlinable public static func endSubscriber(at limit: Int, with error: @escaping @Sendable () -> Failure) -> Self {
         Self(limit, .end(error))
     }
 }

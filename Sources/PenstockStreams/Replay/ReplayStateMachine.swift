@@ -1,19 +1,20 @@
-internal import DequeModule
+public import DequeModule
 
 /// What a replay does, as a value: events go in, and actions come out for the caller to perform in their order.
 ///
 /// Subscribers are told of the end when they have taken everything and come again, and are forgotten with that. An
 /// unknown name is one whose subscription is over. Senders that found no room stand in line, and so does the end when
 /// it comes while somebody stands there: the order is that of the calls.
+@usableFromInline
 struct ReplayStateMachine<
     Element: Sendable, Failure: Error, Consumer: Sendable, Sender: Sendable
 >: Sendable {
     /// Names one subscription, or one sending.
-    typealias Name = UInt64
-    typealias Subscriber = ReplaySubscriber<Element, Consumer>
+    @usableFromInline typealias Name = UInt64
+    @usableFromInline typealias Subscriber = ReplaySubscriber<Element, Consumer>
 
     /// What the caller is to do.
-    enum Action: Sendable {
+    @usableFromInline enum Action: Sendable {
         /// Give the element to the consumer.
         case give(Element, to: Consumer)
         /// Tell the consumer that no more elements come, and why if it was a failure.
@@ -28,32 +29,32 @@ struct ReplayStateMachine<
         case drop(Element)
     }
 
-    private let memoryMax: Int
-    private let backlog: ReplayBacklog<Failure>
-    private var memory: Deque<Element> = []
-    private var subscribers: [Name: Subscriber] = [:]
+    @usableFromInline let memoryMax: Int
+    @usableFromInline let backlog: ReplayBacklog<Failure>
+    @usableFromInline var memory: Deque<Element> = []
+    @usableFromInline var subscribers: [Name: Subscriber] = [:]
     /// How many subscribers have no room.
-    private var fullCount = 0
-    private var namesGiven: Name = 0
+    @usableFromInline var fullCount = 0
+    @usableFromInline var namesGiven: Name = 0
     /// Senders that wait for room with an element each, in the order of their coming.
-    private var line: Deque<(name: Name, element: Element, sender: Sender)> = []
+    @usableFromInline var line: Deque<(name: Name, element: Element, sender: Sender)> = []
     /// The end that stands in line behind these.
-    private var completionInLine: Completion<Failure>?
-    private(set) var completion: Completion<Failure>?
+    @usableFromInline var completionInLine: Completion<Failure>?
+    @usableFromInline var completion: Completion<Failure>?
 
-    init(remembering memoryMax: Int, backlog: ReplayBacklog<Failure>) {
+    @inlinable init(remembering memoryMax: Int, backlog: ReplayBacklog<Failure>) {
         self.memoryMax = memoryMax
         self.backlog = backlog
     }
 
     /// How many subscriptions there are.
-    var subscriberCount: Int { subscribers.count }
+    @inlinable var subscriberCount: Int { subscribers.count }
 
     /// Whether the subscription lasts.
-    func isSubscribed(_ name: Name) -> Bool { subscribers[name] != nil }
+    @inlinable func isSubscribed(_ name: Name) -> Bool { subscribers[name] != nil }
 
     /// Somebody subscribes, and is to get what is remembered first.
-    mutating func subscribe() -> Name {
+    @inlinable mutating func subscribe() -> Name {
         let name = newName()
         let subscriber = Subscriber(limit: max(backlog.limit, memoryMax), remembered: memory)
         if subscriber.isFull { fullCount += 1 }
@@ -62,19 +63,19 @@ struct ReplayStateMachine<
     }
 
     /// A name that nobody else has.
-    mutating func newName() -> Name {
+    @inlinable mutating func newName() -> Name {
         namesGiven += 1
         return namesGiven
     }
 
     /// A subscriber asks for elements that it will come for.
-    mutating func request(_ count: Int, by name: Name) -> [Action] {
+    @inlinable mutating func request(_ count: Int, by name: Name) -> [Action] {
         guard let index = subscribers.index(forKey: name) else { return [] }
         return taking(at: index) { $0.request(count) }
     }
 
     /// A subscriber comes for an element.
-    mutating func next(_ consumer: Consumer, of name: Name) -> [Action] {
+    @inlinable mutating func next(_ consumer: Consumer, of name: Name) -> [Action] {
         guard let index = subscribers.index(forKey: name) else { return [.end(consumer, nil)] }
         let actions = taking(at: index) { $0.next(consumer) }
         // By its name: an element that is taken may let the end through, which changes the table.
@@ -83,7 +84,7 @@ struct ReplayStateMachine<
     }
 
     /// Somebody sends an element, and may stand in line for it.
-    mutating func send(_ element: Element, as name: Name, _ sender: Sender) -> [Action] {
+    @inlinable mutating func send(_ element: Element, as name: Name, _ sender: Sender) -> [Action] {
         guard completion == nil, completionInLine == nil else { return [.refuse(sender)] }
         guard hasRoom else {
             line.append((name, element, sender))
@@ -93,38 +94,38 @@ struct ReplayStateMachine<
     }
 
     /// Somebody sends an element, unless that would mean to stand in line.
-    mutating func offer(_ element: Element) -> (actions: [Action], isSent: Bool) {
+    @inlinable mutating func offer(_ element: Element) -> (actions: [Action], isSent: Bool) {
         guard completion == nil, completionInLine == nil, hasRoom else { return ([], false) }
         return (admit(element), true)
     }
 
     /// A sender does not wish to stand in line any longer.
-    mutating func withdraw(_ name: Name) -> [Action] {
+    @inlinable mutating func withdraw(_ name: Name) -> [Action] {
         guard let index = line.firstIndex(where: { $0.name == name }) else { return [] }
         return [.refuse(line.remove(at: index).sender)] + moveLine()
     }
 
     /// Somebody ends the replay. The first end is the one that counts.
-    mutating func complete(_ completion: Completion<Failure>) -> [Action] {
+    @inlinable mutating func complete(_ completion: Completion<Failure>) -> [Action] {
         guard self.completion == nil, completionInLine == nil else { return [] }
         completionInLine = completion
         return moveLine()
     }
 
     /// A subscriber was cancelled, or let its iterator go. Returns also the consumer that waited for it.
-    mutating func leave(_ name: Name) -> (actions: [Action], waiting: Consumer?) {
+    @inlinable mutating func leave(_ name: Name) -> (actions: [Action], waiting: Consumer?) {
         guard var subscriber = subscribers.removeValue(forKey: name) else { return ([], nil) }
         if subscriber.isFull { fullCount -= 1 }
         return (moveLine(), subscriber.takeConsumer())
     }
 
-    private var hasRoom: Bool {
+    @inlinable var hasRoom: Bool {
         guard case .suspendSender = backlog.whenFull else { return true }
         return fullCount == 0 && line.isEmpty
     }
 
     /// Lets a subscriber take, which may make room.
-    private mutating func taking(
+    @inlinable mutating func taking(
         at index: Dictionary<Name, Subscriber>.Index, _ take: (inout Subscriber) -> (Element, Consumer)?
     ) -> [Action] {
         let wasFull = subscribers.values[index].isFull
@@ -135,7 +136,7 @@ struct ReplayStateMachine<
         return actions + moveLine()
     }
 
-    private mutating func moveLine() -> [Action] {
+    @inlinable mutating func moveLine() -> [Action] {
         var actions: [Action] = []
         while fullCount == 0, let (_, element, sender) = line.popFirst() {
             actions += admit(element) + [.accept(sender)]
@@ -148,7 +149,7 @@ struct ReplayStateMachine<
     }
 
     /// Remembers an element, and hands it to every subscriber.
-    private mutating func admit(_ element: Element) -> [Action] {
+    @inlinable mutating func admit(_ element: Element) -> [Action] {
         memory.append(element)
         if memory.count > memoryMax { memory.removeFirst() }
         var overflow = Subscriber.Overflow.dropOldest
@@ -168,7 +169,7 @@ struct ReplayStateMachine<
     }
 
     /// Tells a subscriber that has taken everything of the end, if it has come.
-    private mutating func end(_ name: Name) -> [Action] {
+    @inlinable mutating func end(_ name: Name) -> [Action] {
         guard let isCut = subscribers[name]?.isCut, isCut || completion != nil,
             let consumer = subscribers[name]?.takeConsumer()
         else { return [] }

@@ -1,17 +1,17 @@
-internal import Synchronization
+public import Synchronization
 
 /// What a replay subject and its subscribers share: the lock around the state machine.
-final class ReplayStorage<Element: Sendable, Failure: Error>: Sendable {
-    typealias Consumer = CheckedContinuation<Result<Element?, Failure>, Never>
+@usableFromInline final class ReplayStorage<Element: Sendable, Failure: Error>: Sendable {
+    @usableFromInline typealias Consumer = CheckedContinuation<Result<Element?, Failure>, Never>
     /// Resumed with whether the element was sent.
-    typealias Sender = CheckedContinuation<Bool, Never>
-    typealias Machine = ReplayStateMachine<Element, Failure, Consumer, Sender>
+    @usableFromInline typealias Sender = CheckedContinuation<Bool, Never>
+    @usableFromInline typealias Machine = ReplayStateMachine<Element, Failure, Consumer, Sender>
 
-    private let backlog: ReplayBacklog<Failure>
-    private let onDrop: @Sendable (Element) -> Void
-    private let machine: Mutex<Machine>
+    @usableFromInline let backlog: ReplayBacklog<Failure>
+    @usableFromInline let onDrop: @Sendable (Element) -> Void
+    @usableFromInline let machine: Mutex<Machine>
 
-    init(
+    @inlinable init(
         remembering memoryMax: Int, backlog: ReplayBacklog<Failure>, onDrop: @escaping @Sendable (Element) -> Void
     ) {
         self.backlog = backlog
@@ -19,17 +19,17 @@ final class ReplayStorage<Element: Sendable, Failure: Error>: Sendable {
         machine = Mutex(Machine(remembering: memoryMax, backlog: backlog))
     }
 
-    var subscriberCount: Int { machine.withLock { $0.subscriberCount } }
+    @inlinable var subscriberCount: Int { machine.withLock { $0.subscriberCount } }
 
-    func subscribe() -> Machine.Name {
+    @inlinable func subscribe() -> Machine.Name {
         machine.withLock { $0.subscribe() }
     }
 
-    func request(_ count: Int, by name: Machine.Name) {
+    @inlinable func request(_ count: Int, by name: Machine.Name) {
         perform { $0.request(count, by: name) }
     }
 
-    func next(of name: Machine.Name, isolation: isolated (any Actor)?) async throws(Failure) -> Element? {
+    @inlinable func next(of name: Machine.Name, isolation: isolated (any Actor)?) async throws(Failure) -> Element? {
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation(isolation: isolation) { consumer in
                 perform { $0.next(consumer, of: name) }
@@ -40,7 +40,7 @@ final class ReplayStorage<Element: Sendable, Failure: Error>: Sendable {
         return try result.get()
     }
 
-    func send(_ element: Element) async throws(CancellationError) {
+    @inlinable func send(_ element: Element) async throws(CancellationError) {
         let name = machine.withLock { $0.newName() }
         let isSent = await withTaskCancellationHandler {
             await withCheckedContinuation { (sender: Sender) in
@@ -53,17 +53,17 @@ final class ReplayStorage<Element: Sendable, Failure: Error>: Sendable {
         if !isSent, Task.isCancelled { throw CancellationError() }
     }
 
-    func offer(_ element: Element) -> Bool {
+    @inlinable func offer(_ element: Element) -> Bool {
         let (actions, isSent) = machine.withLock { $0.offer(element) }
         perform { _ in actions }
         return isSent
     }
 
-    func complete(_ completion: Completion<Failure>) {
+    @inlinable func complete(_ completion: Completion<Failure>) {
         perform { $0.complete(completion) }
     }
 
-    func leave(_ name: Machine.Name) {
+    @inlinable func leave(_ name: Machine.Name) {
         perform { machine in
             let (actions, consumer) = machine.leave(name)
             return actions + (consumer.map { [.end($0, nil)] } ?? [])
@@ -71,7 +71,7 @@ final class ReplayStorage<Element: Sendable, Failure: Error>: Sendable {
     }
 
     /// Tells the machine of an event, and does what it says.
-    private func perform(_ event: (inout Machine) -> [Machine.Action]) {
+    @inlinable func perform(_ event: (inout Machine) -> [Machine.Action]) {
         for action in machine.withLock({ event(&$0) }) {
             switch action {
             case .give(let element, let consumer): consumer.resume(returning: .success(element))
@@ -88,7 +88,7 @@ final class ReplayStorage<Element: Sendable, Failure: Error>: Sendable {
 
 extension ReplayBacklog {
     /// What a subscriber is told that fell behind too far.
-    func cut<Element>() -> Result<Element?, Failure> {
+    @inlinable func cut<Element>() -> Result<Element?, Failure> {
         guard case .end(let error) = whenFull else { return .success(nil) }
         return .failure(error())
     }

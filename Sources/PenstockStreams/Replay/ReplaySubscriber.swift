@@ -1,49 +1,49 @@
-internal import DequeModule
+public import DequeModule
 
 /// What waits for one subscriber of a replay, as a value.
-struct ReplaySubscriber<Element: Sendable, Consumer: Sendable>: Sendable {
+@usableFromInline struct ReplaySubscriber<Element: Sendable, Consumer: Sendable>: Sendable {
     /// What a subscriber does with an element that finds its backlog full. The sender is to look for that before.
-    enum Overflow {
+    @usableFromInline enum Overflow {
         case dropOldest, cut
     }
 
     /// What comes of an element that is sent to a subscriber.
-    enum Outcome {
+    @usableFromInline enum Outcome {
         case kept
         case given(to: Consumer)
         case dropped(Element)
     }
 
-    private let limit: Int
-    private var downstream = Downstream<Element, Consumer>()
+    @usableFromInline let limit: Int
+    @usableFromInline var downstream = Downstream<Element, Consumer>()
     /// What waits for demand, oldest first. While there is demand, it is empty.
-    private var waiting: Deque<Element>
+    @usableFromInline var waiting: Deque<Element>
     /// Whether the subscriber fell behind too far, and gets no more than what waits for it.
-    private(set) var isCut = false
+    @usableFromInline var isCut = false
 
-    init(limit: Int, remembered: Deque<Element>) {
+    @inlinable init(limit: Int, remembered: Deque<Element>) {
         self.limit = limit
         waiting = remembered
     }
 
-    var isWaiting: Bool { downstream.isWaiting }
+    @inlinable var isWaiting: Bool { downstream.isWaiting }
 
     /// Whether another element would overflow.
-    var isFull: Bool { downstream.demand == 0 && waiting.count >= limit && !isCut }
+    @inlinable var isFull: Bool { downstream.demand == 0 && waiting.count >= limit && !isCut }
 
     /// Asks for so many elements more. Returns who is to be given which.
-    mutating func request(_ count: Int) -> (Element, Consumer)? {
+    @inlinable mutating func request(_ count: Int) -> (Element, Consumer)? {
         downstream.request(count)
         return deliverWaiting()
     }
 
     /// Somebody comes for an element. Returns who is to be given which.
-    mutating func next(_ consumer: Consumer) -> (Element, Consumer)? {
+    @inlinable mutating func next(_ consumer: Consumer) -> (Element, Consumer)? {
         if let element = downstream.next(consumer) { return (element, consumer) }
         return deliverWaiting()
     }
 
-    mutating func receive(_ element: Element, whenFull: Overflow) -> Outcome {
+    @inlinable mutating func receive(_ element: Element, whenFull: Overflow) -> Outcome {
         guard !isCut else { return .kept }
         if downstream.demand > 0 {
             return downstream.deliver(element).map { .given(to: $0) } ?? .kept
@@ -62,11 +62,11 @@ struct ReplaySubscriber<Element: Sendable, Consumer: Sendable>: Sendable {
         }
     }
 
-    mutating func takeConsumer() -> Consumer? {
+    @inlinable mutating func takeConsumer() -> Consumer? {
         downstream.takeConsumer()
     }
 
-    private mutating func deliverWaiting() -> (Element, Consumer)? {
+    @inlinable mutating func deliverWaiting() -> (Element, Consumer)? {
         var given: (Element, Consumer)?
         while downstream.demand > 0, let element = waiting.popFirst() {
             // Only the first can find somebody who waits.

@@ -5,52 +5,52 @@ where Base.Element: Sendable {
     /// What the other sequence gives.
     public typealias Element = Base.Element
 
-    private let storage: ShareReplayStorage<Base, Failure>
+    @usableFromInline let storage: ShareReplayStorage<Base, Failure>
 
-    init(_ storage: ShareReplayStorage<Base, Failure>) {
+    @inlinable init(_ storage: ShareReplayStorage<Base, Failure>) {
         self.storage = storage
     }
 
     /// How many subscriptions there are.
-    public var subscriberCount: Int { storage.subscriberCount }
+    @inlinable public var subscriberCount: Int { storage.subscriberCount }
 
     /// Subscribes: what is remembered now and what comes from now on comes out of the iterator. Upstream is asked for
     /// nothing before the first `next()` of a subscriber.
-    public func makeAsyncIterator() -> Iterator {
+    @inlinable public func makeAsyncIterator() -> Iterator {
         Iterator(storage)
     }
 
     /// One subscription. Letting it go ends it.
     public struct Iterator: AsyncIteratorProtocol, DemandedIterator {
         /// Says when the last copy of the iterator is gone.
-        private final class Hold: Sendable {
-            let storage: ShareReplayStorage<Base, Failure>
-            let name: ShareReplayStorage<Base, Failure>.Machine.Name
+        @usableFromInline final class Hold: Sendable {
+            @usableFromInline let storage: ShareReplayStorage<Base, Failure>
+            @usableFromInline let name: ShareReplayStorage<Base, Failure>.Machine.Name
 
-            init(_ storage: ShareReplayStorage<Base, Failure>) {
+            @inlinable init(_ storage: ShareReplayStorage<Base, Failure>) {
                 self.storage = storage
                 name = storage.subscribe()
             }
 
-            deinit {
+            @inlinable deinit {
                 storage.leave(name)
             }
         }
 
-        private let hold: Hold
+        @usableFromInline let hold: Hold
 
-        init(_ storage: ShareReplayStorage<Base, Failure>) {
+        @inlinable init(_ storage: ShareReplayStorage<Base, Failure>) {
             hold = Hold(storage)
         }
 
-        package var request: @Sendable (Int) -> Void {
+        @usableFromInline package var request: @Sendable (Int) -> Void {
             { [storage = hold.storage, name = hold.name] in storage.request($0, by: name) }
         }
 
         /// The next element, or `nil` after the last one and when the task is cancelled.
         ///
         /// The subscriber whose cancellation ends upstream is told so only when upstream's task has ended.
-        public mutating func next(
+        @inlinable public mutating func next(
             isolation: isolated (any Actor)? = #isolation
         ) async throws(Failure) -> Base.Element? {
             try await hold.storage.next(of: hold.name, isolation: isolation)
@@ -83,7 +83,7 @@ extension AsyncSequence where Self: Sendable, Element: Sendable {
     ///   - count: how many elements are remembered for newcomers, 0 or more.
     ///   - backlog: how many elements may wait for a slow subscriber, and what happens then.
     ///   - onDrop: told of each element that a subscriber lost, once for each of these.
-    public func shareReplay(
+    @inlinable public func shareReplay(
         _ count: Int,
         backlog: ReplayBacklog<Failure> = .suspendSender(at: 256),
         onDrop: @escaping @Sendable (Element) -> Void = { _ in }
@@ -97,7 +97,7 @@ extension AsyncSequence where Self: Sendable, Element: Sendable {
     /// Reads a sequence that cannot fail once for all subscribers, where a subscriber that falls behind does.
     ///
     /// It does as `shareReplay(_:backlog:onDrop:)` for sequences that fail as subscribers do.
-    public func shareReplay<Behind: Error>(
+    @inlinable public func shareReplay<Behind: Error>(
         _ count: Int,
         backlog: ReplayBacklog<Behind>,
         onDrop: @escaping @Sendable (Element) -> Void = { _ in }

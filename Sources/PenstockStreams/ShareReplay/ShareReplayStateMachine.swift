@@ -6,14 +6,15 @@
 /// idle --next--> running --last leaves--> stopping --upstreamEnded--> idle, or running when somebody wants more
 ///                   \-------------------upstreamEnded---------------> over
 /// ```
+@usableFromInline
 struct ShareReplayStateMachine<
     Element: Sendable, Failure: Error, Consumer: Sendable, Puller: Sendable
 >: Sendable {
-    typealias Replay = ReplayStateMachine<Element, Failure, Consumer, Puller>
-    typealias Name = Replay.Name
+    @usableFromInline typealias Replay = ReplayStateMachine<Element, Failure, Consumer, Puller>
+    @usableFromInline typealias Name = Replay.Name
 
     /// What the caller is to do.
-    enum Action: Sendable {
+    @usableFromInline enum Action: Sendable {
         /// Begin to read upstream.
         case start
         /// Cancel the task that reads upstream.
@@ -24,7 +25,7 @@ struct ShareReplayStateMachine<
         case replay(Replay.Action)
     }
 
-    private enum Phase {
+    @usableFromInline enum Phase: Sendable {
         /// Upstream is not read, and can be.
         case idle
         case running
@@ -34,35 +35,35 @@ struct ShareReplayStateMachine<
         case over
     }
 
-    private var phase = Phase.idle
-    private var replay: Replay
+    @usableFromInline var phase = Phase.idle
+    @usableFromInline var replay: Replay
     /// Names the one sending that there is at a time.
-    private let sending: Name
+    @usableFromInline let sending: Name
     /// Those who left last, and are told so when upstream has ended.
-    private var leaving: [Consumer] = []
+    @usableFromInline var leaving: [Consumer] = []
     /// Whether somebody wants more while upstream is still stopping.
-    private var isWanted = false
+    @usableFromInline var isWanted = false
 
-    init(remembering memoryMax: Int, backlog: ReplayBacklog<Failure>) {
+    @inlinable init(remembering memoryMax: Int, backlog: ReplayBacklog<Failure>) {
         replay = Replay(remembering: memoryMax, backlog: backlog)
         sending = replay.newName()
     }
 
     /// How many subscriptions there are.
-    var subscriberCount: Int { replay.subscriberCount }
+    @inlinable var subscriberCount: Int { replay.subscriberCount }
 
     /// Somebody subscribes, and is to get what is remembered first.
-    mutating func subscribe() -> Name {
+    @inlinable mutating func subscribe() -> Name {
         replay.subscribe()
     }
 
     /// A subscriber asks for elements that it will come for.
-    mutating func request(_ count: Int, by name: Name) -> [Action] {
+    @inlinable mutating func request(_ count: Int, by name: Name) -> [Action] {
         replay.request(count, by: name).map { .replay($0) }
     }
 
     /// A subscriber comes for an element.
-    mutating func next(_ consumer: Consumer, of name: Name) -> [Action] {
+    @inlinable mutating func next(_ consumer: Consumer, of name: Name) -> [Action] {
         guard replay.isSubscribed(name) || phase != .stopping else {
             leaving.append(consumer)
             return []
@@ -82,13 +83,13 @@ struct ShareReplayStateMachine<
     }
 
     /// Upstream gave an element. The puller suspends until every subscriber that must have it has room.
-    mutating func arrived(_ element: Element, _ puller: Puller) -> [Action] {
+    @inlinable mutating func arrived(_ element: Element, _ puller: Puller) -> [Action] {
         guard phase == .running else { return [.stop(puller)] }
         return replay.send(element, as: sending, puller).map { .replay($0) }
     }
 
     /// Upstream has ended, and no task runs any more.
-    mutating func upstreamEnded(_ completion: Completion<Failure>) -> [Action] {
+    @inlinable mutating func upstreamEnded(_ completion: Completion<Failure>) -> [Action] {
         guard phase == .stopping else {
             phase = .over
             return replay.complete(completion).map { .replay($0) }
@@ -103,7 +104,7 @@ struct ShareReplayStateMachine<
     }
 
     /// A subscriber was cancelled, or let its iterator go. The last one takes upstream with it.
-    mutating func leave(_ name: Name) -> [Action] {
+    @inlinable mutating func leave(_ name: Name) -> [Action] {
         guard replay.isSubscribed(name) else { return [] }
         // Before its place in the backlog is free, which would send what the puller has.
         let isLast = phase == .running && replay.subscriberCount == 1

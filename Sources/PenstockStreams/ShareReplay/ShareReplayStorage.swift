@@ -1,27 +1,29 @@
-internal import Synchronization
+public import Synchronization
 
 /// What a shared replay and its subscribers have in common: the lock around the state machine, and the task that reads
 /// upstream while somebody subscribes.
-final class ShareReplayStorage<Base: AsyncSequence & Sendable, Failure: Error>: Sendable
+@usableFromInline final class ShareReplayStorage<Base: AsyncSequence & Sendable, Failure: Error>: Sendable
 where Base.Element: Sendable {
-    typealias Element = Base.Element
-    typealias Consumer = CheckedContinuation<Result<Element?, Failure>, Never>
+    @usableFromInline typealias Element = Base.Element
+    @usableFromInline typealias Consumer = CheckedContinuation<Result<Element?, Failure>, Never>
     /// Resumed with whether to go on.
-    typealias Puller = CheckedContinuation<Bool, Never>
-    typealias Machine = ShareReplayStateMachine<Element, Failure, Consumer, Puller>
+    @usableFromInline typealias Puller = CheckedContinuation<Bool, Never>
+    @usableFromInline typealias Machine = ShareReplayStateMachine<Element, Failure, Consumer, Puller>
 
-    private struct State {
-        var machine: Machine
-        var task: Task<Void, Never>?
+    @usableFromInline struct State {
+        @usableFromInline var machine: Machine
+        @usableFromInline var task: Task<Void, Never>?
+
+        @inlinable init(machine: Machine) { self.machine = machine }
     }
 
-    private let base: Base
-    private let backlog: ReplayBacklog<Failure>
-    private let onDrop: @Sendable (Element) -> Void
-    private let failureOfBase: @Sendable (Base.Failure) -> Failure
-    private let state: Mutex<State>
+    @usableFromInline let base: Base
+    @usableFromInline let backlog: ReplayBacklog<Failure>
+    @usableFromInline let onDrop: @Sendable (Element) -> Void
+    @usableFromInline let failureOfBase: @Sendable (Base.Failure) -> Failure
+    @usableFromInline let state: Mutex<State>
 
-    init(
+    @inlinable init(
         _ base: Base, remembering memoryMax: Int, backlog: ReplayBacklog<Failure>,
         onDrop: @escaping @Sendable (Element) -> Void,
         failureOfBase: @escaping @Sendable (Base.Failure) -> Failure
@@ -33,17 +35,17 @@ where Base.Element: Sendable {
         state = Mutex(State(machine: Machine(remembering: memoryMax, backlog: backlog)))
     }
 
-    var subscriberCount: Int { state.withLock { $0.machine.subscriberCount } }
+    @inlinable var subscriberCount: Int { state.withLock { $0.machine.subscriberCount } }
 
-    func subscribe() -> Machine.Name {
+    @inlinable func subscribe() -> Machine.Name {
         state.withLock { $0.machine.subscribe() }
     }
 
-    func request(_ count: Int, by name: Machine.Name) {
+    @inlinable func request(_ count: Int, by name: Machine.Name) {
         perform { $0.request(count, by: name) }
     }
 
-    func next(of name: Machine.Name, isolation: isolated (any Actor)?) async throws(Failure) -> Element? {
+    @inlinable func next(of name: Machine.Name, isolation: isolated (any Actor)?) async throws(Failure) -> Element? {
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation(isolation: isolation) { consumer in
                 perform { $0.next(consumer, of: name) }
@@ -54,12 +56,12 @@ where Base.Element: Sendable {
         return try result.get()
     }
 
-    func leave(_ name: Machine.Name) {
+    @inlinable func leave(_ name: Machine.Name) {
         perform { $0.leave(name) }
     }
 
     /// Tells the machine of an event, and does what it says.
-    private func perform(_ event: (inout Machine) -> [Machine.Action]) {
+    @inlinable func perform(_ event: (inout Machine) -> [Machine.Action]) {
         let (actions, task) = state.withLock { state in
             // Of before the event: that is the one to cancel.
             let task = state.task
@@ -80,7 +82,7 @@ where Base.Element: Sendable {
         }
     }
 
-    private func perform(_ action: Machine.Replay.Action) {
+    @inlinable func perform(_ action: Machine.Replay.Action) {
         switch action {
         case .give(let element, let consumer): consumer.resume(returning: .success(element))
         case .end(let consumer, let failure):
@@ -92,12 +94,12 @@ where Base.Element: Sendable {
         }
     }
 
-    private func run() async {
+    @inlinable func run() async {
         let completion = await readUpstream()
         perform { $0.upstreamEnded(completion) }
     }
 
-    private func readUpstream() async -> Completion<Failure> {
+    @inlinable func readUpstream() async -> Completion<Failure> {
         var upstream = base.makeAsyncIterator()
         let demand = UpstreamDemand()
         // An upstream that may be made to wait is asked for one backlog ahead; otherwise nothing waits.
@@ -117,7 +119,7 @@ where Base.Element: Sendable {
     }
 
     /// Hands an element on, and suspends while a subscriber has no room. Returns whether to go on.
-    private func goesOn(after element: Element) async -> Bool {
+    @inlinable func goesOn(after element: Element) async -> Bool {
         await withCheckedContinuation { puller in
             perform { $0.arrived(element, puller) }
         }

@@ -39,7 +39,7 @@ where Base.Element: Sendable {
             hold = Hold(storage)
         }
 
-        package var request: @Sendable (Int) -> Void {
+        @usableFromInline package var request: @Sendable (Int) -> Void {
             { [storage = hold.storage] in storage.request($0) }
         }
 
