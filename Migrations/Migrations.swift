@@ -22,6 +22,11 @@ package struct Migration: Sendable {
         Migration(10, "quarantine", PackageResources._010_quarantine_sql),
     ]
 
+    /// The tables that it makes.
+    package var tables: [Substring] {
+        sql.split(separator: "\n").filter { $0.hasPrefix("CREATE TABLE ") }.map { $0.split(separator: " ")[2] }
+    }
+
     private init(_ version: Int, _ name: String, _ bytes: [UInt8]) {
         self.version = version
         self.name = name

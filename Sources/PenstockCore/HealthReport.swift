@@ -20,6 +20,8 @@ public struct HealthReport: Sendable {
     public var stuckWorkers: [WorkerRecord]
     /// What is not as it should be, worst first. Empty when all is well.
     public var findings: [HealthFinding]
+    /// What nothing can be said of, as the look at it was not carried out to its end.
+    package var unchecked: Set<HealthFinding.Kind> = []
 
     /// Whether nothing was found that is worse than a note.
     public var isHealthy: Bool { findings.allSatisfy { $0.severity == .note } }

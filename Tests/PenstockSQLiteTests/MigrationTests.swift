@@ -93,15 +93,15 @@ import Testing
 
     @Test func aStepThatFailsLeavesNothingOfItself() throws {
         let database = try DatabaseQueue(path: path)
-        // The second step meets a table that is in its way, in the middle.
-        try database.inDatabase { try $0.execute(sql: "CREATE TABLE penstock_outcome (x)") }
+        // The second step meets a view that is in its way, in the middle.
+        try database.inDatabase { try $0.execute(sql: "CREATE VIEW penstock_outcome AS SELECT 1") }
         #expect(throws: DatabaseError.self) {
             try database.inDatabase { try SchemaMigrator(path: path).migrate($0) }
         }
         try database.inDatabase { database in
             #expect(try SchemaMigrator.version(of: database) == 1)
-            #expect(try !database.tableExists("penstock_ready"), "It stands before the table that was in the way.")
-            try database.execute(sql: "DROP TABLE penstock_outcome")
+            #expect(try !database.tableExists("penstock_ready"), "It stands before the view that was in the way.")
+            try database.execute(sql: "DROP VIEW penstock_outcome")
             #expect(try SchemaMigrator(path: path).migrate(database) == Migration.all.dropFirst().map(\.name))
         }
     }

@@ -209,8 +209,8 @@ import Testing
     @Test func aFileOfAnotherSchemaIsRefused() async throws {
         try await makeFile().close()
         let program = try ForeignProgram(path)
-        try await program.run("DELETE FROM penstock_migration WHERE version > 7")
-        await expect(.invalidInput) { try await SQLiteStore.repair(path: path) }
+        try await program.run(toSchema9)
+        await expect(.olderSchema) { try await SQLiteStore.repair(path: path) }
         try await program.run("INSERT INTO penstock_migration VALUES (99, 'later', 0)")
         await expect(.newerSchema) { try await SQLiteStore.repair(path: path) }
     }

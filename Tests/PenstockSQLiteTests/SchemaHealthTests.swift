@@ -131,7 +131,12 @@ import Testing
     }
 
     /// A file that has lost `penstock_migration`, or the rows of it, is not one that has yet to be made.
-    @Test(arguments: ["DROP TABLE penstock_migration", "DELETE FROM penstock_migration"])
+    @Test(arguments: [
+        "DROP TABLE penstock_migration", "DELETE FROM penstock_migration",
+        "DELETE FROM penstock_migration WHERE version = 4", "DELETE FROM penstock_migration WHERE version = 1",
+        "DELETE FROM penstock_migration WHERE version = \(SchemaMigrator.newest)",
+        "DELETE FROM penstock_migration WHERE version > 2",
+    ])
     func aFileThatDoesNotSayWhichSchemaItHasIsDamaged(_ sql: String) async throws {
         let (store, program) = try await makeFile()
         try await store.close()

@@ -25,8 +25,8 @@ extension PenstockStore {
     ///   - path: the file.
     ///   - dryRun: whether only to say what would be done.
     ///   - time: the clock by which the moment is noted.
-    /// - Throws: `PenstockError` with code `notFound`, `notADatabase`, `readOnly`, `diskFull`, `busy` or `newerSchema`;
-    ///   `invalidInput` when the file's schema is older than this program's; `corrupt` when SQLite finds the file itself
+    /// - Throws: `PenstockError` with code `notFound`, `notADatabase`, `readOnly`, `diskFull` or `busy`; `newerSchema` or
+    ///   `olderSchema` when the file's schema is not this program's; `corrupt` when SQLite finds the file itself
     ///   damaged. Then nothing was changed.
     public static func repair(
         path: String, dryRun: Bool = false, time: any TimeSource = SystemTime()

@@ -60,13 +60,19 @@ struct DoctorCommand: Subcommand {
                 for line in (repaired?.lines ?? []) + report.lines { try output.line(line) }
             }
         }
-        let failed = report.findings.count { $0.severity == .error }
-        if failed > 0 {
+        let failures = report.findings.filter { $0.severity == .error }
+        if !failures.isEmpty {
+            let failed = failures.count
+            // A damaged file is not repaired, and neither is a folder that may be another user's.
+            let isMendable =
+                failures.allSatisfy { $0.kind != .damaged && $0.kind != .unreadable }
+                && failures.contains { $0.kind != .wrongFolder }
             throw Failure(
                 .finding,
                 repair
                     ? "\(failed) of the checks \(dryRun ? "fail, and nothing was repaired" : "still fail")."
-                    : "\(failed) of the checks failed; `penstock doctor --repair --dry-run` says what can be repaired.")
+                    : "\(failed) of the checks failed"
+                        + (isMendable ? "; `penstock doctor --repair --dry-run` says what can be repaired." : "."))
         }
     }
 }

@@ -1,17 +1,25 @@
 import Penstock
 
 extension HealthReport {
-    /// A line for each subject that is as it should be, and one for each finding.
+    /// A line for each subject that is as it should be, and one for each finding. Of what was not looked at there is none.
     var lines: [String] {
         var lines: [String] = []
         var rest = findings
         for subject in subjects {
             let found = findings.filter { subject.kinds.contains($0.kind) }
             rest.removeAll { subject.kinds.contains($0.kind) }
-            lines += found.isEmpty ? ["ok    \(subject.whenWell)"] : found.map(\.line)
+            if found.isEmpty, subject.kinds.isDisjoint(with: unknown) { lines.append("ok    \(subject.whenWell)") }
+            lines += found.map(\.line)
         }
         // Kinds that a newer library finds and this list does not know.
         return lines + rest.map(\.line)
+    }
+
+    private var unknown: Set<HealthFinding.Kind> {
+        var unknown = unchecked
+        if schemaVersion == nil { unknown.formUnion([.olderSchema, .newerSchema]) }
+        if file.walPages == nil { unknown.insert(.walHeld) }
+        return unknown
     }
 
     private typealias Subject = (kinds: Set<HealthFinding.Kind>, whenWell: String)

@@ -28,10 +28,42 @@ enum FileInspection {
                     .keepsPages, .note,
                     "The file never shrinks; `sqlite3 \(path) 'PRAGMA auto_vacuum = INCREMENTAL; VACUUM'` lets it."))
         }
-        for message in try String.fetchAll(database, sql: "PRAGMA integrity_check") where message != "ok" {
+        for message in try integrityCheck(database, path, report.file) where message != "ok" {
             report.findings.append(
-                HealthFinding(.damaged, .error, "SQLite finds the file damaged: \(message); restore it from a copy."))
+                HealthFinding(
+                    .damaged, .error, "SQLite finds the file damaged: \(oneLine(message)); restore it from a copy."))
         }
+    }
+
+    /// What SQLite says of every page. It asks whether values are ones that their columns allow only on a connection that
+    /// may write, as a repair does; this one cannot, and as it is not the last to close, it leaves the log as it is.
+    private static func integrityCheck(_ database: Database, _ path: String, _ file: FileHealth) throws -> [String] {
+        var configuration = HealthInspection.readOnly()
+        configuration.readonly = false
+        configuration.prepareDatabase { try $0.execute(sql: "PRAGMA query_only = 1") }
+        guard file.journalMode == "wal", access(path, W_OK) == 0,
+            let other = try? DatabaseQueue(path: path, configuration: configuration)
+        else { return try integrityCheck(database) }
+        defer { try? other.close() }
+        return try other.writeWithoutTransaction(integrityCheck)
+    }
+
+    private static func integrityCheck(_ database: Database) throws -> [String] {
+        let rows = try String.fetchCursor(database, sql: "PRAGMA integrity_check")
+        var messages: [String] = []
+        do {
+            while let message = try rows.next() { messages.append(message) }
+        } catch let error as DatabaseError where error.resultCode == .SQLITE_CORRUPT && !messages.isEmpty {
+            // The check itself goes no further. What it has said until then is not lost.
+        }
+        return messages
+    }
+
+    /// The first things that SQLite says of damage, without its heading, and on one line.
+    static func oneLine(_ message: String) -> String {
+        let lines = message.split(separator: "\n").filter { !$0.hasPrefix("*** in database") }
+        let rest = lines.count > 3 ? ", and \(lines.count - 3) more" : ""
+        return lines.prefix(3).joined(separator: ", ") + rest
     }
 
     /// Tries one checkpoint that waits for nobody. What it leaves, a reader holds.

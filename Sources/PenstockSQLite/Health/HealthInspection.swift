@@ -13,9 +13,12 @@ struct HealthInspection {
         var report = HealthReport(path: path, schemaVersionKnown: SchemaMigrator.newest)
         do {
             try inspect(&report)
-        } catch let error as DatabaseError where error.resultCode == .SQLITE_CORRUPT {
+        } catch let error as DatabaseError where error.resultCode == .SQLITE_CORRUPT && report.findings.isEmpty {
             // Damage so near the root that nothing can be read at all.
             report.findings.append(.unreadable("anything", error))
+            report.unchecked.formUnion([.journalMode, .keepsPages, .wrongFolder])
+        } catch let error as DatabaseError where error.resultCode == .SQLITE_CORRUPT {
+            // The end of the transaction says again what a part of it has met.
         }
         report.findings.sort { $0.severity.rank < $1.severity.rank }
         return report
@@ -25,21 +28,33 @@ struct HealthInspection {
         let file = try DatabaseQueue(path: path, configuration: Self.readOnly())
         try file.read { database in
             report.schemaVersion = try readSchemaVersion(database, &report)
-            try part("the file's pages", &report) { try FileInspection.inspect(database, path, &$0) }
+            try part("the file's pages", [.journalMode, .keepsPages], &report) {
+                try FileInspection.inspect(database, path, &$0)
+            }
             let folder = SharedFolder(existingBesideDatabaseAt: path)
             report.findings += FolderInspection(folder).faults().map(HealthFinding.init)
             guard report.schemaVersion == report.schemaVersionKnown else { return }
-            try part("the schema's parts", &report) { try SchemaInspection.inspect(database, &$0) }
-            try part("workers and leases", &report) {
+            try part("the schema's parts", [.wrongSchema], &report) { try SchemaInspection.inspect(database, &$0) }
+            try part(
+                "workers and leases", [.deadWorkers, .stuckWorkers, .expiredLeases, .wrongWorkers], &report
+            ) {
                 try WorkerInspection(stuckAfter: stuckAfter, time: time, folder: folder).inspect(database, &$0)
             }
-            try part("the queues' depths", &report) { try LineInspection.inspectDepths(database, &$0) }
-            try part("the messages' places", &report) { try LineInspection.inspectPlaces(database, &$0) }
-            try part("unique keys", &report) { try LineInspection.inspectKeys(database, &$0) }
-            try part("numbers", &report) { try NumberInspection.inspect(database, &$0) }
-            try part("headers and times", &report) { try ContentInspection.inspect(database, &$0) }
-            try part("deletions and what was set aside", &report) { try LineInspection.inspectLeftovers(database, &$0) }
-            try part("cursors", &report) { try CursorInspection.inspect(database, &$0) }
+            try part("the queues' depths", [.wrongDepths, .wrongSequence], &report) {
+                try LineInspection.inspectDepths(database, &$0)
+            }
+            try part("the messages' places", [.misplaced], &report) { try LineInspection.inspectPlaces(database, &$0) }
+            try part("unique keys", [.wrongKeys], &report) { try LineInspection.inspectKeys(database, &$0) }
+            try part("numbers", [.wrongNumbers, .wrongSequence], &report) {
+                try NumberInspection.inspect(database, &$0)
+            }
+            try part("headers and times", [.wrongHeaders, .wrongTimes], &report) {
+                try ContentInspection.inspect(database, &$0)
+            }
+            try part("deletions and what was set aside", [.deletionUnfinished, .quarantined], &report) {
+                try LineInspection.inspectLeftovers(database, &$0)
+            }
+            try part("cursors", [.strayCursor], &report) { try CursorInspection.inspect(database, &$0) }
         }
         // Closed before the next one, which as the last of all to close leaves no companions behind.
         try file.close()
@@ -79,14 +94,16 @@ struct HealthInspection {
         }
     }
 
-    /// Carries out one part. What SQLite reports on the way becomes a finding.
+    /// Carries out one part, which looks for `kinds`. What SQLite reports on the way becomes a finding.
     private func part(
-        _ name: String, _ report: inout HealthReport, _ body: (inout HealthReport) throws -> Void
+        _ name: String, _ kinds: Set<HealthFinding.Kind>, _ report: inout HealthReport,
+        _ body: (inout HealthReport) throws -> Void
     ) throws {
         do {
             try body(&report)
         } catch let error as DatabaseError where error.resultCode != .SQLITE_NOTADB {
             report.findings.append(.unreadable(name, error))
+            report.unchecked.formUnion(kinds)
         }
     }
 

@@ -5,8 +5,9 @@ extension SQLiteStore {
     ///
     /// Works beside running workers, and on files of an older or newer schema, that are damaged, or that are none of
     /// Penstock's: it reports, as far as it can read. It reads every page of the file, so it takes a while on a large
-    /// one. The connection is read-only but for one passive checkpoint, which changes nothing that anybody sees, and
-    /// which is left out when the file cannot be written, its schema is newer, or something in it is wrong. A symbolic link is followed first.
+    /// one. Nothing is written but by one passive checkpoint, which changes nothing that anybody sees, and which is left
+    /// out when the file cannot be written, its schema is newer, or something in it is wrong. A symbolic link is followed
+    /// first.
     ///
     /// - Parameters:
     ///   - path: the database's file.

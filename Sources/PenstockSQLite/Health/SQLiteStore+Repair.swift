@@ -16,7 +16,7 @@ extension SQLiteStore {
     ///     held meanwhile.
     ///   - time: the clock by which the moment is noted.
     /// - Throws: ``PenstockError`` with code `notFound`, `notADatabase`, `readOnly`, `diskFull` or `busy`; `newerSchema`;
-    ///   `invalidInput` when the file's schema is older than this program's; `corrupt` when SQLite finds the file
+    ///   `olderSchema` when the file's schema is older than this program's; `corrupt` when SQLite finds the file
     ///   damaged. Then nothing was changed.
     public static func repair(
         path: String, dryRun: Bool = false, time: any TimeSource = SystemTime()
@@ -38,16 +38,14 @@ extension SQLiteStore {
         let file = try DatabaseQueue(path: path, configuration: configuration)
         defer { try? file.close() }
         return try file.writeWithoutTransaction { database in
-            let version = try SchemaMigrator(path: path).refuseNewer(database)
-            guard version == SchemaMigrator.newest else {
-                throw PenstockError(
-                    .invalidInput,
-                    "\(path) has schema version \(version) of \(SchemaMigrator.newest); run `penstock migrate` first.")
-            }
+            try SchemaMigrator(path: path).refuseUnreadable(database)
+            try SchemaMigrator(path: path).refuseOlder(database)
             // On pages that are damaged a repair would do more harm.
             if let damage = try String.fetchOne(database, sql: "PRAGMA quick_check(1)"), damage != "ok" {
                 throw PenstockError(
-                    .corrupt, "SQLite finds \(path) damaged: \(damage); restore it from a copy. Nothing was changed.")
+                    .corrupt,
+                    "SQLite finds \(path) damaged: \(FileInspection.oneLine(damage)); restore it from a copy. Nothing was "
+                        + "changed.")
             }
             var report = RepairReport(path: path, isDryRun: dryRun)
             try database.inTransaction(.immediate) {

@@ -31,6 +31,23 @@ struct SchemaMigrator {
                 .corrupt,
                 "The file does not say which schema it has (penstock_migration has no rows); restore it from a copy.")
         }
+        // The steps come one after the other: a row that somebody has deleted leaves a gap, or tables of a step that the
+        // file does not name. In one statement, too, as another process may take that step meanwhile.
+        let later = Migration.all.filter { $0.version > version }.flatMap(\.tables).map { "'\($0)'" }
+        let isTrue = try Bool.fetchOne(
+            database,
+            sql: """
+                SELECT count(*) = max(version) AND min(version) = 1 AND (max(version) > ? OR NOT EXISTS (
+                    SELECT 1 FROM main.sqlite_schema
+                    WHERE type = 'table' AND name IN (\(later.joined(separator: ", ")))
+                )) FROM penstock_migration
+                """, arguments: [version])
+        guard version > newest || isTrue == true else {
+            throw PenstockError(
+                .corrupt,
+                "The file does not say truly which schema it has (penstock_migration has lost rows); restore it from a "
+                    + "copy.")
+        }
         return version
     }
 

@@ -130,8 +130,11 @@ struct DoctorTests {
         let tool = try await damaged("INSERT INTO penstock_migration VALUES (99, 'later', 0)")
         try await tool.fail(["doctor", "--repair"], with: 78, saying: "schema version 99")
         try await tool.fail(["doctor", "--dry-run"], with: 64, saying: "--dry-run is for --repair")
-        #expect(try await tool.sql("DELETE FROM penstock_migration WHERE version > 7") == "")
-        try await tool.fail(["doctor", "--repair"], with: 64, saying: "run `penstock migrate` first")
+        let toSchema9 =
+            "DELETE FROM penstock_migration WHERE version > 9; DROP VIEW penstock_quarantined; "
+            + "DROP TABLE penstock_quarantine"
+        #expect(try await tool.sql(toSchema9) == "")
+        try await tool.fail(["doctor", "--repair"], with: 78, saying: "run `penstock migrate` to bring it up to date")
     }
 
     @Test func aDamagedFileIsNotRepaired() async throws {
@@ -145,5 +148,43 @@ struct DoctorTests {
         try bytes.write(to: URL(filePath: path))
         try await tool.fail(["doctor", "--repair"], with: 65, saying: "damaged")
         #expect(try Data(contentsOf: URL(filePath: path)) == bytes)
+
+        let found = try await tool.run(["doctor"])
+        #expect(found.status == .exited(1))
+        #expect(found.lines.contains { $0.hasPrefix("fail  SQLite finds the file damaged: ") }, "\(found.output)")
+        #expect(!found.output.contains("*** in database"), "What SQLite says is on one line.")
+        #expect(!found.lines.contains { $0.hasPrefix("ok    the write-ahead log") }, "Nobody has looked at it.")
+        #expect(found.errors.hasSuffix(" of the checks failed.\n"), "Nothing can be repaired: \(found.errors)")
+        #expect(try Data(contentsOf: URL(filePath: path)) == bytes)
+    }
+
+    /// What a repair refuses as damage, a look finds as well.
+    @Test(arguments: [
+        ("PRAGMA ignore_check_constraints = 1; UPDATE penstock_queue SET retain_age = -1", "CHECK constraint failed"),
+        ("DELETE FROM penstock_migration WHERE version = 4", "penstock_migration has lost rows"),
+        ("DELETE FROM penstock_migration WHERE version = 10", "penstock_migration has lost rows"),
+    ])
+    func aLookFindsWhatARepairRefuses(_ sql: String, words: String) async throws {
+        let tool = try await damaged(sql)
+        try await tool.fail(["doctor", "--repair"], with: 65, saying: words)
+        let found = try await tool.run(["doctor"])
+        #expect(found.status == .exited(1))
+        #expect(found.lines.contains { $0.hasPrefix("fail") && $0.contains(words) }, "\(found.output)")
+        #expect(!found.lines.contains("ok    the file's structure is sound"))
+        #expect(!found.lines.contains { $0.hasPrefix("ok    schema version ?") })
+        #expect(found.errors == "penstock: 1 of the checks failed.\n")
+    }
+
+    /// Of a check that was not carried out nothing is said to be well.
+    @Test func whatWasNotCheckedIsNotSaidToBeWell() async throws {
+        let tool = try await damaged("DROP TABLE penstock_outcome")
+        let found = try await tool.run(["doctor"])
+        #expect(found.status == .exited(1))
+        #expect(found.lines.contains { $0.hasPrefix("fail  What the file says of the messages' places") })
+        #expect(!found.lines.contains("ok    every message is in its place"))
+        #expect(!found.lines.contains("ok    the queues count what is there"))
+        #expect(!found.lines.contains("ok    every time is one that can be"))
+        #expect(found.lines.contains("ok    every cursor is in its log"))
+        #expect(found.errors.hasSuffix(" of the checks failed.\n"))
     }
 }

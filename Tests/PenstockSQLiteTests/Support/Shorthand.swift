@@ -102,3 +102,8 @@ func mode(of path: String) throws -> Int {
     let attributes = try FileManager.default.attributesOfItem(atPath: path)
     return try #require(attributes[.posixPermissions] as? Int)
 }
+
+/// Takes a file of the newest schema back to version 9.
+let toSchema9 = """
+    DELETE FROM penstock_migration WHERE version > 9; DROP VIEW penstock_quarantined; DROP TABLE penstock_quarantine
+    """
