@@ -17,9 +17,9 @@ extension SQLiteStore {
         try Task.checkCancellation()
         try NewMessage.validate(batch: messages, now: time.now)
         if messages.isEmpty { return [] }
-        let remoteCall = RemoteCall(messages, to: queue, durability: durability)
+        let call = RemoteCall(messages, to: queue, durability: durability)
         return try await writer.perform(
-            durability: durability, weight: weight(of: messages), remoteCall: remoteCall
+            durability: durability, weight: weight(of: messages), remote: call.map { ($0, answer: { $0 }) }
         ) { transaction in
             try Enqueue.perform(messages, to: queue, durability: durability, in: transaction)
         }
@@ -92,7 +92,7 @@ extension SQLiteStore {
         var steps: [Step] = []
         var refusal: (any Error)?
         do {
-            for operation in operations { steps.append(try step(operation, isFirst: steps.isEmpty)) }
+            for operation in operations { steps.append(try Step(operation, isFirst: steps.isEmpty, of: self)) }
         } catch {
             if steps.isEmpty { throw error }
             refusal = error
@@ -127,7 +127,7 @@ extension SQLiteStore {
             _ = try? await settle(claimed.map { Settlement($0.lease, .release) })
             throw failure
         }
-        for (step, answer) in zip(steps, performed.answers) { step.claim?.tell(doorbell, of: answer) }
+        for (step, answer) in zip(steps, performed.answers) { step.tell(doorbell, of: answer) }
         // The operation that cannot be is reached only if those before it were carried out whole.
         if performed.answers.count == steps.count, performed.failure == nil, let last = steps.last,
             performed.answers.last.map(last.operation.isCutShort) == false
@@ -136,31 +136,39 @@ extension SQLiteStore {
         }
         return performed
     }
-
-    private func step(_ operation: StoreOperation, isFirst: Bool) throws -> Step {
-        switch operation {
-        case .enqueue(let messages, _, _):
-            try NewMessage.validate(batch: messages, now: time.now)
-            return Step(operation: operation, weight: weight(of: messages))
-        case .settle(let settlements):
-            for settlement in settlements { try settlement.validate() }
-            return Step(operation: operation, weight: settlements.count)
-        case .claim(let request):
-            try request.validate()
-            let claim = ClaimStep(request, mayLeave: !isFirst, doorbell)
-            let checksFirst = isFirst && !wasRungFor(claim.bucket)
-            return Step(operation: operation, weight: request.limit, claim: claim, checksFirst: checksFirst)
-        }
-    }
 }
 
 /// An operation, and what is known of it before the transaction.
 private struct Step: Sendable {
     let operation: StoreOperation
     let weight: Int
-    var claim: ClaimStep?
+    /// What is announced to processes where a claim takes its messages from; `nil`: the messages are left to another worker,
+    /// which has room.
+    private var announced: DoorbellBoard.Word?
     /// Whether it is first found out by reading that a claim, which comes alone, has something to take.
-    var checksFirst = false
+    private var checksFirst = false
+
+    /// - Parameter isFirst: whether nothing comes before it, so that the call is not worth while without it.
+    init(_ operation: StoreOperation, isFirst: Bool, of store: SQLiteStore) throws {
+        self.operation = operation
+        switch operation {
+        case .enqueue(let messages, _, _):
+            try NewMessage.validate(batch: messages, now: store.time.now)
+            weight = store.weight(of: messages)
+        case .settle(let settlements):
+            for settlement in settlements { try settlement.validate() }
+            weight = settlements.count
+        case .claim(let request):
+            try request.validate()
+            weight = request.limit
+            let (doorbell, bucket) = (store.doorbell, Wakeups.bucket(of: request.queue))
+            let isLeft =
+                request.leavesToOthers && !isFirst
+                && doorbell.attendance.isOthers(bucket, tag: Wakeups.tag(of: request.queue))
+            announced = isLeft ? nil : doorbell.board.word(at: bucket)
+            checksFirst = isFirst && !store.wasRungFor(bucket)
+        }
+    }
 
     var durability: Durability? {
         if case .enqueue(_, _, let durability) = operation { durability } else { nil }
@@ -168,7 +176,7 @@ private struct Step: Sendable {
 
     /// Answers a claim in an empty queue.
     func check(_ access: DatabaseAccess) -> (@Sendable (Connection, Timestamp) throws -> Performed?)? {
-        guard checksFirst, let request = claim?.request else { return nil }
+        guard checksFirst, case .claim(let request) = operation else { return nil }
         return { connection, now in
             // A store that nobody tells that its file is gone would find nothing for ever.
             try access.identity.requireStill(at: access.path)
@@ -184,36 +192,17 @@ private struct Step: Sendable {
         case .settle(let settlements):
             return .settled(try Settling.perform(settlements, in: transaction))
         case .claim(let request):
-            let limit = claim?.isLeft == true ? 0 : request.limit
+            let limit = announced == nil ? 0 : request.limit
             return .claimed(try Claiming.perform(request, limit: limit, worker: worker, in: transaction))
         }
     }
-}
 
-/// What processes tell each other about a claim.
-private struct ClaimStep: Sendable {
-    let request: ClaimRequest
-    let bucket: Int
-    private let tag: UInt16
-    /// Whether the messages are left to another worker, which has room.
-    let isLeft: Bool
-    private let announced: DoorbellBoard.Word
-
-    /// - Parameter mayLeave: whether something comes before the claim, so that the call is worth while without it.
-    init(_ request: ClaimRequest, mayLeave: Bool, _ doorbell: Doorbell) {
-        self.request = request
-        bucket = Wakeups.bucket(of: request.queue)
-        tag = Wakeups.tag(of: request.queue)
-        isLeft = request.leavesToOthers && mayLeave && doorbell.attendance.isOthers(bucket, tag: tag)
-        announced = doorbell.board.word(at: bucket)
-    }
-
-    /// Says after the commit that this process has claimed, and what it left.
+    /// Tells other processes after the commit that this one has claimed, and what it left.
     func tell(_ doorbell: Doorbell, of answer: StoreAnswer) {
-        guard case .claimed(let claim) = answer, !isLeft else { return }
-        let isAll = claim.isAll(of: request.limit)
+        guard let announced, case .claim(let request) = operation, case .claimed(let claim) = answer else { return }
+        let (bucket, isAll) = (Wakeups.bucket(of: request.queue), claim.isAll(of: request.limit))
         // Nothing is left to wake others for then, unless somebody has rung meanwhile.
         if isAll { doorbell.board.clear(bucket, ifStill: announced) }
-        doorbell.claim(at: bucket, tag: tag, isAllThatThereWas: isAll)
+        doorbell.claim(at: bucket, tag: Wakeups.tag(of: request.queue), isAllThatThereWas: isAll)
     }
 }

@@ -27,7 +27,7 @@ package final class Doorbell: Sendable {
     package func ring(_ buckets: [(Int, Ring)]) {
         if buckets.isEmpty { return }
         let areAttended = buckets.allSatisfy { attendance.tag(at: $0) == $1.tag && !$1.isForAll }
-        if !areAttended, !othersListen(to: .anything) { return }
+        if !areAttended, !lock(for: .anything).isHeldByOthers { return }
         for (bucket, ring) in buckets {
             var ring = ring
             // A process that attends the bucket for another queue would take the messages for its own.
@@ -37,7 +37,7 @@ package final class Doorbell: Sendable {
         // The process that attended may have left in between.
         let areStill = areAttended && buckets.allSatisfy { attendance.tag(at: $0) == $1.tag }
         // Where there is nothing to claim, the ring is for tasks that follow a log or wait for room.
-        if areStill || buckets.allSatisfy({ $1.change < .work }), !othersListen(to: .news) { return }
+        if areStill || buckets.allSatisfy({ $1.change < .work }), !lock(for: .news).isHeldByOthers { return }
         board.touch()
     }
 
@@ -75,9 +75,7 @@ package final class Doorbell: Sendable {
         if purpose == .news { board.touch() }
     }
 
-    /// Whether another store listens, in this process or in another.
-    private func othersListen(to purpose: Purpose) -> Bool { lock(for: purpose).isHeldByOthers }
-
+    /// The lock that each store shares that listens for this, in this process or in another.
     private func lock(for purpose: Purpose) -> ByteLock {
         ByteLock(descriptor: board.descriptor, offset: DoorbellBoard.touchedByte + purpose.rawValue)
     }

@@ -177,9 +177,6 @@ package final class WriterSlots: Sendable {
 
     // MARK: Requests, for the process that holds the lock
 
-    /// Whether any request is posted.
-    package var hasRequests: Bool { (0..<Self.count).contains { word(of: $0).state == .posted } }
-
     /// Takes what others than the owner of `ownSlot` have posted.
     package func take(besides ownSlot: Int?) -> [Taken] {
         var taken: [Taken] = []

@@ -25,12 +25,14 @@ enum Claiming {
         let account = try transaction.account(of: request.queue)
         if account.isPaused || account.isDeleting { return Claim(messages: [], nextDue: nil) }
         let promoted = try promote(account, in: transaction)
-        let tokens = LeaseTokens(random: transaction.random)
-        var messages = try readReady(account, limit: limit, tokens, in: transaction)
+        // A token is a random number and the message's sequence number, so that one statement can write those of all
+        // messages. Of 62 bits, so that no sum overflows: SQLite would go on with a floating-point number.
+        let tokenBase = Int64(bitPattern: transaction.random.next() >> 2)
+        var messages = try readReady(account, limit: limit, tokenBase, in: transaction)
         let connection = transaction.connection
         if !messages.isEmpty {
             let lease = LeaseRow(
-                base: tokens.base, workerID: try worker.register(in: transaction),
+                tokenBase: tokenBase, workerID: try worker.register(in: transaction),
                 deadline: transaction.time.boot.microseconds + request.lease.wholeMicroseconds)
             try move(&messages, account, lease, in: transaction)
             let newCount = messages.count { $0.lease.sequence.rawValue > transaction.lastSequenceBefore }
@@ -61,14 +63,14 @@ enum Claiming {
 
     /// The messages that are next in line, with their payloads. Rows that contradict the rest are set aside on the way.
     private static func readReady(
-        _ account: QueueAccount, limit: Int, _ tokens: LeaseTokens, in transaction: Transaction
+        _ account: QueueAccount, limit: Int, _ tokenBase: Int64, in transaction: Transaction
     ) throws -> [ClaimedMessage] {
-        var reading = try readRows(account, limit: limit, tokens, in: transaction)
+        var reading = try readRows(account, limit: limit, tokenBase, in: transaction)
         for _ in 1...setAsideRoundsMax where !reading.wrong.isEmpty {
             for (sequence, reason) in reading.wrong {
                 try Quarantine.setAside(.ready, sequence, of: account.id, because: reason, in: transaction)
             }
-            reading = try readRows(account, limit: limit, tokens, in: transaction)
+            reading = try readRows(account, limit: limit, tokenBase, in: transaction)
         }
         if reading.isAll, limit > 0 { try noneIsLeft(account, reading.messages, in: transaction) }
         return reading.wrong.isEmpty ? reading.messages : []
@@ -96,7 +98,7 @@ enum Claiming {
     }
 
     private static func readRows(
-        _ account: QueueAccount, limit: Int, _ tokens: LeaseTokens, in transaction: Transaction
+        _ account: QueueAccount, limit: Int, _ tokenBase: Int64, in transaction: Transaction
     ) throws -> Reading {
         let statement = try transaction.connection.statement(selectReady)
         defer { statement.reset() }
@@ -126,7 +128,7 @@ enum Claiming {
             bytes += payload.count
             reading.messages.append(
                 ClaimedMessage(
-                    lease: Lease(sequence: sequence, token: tokens.token(of: sequence)),
+                    lease: Lease(sequence: sequence, token: LeaseToken(rawValue: tokenBase + number)),
                     attempt: Int(attempt) + 1, enqueuedAt: Timestamp(microseconds: enqueuedAt),
                     priority: Int(statement.integer(1)), headers: HeaderText.decode(statement.text(4)),
                     payload: payload, origin: statement.optionalInteger(5).map { SequenceNumber($0) }))
@@ -153,7 +155,7 @@ enum Claiming {
                     row.bind(account.id, at: 1)
                     row.bind(Int64(message.priority), at: 2)
                     row.bind(last, at: 3)
-                    row.bind(lease.base, at: 4)
+                    row.bind(lease.tokenBase, at: 4)
                     row.bind(lease.workerID, at: 5)
                     row.bind(transaction.now.microseconds, at: 6)
                     row.bind(lease.deadline, at: 7)
@@ -183,7 +185,7 @@ enum Claiming {
 
     /// What the leases of one claim have in common.
     private struct LeaseRow {
-        var base: Int64
+        var tokenBase: Int64
         var workerID: Int64
         var deadline: Int64
     }
@@ -224,19 +226,4 @@ enum Claiming {
         """)
     private static let deleteReady = Query(
         "DELETE FROM penstock_ready WHERE queue_id = ?1 AND priority = ?2 AND sequence <= ?3")
-}
-
-/// The tokens of one claim: each is a random number and the message's sequence number, so that one statement can write
-/// them all. Another claim of the same message begins with another random number.
-private struct LeaseTokens {
-    let base: Int64
-
-    init(random: some RandomSource) {
-        // Of 62 bits, so that no sum overflows: SQLite would go on with a floating-point number.
-        base = Int64(bitPattern: random.next() >> 2)
-    }
-
-    func token(of sequence: SequenceNumber) -> LeaseToken {
-        LeaseToken(rawValue: base + sequence.rawValue)
-    }
 }

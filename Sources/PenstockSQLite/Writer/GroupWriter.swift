@@ -51,7 +51,7 @@ final class GroupWriter: Sendable {
     ///   - durability: what the commit must survive; `nil` when the work may be lost with power.
     ///   - weight: about how many rows the work touches, so that transactions stay short.
     ///   - check: finds out by reading, outside of a transaction, whether there is anything to do, and gives the answer if not.
-    ///   - remoteCall: the same call, for another process to carry out.
+    ///   - remote: the same call, for another process to carry out.
     ///   - unflushed: makes the answer of a call that is committed, and of which nobody knows whether it is on the disk;
     ///     `nil`: it throws.
     ///   - body: throws ``PenstockError`` only before its first write.
@@ -59,14 +59,14 @@ final class GroupWriter: Sendable {
         durability: Durability? = nil,
         weight: Int = 1,
         check: PendingJob<T>.Check? = nil,
-        remoteCall: RemoteCall? = nil,
+        remote: PendingJob<T>.Remote? = nil,
         unflushed: PendingJob<T>.Unflushed? = nil,
         _ body: @escaping @Sendable (Transaction) throws -> T
     ) async throws -> T {
         try await withCheckedThrowingContinuation { continuation in
             let job = PendingJob(
                 durability: durability, weight: weight, check: check, deadline: .now + busyMax,
-                remoteCall: remoteCall, unflushed: unflushed, body: body, continuation: continuation)
+                remote: remote, unflushed: unflushed, body: body, continuation: continuation)
             if !submit(job) { continuation.resume(throwing: Self.closed) }
         }
     }
@@ -87,7 +87,7 @@ final class GroupWriter: Sendable {
                 try await withCheckedThrowingContinuation { continuation in
                     let job = PendingJob(
                         durability: nil, weight: 1, check: { connection, _ in try check(connection) ? () : nil },
-                        deadline: .now + busyMax, remoteCall: nil, unflushed: nil, body: last,
+                        deadline: .now + busyMax, remote: nil, unflushed: nil, body: last,
                         continuation: continuation)
                     if !submit(job, isLast: true) { continuation.resume() }
                 })

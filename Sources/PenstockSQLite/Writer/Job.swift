@@ -28,12 +28,14 @@ protocol Job: AnyObject, Sendable {
 /// A job that answers a waiting task.
 final class PendingJob<Answer: Sendable>: Job {
     typealias Check = @Sendable (Connection, Timestamp) throws -> Answer?
+    /// The same call for another process to carry out, and what its receipts are to the caller.
+    typealias Remote = (call: RemoteCall, answer: @Sendable ([Receipt]) -> Answer)
     typealias Unflushed = @Sendable (Answer, any Error) -> Answer
 
     let durability: Durability?
     let weight: Int
     let deadline: ContinuousClock.Instant
-    let remoteCall: RemoteCall?
+    private let remote: Remote?
     private let readOnlyCheck: Check?
     private let unflushed: Unflushed?
     private let body: @Sendable (Transaction) throws -> Answer
@@ -45,7 +47,7 @@ final class PendingJob<Answer: Sendable>: Job {
         weight: Int,
         check: Check?,
         deadline: ContinuousClock.Instant,
-        remoteCall: RemoteCall?,
+        remote: Remote?,
         unflushed: Unflushed?,
         body: @escaping @Sendable (Transaction) throws -> Answer,
         continuation: CheckedContinuation<Answer, any Error>
@@ -55,12 +57,14 @@ final class PendingJob<Answer: Sendable>: Job {
         readOnlyCheck = check
         self.unflushed = unflushed
         self.deadline = deadline
-        self.remoteCall = remoteCall
+        self.remote = remote
         self.body = body
         self.continuation = continuation
     }
 
     var canCheck: Bool { readOnlyCheck != nil }
+
+    var remoteCall: RemoteCall? { remote?.call }
 
     var awaitsFlush: Bool {
         guard durability == .powerLoss, case .success = answer.withLock({ $0 }) else { return false }
@@ -87,9 +91,7 @@ final class PendingJob<Answer: Sendable>: Job {
     }
 
     func accept(_ receipts: [Receipt]) {
-        // Only calls that are answered by receipts can be carried out by another process.
-        guard let value = receipts as? Answer else { return }
-        answer.withLock { $0 = .success(value) }
+        if let remote { answer.withLock { $0 = .success(remote.answer(receipts)) } }
     }
 
     func finish(_ error: (any Error)?) {

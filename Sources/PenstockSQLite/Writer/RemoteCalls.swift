@@ -171,9 +171,9 @@ struct RemoteRequest {
     /// - Parameter ownSlot: this store's own slot.
     static func taken(_ access: DatabaseAccess, besides ownSlot: Int?, at now: Timestamp) -> [RemoteRequest] {
         // Nothing is called durable once the disk has failed.
-        guard access.sharesTransactions, access.flusher?.refusal == nil, let slots = access.writerLock.slots,
-            slots.hasRequests
-        else { return [] }
+        guard access.sharesTransactions, access.flusher?.refusal == nil, let slots = access.writerLock.slots else {
+            return []
+        }
         return slots.take(besides: ownSlot).map { taken in
             RemoteRequest(taken: taken, calls: RemoteCall.read(taken.bytes, now: now))
         }

@@ -97,9 +97,8 @@ final class TransactionRunner {
 
     /// What another process has done of the jobs that come first in the line.
     private func accept(_ answered: WriterAccess.Answered) -> Outcome {
-        let receipts = answered.answer.receipts
-        let jobs = writer.takeFirst(receipts.count)
-        for (job, receipts) in zip(jobs, receipts) { job.accept(receipts) }
+        let jobs = writer.takeFirst(answered.receipts.count)
+        for (job, receipts) in zip(jobs, answered.receipts) { job.accept(receipts) }
         // What was refused there has its answer from its own process.
         maySend = !answered.isPartial
         guard !answered.isFlushed, let failure = access.flusher?.flushed() else { return Outcome(flushed: jobs) }
@@ -141,7 +140,7 @@ final class TransactionRunner {
         var refused: [(job: any Job, error: any Error)] = []
         do throws(Failure) {
             let commitFlushes = access.flusher == nil && writer.wantsPowerLoss
-            let committed = try transact(commitFlushes: commitFlushes, takesRequests: true) {
+            var outcome = try transact(commitFlushes: commitFlushes, takesRequests: true) {
                 jobs = writer.take()
                 // Nothing can become durable any more once the disk has failed.
                 if let refusal = access.flusher?.refusal {
@@ -150,9 +149,8 @@ final class TransactionRunner {
                 }
                 return jobs
             }
-            guard let committed else { return nil }
-            return Outcome(
-                committed: jobs, failed: refused, rung: [committed.rung], requests: committed.requests)
+            outcome?.failed = refused
+            return outcome
         } catch {
             if !error.hadJobs { return Outcome(failed: writer.take().map { ($0, access.translated(error.cause)) }) }
             if jobs.count == 1, !error.hadRequests {
@@ -168,18 +166,17 @@ final class TransactionRunner {
     private func runOneByOne(_ jobs: [any Job]) -> Outcome {
         var outcome = Outcome()
         for (index, job) in jobs.enumerated() {
+            let commitFlushes = access.flusher == nil && job.durability == .powerLoss
             do throws(Failure) {
-                var committed: Committed?
-                repeat {
-                    let commitFlushes = access.flusher == nil && job.durability == .powerLoss
-                    committed = try transact(commitFlushes: commitFlushes, takesRequests: false) { [job] }
-                    if committed == nil {
-                        if job.deadline <= .now { throw Failure(cause: WriterAccess.busy(access.busyMax)) }
-                        Patience.pause()
+                while true {
+                    if let one = try transact(commitFlushes: commitFlushes, takesRequests: false, { [job] }) {
+                        outcome.rung += one.rung
+                        outcome.committed += one.committed
+                        break
                     }
-                } while committed == nil
-                if let committed { outcome.rung.append(committed.rung) }
-                outcome.committed.append(job)
+                    if job.deadline <= .now { throw Failure(cause: WriterAccess.busy(access.busyMax)) }
+                    Patience.pause()
+                }
             } catch {
                 let cause = access.translated(error.cause)
                 // What keeps this one out keeps out the others: they need not wait as long again, each in its turn.
@@ -189,11 +186,6 @@ final class TransactionRunner {
             }
         }
         return outcome
-    }
-
-    private struct Committed {
-        var rung: Rung
-        var requests: [RemoteRequest]
     }
 
     /// Why a transaction came to nothing.
@@ -213,7 +205,7 @@ final class TransactionRunner {
     /// - Returns: `nil` when another program has the file; nothing was done then.
     private func transact(
         commitFlushes: Bool, takesRequests: Bool, _ jobs: () -> [any Job]
-    ) throws(Failure) -> Committed? {
+    ) throws(Failure) -> Outcome? {
         var hadJobs = false
         var requests: [RemoteRequest] = []
         do {
@@ -236,7 +228,7 @@ final class TransactionRunner {
                     try transaction.writeDown()
                     try connection.execute(DatabaseAccess.commit)
                     transaction.committed()
-                    return Committed(rung: transaction.rung, requests: requests)
+                    return Outcome(committed: jobs, rung: [transaction.rung], requests: requests)
                 } catch {
                     throw undone(error, connection)
                 }

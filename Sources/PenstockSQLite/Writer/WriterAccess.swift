@@ -18,7 +18,8 @@ final class WriterAccess {
 
     /// What another process has done of the calls that come first in the line.
     struct Answered {
-        var answer: RemoteAnswer
+        /// What each call gave. There are fewer than calls when one was refused there.
+        var receipts: [[Receipt]]
         /// Whether a call was refused there: it comes next, and this process carries it out itself.
         var isPartial: Bool
         /// Whether all of it is on the disk already.
@@ -179,9 +180,9 @@ final class WriterAccess {
 
         private func answered(_ bytes: [UInt8], isFlushed: Bool) -> Entry {
             slot.end()
-            let answer = RemoteAnswer(bytes)
+            let receipts = RemoteAnswer(bytes).receipts
             return .answered(
-                Answered(answer: answer, isPartial: answer.receipts.count < postedCount, isFlushed: isFlushed))
+                Answered(receipts: receipts, isPartial: receipts.count < postedCount, isFlushed: isFlushed))
         }
 
         /// Answers the calls whose deadline has come, and goes on for the others.
