@@ -145,6 +145,11 @@ public final class Wakeups: Sendable {
         state.withLock { Token(ring: $0.lastRing(for: change, at: bucket)) }
     }
 
+    /// Whether there may be messages of `queue` to claim that were not there when `token` was taken.
+    package func isRungForWork(in queue: QueueName, after token: Token) -> Bool {
+        lastRing(for: .work, at: Self.bucket(of: queue)).ring > token.ring
+    }
+
     /// Wakes the tasks that wait for `queue`, or all when it is `nil`.
     public func ring(_ queue: QueueName?) {
         guard let queue else { return ringEverywhere(for: .work) }
@@ -266,20 +271,6 @@ public final class Wakeups: Sendable {
         } onCancel: {
             let sleeper = state.withLock { $0.remove(id, at: bucket) }
             sleeper?.resume(.failure(CancellationError()))
-        }
-    }
-
-    /// Returns when `queue` has been rung for after `token`, or when `time` has reached `deadline`.
-    ///
-    /// - Throws: `CancellationError` when the task is cancelled first.
-    public func wait(
-        for queue: QueueName, after token: Token, until deadline: Timestamp, by time: some TimeSource
-    ) async throws {
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await self.wait(for: queue, after: token) }
-            group.addTask { try await time.sleep(until: deadline) }
-            defer { group.cancelAll() }
-            try await group.next()
         }
     }
 

@@ -201,43 +201,4 @@ import Testing
         #expect(Wakeups.bucket(of: jobs) == 515)
         #expect(Wakeups.bucket(of: mail) == 908)
     }
-
-    @Test func aDeadlineEndsTheWait() async throws {
-        let time = ManualTime()
-        let deadline = time.now + .seconds(5)
-        let token = bell.token(for: jobs)
-        async let wait: Void = bell.wait(for: jobs, after: token, until: deadline, by: time)
-        try await time.waitForSleepers()
-        try await bell.waitForWaiters(count: 1)
-        time.advance(by: .seconds(5) - .microseconds(1))
-        #expect(bell.waiterCount == 1)
-        time.advance(by: .microseconds(1))
-        try await wait
-        #expect(bell.waiterCount == 0, "Nobody is left behind.")
-        #expect(time.sleeperCount == 0)
-    }
-
-    @Test func aRingEndsTheWaitBeforeTheDeadline() async throws {
-        let time = ManualTime()
-        let token = bell.token(for: jobs)
-        async let wait: Void = bell.wait(for: jobs, after: token, until: time.now + .seconds(5), by: time)
-        try await time.waitForSleepers()
-        try await bell.waitForWaiters(count: 1)
-        bell.ring(jobs)
-        try await wait
-        #expect(time.sleeperCount == 0)
-        #expect(bell.waiterCount == 0)
-    }
-
-    @Test func cancellationEndsAWaitWithADeadline() async throws {
-        let time = ManualTime()
-        let token = bell.token(for: jobs)
-        let wait = Task { try await bell.wait(for: jobs, after: token, until: time.now + .seconds(5), by: time) }
-        try await time.waitForSleepers()
-        try await bell.waitForWaiters(count: 1)
-        wait.cancel()
-        await #expect(throws: CancellationError.self) { try await wait.value }
-        #expect(time.sleeperCount == 0)
-        #expect(bell.waiterCount == 0)
-    }
 }

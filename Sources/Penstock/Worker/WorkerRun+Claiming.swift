@@ -40,7 +40,8 @@ extension WorkerRun {
     ///
     /// - Returns: whether the work is over.
     private func work(_ round: inout Round) async throws -> Bool {
-        let wasRung = round.promise.map { $0.token != queue.storage.changes.token(for: queue.name) } ?? false
+        let changes = queue.storage.changes
+        let wasRung = round.promise.map { changes.isRungForWork(in: queue.name, after: $0.token) } ?? false
         var promisedCount = wasRung ? round.promise?.count ?? 0 : 0
         round.promise = nil
         if wasRung, stopping.isOpen { await wakeAnother() }
@@ -74,7 +75,7 @@ extension WorkerRun {
         request.leavesToOthers = !wasRung && !options.drain
         guard let claim = try await handIn(taken.finished, thenClaim: request, &round.claimLoop) else { return false }
         round.takenCount += claim.messages.count
-        begin(claim.messages)
+        for message in slots.begin(claim.messages, at: time.boot) { begin(message) }
         if options.drain, claim.messages.isEmpty, taken.busyCount + taken.waitingCount == 0 {
             stop()
         } else if claim.isAll(of: room), let before = round.claimLoop.before {

@@ -87,12 +87,8 @@ final class WorkerRun<Element: Sendable>: Sendable {
 
     // MARK: Working
 
-    func begin(_ messages: [ClaimedMessage]) {
-        for message in slots.begin(messages, at: time.boot) { begin(message) }
-    }
-
     /// Begins with a message that has a place, or with the next one if its lease was lost while it waited.
-    private func begin(_ message: ClaimedMessage) {
+    func begin(_ message: ClaimedMessage) {
         var next: ClaimedMessage? = message
         while let message = next {
             let run = HandlerRun(message.lease) { [self] end in ended(message, end) }

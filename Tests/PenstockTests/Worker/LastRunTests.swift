@@ -1,11 +1,12 @@
 import PenstockCore
 import PenstockTestKit
 import ServiceLifecycleTestKit
+import Synchronization
 import Testing
 
 @testable import Penstock
 
-/// A worker that ends leaves no handler behind, and no message.
+/// A worker that ends leaves no handler behind, and no message, and keeps no wake-up to itself.
 @Suite(.timeLimit(.minutes(1))) struct LastRunTests {
     let scene = WorkerShutdownTests.Scene()
 
@@ -69,5 +70,54 @@ import Testing
         try await worker.value
         #expect(try await the.state(receipts[0]) == .ready)
         #expect(try await the.state(receipts[1]) == .done)
+    }
+
+    /// Does something once, at the next claim.
+    private final class Hook: Sendable {
+        private let body = Mutex<(@Sendable () async throws -> Void)?>(nil)
+
+        func set(_ body: @escaping @Sendable () async throws -> Void) {
+            self.body.withLock { $0 = body }
+        }
+
+        func run() async throws {
+            try await body.withLock { $0.take() }?()
+        }
+    }
+
+    /// For each message one worker is woken, in whichever process. One that ends as it is woken must not keep that to itself.
+    @Test func whoStopsAsItIsWokenWakesAnother() async throws {
+        let hook = Hook()
+        let the = Fixture({ interrupted($0) { _ in try await hook.run() } })
+        let queue = try await the.queue()
+        let receipt = Mutex<Receipt?>(nil)
+        try await testGracefulShutdown { trigger in
+            hook.set {
+                let sent = try await queue.enqueue(1)
+                receipt.withLock { $0 = sent }
+                trigger.triggerGracefulShutdown()
+            }
+            try await Worker(queue) { _ in Issue.record("It was to stop.") }.run()
+        }
+        #expect(the.calls.calls(of: .claim).count == 2)
+        #expect(the.calls.calls(of: .settle).count == 1)
+        let sent = try #require(receipt.withLock { $0 })
+        #expect(try await the.state(sent) == .ready)
+        #expect(try await the.record(sent).attempt == 0)
+    }
+
+    /// News of the log is no message: nobody has to be woken instead of the worker.
+    @Test func whoStopsAfterNewsOfTheLogClaimsNothingMore() async throws {
+        let hook = Hook()
+        let the = Fixture({ interrupted($0) { _ in try await hook.run() } })
+        let queue = try await the.queue()
+        try await testGracefulShutdown { trigger in
+            hook.set { [changes = the.memory.changes] in
+                changes.ringAll(at: Wakeups.bucket(of: queue.name), for: .log)
+                trigger.triggerGracefulShutdown()
+            }
+            try await Worker(queue) { _ in }.run()
+        }
+        #expect(the.calls.calls(of: .claim).count == 1)
     }
 }

@@ -42,40 +42,6 @@ import Testing
 
     // MARK: Gracefully
 
-    /// Does something once, at the next claim.
-    private final class Hook: Sendable {
-        private let body = Mutex<(@Sendable () async throws -> Void)?>(nil)
-
-        func set(_ body: @escaping @Sendable () async throws -> Void) {
-            self.body.withLock { $0 = body }
-        }
-
-        func run() async throws {
-            try await body.withLock { $0.take() }?()
-        }
-    }
-
-    /// For each message one worker is woken, in whichever process. One that ends as it is woken must not keep that to itself.
-    @Test func whoStopsAsItIsWokenWakesAnother() async throws {
-        let hook = Hook()
-        let the = Fixture({ interrupted($0) { _ in try await hook.run() } })
-        let queue = try await the.queue()
-        let receipt = Mutex<Receipt?>(nil)
-        try await testGracefulShutdown { trigger in
-            hook.set {
-                let sent = try await queue.enqueue(1)
-                receipt.withLock { $0 = sent }
-                trigger.triggerGracefulShutdown()
-            }
-            try await Worker(queue) { _ in Issue.record("It was to stop.") }.run()
-        }
-        #expect(the.calls.calls(of: .claim).count == 2)
-        #expect(the.calls.calls(of: .settle).count == 1)
-        let sent = try #require(receipt.withLock { $0 })
-        #expect(try await the.state(sent) == .ready)
-        #expect(try await the.record(sent).attempt == 0)
-    }
-
     @Test func aGracefulShutdownClaimsNoMoreAndWaitsForWhatRuns() async throws {
         let queue = try await the.queue()
         let receipts = try await queue.enqueue(contentsOf: [1, 2, 3])
