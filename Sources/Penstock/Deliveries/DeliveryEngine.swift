@@ -33,7 +33,7 @@ package final class DeliveryEngine<Element: Sendable>: Sendable {
         self.queue = queue
         self.inFlightMax = inFlightMax
         self.give = give
-        holder = LeaseHolder(queue, lease: lease, forgetsEnded: true)
+        holder = LeaseHolder(queue, lease: lease)
     }
 
     /// Downstream asks for so many deliveries more; `Int.max`: for any number.
@@ -90,9 +90,9 @@ package final class DeliveryEngine<Element: Sendable>: Sendable {
 
     /// Claims once, or waits for a reason to. Returns whether there is to be another round.
     private func round(_ claimLoop: inout ClaimLoop) async throws -> Bool {
-        // Both tokens come before the look, so that a ring in between is not lost.
+        // Both come before the look, so that what happens in between is not lost.
         let told = work.token(for: queue.name)
-        let departed = inFlight.token
+        let departedCount = inFlight.departedCount
         let (demand, isCancelled) = state.withLock { ($0.demand, $0.isCancelled) }
         if isCancelled { return false }
         var waits = [toldWait(after: told)]
@@ -105,7 +105,7 @@ package final class DeliveryEngine<Element: Sendable>: Sendable {
             }
             waits += claimLoop.waits
         } else if demand > 0 {
-            waits.append { [inFlight] in try await inFlight.waitForDeparture(after: departed) }
+            waits.append { [inFlight] in try await inFlight.waitForDeparture(after: departedCount) }
         }
         if work.token(for: queue.name) == told { rest() }
         try await firstOf(waits)

@@ -15,7 +15,7 @@ final class DeliveryReader<Element: Sendable> {
     init(queue: Queue<Element>, limits: ReaderLimits) {
         self.queue = queue
         self.limits = limits
-        claimLoop = ClaimLoop(LeaseHolder(queue, lease: limits.lease, forgetsEnded: true))
+        claimLoop = ClaimLoop(LeaseHolder(queue, lease: limits.lease))
     }
 
     deinit {
@@ -49,12 +49,12 @@ final class DeliveryReader<Element: Sendable> {
     /// Claims what there is room for, or waits for a reason to try again.
     private func claim(isolation: isolated (any Actor)?) async throws {
         try limits.validate()
-        // The token comes before the look, so that a departure in between is not lost.
-        let departed = inFlight.token
+        // Before the look, so that a departure in between is not lost.
+        let departedCount = inFlight.departedCount
         // The caller has asked for one at least.
         let asked = requested.count.map { min(max($0 - handedOut, 1), Limits.batchCountMax) }
         let room = asked ?? limits.inFlightMax - inFlight.count()
-        guard room > 0 else { return try await inFlight.waitForDeparture(after: departed) }
+        guard room > 0 else { return try await inFlight.waitForDeparture(after: departedCount) }
 
         claimed = try await claimLoop.next(upTo: room)[...]
         if claimed.isEmpty { try await firstOf(claimLoop.waits) }

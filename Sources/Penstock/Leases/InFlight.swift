@@ -18,31 +18,33 @@ final class InFlight: Sendable {
         var runs: [LeaseToken: [HandlerRun]] = [:]
         /// Opens when a lease comes, for a task that found that there is none.
         var arrival: Latch?
+        /// How many leases have gone, and what opens when the next one does, for a task that found no room.
+        var departedCount = 0
+        var departure: Latch?
         /// Whether every further run is given up at once.
         var isDismissed = false
+
+        /// Counts `count` leases that have gone.
+        ///
+        /// - Returns: what to open.
+        mutating func depart(_ count: Int) -> Latch? {
+            departedCount += count
+            return count > 0 ? departure.take() : nil
+        }
     }
 
     private let state = Mutex(State())
     private let time: any TimeSource
-    /// Rings whenever a lease is gone. `Wakeups` are by queue; this is only ever about one.
-    private let departures = Wakeups()
-    private let queue: QueueName
-    /// Whether a lease that ended is no longer counted. So it is when nobody tends the leases: a delivery that was let
-    /// go then holds its place just as long as its message in the store. A worker knows what it still runs.
-    private let forgetsEnded: Bool
 
-    init(queue: QueueName, time: any TimeSource, forgetsEnded: Bool) {
-        self.queue = queue
+    init(time: any TimeSource) {
         self.time = time
-        self.forgetsEnded = forgetsEnded
     }
 
     func add(_ leases: [Lease], ending ends: BootTime) {
         if leases.isEmpty { return }
         let arrival = state.withLock { state in
             for lease in leases { state.entries[lease.token] = Entry(lease: lease, ends: ends) }
-            defer { state.arrival = nil }
-            return state.arrival
+            return state.arrival.take()
         }
         arrival?.open()
     }
@@ -63,17 +65,21 @@ final class InFlight: Sendable {
     /// Takes the lease out, as it was settled or lost. Returns whether it was held.
     @discardableResult
     func remove(_ lease: Lease) -> Bool {
-        let wasThere = state.withLock { $0.entries.removeValue(forKey: lease.token) != nil }
-        if wasThere { departures.ring(queue) }
+        let (wasThere, departure) = state.withLock { state in
+            let wasThere = state.entries.removeValue(forKey: lease.token) != nil
+            return (wasThere, state.depart(wasThere ? 1 : 0))
+        }
+        departure?.open()
         return wasThere
     }
 
     /// Takes the leases out, as they were settled or lost.
     func remove(_ leases: [Lease]) {
-        state.withLock { state in
+        let departure = state.withLock { state in
             for lease in leases { state.entries[lease.token] = nil }
+            return state.depart(leases.count)
         }
-        departures.ring(queue)
+        departure?.open()
     }
 
     /// Says that these leases are about to be settled: no extension that comes just after it finds them gone, and takes
@@ -98,16 +104,6 @@ final class InFlight: Sendable {
     func lives(_ lease: Lease) -> Bool {
         let now = time.boot
         return state.withLock { $0.entries[lease.token]?.ends.left(at: now) != nil }
-    }
-
-    /// Takes out all that are left.
-    func removeAll() -> [Lease] {
-        let left = state.withLock { state in
-            defer { state.entries = [:] }
-            return state.entries.values.map(\.lease)
-        }
-        departures.ring(queue)
-        return left
     }
 
     func moveEnd(of lease: Lease, to ends: BootTime) {
@@ -177,31 +173,34 @@ final class InFlight: Sendable {
         }
     }
 
-    /// How many leases are held now.
+    /// How many leases are held now. One that has ended, and on whose message no run works, is forgotten: a delivery that
+    /// was let go holds its place just as long as its message in the store.
     func count() -> Int {
-        state.withLock { state in
-            if forgetsEnded {
-                let boot = time.boot
-                state.entries = state.entries.filter { token, entry in
-                    state.runs[token] != nil || entry.ends.left(at: boot) != nil
-                }
+        let boot = time.boot
+        return state.withLock { state in
+            state.entries = state.entries.filter { token, entry in
+                state.runs[token] != nil || entry.ends.left(at: boot) != nil
             }
             return state.entries.count
         }
     }
 
-    /// What to hand to ``waitForDeparture(after:)``.
-    var token: Wakeups.Token { departures.token(for: queue) }
+    /// How many leases have gone, to be handed to ``waitForDeparture(after:)``.
+    var departedCount: Int { state.withLock { $0.departedCount } }
 
-    /// Returns when a lease was settled or lost after `token` was taken, or one has ended.
+    /// Returns when a lease was settled or lost after so many had gone, or one has ended.
     ///
     /// - Throws: `CancellationError` when the task is cancelled first.
-    func waitForDeparture(after token: Wakeups.Token) async throws {
-        guard forgetsEnded, let next = nextEnd() else { return try await departures.wait(for: queue, after: token) }
-        try await firstOf([
-            { [departures, queue] in try await departures.wait(for: queue, after: token) },
-            { [time] in try await time.sleep(for: next) },
-        ])
+    func waitForDeparture(after count: Int) async throws {
+        let departure: Latch? = state.withLock { state in
+            guard state.departedCount == count else { return nil }
+            let departure = state.departure ?? Latch()
+            state.departure = departure
+            return departure
+        }
+        guard let departure else { return }
+        guard let next = nextEnd() else { return try await departure.wait() }
+        try await firstOf([{ try await departure.wait() }, { [time] in try await time.sleep(for: next) }])
     }
 
     private func nextEnd() -> Duration? {

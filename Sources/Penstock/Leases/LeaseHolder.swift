@@ -15,11 +15,11 @@ struct LeaseHolder: Sendable {
     private var storage: any MessageStore { handle.storage }
     private var time: any TimeSource { handle.time }
 
-    init(_ queue: Queue<some Sendable>, lease: Duration, forgetsEnded: Bool) {
+    init(_ queue: Queue<some Sendable>, lease: Duration) {
         self.queue = queue.name
         handle = queue.handle
         metrics = queue.metrics
-        inFlight = InFlight(queue: queue.name, time: queue.handle.time, forgetsEnded: forgetsEnded)
+        inFlight = InFlight(time: queue.handle.time)
         self.lease = lease
     }
 

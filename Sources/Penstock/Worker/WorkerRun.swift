@@ -28,7 +28,7 @@ final class WorkerRun<Element: Sendable>: Sendable {
         let slots = HandlerSlots(concurrency: options.concurrency, ahead: options.ahead)
         self.slots = slots
         alarm = Alarm(queue.handle.time) { slots.touch() }
-        holder = LeaseHolder(queue, lease: options.lease, forgetsEnded: false)
+        holder = LeaseHolder(queue, lease: options.lease)
     }
 
     /// Ends the claiming. What runs may go on for the time of grace.

@@ -10,7 +10,7 @@ import Testing
     private let lease = Lease(sequence: SequenceNumber(1), token: LeaseToken(rawValue: 1))
 
     private func inFlight() -> InFlight {
-        let inFlight = InFlight(queue: QueueName(stored: "q"), time: time, forgetsEnded: true)
+        let inFlight = InFlight(time: time)
         inFlight.add([lease], ending: time.boot + .seconds(1))
         return inFlight
     }

@@ -12,7 +12,7 @@ extension BufferEngine {
     /// - Returns: why the stream ended, if not because it had finished or was cancelled.
     package func run() async -> (any Error)? {
         var claimLoop = ClaimLoop(holder)
-        var departed: Wakeups.Token?
+        var departedCount: Int?
         while true {
             // The token comes before the look, so that a ring in between is not lost.
             let token = work.token(for: queue.name)
@@ -32,8 +32,8 @@ extension BufferEngine {
                 switch step {
                 case .open: try await open()
                 case .perform(let steps): try await perform(steps, &claimLoop)
-                case .count: try await count(&claimLoop, &departed)
-                case .rest(let isWatching): try await rest(after: token, isWatching ? claimLoop : nil, departed)
+                case .count: try await count(&claimLoop, &departedCount)
+                case .rest(let isWatching): try await rest(after: token, isWatching ? claimLoop : nil, departedCount)
                 case .end: return await end()
                 }
             } catch {
@@ -212,8 +212,8 @@ extension BufferEngine {
         if !leases.isEmpty { state.withLock { $0.refused += leases } }
     }
 
-    private func count(_ claimLoop: inout ClaimLoop, _ departed: inout Wakeups.Token?) async throws {
-        departed = holder.inFlight.token
+    private func count(_ claimLoop: inout ClaimLoop, _ departedCount: inout Int?) async throws {
+        departedCount = holder.inFlight.departedCount
         claimLoop.expectNews()
         let held = holder.inFlight.count()
         let waiting = try await persistently("status") { try await queue.status().depths.waiting }
@@ -224,7 +224,7 @@ extension BufferEngine {
     // MARK: Resting
 
     private func rest(
-        after token: Wakeups.Token, _ claimLoop: ClaimLoop?, _ departed: Wakeups.Token?
+        after token: Wakeups.Token, _ claimLoop: ClaimLoop?, _ departedCount: Int?
     ) async throws {
         let awaitWork: @Sendable () async throws -> Void = { [work, name = queue.name] in
             try await work.wait(for: name, after: token)
@@ -246,9 +246,9 @@ extension BufferEngine {
                 changed.open()
             }
         }
-        if let token = departed {
+        if let departedCount {
             waits.append { [inFlight = holder.inFlight] in
-                try await inFlight.waitForDeparture(after: token)
+                try await inFlight.waitForDeparture(after: departedCount)
                 changed.open()
             }
         }

@@ -90,7 +90,7 @@ package final class BufferEngine<Element: Sendable>: Sendable {
         self.queue = queue
         self.options = options
         self.outlets = outlets
-        holder = LeaseHolder(queue, lease: options.lease, forgetsEnded: true)
+        holder = LeaseHolder(queue, lease: options.lease)
         let rules = Machine.Rules(
             size: options.size, prefetch: options.prefetch, whenFull: options.whenFull.policy,
             givesLater: options.delay != nil)
