@@ -33,15 +33,11 @@ package final class HandlerRun: Sendable {
         if isOver { task.cancel() }
     }
 
-    /// Does the work.
+    /// The work has left by itself.
     ///
     /// - Returns: the end that counts.
     @discardableResult
-    func carryOut(_ work: () async -> HandlerEnd) async -> HandlerEnd {
-        let end = await work()
-        if case .givenUp = end { self.end(end) }
-        return note(end) ?? end
-    }
+    func left(_ end: HandlerEnd) -> HandlerEnd { note(end) ?? end }
 
     /// Ends the work, unless it has ended.
     package func end(_ end: HandlerEnd) {

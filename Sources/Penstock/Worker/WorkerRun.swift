@@ -125,10 +125,10 @@ final class WorkerRun<Element: Sendable>: Sendable {
                     if (try? await time.sleep(for: timeout)) != nil { run.end(.timedOut(timeout)) }
                 }
                 defer { group.cancelAll() }
-                return await run.carryOut { await handle(message) }
+                return run.left(await handle(message))
             }
         } else {
-            end = await run.carryOut { await handle(message) }
+            end = run.left(await handle(message))
         }
         inFlight.endRun(run)
         var finished: HandlerSlots.Finished?
@@ -146,7 +146,8 @@ final class WorkerRun<Element: Sendable>: Sendable {
         } catch {
             return .undecodable(error)
         }
-        if Task.isCancelled { return .givenUp }
+        // What comes of the worker's own end does not count: the run was given up before its task was cancelled.
+        if Task.isCancelled { return .failed(CancellationError()) }
         let metrics = queue.metrics
         let began = time.boot
         metrics.running.increment()
@@ -158,8 +159,7 @@ final class WorkerRun<Element: Sendable>: Sendable {
             try await handler(delivery)
             return .finished
         } catch {
-            // No message is to blame for an error that comes of the worker's own end.
-            return Task.isCancelled ? .givenUp : .failed(error)
+            return .failed(error)
         }
     }
 }

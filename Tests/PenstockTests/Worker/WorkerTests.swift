@@ -100,6 +100,17 @@ import Testing
         #expect(try await the.state(receipt) == .done)
     }
 
+    /// Given back uncounted, its message would be first in line again, for ever.
+    @Test func aHandlerThatThrowsAfterItHasCancelledItsOwnTaskHasFailed() async throws {
+        let queue = try await the.queue(policy: .exact)
+        let receipt = try await queue.enqueue(1)
+        try await Worker(queue, options: .init(max: 1)) { _ in
+            withUnsafeCurrentTask { $0?.cancel() }
+            try Task.checkCancellation()
+        }.run()
+        #expect(try await the.state(receipt) == .scheduled)
+    }
+
     @Test func whatCannotBeDecodedIsADeadLetterAndTheWorkerGoesOn() async throws {
         let raw = try await the.store.queue("q")
         let bad = try await raw.enqueue(Array("no number".utf8))

@@ -28,6 +28,7 @@ extension AsyncSequence where Self: Sendable, Element: Settleable {
     /// | throws ``RetryAfter`` | comes back after that delay |
     /// | throws ``Reject`` | is a dead letter at once |
     /// | is cancelled, as nobody wants more | goes back in line at once, and the attempt does not count |
+    /// | cancels its own task | comes back as after an error |
     /// | dies with its process | is delivered again |
     ///
     /// - A failed inner sequence does not end the stream. It fails when upstream does, or when the store cannot settle.

@@ -29,25 +29,26 @@ final class SettlingFlatMapDelegate<Element: Settleable>: FlatMapDelegate {
         let outcome = await withTaskCancellationHandler {
             await withTaskGroup(of: Void.self) { group in
                 group.addTask {
-                    await run.carryOut {
-                        let end = await inner.read()
-                        // Many sequences end in silence when their task is cancelled: that is no success.
-                        return Task.isCancelled ? .givenUp : HandlerEnd(end)
-                    }
+                    let end = await inner.read()
+                    run.left(HandlerEnd(end, isCancelled: Task.isCancelled))
                 }
-                let end = await settler.ended(delivery, run)
+                var end = await settler.ended(delivery, run)
+                // No message is to blame for the stream's own end.
+                if case .failed(let error) = end, error is CancellationError, Task.isCancelled { end = .givenUp }
                 group.cancelAll()
                 switch end {
-                case .givenUp, .timedOut:
-                    // Settled before the inner sequence has ended, should it be slow to: others can have its message at once.
-                    break
-                case .leaseLost:
-                    await group.waitForAll()
-                    inner.makeRoom()
                 case .finished, .failed, .undecodable:
                     inner.makeRoom()
+                    return await settler.settle(delivery, end, of: run)
+                case .givenUp, .leaseLost, .timedOut:
+                    // Settled before the inner sequence has ended, should it be slow to: others can have its message at once.
+                    let outcome = await settler.settle(delivery, end, of: run)
+                    if !Task.isCancelled {
+                        await group.waitForAll()
+                        inner.makeRoom()
+                    }
+                    return outcome
                 }
-                return await settler.settle(delivery, end, of: run)
             }
         } onCancel: {
             run.end(.givenUp)
@@ -62,11 +63,12 @@ final class SettlingFlatMapDelegate<Element: Settleable>: FlatMapDelegate {
 }
 
 extension HandlerEnd {
-    fileprivate init(_ end: FlatMapInner.End) {
+    /// - Parameter isCancelled: whether the task that has read it was. Many sequences end in silence then: that is no success.
+    fileprivate init(_ end: FlatMapInner.End, isCancelled: Bool) {
         switch end {
-        case .finished: self = .finished
-        case .failed(let error): self = .failed(error)
         case .unwanted: self = .givenUp
+        case .finished: self = isCancelled ? .failed(CancellationError()) : .finished
+        case .failed(let error): self = .failed(isCancelled ? CancellationError() : error)
         }
     }
 }

@@ -114,27 +114,26 @@ import Testing
         #expect(try await fixture.store.values([.done]) == [2])
     }
 
-    /// Many sequences end in silence when their task is cancelled: that is no success, and no attempt.
-    @Test(arguments: [true, false]) func whatACancelledTaskGivesIsNobodysFault(endsInSilence: Bool) async throws {
-        let queue = try await fixture.queue()
-        try await queue.enqueue(1)
+    /// Many sequences end in silence when their task is cancelled: that is no success. Nobody but the sequence is to blame
+    /// when it has cancelled the task itself. Given back uncounted, its message would be first in line again, for ever.
+    @Test(arguments: [true, false]) func oneThatCancelsItsOwnTaskHasFailed(endsInSilence: Bool) async throws {
+        let queue = try await fixture.queue(policy: .exact)
+        try await queue.enqueue(contentsOf: [1, 2])
         let streaming = streaming
-        let begun = Tally()
         let stream = queue.deliveries().flatMap(maxConcurrent: 1) { value in
             Single {
-                begun.add()
+                if value == 2 { return value }
                 withUnsafeCurrentTask { $0?.cancel() }
                 if !endsInSilence { throw CancellationError() }
                 return value
             }
         }
         let consumer = Task(executorPreference: streaming.executor) { await Streaming.read(stream) }
-        try await begun.wait(for: 1)
         await streaming.executor.waitUntilIdle()
-        consumer.cancel()
-        _ = await consumer.value
         let status = try await queue.status()
-        #expect((status.depths.ready, status.totals.done, status.totals.retried) == (1, 0, 0))
+        #expect((status.depths.scheduled, status.totals.done, status.totals.retried) == (1, 1, 1))
+        consumer.cancel()
+        #expect(await consumer.value.values == (endsInSilence ? [1, 2] : [2]))
     }
 
     @Test func aClosureThatNamesTheDeliverySettlesItself() async throws {
