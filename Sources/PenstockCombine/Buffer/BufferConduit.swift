@@ -1,108 +1,169 @@
-/// One subscription to a buffer: the lock around the machine, between upstream and one subscriber.
-///
-/// Upstream is asked only when nobody speaks to the subscriber on this thread, or by what `receive` returns: a source
-/// that answers at once then finds every earlier value delivered, and the demand that came of it.
-final class BufferConduit<Downstream: Subscriber>: Subscriber, Subscription {
-    typealias Input = Downstream.Input
-    typealias Failure = Downstream.Failure
-    typealias Machine = BufferMachine<Input, Failure>
+public import PenstockStreams
 
-    private struct State {
-        var machine: Machine
-        var turns = Turns<Machine.Step>()
-        var downstream: Downstream?
-        var upstream: (any Subscription)?
-        var isSubscribed = false
+/// One subscription to a buffer: the lock around the core, between upstream and one subscriber.
+///
+/// One thread at a time speaks to the subscriber. Whoever has something for it meanwhile, on another thread or further down
+/// this one's stack, leaves it in the core, and the one who speaks says it next. So `receive`, `request` and `cancel`
+/// may race and re-enter, and nothing recurses. Upstream is asked only by a thread that has said everything: a source that
+/// answers at once then finds every earlier value delivered, and the demand that came of it.
+@usableFromInline
+final class BufferConduit<Downstream: Subscriber>: Subscriber, Subscription {
+    @usableFromInline typealias Input = Downstream.Input
+    @usableFromInline typealias Failure = Downstream.Failure
+    @usableFromInline typealias Core = BufferCore<Input, Failure>
+
+    @usableFromInline
+    struct State {
+        @usableFromInline var core: Core
+        @usableFromInline var downstream: Downstream?
+        @usableFromInline var upstream = UpstreamSubscription()
+        @usableFromInline var isSpeaking = false
+
+        @inlinable init(core: Core, downstream: Downstream) {
+            self.core = core
+            self.downstream = downstream
+        }
+
+        /// The next thing to say, for the thread that begins to speak or goes on with it; `nil` ends that.
+        @inlinable mutating func speak() -> (step: Core.Step, to: Downstream)? {
+            guard let downstream, let step = core.next() else {
+                isSpeaking = false
+                return nil
+            }
+            isSpeaking = true
+            return (step, downstream)
+        }
     }
 
-    private let state: Guarded<State>
-    private let whenFull: Publishers.BufferingStrategy<Failure>
-    private let onDrop: ((Input) -> Void)?
+    @usableFromInline let state: Guarded<State>
+    @usableFromInline let whenFull: Publishers.BufferingStrategy<Failure>
+    @usableFromInline let onDrop: ((Input) -> Void)?
 
-    init(
-        _ downstream: Downstream, machine: Machine, whenFull: Publishers.BufferingStrategy<Failure>,
+    @inlinable init(
+        _ downstream: Downstream, core: Core, whenFull: Publishers.BufferingStrategy<Failure>,
         onDrop: ((Input) -> Void)?
     ) {
-        state = Guarded(State(machine: machine, downstream: downstream))
+        state = Guarded(State(core: core, downstream: downstream))
         self.whenFull = whenFull
         self.onDrop = onDrop
     }
 
-    func receive(subscription: any Subscription) {
-        let downstream = state.withLock { state -> Downstream? in
-            guard !state.isSubscribed, let downstream = state.downstream else { return nil }
-            state.isSubscribed = true
-            state.upstream = subscription
-            return downstream
-        }
-        guard let downstream else { return subscription.cancel() }
+    // MARK: Upstream
+
+    @inlinable func receive(subscription: any Subscription) {
+        let (isFirst, downstream) = state.withLock { ($0.upstream.begin(subscription), $0.downstream) }
+        guard isFirst, let downstream else { return subscription.cancel() }
         downstream.receive(subscription: self)
     }
 
-    func receive(_ input: Input) -> Subscribers.Demand {
-        Subscribers.Demand(count: perform { $0.arrived(input) })
+    @inlinable func receive(_ input: Input) -> Subscribers.Demand {
+        var count = 0
+        let (isOpen, first) = state.withLock { state -> (Bool, (Core.Step, Downstream)?) in
+            guard state.upstream.isOpen else { return (false, nil) }
+            state.core.arrived(input)
+            if !state.isSpeaking, let first = state.speak() { return (true, first) }
+            count = state.core.takeAsk()
+            return (true, nil)
+        }
+        guard isOpen else {
+            // A thread that asks is the one that cancels for another.
+            state.withLock { $0.upstream.cancelForAnother() }?.cancel()
+            return .none
+        }
+        if let first { speak(first) { count = $0.takeAsk() } }
+        return Subscribers.Demand(count: count)
     }
 
-    func receive(completion: Subscribers.Completion<Failure>) {
-        state.withLock { $0.upstream = nil }
-        _ = perform { $0.ended(completion) }
+    @inlinable func receive(completion: Subscribers.Completion<Failure>) {
+        var forgotten: [Input] = []
+        let first = state.withLock { state -> (Core.Step, Downstream)? in
+            guard state.upstream.isOpen else { return nil }
+            state.upstream.end()
+            switch completion {
+            case .finished: forgotten = state.core.ended(.finished)
+            case .failure(let failure): forgotten = state.core.ended(.failed(failure))
+            }
+            return state.isSpeaking ? nil : state.speak()
+        }
+        if let first { speak(first) }
+        withExtendedLifetime(forgotten) {}
     }
 
-    func request(_ demand: Subscribers.Demand) {
-        ask(perform { $0.request(demand.count) })
+    // MARK: Downstream
+
+    @inlinable func request(_ demand: Subscribers.Demand) {
+        let (mayAsk, first) = state.withLock { state -> (Bool, (Core.Step, Downstream)?) in
+            state.core.request(demand.count)
+            return state.isSpeaking ? (false, nil) : (true, state.speak())
+        }
+        guard mayAsk else { return }
+        if let first { speak(first) }
+        ask()
     }
 
-    func cancel() {
-        let (upstream, downstream) = state.withLock { state in
-            state.machine.cancelled()
-            state.turns.forget()
-            return (state.upstream.take(), state.downstream.take())
+    @inlinable func cancel() {
+        let (upstream, downstream, forgotten) = state.withLock { state in
+            (state.upstream.cancel(), state.downstream.take(), state.core.cancelled())
         }
         upstream?.cancel()
-        // It may hold the task or object that cancels, and must not be let go inside the lock.
-        withExtendedLifetime(downstream) {}
+        // They may hold the task or object that cancels, and must not be let go inside the lock.
+        withExtendedLifetime((downstream, forgotten)) {}
     }
 
-    /// Tells the machine of an event and says what is to be said. Returns how much to ask upstream for then.
-    private func perform(_ event: (inout Machine) -> [Machine.Step]) -> Int {
-        if state.withLock({ $0.turns.take(event(&$0.machine)) }) {
-            while let step = state.withLock({ $0.turns.next() }) { say(step) }
+    // MARK: -
+
+    /// Says this and all that follows. `atTheEnd` is told of the core in the moment in which nothing is left to say.
+    @inlinable func speak(
+        _ first: (step: Core.Step, to: Downstream), atTheEnd: (inout Core) -> Void = { _ in }
+    ) {
+        var next: (step: Core.Step, to: Downstream)? = first
+        while let (step, downstream) = next {
+            let more = say(step, to: downstream)
+            next = state.withLock { state in
+                if more > 0 { state.core.request(more) }
+                let next = state.speak()
+                if next == nil { atTheEnd(&state.core) }
+                return next
+            }
         }
-        return state.withLock { $0.machine.takeAsk() }
     }
 
-    private func say(_ step: Machine.Step) {
+    /// Returns how much more downstream asks for.
+    @inlinable func say(_ step: Core.Step, to downstream: Downstream) -> Int {
         switch step {
         case .give(let value):
-            guard let downstream = state.withLock({ $0.downstream }) else { return }
-            let more = downstream.receive(value).count
-            guard more > 0 else { return }
-            state.withLock { state in
-                // This thread has the turn, and goes on with what that adds.
-                _ = state.turns.take(state.machine.request(more))
-            }
-        case .drop(let value):
+            return downstream.receive(value).count
+        case .discard(let value):
             onDrop?(value)
         case .overflow(let value):
             onDrop?(value)
-            state.withLock { $0.upstream.take() }?.cancel()
-            guard case .customError(let makeError) = whenFull else { return }
-            end(.failure(makeError()))
-        case .end(let completion):
-            end(completion)
+            let (upstream, forgotten) = state.withLock { ($0.upstream.cancel(), $0.core.cancelled()) }
+            upstream?.cancel()
+            withExtendedLifetime(forgotten) {}
+            if case .customError(let makeError) = whenFull { end(.failure(makeError())) }
+        case .end(.finished):
+            end(.finished)
+        case .end(.failed(let failure)):
+            end(.failure(failure))
         }
+        return 0
     }
 
-    private func end(_ completion: Subscribers.Completion<Failure>) {
-        let downstream = state.withLock { state in
-            state.upstream = nil
-            return state.downstream.take()
-        }
+    @inlinable func end(_ completion: Subscribers.Completion<Failure>) {
+        let downstream = state.withLock { $0.downstream.take() }
         downstream?.receive(completion: completion)
     }
 
-    private func ask(_ count: Int) {
-        guard count > 0 else { return }
-        state.withLock { $0.upstream }?.request(Subscribers.Demand(count: count))
+    /// Asks upstream for what there is to be asked, also for what comes up meanwhile.
+    @inlinable func ask() {
+        while true {
+            let (upstream, count) = state.withLock { state -> ((any Subscription)?, Int) in
+                guard state.core.toAsk > 0, let upstream = state.upstream.ask() else { return (nil, 0) }
+                return (upstream, state.core.takeAsk())
+            }
+            guard let upstream else { return }
+            upstream.request(Subscribers.Demand(count: count))
+            state.withLock { $0.upstream.asked() }?.cancel()
+        }
     }
 }

@@ -1,3 +1,5 @@
+public import PenstockStreams
+
 extension Publishers {
     /// A publisher that keeps values of another one until its subscriber asks for them.
     /// Made by `buffer(size:prefetch:whenFull:)`, whose description holds for it.
@@ -7,13 +9,13 @@ extension Publishers {
         /// How upstream fails, and an overflow that is an error.
         public typealias Failure = Upstream.Failure
 
-        private let upstream: Upstream
-        private let size: Int
-        private let prefetch: Publishers.PrefetchStrategy
-        private let whenFull: Publishers.BufferingStrategy<Failure>
-        private let onDrop: ((Output) -> Void)?
+        @usableFromInline let upstream: Upstream
+        @usableFromInline let size: Int
+        @usableFromInline let prefetch: Publishers.PrefetchStrategy
+        @usableFromInline let whenFull: Publishers.BufferingStrategy<Failure>
+        @usableFromInline let onDrop: ((Output) -> Void)?
 
-        init(
+        @inlinable init(
             _ upstream: Upstream, size: Int, prefetch: Publishers.PrefetchStrategy,
             whenFull: Publishers.BufferingStrategy<Failure>, onDrop: ((Output) -> Void)?
         ) {
@@ -26,10 +28,11 @@ extension Publishers {
         }
 
         /// Begins a subscription, with a buffer of its own.
-        public func receive<Downstream: Subscriber>(subscriber: Downstream)
+        @inlinable public func receive<Downstream: Subscriber>(subscriber: Downstream)
         where Downstream.Input == Output, Downstream.Failure == Failure {
-            let machine = BufferMachine<Output, Failure>(size: size, prefetch: prefetch, whenFull: whenFull)
-            upstream.subscribe(BufferConduit(subscriber, machine: machine, whenFull: whenFull, onDrop: onDrop))
+            let core = BufferCore<Output, Failure>(
+                size: size, prefetch: prefetch == .byRequest ? .byRequest : .keepFull, whenFull: .init(whenFull))
+            upstream.subscribe(BufferConduit(subscriber, core: core, whenFull: whenFull, onDrop: onDrop))
         }
     }
 }
@@ -37,8 +40,8 @@ extension Publishers {
 extension Publisher where Self: SendableMetatype {
     /// Keeps up to `size` values that arrive while the subscriber is busy.
     ///
-    /// It is Combine's operator, to the letter on every system: the open port of Combine has one that asks upstream
-    /// before the subscriber's first demand has come, and so gives other values. This one takes its place wherever
+    /// Its rules are those of the books and of iOS 13, on every system. Combine since iOS 14 and the open port ask upstream
+    /// before the subscriber's first demand has come, and so give other values. This one takes its place wherever
     /// `PenstockCombine` is imported: the constraint, which every publisher of a known type meets, makes it the more
     /// specialised of the two. In a generic function say `some Publisher & SendableMetatype`, without which the
     /// compiler calls the two ambiguous.
@@ -63,7 +66,7 @@ extension Publisher where Self: SendableMetatype {
     ///   - size: how many values may wait, 0 or more.
     ///   - prefetch: how upstream is asked for values.
     ///   - whenFull: what happens to a value that finds the buffer full.
-    public func buffer(
+    @inlinable public func buffer(
         size: Int,
         prefetch: Publishers.PrefetchStrategy,
         whenFull: Publishers.BufferingStrategy<Failure>
@@ -77,7 +80,7 @@ extension Publisher {
     ///
     /// It stands beside the port's own so that neither is chosen in silence where the compiler knows too little of the
     /// publisher to prefer the exact one.
-    public func buffer(
+    @inlinable public func buffer(
         size: Int,
         prefetch: Publishers.PrefetchStrategy,
         whenFull: Publishers.BufferingStrategy<Failure>
@@ -94,12 +97,23 @@ extension Publisher {
     ///   - prefetch: how much is asked of upstream.
     ///   - whenFull: what becomes of a value that finds the buffer full.
     ///   - onDrop: told of each value that overflowed and was discarded, in the order in which they were.
-    public func buffer(
+    @inlinable public func buffer(
         size: Int,
         prefetch: Publishers.PrefetchStrategy,
         whenFull: Publishers.BufferingStrategy<Failure>,
         onDrop: @escaping (Output) -> Void
     ) -> Publishers.ExactBuffer<Self> {
         Publishers.ExactBuffer(self, size: size, prefetch: prefetch, whenFull: whenFull, onDrop: onDrop)
+    }
+}
+
+extension BufferCore.WhenFull {
+    @inlinable init(_ whenFull: Publishers.BufferingStrategy<Failure>) {
+        switch whenFull {
+        case .dropNewest: self = .dropNewest
+        case .dropOldest: self = .dropOldest
+        case .customError: self = .fail
+        @unknown default: self = .dropNewest
+        }
     }
 }

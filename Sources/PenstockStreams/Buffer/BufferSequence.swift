@@ -38,23 +38,10 @@ where Base.Element: Sendable {
 
     /// Gives the elements. Letting it go cancels upstream.
     public struct Iterator: AsyncIteratorProtocol, DemandedIterator {
-        /// Says when the last copy of the iterator is gone. The storage cannot: its own task holds it.
-        @usableFromInline final class Hold: Sendable {
-            @usableFromInline let storage: BufferStorage<Base, Failure>
-
-            @inlinable init(_ storage: BufferStorage<Base, Failure>) {
-                self.storage = storage
-            }
-
-            @inlinable deinit {
-                storage.letGo()
-            }
-        }
-
-        @usableFromInline let hold: Hold
+        @usableFromInline let hold: IteratorHold<BufferStorage<Base, Failure>>
 
         @inlinable init(_ storage: BufferStorage<Base, Failure>) {
-            hold = Hold(storage)
+            hold = IteratorHold(storage)
         }
 
         @inlinable package var request: @Sendable (Int) -> Void {
@@ -67,7 +54,7 @@ where Base.Element: Sendable {
         @inlinable public mutating func next(
             isolation: isolated (any Actor)? = #isolation
         ) async throws(Failure) -> Base.Element? {
-            try await hold.storage.next(isolation: isolation)
+            try await hold.next(isolation: isolation)
         }
     }
 }

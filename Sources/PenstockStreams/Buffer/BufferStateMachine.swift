@@ -1,11 +1,6 @@
-public import DequeModule
-
-/// What a buffer does, as a value: events go in, and actions come out for the caller to perform in their order.
+/// What one iteration of a buffer does beside its core, as a value: its consumer, its tasks, and how far they are.
 ///
-/// A puller is the loop that reads upstream; it suspends while the buffer is paused. How many elements upstream owes is
-/// kept as a number, `owed`: with `keepFull` these are as many as would be asked for one by one until one overflows,
-/// that is the demand, the free places, and one more. So a source that sends several at once is taken at its word, and
-/// the pause begins at the same element.
+/// A puller is the loop that reads upstream; it suspends while the buffer is paused.
 ///
 /// ```
 /// idle --next--> running --failed, letGo--> stopping --tasksEnded--> ended
@@ -17,7 +12,8 @@ struct BufferStateMachine<
     Element: Sendable, Failure: Error, Consumer: Sendable, Puller: Sendable
 >: Sendable {
     /// What the caller is to do.
-    @usableFromInline enum Action: Sendable {
+    @usableFromInline
+    enum Action: Sendable {
         /// Begin to read upstream.
         case start
         /// Ask upstream for so many elements more.
@@ -36,151 +32,154 @@ struct BufferStateMachine<
         case overflow(Element)
         /// Cancel all tasks.
         case cancel
+        /// Let go of these, where no lock is held.
+        case release([Element])
     }
 
-    @usableFromInline enum Phase: Sendable {
-        case idle, running, stopping, ended
+    @usableFromInline
+    enum Phase: Sendable {
+        case idle, running
+        /// Everything is cancelled, and something may still run. The consumer is to be told why.
+        case stopping(Failure?)
+        /// Nothing runs any more. The consumer is to be told of the failure once.
+        case ended(Failure?)
     }
 
-    @usableFromInline let size: Int
-    @usableFromInline let prefetch: BufferPrefetch
-    @usableFromInline let whenFull: BufferOverflow<Failure>
     @usableFromInline var phase = Phase.idle
-    @usableFromInline var downstream = Downstream<Element, Consumer>()
-    /// What waits for demand, oldest first. While there is demand, it is empty.
-    @usableFromInline var waiting: Deque<Element> = []
-    /// How many elements upstream was asked for and has not given.
-    @usableFromInline var owed = 0
+    @usableFromInline var core: BufferCore<Element, Failure>
+    /// The consumer that has come for the next element. While it waits, nothing is promised.
+    @usableFromInline var consumer: Consumer?
+    /// Whether elements are asked for by `request` alone, before somebody comes for them.
+    @usableFromInline var asksInAdvance = false
     /// The loop that reads upstream, while it is paused.
     @usableFromInline var puller: Puller?
-    /// Why the stream stopped, until the consumer is told.
-    @usableFromInline var failure: Failure?
 
-    @inlinable init(size: Int, prefetch: BufferPrefetch, whenFull: BufferOverflow<Failure>) {
-        self.size = size
-        self.prefetch = prefetch
-        self.whenFull = whenFull
+    @inlinable init(_ core: BufferCore<Element, Failure>) {
+        self.core = core
     }
 
     /// Downstream asks for elements that it will come for.
     @inlinable mutating func request(_ count: Int) -> [Action] {
-        downstream.request(count)
-        return deliverWaiting()
+        precondition(count >= 0, "A demand cannot be taken back.")
+        asksInAdvance = true
+        core.request(count)
+        return giveToConsumer() + askForMore()
     }
 
-    /// Downstream comes for an element.
+    /// Downstream comes for an element that is there already. Returns also what that lets be asked of upstream.
+    @inlinable mutating func take() -> (element: Element, asking: [Action])? {
+        if !asksInAdvance, core.hasWaiting { core.request(1) }
+        guard core.hasPromised, case .give(let element)? = core.next() else { return nil }
+        return (element, askForMore())
+    }
+
+    /// Downstream comes for an element, and waits when there is none.
     @inlinable mutating func next(_ consumer: Consumer) -> [Action] {
-        if let element = downstream.next(consumer) { return [.give(element, to: consumer)] }
+        precondition(self.consumer == nil, "next() was called while another call of it was under way.")
+        if let (element, asking) = take() { return [.give(element, to: consumer)] + asking }
         switch phase {
         case .idle:
             phase = .running
-            return [.start] + askForMore()
+            return [.start] + wait(consumer)
         case .running:
-            return deliverWaiting()
+            return wait(consumer)
         case .stopping:
+            self.consumer = consumer
             return []
-        case .ended:
-            return deliverWaiting() + end()
+        case .ended(let failure):
+            phase = .ended(nil)
+            return [.end(consumer, failure)]
         }
     }
 
-    /// The puller would come for an element.
-    @inlinable mutating func pullerAsks(_ puller: Puller) -> [Action] {
-        guard phase == .running else { return [.stop(puller)] }
-        guard owed > 0 else {
+    /// Whether the puller may come for an element (true), is to stop (false), or has to wait (nil).
+    @inlinable var mayPull: Bool? {
+        guard case .running = phase else { return false }
+        return core.isOwed ? true : nil
+    }
+
+    /// The puller would come for an element, and waits while it may not.
+    @inlinable mutating func pullerAsks(_ puller: Puller) -> Action? {
+        guard let mayPull else {
             self.puller = puller
-            return []
+            return nil
         }
-        return [.goOn(puller)]
+        return mayPull ? .goOn(puller) : .stop(puller)
     }
 
     /// Upstream gave an element.
-    @inlinable mutating func arrived(_ element: Element) -> [Action] {
-        guard phase == .running else { return [] }
-        if owed < .max { owed -= 1 }
-        if downstream.demand > 0 {
-            return downstream.deliver(element).map { [.give(element, to: $0)] } ?? []
-        }
-        guard waiting.count >= size else {
-            waiting.append(element)
-            return []
-        }
-        switch whenFull {
-        case .dropNewest:
-            return [.discard(element)]
-        case .dropOldest:
-            guard let oldest = waiting.popFirst() else { return [.discard(element)] }
-            waiting.append(element)
-            return [.discard(oldest)]
-        case .customError:
-            return [.overflow(element)]
+    @inlinable mutating func arrived(_ element: Element) -> Action? {
+        guard case .running = phase else { return nil }
+        core.arrived(element)
+        switch core.next(giving: consumer != nil) {
+        case .give(let element): return consumer.take().map { .give(element, to: $0) }
+        case .discard(let element): return .discard(element)
+        case .overflow(let element): return .overflow(element)
+        case .end, nil: return nil
         }
     }
 
-    /// Upstream failed, or the buffer's overflow does.
+    /// Upstream failed, or the buffer's overflow does. What was asked for and has arrived is still there.
     @inlinable mutating func failed(_ failure: Failure) -> [Action] {
-        guard phase == .running else { return [] }
-        self.failure = failure
-        return stop()
+        guard case .running = phase else { return [] }
+        return stop(.stopping(failure), lettingGo: core.ended(.failed(failure)))
     }
 
     /// The consumer was cancelled, or let its iterator go.
     @inlinable mutating func letGo() -> [Action] {
-        downstream.forgetDelivered()
+        let forgotten = core.cancelled()
         switch phase {
         case .idle:
-            phase = .ended
+            phase = .ended(nil)
             return []
         case .running:
-            return stop()
-        case .stopping:
-            return []
-        case .ended:
-            waiting = []
-            return []
+            return stop(.stopping(nil), lettingGo: forgotten)
+        case .stopping, .ended:
+            return release(forgotten)
         }
     }
 
     /// Upstream has ended, and no task runs any more.
-    @inlinable mutating func tasksEnded() -> [Action] {
-        phase = .ended
-        return end()
+    @inlinable mutating func tasksEnded() -> Action? {
+        var failure: Failure?
+        if case .stopping(let reason) = phase { failure = reason }
+        guard let consumer = consumer.take() else {
+            phase = .ended(failure)
+            return nil
+        }
+        phase = .ended(nil)
+        return .end(consumer, failure)
     }
 
-    @inlinable mutating func deliverWaiting() -> [Action] {
-        var actions: [Action] = []
-        while downstream.demand > 0, let element = waiting.popFirst() {
-            if let consumer = downstream.deliver(element) { actions.append(.give(element, to: consumer)) }
-        }
-        return actions + askForMore()
+    @inlinable mutating func wait(_ consumer: Consumer) -> [Action] {
+        self.consumer = consumer
+        if !asksInAdvance { core.request(1) }
+        return askForMore()
+    }
+
+    @inlinable mutating func giveToConsumer() -> [Action] {
+        guard let consumer, core.hasPromised, case .give(let element)? = core.next() else { return [] }
+        self.consumer = nil
+        return [.give(element, to: consumer)]
     }
 
     /// Asks for what demand has made room for.
     @inlinable mutating func askForMore() -> [Action] {
-        guard phase == .running else { return [] }
-        let room =
-            switch prefetch {
-            case .byRequest: Int.max
-            case .keepFull: downstream.demand.addingUpToMax(size - waiting.count).addingUpToMax(1)
-            }
-        guard room > owed else { return [] }
-        defer { owed = room }
-        let ask = Action.ask(room - owed)
-        guard let puller = puller.take() else { return [ask] }
-        return [ask, .goOn(puller)]
+        guard case .running = phase else { return [] }
+        let count = core.takeAsk()
+        guard count > 0 else { return [] }
+        guard let puller = puller.take() else { return [.ask(count)] }
+        return [.ask(count), .goOn(puller)]
     }
 
-    @inlinable mutating func end() -> [Action] {
-        guard let consumer = downstream.takeConsumer() else { return [] }
-        defer { failure = nil }
-        return [.end(consumer, failure)]
+    @inlinable mutating func stop(_ phase: Phase, lettingGo waiting: [Element]) -> [Action] {
+        self.phase = phase
+        guard let puller = puller.take() else { return [.cancel] + release(waiting) }
+        return [.cancel, .stop(puller)] + release(waiting)
     }
 
-    @inlinable mutating func stop() -> [Action] {
-        phase = .stopping
-        waiting = []
-        guard let puller = puller.take() else { return [.cancel] }
-        return [.cancel, .stop(puller)]
+    @inlinable func release(_ waiting: [Element]) -> [Action] {
+        waiting.isEmpty ? [] : [.release(waiting)]
     }
 }
 

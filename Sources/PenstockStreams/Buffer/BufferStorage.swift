@@ -5,14 +5,17 @@ public import Synchronization
 /// The task begins with the first `next()`, is cancelled as soon as nobody wants more, and the end is told to the
 /// consumer only when it has ended.
 @usableFromInline
-final class BufferStorage<Base: AsyncSequence & Sendable, Failure: Error>: Sendable where Base.Element: Sendable {
+final class BufferStorage<Base: AsyncSequence & Sendable, Failure: Error>: StreamStorage
+where Base.Element: Sendable {
+    @usableFromInline typealias Element = Base.Element
     @usableFromInline typealias Flow = BufferSequence<Base, Failure>
-    @usableFromInline typealias Consumer = CheckedContinuation<Result<Base.Element?, Failure>, Never>
+    @usableFromInline typealias Consumer = StreamConsumer<Element, Failure>
     /// Resumed with whether to go on.
     @usableFromInline typealias Puller = CheckedContinuation<Bool, Never>
-    @usableFromInline typealias Machine = BufferStateMachine<Base.Element, Failure, Consumer, Puller>
+    @usableFromInline typealias Machine = BufferStateMachine<Element, Failure, Consumer, Puller>
 
-    @usableFromInline struct State {
+    @usableFromInline
+    struct State {
         @usableFromInline var machine: Machine
         @usableFromInline var task: Task<Void, Never>?
 
@@ -25,23 +28,23 @@ final class BufferStorage<Base: AsyncSequence & Sendable, Failure: Error>: Senda
 
     @inlinable init(_ flow: Flow) {
         self.flow = flow
-        let machine = Machine(size: flow.size, prefetch: flow.prefetch, whenFull: flow.whenFull)
-        state = Mutex(State(machine: machine))
+        let core = BufferCore<Element, Failure>(
+            size: flow.size, prefetch: flow.prefetch, whenFull: .init(flow.whenFull))
+        state = Mutex(State(machine: Machine(core)))
     }
 
     @inlinable func request(_ count: Int) {
         perform { $0.request(count) }
     }
 
-    @inlinable func next(isolation: isolated (any Actor)?) async throws(Failure) -> Base.Element? {
-        let result = await withTaskCancellationHandler {
-            await withCheckedContinuation(isolation: isolation) { consumer in
-                perform { $0.next(consumer) }
-            }
-        } onCancel: {
-            letGo()
-        }
-        return try result.get()
+    @inlinable func take() -> Element? {
+        guard let (element, asking) = state.withLock({ $0.machine.take() }) else { return nil }
+        for action in asking { carryOut(action) }
+        return element
+    }
+
+    @inlinable func next(_ consumer: Consumer) {
+        perform { $0.next(consumer) }
     }
 
     @inlinable func letGo() {
@@ -50,45 +53,50 @@ final class BufferStorage<Base: AsyncSequence & Sendable, Failure: Error>: Senda
 
     /// Tells the machine of an event, and does what it says.
     @inlinable func perform(_ event: (inout Machine) -> [Machine.Action]) {
-        let (actions, task) = state.withLock { state in
+        let actions = state.withLock { state in
             let actions = event(&state.machine)
             // Inside the lock, so that whoever cancels next finds the task.
             if case .start? = actions.first {
                 state.task = Task(executorPreference: consumersExecutor()) { await self.run() }
             }
-            return (actions, state.task)
+            return actions
         }
-        for action in actions {
-            switch action {
-            case .start: break
-            case .ask(let count): demand.ask(count)
-            case .goOn(let puller): puller.resume(returning: true)
-            case .stop(let puller): puller.resume(returning: false)
-            case .give(let element, let consumer): consumer.resume(returning: .success(element))
-            case .end(let consumer, let failure):
-                consumer.resume(returning: failure.map { .failure($0) } ?? .success(nil))
-            case .discard(let element): flow.onDrop(element)
-            case .overflow(let element):
-                flow.onDrop(element)
-                // Outside the lock, as the closure is the caller's.
-                if case .customError(let make) = flow.whenFull { perform { [failure = make()] in $0.failed(failure) } }
-            case .cancel: task?.cancel()
-            }
+        for action in actions { carryOut(action) }
+    }
+
+    @inlinable func carryOut(_ action: Machine.Action) {
+        switch action {
+        case .start, .release: break
+        case .ask(let count): demand.ask(count)
+        case .goOn(let puller): puller.resume(returning: true)
+        case .stop(let puller): puller.resume(returning: false)
+        case .give(let element, let consumer): consumer.resume(returning: .success(element))
+        case .end(let consumer, let failure):
+            consumer.resume(returning: failure.map { .failure($0) } ?? .success(nil))
+        case .discard(let element): flow.onDrop(element)
+        case .overflow(let element):
+            flow.onDrop(element)
+            // Outside the lock, as the closure is the caller's.
+            if case .customError(let make) = flow.whenFull { perform { [failure = make()] in $0.failed(failure) } }
+        case .cancel: state.withLock { $0.task }?.cancel()
         }
     }
 
     @inlinable func run() async {
         await readUpstream()
         demand.end()
-        perform { $0.tasksEnded() }
+        if let action = state.withLock({ $0.machine.tasksEnded() }) { carryOut(action) }
     }
 
     @inlinable func readUpstream() async {
         var upstream = flow.base.makeAsyncIterator()
         demand.begin(with: upstream)
         do throws(Base.Failure) {
-            while await goesOn(), let element = try await upstream.next(isolation: nil) {
-                perform { $0.arrived(element) }
+            var goesOn = state.withLock { $0.machine.mayPull }
+            while await mayPull(goesOn), let element = try await upstream.next(isolation: nil) {
+                let action: Machine.Action?
+                (action, goesOn) = state.withLock { ($0.machine.arrived(element), $0.machine.mayPull) }
+                if let action { carryOut(action) }
             }
         } catch {
             perform { $0.failed(flow.failure(ofBase: error)) }
@@ -96,9 +104,20 @@ final class BufferStorage<Base: AsyncSequence & Sendable, Failure: Error>: Senda
     }
 
     /// Suspends while the buffer is paused. Returns whether to go on.
-    @inlinable func goesOn() async -> Bool {
-        await withCheckedContinuation { puller in
-            perform { $0.pullerAsks(puller) }
+    @inlinable func mayPull(_ answer: Bool?) async -> Bool {
+        if let answer { return answer }
+        return await withCheckedContinuation { puller in
+            if let action = state.withLock({ $0.machine.pullerAsks(puller) }) { carryOut(action) }
+        }
+    }
+}
+
+extension BufferCore.WhenFull {
+    @inlinable init(_ whenFull: BufferOverflow<Failure>) {
+        switch whenFull {
+        case .dropNewest: self = .dropNewest
+        case .dropOldest: self = .dropOldest
+        case .customError: self = .fail
         }
     }
 }

@@ -1,10 +1,13 @@
 /// How a stream ended.
-@usableFromInline enum Completion<Failure: Error>: Sendable {
+@usableFromInline
+package enum Completion<Failure: Error>: Sendable {
     case finished
     case failed(Failure)
 
-    @inlinable var failure: Failure? {
+    @inlinable package var failure: Failure? {
         guard case .failed(let failure) = self else { return nil }
         return failure
     }
 }
+
+extension Completion: Equatable where Failure: Equatable {}

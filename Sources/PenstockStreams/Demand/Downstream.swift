@@ -51,11 +51,6 @@ public import DequeModule
         consumer.take()
     }
 
-    /// Lets go what was delivered and not come for.
-    @inlinable package mutating func forgetDelivered() {
-        delivered = []
-    }
-
     /// Takes out what was delivered and not come for.
     @inlinable package mutating func takeDelivered() -> [Element] {
         defer { delivered = [] }

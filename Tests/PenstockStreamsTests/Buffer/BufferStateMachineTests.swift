@@ -9,9 +9,9 @@ import Testing
     /// A machine to which these events have happened.
     private func machine(
         size: Int = 2, _ prefetch: BufferPrefetch = .keepFull, _ whenFull: BufferOverflow<Broken> = .dropNewest,
-        after events: (inout Machine) -> [Machine.Action]...
+        after events: (inout Machine) -> Any?...
     ) -> Machine {
-        var machine = Machine(size: size, prefetch: prefetch, whenFull: whenFull)
+        var machine = Machine(.init(size: size, prefetch: prefetch, whenFull: .init(whenFull)))
         for event in events { _ = event(&machine) }
         return machine
     }
@@ -74,10 +74,22 @@ import Testing
     @Test func nextWhileAnotherIsUnderWay() async {
         await #expect(processExitsWith: .failure) {
             var machine = BufferStateMachine<Int, Broken, String, String>(
-                size: 1, prefetch: .keepFull, whenFull: .dropNewest)
+                .init(size: 1, prefetch: .keepFull, whenFull: .dropNewest))
             _ = machine.next("one")
             _ = machine.next("two")
         }
+    }
+
+    @Test func take() {
+        for machine in [idle, idleAndAskedInAdvance, consumerIsBusy, stoppingByFailure, stoppingAsLetGo, ended] {
+            var machine = machine
+            #expect(machine.take()?.element == nil)
+        }
+        expect(full(), { $0.taken }, gives: [.give(2, to: "taken"), .ask(1)])
+        expect(full(.byRequest), { $0.taken }, gives: [.give(2, to: "taken")])
+        expect(paused, { $0.taken }, gives: [.give(2, to: "taken"), .ask(2), .goOn("puller")])
+        expect(delivered, { $0.taken }, gives: [.give(2, to: "taken")])
+        expect(endedAndValuesWait, { $0.taken }, gives: [.give(2, to: "taken")])
     }
 
     @Test func request() {
@@ -115,8 +127,8 @@ import Testing
 
     @Test func failed() {
         expect(consumerWaits, { $0.failed(Broken()) }, gives: [.cancel])
-        expect(full(), { $0.failed(Broken()) }, gives: [.cancel])
-        expect(paused, { $0.failed(Broken()) }, gives: [.cancel, .stop("puller")])
+        expect(full(), { $0.failed(Broken()) }, gives: [.cancel, .release([2, 3])])
+        expect(paused, { $0.failed(Broken()) }, gives: [.cancel, .stop("puller"), .release([2, 3])])
         expect(stoppingByFailure, { $0.failed(Broken(name: "later")) }, gives: [])
         expect(stoppingAsLetGo, { $0.failed(Broken()) }, gives: [])
         expect(ended, { $0.failed(Broken()) }, gives: [])
@@ -125,10 +137,10 @@ import Testing
     @Test func letGo() {
         expect(idle, { $0.letGo() }, gives: [])
         expect(consumerWaits, { $0.letGo() }, gives: [.cancel])
-        expect(full(), { $0.letGo() }, gives: [.cancel])
-        expect(paused, { $0.letGo() }, gives: [.cancel, .stop("puller")])
+        expect(full(), { $0.letGo() }, gives: [.cancel, .release([2, 3])])
+        expect(paused, { $0.letGo() }, gives: [.cancel, .stop("puller"), .release([2, 3])])
         expect(stoppingByFailure, { $0.letGo() }, gives: [])
-        expect(endedAndValuesWait, { $0.letGo() }, gives: [])
+        expect(endedAndValuesWait, { $0.letGo() }, gives: [.release([2, 3])])
         expect(ended, { $0.letGo() }, gives: [])
     }
 
@@ -151,7 +163,7 @@ import Testing
     @Test func whatWasDeliveredComesBeforeAFailure() {
         var machine = delivered
         #expect(machine.failed(Broken()) == [.cancel])
-        #expect(machine.tasksEnded() == [])
+        #expect(machine.tasksEnded() == nil)
         #expect(machine.next("c") == [.give(2, to: "c")])
         #expect(machine.next("c") == [.end("c", Broken())])
         #expect(machine.next("c") == [.end("c", nil)])
@@ -159,10 +171,17 @@ import Testing
 
     @Test func aBufferWithoutPlacesAsksAgainForEachDemand() {
         var machine = machine(size: 0, .keepFull, .dropOldest, after: { $0.next("consumer") }, { $0.arrived(1) })
-        #expect(machine.arrived(2) == [.discard(2)])
-        #expect(machine.pullerAsks("puller") == [])
+        #expect(machine.arrived(2) == .discard(2))
+        #expect(machine.pullerAsks("puller") == nil)
         #expect(machine.next("c") == [.ask(2), .goOn("puller")])
-        #expect(machine.arrived(3) == [.give(3, to: "c")])
+        #expect(machine.arrived(3) == .give(3, to: "c"))
+    }
+}
+
+extension BufferStateMachine<Int, Broken, String, String> {
+    /// What taking gives, as one who waits would be told of it.
+    fileprivate var taken: [Action] {
+        mutating get { take().map { [.give($0.element, to: "taken")] + $0.asking } ?? [] }
     }
 }
 

@@ -1,0 +1,50 @@
+/// A consumer that waits, to be given an element, the end (`nil`) or the failure.
+@usableFromInline
+package typealias StreamConsumer<Element: Sendable, Failure: Error> = CheckedContinuation<
+    Result<Element?, Failure>, Never
+>
+
+/// One iteration of a sequence, which its iterator asks for elements.
+@usableFromInline
+package protocol StreamStorage: Sendable {
+    /// What the iteration gives.
+    associatedtype Element: Sendable
+    /// How it fails.
+    associatedtype Failure: Error
+    /// Takes the next element if it is there already: then nobody has to wait.
+    func take() -> Element?
+
+    /// The consumer waits for the next element.
+    func next(_ consumer: StreamConsumer<Element, Failure>)
+
+    /// Nobody wants more.
+    func letGo()
+}
+
+/// What the copies of one iterator have in common. It lets the iteration go with the last of them; the iteration cannot
+/// know, as its own task holds it.
+@usableFromInline
+package final class IteratorHold<Storage: StreamStorage>: Sendable {
+    @usableFromInline package let storage: Storage
+
+    @inlinable package init(_ storage: Storage) {
+        self.storage = storage
+    }
+
+    @inlinable deinit {
+        storage.letGo()
+    }
+
+    /// The next element; `nil` after the last one, and when the task is cancelled.
+    @inlinable package func next(
+        isolation: isolated (any Actor)?
+    ) async throws(Storage.Failure) -> Storage.Element? {
+        if !Task.isCancelled, let element = storage.take() { return element }
+        let result = await withTaskCancellationHandler {
+            await withCheckedContinuation(isolation: isolation) { storage.next($0) }
+        } onCancel: {
+            storage.letGo()
+        }
+        return try result.get()
+    }
+}

@@ -1,0 +1,158 @@
+import Foundation
+import PenstockCombine
+import PenstockTestKit
+import Testing
+
+@testable import PenstockCombine
+
+/// How a buffer treats its upstream, and what it lets go.
+@Suite struct BufferUpstreamTests {
+    /// Sends a value and ends before it gives a subscription, which no publisher may do, and sends another after it.
+    private struct Hasty: Publisher {
+        typealias Output = Int
+        typealias Failure = Never
+
+        func receive<Downstream: Subscriber>(subscriber: Downstream)
+        where Downstream.Input == Int, Downstream.Failure == Never {
+            _ = subscriber.receive(1)
+            subscriber.receive(completion: .finished)
+            subscriber.receive(subscription: Subscriptions.empty)
+            _ = subscriber.receive(2)
+        }
+    }
+
+    /// Its subscription stays in `request` until it may return, and counts the calls that come meanwhile.
+    private final class Slow: Publisher, Subscription {
+        typealias Output = Int
+        typealias Failure = Never
+
+        let isAsked = DispatchSemaphore(value: 0)
+        let mayReturn = DispatchSemaphore(value: 0)
+        private let calls = Guarded((underWay: 0, overlaps: 0, cancels: 0))
+
+        var overlaps: Int { calls.withLock { $0.overlaps } }
+        var cancels: Int { calls.withLock { $0.cancels } }
+
+        func receive<Downstream: Subscriber>(subscriber: Downstream)
+        where Downstream.Input == Int, Downstream.Failure == Never {
+            subscriber.receive(subscription: self)
+        }
+
+        func request(_ demand: Subscribers.Demand) {
+            begin()
+            isAsked.signal()
+            mayReturn.wait()
+            calls.withLock { $0.underWay -= 1 }
+        }
+
+        func cancel() {
+            begin()
+            calls.withLock { calls in
+                calls.cancels += 1
+                calls.underWay -= 1
+            }
+        }
+
+        private func begin() {
+            calls.withLock { calls in
+                if calls.underWay > 0 { calls.overlaps += 1 }
+                calls.underWay += 1
+            }
+        }
+    }
+
+    /// Runs a closure on a thread of its own. Returns what waits until that has ended.
+    private func onAnotherThread(_ body: @escaping () -> Void) -> () -> Void {
+        let body = Shared(body)
+        let hasEnded = DispatchSemaphore(value: 0)
+        Thread.detachNewThread {
+            body.value()
+            hasEnded.signal()
+        }
+        return { hasEnded.wait() }
+    }
+
+    @Test func whatComesBeforeTheSubscriptionIsIgnored() {
+        let probe = Probe<Int, Never>(demand: 5)
+        Hasty().buffer(size: 4, prefetch: .byRequest, whenFull: .dropNewest).subscribe(probe)
+        #expect(probe.values == [2])
+        #expect(probe.completionCount == 0)
+    }
+
+    @Test func aThreadThatAsksIsTheOneThatCancels() {
+        let slow = Slow()
+        let probe = Probe<Int, Never>()
+        slow.buffer(size: 4, prefetch: .keepFull, whenFull: .dropNewest).subscribe(probe)
+        let wait = onAnotherThread { probe.request(1) }
+        slow.isAsked.wait()
+        probe.cancel()
+        #expect(slow.cancels == 0)
+        slow.mayReturn.signal()
+        wait()
+        #expect(slow.cancels == 1)
+        #expect(slow.overlaps == 0)
+    }
+
+    @Test func whatIsAskedForWhileAThreadAsksIsAskedForByIt() {
+        let slow = Slow()
+        let probe = Probe<Int, Never>()
+        slow.buffer(size: 4, prefetch: .keepFull, whenFull: .dropNewest).subscribe(probe)
+        let wait = onAnotherThread { probe.request(1) }
+        slow.isAsked.wait()
+        probe.request(1)
+        slow.mayReturn.signal()
+        slow.isAsked.wait()
+        slow.mayReturn.signal()
+        wait()
+        #expect(slow.overlaps == 0)
+    }
+
+    @Test func anEndlessSourceThatAnswersAtOnceCanBeCancelled() {
+        // On the thread that asks, from within a value.
+        let mine = Probe<Int, Never>(demand: .max) { probe, value in
+            if value == 3 { probe.cancel() }
+            return 0
+        }
+        (1...).publisher.buffer(size: 1, prefetch: .byRequest, whenFull: .dropNewest).subscribe(mine)
+        #expect(mine.values == [1, 2, 3])
+
+        // By another thread.
+        let other = Probe<Int, Never>(demand: .max) { probe, value in
+            if value == 3 { onAnotherThread { probe.cancel() }() }
+            return 0
+        }
+        (1...).publisher.buffer(size: 1, prefetch: .byRequest, whenFull: .dropNewest).subscribe(other)
+        #expect(other.values == [1, 2, 3])
+    }
+
+    // MARK: What is let go
+
+    /// A value whose end calls what it was in.
+    private final class Clinging: Sendable {
+        let call: @Sendable () -> Void
+
+        init(_ call: @escaping @Sendable () -> Void) { self.call = call }
+
+        deinit { call() }
+    }
+
+    @Test(arguments: [Publishers.BufferingStrategy<Never>.dropNewest, .dropOldest].indices)
+    func aValueMayCallTheBufferAsItEnds(strategy: Int) {
+        let subject = PassthroughSubject<Clinging, Never>()
+        let probe = Probe<Clinging, Never>()
+        let whenFull: Publishers.BufferingStrategy<Never> = strategy == 0 ? .dropNewest : .dropOldest
+        subject.buffer(size: 2, prefetch: .byRequest, whenFull: whenFull).subscribe(probe)
+        let ended = Tally()
+        probe.request(0)
+        for _ in 1...4 {
+            subject.send(
+                Clinging { [weak probe] in
+                    probe?.request(0)
+                    ended.add()
+                })
+        }
+        #expect(ended.count == 2)
+        probe.cancel()
+        #expect(ended.count == 4)
+    }
+}
