@@ -18,6 +18,7 @@ let package = Package(
         .library(name: "Penstock", targets: ["Penstock"]),
         .library(name: "PenstockCore", targets: ["PenstockCore"]),
         .library(name: "PenstockCombine", targets: ["PenstockCombine"]),
+        .library(name: "PenstockPublishers", targets: ["PenstockPublishers"]),
         .library(name: "PenstockStreams", targets: ["PenstockStreams"]),
         .library(name: "PenstockTestKit", targets: ["PenstockTestKit"]),
         .library(name: "PenstockConformance", targets: ["PenstockConformance"]),
@@ -53,8 +54,10 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
+        // What has the names of Combine's own operators, beside everything of PenstockPublishers.
+        .target(name: "PenstockCombine", dependencies: ["PenstockPublishers"], swiftSettings: strict),
         .target(
-            name: "PenstockCombine",
+            name: "PenstockPublishers",
             dependencies: [
                 "Penstock", "PenstockCore", "PenstockStreams",
                 .product(name: "DequeModule", package: "swift-collections"),
@@ -150,7 +153,8 @@ let package = Package(
         .testTarget(
             name: "PenstockCombineTests",
             dependencies: [
-                "PenstockCombine", "Penstock", "PenstockCore", "PenstockSQLite", "PenstockStreams", "PenstockTestKit",
+                "PenstockCombine", "Penstock", "PenstockCore", "PenstockPublishers", "PenstockSQLite", "PenstockStreams",
+                "PenstockTestKit",
             ],
             swiftSettings: strict
         ),

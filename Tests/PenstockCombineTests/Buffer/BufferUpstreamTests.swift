@@ -3,7 +3,7 @@ import PenstockCombine
 import PenstockTestKit
 import Testing
 
-@testable import PenstockCombine
+@testable import PenstockPublishers
 
 /// How a buffer treats its upstream, and what it lets go.
 @Suite struct BufferUpstreamTests {

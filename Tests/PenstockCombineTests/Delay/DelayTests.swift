@@ -1,7 +1,7 @@
 import PenstockCombine
 import Testing
 
-@testable import PenstockCombine
+@testable import PenstockPublishers
 
 @Suite struct DelayTests {
     struct Broken: Error, Equatable {}

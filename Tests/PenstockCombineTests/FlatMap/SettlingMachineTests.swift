@@ -1,7 +1,7 @@
 import PenstockCombine
 import Testing
 
-@testable import PenstockCombine
+@testable import PenstockPublishers
 
 /// Every state against every event.
 @Suite struct SettlingMachineTests {

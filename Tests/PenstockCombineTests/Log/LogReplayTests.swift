@@ -3,7 +3,7 @@ import PenstockTestKit
 import Synchronization
 import Testing
 
-@testable import PenstockCombine
+@testable import PenstockPublishers
 
 /// Replays whose memory is a log. Their tasks are the log's own, so these tests wait for values.
 @Suite(.timeLimit(.minutes(5))) struct LogReplayTests {

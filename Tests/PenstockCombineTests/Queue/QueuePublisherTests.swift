@@ -2,7 +2,7 @@ import PenstockCombine
 import PenstockTestKit
 import Testing
 
-@testable import PenstockCombine
+@testable import PenstockPublishers
 
 @Suite(.timeLimit(.minutes(5))) struct QueuePublisherTests {
     private typealias Reader = Probe<Delivery<Int>, any Error>

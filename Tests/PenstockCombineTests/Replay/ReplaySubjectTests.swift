@@ -2,7 +2,7 @@ import PenstockCombine
 import PenstockTestKit
 import Testing
 
-@testable import PenstockCombine
+@testable import PenstockPublishers
 
 @Suite struct ReplaySubjectTests {
     struct Broken: Error, Equatable {

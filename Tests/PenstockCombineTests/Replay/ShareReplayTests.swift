@@ -1,7 +1,7 @@
 import PenstockCombine
 import Testing
 
-@testable import PenstockCombine
+@testable import PenstockPublishers
 
 @Suite struct ShareReplayTests {
     struct Broken: Error, Equatable {}

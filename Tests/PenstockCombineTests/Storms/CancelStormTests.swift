@@ -2,7 +2,7 @@ import PenstockCombine
 import PenstockTestKit
 import Testing
 
-@testable import PenstockCombine
+@testable import PenstockPublishers
 
 /// Ten thousand starts and cancellations of each operator, at whatever moment they hit: nothing hangs, and nothing is
 /// left.

@@ -1,7 +1,7 @@
 import PenstockCombine
 import Synchronization
 
-@testable import PenstockCombine
+@testable import PenstockPublishers
 
 /// A subscriber that asks for exactly what it is told to, and keeps what it hears.
 final class Probe<Input, Failure: Error>: Subscriber {

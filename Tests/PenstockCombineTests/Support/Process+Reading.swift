@@ -2,7 +2,7 @@ import PenstockCombine
 import PenstockTestKit
 import Testing
 
-@testable import PenstockCombine
+@testable import PenstockPublishers
 
 extension World.Process {
     /// Subscribes, asks, and waits until nothing goes on by itself.

@@ -1,6 +1,6 @@
 import PenstockCombine
 
-@testable import PenstockCombine
+@testable import PenstockPublishers
 
 /// A publisher that a test drives by hand, and that tells what was asked of it. It does not look at the demand.
 final class Source<Output, Failure: Error>: Publisher {

@@ -2,7 +2,7 @@ import PenstockCombine
 import PenstockTestKit
 import Testing
 
-@testable import PenstockCombine
+@testable import PenstockPublishers
 
 /// The tables of the stream rules, on virtual time.
 @Suite struct TraceTests {

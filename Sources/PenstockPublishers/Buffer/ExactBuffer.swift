@@ -2,7 +2,7 @@ public import PenstockStreams
 
 extension Publishers {
     /// A publisher that keeps values of another one until its subscriber asks for them.
-    /// Made by `buffer(size:prefetch:whenFull:)`, whose description holds for it.
+    /// Made by `exactBuffer(size:prefetch:whenFull:)`, whose description holds for it.
     public struct ExactBuffer<Upstream: Publisher>: Publisher {
         /// What upstream publishes.
         public typealias Output = Upstream.Output
@@ -37,14 +37,11 @@ extension Publishers {
     }
 }
 
-extension Publisher where Self: SendableMetatype {
-    /// Keeps up to `size` values that arrive while the subscriber is busy.
+extension Publisher {
+    /// Keeps up to `size` values that arrive while the subscriber is busy, by the rules of iOS 13.
     ///
-    /// Its rules are those of the books and of iOS 13, on every system. Combine since iOS 14 and the open port ask upstream
-    /// before the subscriber's first demand has come, and so give other values. This one takes its place wherever
-    /// `PenstockCombine` is imported: the constraint, which every publisher of a known type meets, makes it the more
-    /// specialised of the two. In a generic function say `some Publisher & SendableMetatype`, without which the
-    /// compiler calls the two ambiguous.
+    /// Combine's own operator since iOS 14, and the open port's, ask upstream before the subscriber's first demand has come,
+    /// and so give other values. A program that imports PenstockCombine has this one by the name of `buffer`, too.
     ///
     /// - Asks upstream for nothing before the subscriber's first demand. So the first value of any source goes straight
     ///   through to it.
@@ -59,28 +56,14 @@ extension Publisher where Self: SendableMetatype {
     /// `receive`, `request` and `cancel` may race and re-enter.
     ///
     /// ```swift
-    /// readings.buffer(size: 100, prefetch: .byRequest, whenFull: .dropOldest)
+    /// readings.exactBuffer(size: 100, prefetch: .byRequest, whenFull: .dropOldest)
     /// ```
     ///
     /// - Parameters:
     ///   - size: how many values may wait, 0 or more.
     ///   - prefetch: how upstream is asked for values.
     ///   - whenFull: what happens to a value that finds the buffer full.
-    @inlinable public func buffer(
-        size: Int,
-        prefetch: Publishers.PrefetchStrategy,
-        whenFull: Publishers.BufferingStrategy<Failure>
-    ) -> Publishers.ExactBuffer<Self> {
-        Publishers.ExactBuffer(self, size: size, prefetch: prefetch, whenFull: whenFull, onDrop: nil)
-    }
-}
-
-extension Publisher {
-    /// Keeps up to `size` values that arrive while the subscriber is busy.
-    ///
-    /// It stands beside the port's own so that neither is chosen in silence where the compiler knows too little of the
-    /// publisher to prefer the exact one.
-    @inlinable public func buffer(
+    @inlinable public func exactBuffer(
         size: Int,
         prefetch: Publishers.PrefetchStrategy,
         whenFull: Publishers.BufferingStrategy<Failure>
@@ -90,7 +73,7 @@ extension Publisher {
 
     /// Keeps up to `size` values that arrive while the subscriber is busy, and tells of each that is discarded.
     ///
-    /// It does as `buffer(size:prefetch:whenFull:)`.
+    /// It does as `exactBuffer(size:prefetch:whenFull:)`.
     ///
     /// - Parameters:
     ///   - size: how many values wait at most.

@@ -1,6 +1,6 @@
 extension Publishers {
     /// A publisher that gives the values and the finish of another one later.
-    /// Made by `delay(for:tolerance:scheduler:options:)`, whose description holds for it.
+    /// Made by `exactDelay(for:tolerance:scheduler:options:)`, whose description holds for it.
     public struct ExactDelay<Upstream: Publisher, Context: Scheduler>: Publisher {
         /// What upstream publishes.
         public typealias Output = Upstream.Output
@@ -37,12 +37,12 @@ extension Publishers {
     }
 }
 
-extension Publisher where Self: SendableMetatype {
-    /// Gives each value, and the finish, `interval` after it came.
+extension Publisher {
+    /// Gives each value, and the finish, `interval` after it came, by the rules of iOS 13.
     ///
-    /// It takes the place of the open port's own wherever `PenstockCombine` is imported, as
-    /// `buffer(size:prefetch:whenFull:)` does. That one delays failures, too, and goes on after a cancellation that
-    /// comes between upstream's finish and the delayed one.
+    /// Combine's own operator since iOS 14, and the open port's, delay failures, too, and end after a cancellation that comes
+    /// between upstream's finish and the delayed one. A program that imports PenstockCombine has this one by the name of
+    /// `delay`, too.
     ///
     /// - Moves neither the subscription nor the demand: what the subscriber asks for, upstream is asked for at once. As
     ///   many values are held as the subscriber asked for and have not come yet.
@@ -54,22 +54,7 @@ extension Publisher where Self: SendableMetatype {
     ///   - tolerance: how much later still where that saves energy; `nil` leaves it to the scheduler.
     ///   - scheduler: tells the time, and gives the values.
     ///   - options: what the scheduler is told besides.
-    public func delay<Context: Scheduler>(
-        for interval: Context.SchedulerTimeType.Stride,
-        tolerance: Context.SchedulerTimeType.Stride? = nil,
-        scheduler: Context,
-        options: Context.SchedulerOptions? = nil
-    ) -> Publishers.ExactDelay<Self, Context> {
-        Publishers.ExactDelay(self, interval: interval, tolerance: tolerance, scheduler: scheduler, options: options)
-    }
-}
-
-extension Publisher {
-    /// Gives each value, and the finish, `interval` after it came.
-    ///
-    /// It stands beside the port's own so that neither is chosen in silence where the compiler knows too little of the
-    /// publisher to prefer the exact one.
-    public func delay<Context: Scheduler>(
+    public func exactDelay<Context: Scheduler>(
         for interval: Context.SchedulerTimeType.Stride,
         tolerance: Context.SchedulerTimeType.Stride? = nil,
         scheduler: Context,
