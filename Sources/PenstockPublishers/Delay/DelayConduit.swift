@@ -1,103 +1,162 @@
-internal import DequeModule
+public import PenstockStreams
 
 /// One subscription to a delay, between upstream and one subscriber.
 ///
-/// What is held stands in a line of its own, and each action of the scheduler takes its first: an order that the
-/// scheduler does not keep is no matter.
-final class DelayConduit<Downstream: Subscriber>: Subscriber, Subscription {
-    typealias Input = Downstream.Input
-    typealias Failure = Downstream.Failure
+/// The scheduler is told of one moment at a time, and what is due by then comes at once: an order that the scheduler does
+/// not keep is no matter.
+@usableFromInline
+final class DelayConduit<Input, Failure: Error, Context: Scheduler>: Conduit {
+    @usableFromInline typealias Downstream = AnySubscriber<Input, Failure>
+    @usableFromInline typealias Moment = Context.SchedulerTimeType
 
-    private enum Step {
-        case give(Input)
-        case end(Subscribers.Completion<Failure>)
+    @usableFromInline
+    enum Step {
+        case give(Input, Downstream)
+        case end(Subscribers.Completion<Failure>, Downstream)
     }
 
-    private struct State {
-        var held: Deque<Step> = []
-        var turns = Turns<Step>()
-        var downstream: Downstream?
-        var upstream: (any Subscription)?
-        var isSubscribed = false
-        /// Whether upstream has ended.
-        var isEnded = false
+    @usableFromInline
+    struct State {
+        @usableFromInline var core = DelayCore<Input, Moment>()
+        @usableFromInline var upstream = UpstreamSubscription()
+        /// What upstream is still to be asked for.
+        @usableFromInline var toAsk = Subscribers.Demand.none
+        /// The subscriber, until it is told the end or wants no more.
+        @usableFromInline var downstream: Downstream?
+        @usableFromInline var failure: Failure?
+        /// Whether a thread tells the subscriber something. It goes on with what comes meanwhile.
+        @usableFromInline var isTelling = false
+
+        @inlinable init(downstream: Downstream) { self.downstream = downstream }
+
+        /// The next thing to say to the subscriber, if there is one; `nil` ends the caller's turn.
+        @inlinable mutating func next() -> Step? {
+            isTelling = false
+            guard let downstream else { return nil }
+            let step: Step
+            if let failure {
+                step = .end(.failure(failure), downstream)
+            } else {
+                switch core.next() {
+                case .give(let value): step = .give(value, downstream)
+                case .finish: step = .end(.finished, downstream)
+                case nil: return nil
+                }
+            }
+            if case .end = step { self.downstream = nil }
+            isTelling = true
+            return step
+        }
     }
 
-    private let state: Guarded<State>
-    private let later: (@escaping () -> Void) -> Void
+    @usableFromInline let state: Guarded<State>
+    @usableFromInline let flow: DelayFlow<Context>
 
-    /// - Parameter later: performs an action the interval from now.
-    init(_ downstream: Downstream, later: @escaping (@escaping () -> Void) -> Void) {
+    @inlinable init(_ downstream: Downstream, _ flow: DelayFlow<Context>) {
         state = Guarded(State(downstream: downstream))
-        self.later = later
+        self.flow = flow
     }
 
-    func receive(subscription: any Subscription) {
+    @inlinable func receive(subscription: any Subscription) {
         let downstream = state.withLock { state -> Downstream? in
-            guard !state.isSubscribed, let downstream = state.downstream else { return nil }
-            state.isSubscribed = true
-            state.upstream = subscription
-            return downstream
+            guard state.upstream.begin(subscription) else { return nil }
+            state.isTelling = true
+            return state.downstream
         }
         guard let downstream else { return subscription.cancel() }
-        downstream.receive(subscription: self)
+        downstream.receive(subscription: asSubscription)
+        tell(state.withLock { $0.next() })
     }
 
-    func receive(_ input: Input) -> Subscribers.Demand {
-        hold(.give(input))
+    @inlinable func receive(_ input: Input) -> Subscribers.Demand {
+        let due = flow.due
+        let (isOpen, moment) = state.withLock { state -> (Bool, Moment?) in
+            guard state.upstream.isOpen else { return (false, nil) }
+            state.core.arrived(input, due: due)
+            return (true, state.core.takeMoment())
+        }
+        if let moment { wait(for: moment) }
+        // A thread that asks is the one that cancels for another.
+        if !isOpen { state.withLock { $0.upstream.cancelForAnother() }?.cancel() }
         return .none
     }
 
-    func receive(completion: Subscribers.Completion<Failure>) {
-        guard case .failure = completion else { return hold(.end(completion)) }
-        perform { state in
-            guard !state.isEnded else { return [] }
-            state.isEnded = true
-            state.upstream = nil
-            state.held = []
-            state.turns.forget()
-            return [.end(completion)]
+    @inlinable func receive(completion: Subscribers.Completion<Failure>) {
+        let due = flow.due
+        var forgotten: [Input] = []
+        let moment = state.withLock { state -> Moment? in
+            guard state.upstream.isOpen else { return nil }
+            state.upstream.end()
+            switch completion {
+            case .finished:
+                state.core.finished(due: due)
+            case .failure(let failure):
+                forgotten = state.core.close()
+                state.failure = failure
+            }
+            return state.core.takeMoment()
+        }
+        withExtendedLifetime(forgotten) {}
+        if let moment { wait(for: moment) }
+        tell()
+    }
+
+    @inlinable func request(_ demand: Subscribers.Demand) {
+        var more = demand
+        while true {
+            let (upstream, count) = state.withLock { state -> ((any Subscription)?, Subscribers.Demand) in
+                state.toAsk += more
+                guard state.toAsk > .none, let upstream = state.upstream.ask() else { return (nil, .none) }
+                defer { state.toAsk = .none }
+                return (upstream, state.toAsk)
+            }
+            guard let upstream else { return }
+            more = .none
+            upstream.request(count)
+            state.withLock { $0.upstream.asked() }?.cancel()
         }
     }
 
-    func request(_ demand: Subscribers.Demand) {
-        guard demand > .none else { return }
-        state.withLock { $0.upstream }?.request(demand)
-    }
-
-    func cancel() {
-        let (upstream, downstream) = state.withLock { state in
-            state.held = []
-            state.turns.forget()
-            return (state.upstream.take(), state.downstream.take())
+    @inlinable func cancel() {
+        let (upstream, downstream, forgotten) = state.withLock { state in
+            (state.upstream.cancel(), state.downstream.take(), state.core.close())
         }
         upstream?.cancel()
-        withExtendedLifetime(downstream) {}
+        // They may hold the task or object that cancels, and must not be let go inside the lock.
+        withExtendedLifetime((downstream, forgotten)) {}
     }
 
-    private func hold(_ step: Step) {
-        let isHeld = state.withLock { state in
-            guard state.downstream != nil, !state.isEnded else { return false }
-            if case .end = step {
-                state.isEnded = true
-                state.upstream = nil
-            }
-            state.held.append(step)
-            return true
+    @inlinable func wait(for moment: Moment) {
+        flow.schedule(moment) { self.came(moment) }
+    }
+
+    @inlinable func came(_ moment: Moment) {
+        // A scheduler may call a little before the moment by its own account.
+        let now = max(moment, flow.scheduler.now)
+        let next = state.withLock { state in
+            state.core.came(now)
+            return state.core.takeMoment()
         }
-        if isHeld { later { self.perform { $0.held.popFirst().map { [$0] } ?? [] } } }
+        if let next { wait(for: next) }
+        tell()
     }
 
-    private func perform(_ event: (inout State) -> [Step]) {
-        guard state.withLock({ state in state.turns.take(event(&state)) }) else { return }
-        while let step = state.withLock({ $0.turns.next() }) {
-            switch step {
-            case .give(let value):
-                guard let downstream = state.withLock({ $0.downstream }) else { continue }
-                request(downstream.receive(value))
-            case .end(let completion):
-                state.withLock { $0.downstream.take() }?.receive(completion: completion)
+    /// Says to the subscriber what there is to say, unless somebody does so already.
+    @inlinable func tell() {
+        tell(state.withLock { $0.isTelling ? nil : $0.next() })
+    }
+
+    @inlinable func tell(_ first: Step?) {
+        var step = first
+        while let said = step {
+            switch said {
+            case .give(let value, let downstream):
+                let more = downstream.receive(value)
+                if more > .none { request(more) }
+            case .end(let completion, let downstream):
+                downstream.receive(completion: completion)
             }
+            step = state.withLock { $0.next() }
         }
     }
 }

@@ -7,33 +7,48 @@ extension Publishers {
         /// How upstream fails.
         public typealias Failure = Upstream.Failure
 
-        private let upstream: Upstream
-        private let interval: Context.SchedulerTimeType.Stride
-        private let tolerance: Context.SchedulerTimeType.Stride?
-        private let scheduler: Context
-        private let options: Context.SchedulerOptions?
+        @usableFromInline let upstream: Upstream
+        /// Makes what stands between upstream and a subscriber.
+        @usableFromInline let connect: (AnySubscriber<Output, Failure>) -> AnySubscriber<Output, Failure>
 
-        init(
-            _ upstream: Upstream, interval: Context.SchedulerTimeType.Stride,
-            tolerance: Context.SchedulerTimeType.Stride?, scheduler: Context, options: Context.SchedulerOptions?
-        ) {
+        @inlinable init(_ upstream: Upstream, _ flow: DelayFlow<Context>) {
             self.upstream = upstream
-            self.interval = interval
-            self.tolerance = tolerance
-            self.scheduler = scheduler
-            self.options = options
+            connect = { DelayConduit($0, flow).asSubscriber }
         }
 
         /// Begins a subscription, which is not delayed.
         public func receive<Downstream: Subscriber>(subscriber: Downstream)
         where Downstream.Input == Output, Downstream.Failure == Failure {
-            let conduit = DelayConduit(subscriber) { [interval, tolerance, scheduler, options] action in
-                scheduler.schedule(
-                    after: scheduler.now.advanced(by: interval), tolerance: tolerance ?? scheduler.minimumTolerance,
-                    options: options, action)
-            }
-            upstream.subscribe(conduit)
+            upstream.subscribe(connect(AnySubscriber(subscriber)))
         }
+    }
+}
+
+/// How much later, and by which scheduler.
+@usableFromInline
+struct DelayFlow<Context: Scheduler> {
+    @usableFromInline let interval: Context.SchedulerTimeType.Stride
+    @usableFromInline let tolerance: Context.SchedulerTimeType.Stride?
+    @usableFromInline let scheduler: Context
+    @usableFromInline let options: Context.SchedulerOptions?
+
+    @inlinable
+    init(
+        interval: Context.SchedulerTimeType.Stride, tolerance: Context.SchedulerTimeType.Stride?, scheduler: Context,
+        options: Context.SchedulerOptions?
+    ) {
+        self.interval = interval
+        self.tolerance = tolerance
+        self.scheduler = scheduler
+        self.options = options
+    }
+
+    /// When something that comes now is due.
+    @inlinable var due: Context.SchedulerTimeType { scheduler.now.advanced(by: interval) }
+
+    @inlinable func schedule(_ moment: Context.SchedulerTimeType, _ action: @escaping () -> Void) {
+        scheduler.schedule(
+            after: moment, tolerance: tolerance ?? scheduler.minimumTolerance, options: options, action)
     }
 }
 
@@ -54,12 +69,13 @@ extension Publisher {
     ///   - tolerance: how much later still where that saves energy; `nil` leaves it to the scheduler.
     ///   - scheduler: tells the time, and gives the values.
     ///   - options: what the scheduler is told besides.
-    public func exactDelay<Context: Scheduler>(
+    @inlinable public func exactDelay<Context: Scheduler>(
         for interval: Context.SchedulerTimeType.Stride,
         tolerance: Context.SchedulerTimeType.Stride? = nil,
         scheduler: Context,
         options: Context.SchedulerOptions? = nil
     ) -> Publishers.ExactDelay<Self, Context> {
-        Publishers.ExactDelay(self, interval: interval, tolerance: tolerance, scheduler: scheduler, options: options)
+        Publishers.ExactDelay(
+            self, DelayFlow(interval: interval, tolerance: tolerance, scheduler: scheduler, options: options))
     }
 }

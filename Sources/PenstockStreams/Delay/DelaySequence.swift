@@ -29,23 +29,10 @@ where Base.Element: Sendable {
 
     /// Gives the elements. Letting it go cancels upstream.
     public struct Iterator: AsyncIteratorProtocol {
-        /// Says when the last copy of the iterator is gone. The storage cannot: its own task holds it.
-        @usableFromInline final class Hold: Sendable {
-            @usableFromInline let storage: DelayStorage<Base, C>
-
-            @inlinable init(_ storage: DelayStorage<Base, C>) {
-                self.storage = storage
-            }
-
-            @inlinable deinit {
-                storage.letGo()
-            }
-        }
-
-        @usableFromInline let hold: Hold
+        @usableFromInline let hold: IteratorHold<DelayStorage<Base, C>>
 
         @inlinable init(_ storage: DelayStorage<Base, C>) {
-            hold = Hold(storage)
+            hold = IteratorHold(storage)
         }
 
         /// The next element, or `nil` after the last one and when the task is cancelled.
@@ -54,7 +41,7 @@ where Base.Element: Sendable {
         @inlinable public mutating func next(
             isolation: isolated (any Actor)? = #isolation
         ) async throws(Base.Failure) -> Base.Element? {
-            try await hold.storage.next(isolation: isolation)
+            try await hold.next(isolation: isolation)
         }
     }
 }

@@ -1,9 +1,8 @@
-public import DequeModule
-
-/// What a delay does, as a value: events go in, and actions come out for the caller to perform in their order.
+/// What an iteration of a delay does, as a value: events go in, and an action may come out for the caller to perform.
+/// What is due, and when, its ``DelayCore`` decides.
 ///
 /// A puller is the loop that reads upstream; it suspends while as many elements are held as may be. A timer is the loop
-/// that sleeps until the moment of the oldest one; it suspends while there is none, or nobody has taken the last.
+/// that sleeps until the next moment; it suspends while there is none.
 ///
 /// ```
 /// idle --next--> running --failed, letGo--> stopping --tasksEnded--> ended
@@ -12,167 +11,154 @@ public import DequeModule
 /// ```
 @usableFromInline
 struct DelayStateMachine<
-    Element: Sendable, Moment: Sendable, Failure: Error, Consumer: Sendable, Puller: Sendable, Timer: Sendable
+    Element: Sendable, Moment: Comparable & Sendable, Failure: Error, Consumer: Sendable, Puller: Sendable,
+    Timer: Sendable
 >: Sendable {
     /// What the caller is to do.
     @usableFromInline enum Action: Sendable {
-        /// Begin to read upstream and to keep time.
-        case start
-        /// Ask upstream for so many elements more.
-        case ask(Int)
-        /// Let the puller come for an element.
-        case goOn(Puller)
-        /// Tell the puller that nobody wants more of it.
-        case stop(Puller)
-        /// Let the timer sleep until the moment.
-        case sleep(Timer, until: Moment)
-        /// Tell the timer that nobody needs it.
-        case rest(Timer)
-        /// Give the element to the consumer.
-        case give(Element, to: Consumer)
+        /// Ask upstream for so many elements, and begin to read it and to keep time.
+        case start(Int)
+        /// Give the element to the consumer, ask upstream for one more, and let the puller come for it.
+        case give(Element, to: Consumer, Puller?)
+        /// Tell the puller whether to come for an element.
+        case goOn(Puller, Bool)
+        /// Let the timer sleep until the moment, or rest when nobody needs it.
+        case sleep(Timer, until: Moment?)
         /// Tell the consumer that no more elements come, and why if it was a failure.
         case end(Consumer, Failure?)
-        /// Cancel all tasks.
-        case cancel
+        /// Cancel all tasks, tell these that nobody needs them, and let the elements go.
+        case stop(Puller?, Timer?, [Element])
     }
 
     @usableFromInline enum Phase: Sendable {
-        case idle, running, stopping, ended
+        case idle, running
+        /// Everything is cancelled, and something may still run. The consumer is to be told why, if it was a failure.
+        case stopping(Failure?)
+        /// Nothing runs any more. What is due may still be there to be taken.
+        case ended(Failure?)
     }
 
     @usableFromInline var phase = Phase.idle
+    @usableFromInline var core = DelayCore<Element, Moment>()
     /// How many elements upstream may still be asked for now.
     @usableFromInline var asksLeft: Int
     @usableFromInline var puller: Puller?
     @usableFromInline var timer: Timer?
+    /// The consumer that waits for the next element. While it does, nothing is due.
     @usableFromInline var consumer: Consumer?
-    /// What is held, oldest first, and until when.
-    @usableFromInline var held: Deque<(element: Element, due: Moment)> = []
-    /// Whether the moment of the oldest one has come.
-    @usableFromInline var isDue = false
-    /// When upstream's finish is due, once it has come.
-    @usableFromInline var finishDue: Moment?
-    /// Whether the moment of the finish has come.
-    @usableFromInline var isFinished = false
-    /// Why the stream stopped, until the consumer is told.
-    @usableFromInline var failure: Failure?
 
     @inlinable init(holding heldMax: Int) {
         asksLeft = heldMax
     }
 
-    /// The consumer wants an element.
-    @inlinable mutating func next(_ consumer: Consumer) -> [Action] {
-        precondition(self.consumer == nil, "next() was called while another call of it was under way.")
-        if phase == .ended {
-            defer { failure = nil }
-            return [.end(consumer, failure)]
+    @inlinable var isRunning: Bool {
+        if case .running = phase { true } else { false }
+    }
+
+    /// Takes an element that is due. Upstream is to be asked for one more, and the puller to come for it.
+    @inlinable mutating func take() -> (element: Element, puller: Puller?)? {
+        guard case .give(let element)? = core.next() else { return nil }
+        guard let puller = puller.take() else {
+            asksLeft += 1
+            return (element, nil)
         }
-        self.consumer = consumer
+        return (element, puller)
+    }
+
+    /// The consumer wants an element.
+    @inlinable mutating func next(_ consumer: Consumer) -> Action? {
+        precondition(self.consumer == nil, "next() was called while another call of it was under way.")
+        if let (element, puller) = take() { return .give(element, to: consumer, puller) }
         switch phase {
         case .idle:
             phase = .running
-            return [.start, .ask(asksLeft)]
-        case .running: return giveWhatIsDue()
-        case .stopping, .ended: return []
+            self.consumer = consumer
+            return .start(asksLeft)
+        case .running, .stopping:
+            self.consumer = consumer
+            return nil
+        case .ended(let failure):
+            phase = .ended(nil)
+            return .end(consumer, failure)
         }
     }
 
-    /// The puller would come for an element.
-    @inlinable mutating func pullerAsks(_ puller: Puller) -> [Action] {
-        guard phase == .running else { return [.stop(puller)] }
-        guard asksLeft > 0 else {
-            self.puller = puller
-            return []
-        }
+    /// Whether the puller may come for an element now, which it then does; `nil` when it is to wait.
+    @inlinable mutating func mayPull() -> Bool? {
+        guard isRunning else { return false }
+        guard asksLeft > 0 else { return nil }
         asksLeft -= 1
-        return [.goOn(puller)]
+        return true
+    }
+
+    /// The puller waits until it may come for an element.
+    @inlinable mutating func pullerWaits(_ puller: Puller) -> Action? {
+        if let goesOn = mayPull() { return .goOn(puller, goesOn) }
+        self.puller = puller
+        return nil
     }
 
     /// Upstream gave an element, which is due at the moment.
-    @inlinable mutating func arrived(_ element: Element, due: Moment) -> [Action] {
-        guard phase == .running else { return [] }
-        held.append((element, due))
+    @inlinable mutating func arrived(_ element: Element, due: Moment) -> Action? {
+        core.arrived(element, due: due)
         return setTimer()
     }
 
     /// Upstream finished, which is due at the moment.
-    @inlinable mutating func upstreamFinished(due: Moment) -> [Action] {
-        guard phase == .running else { return [] }
-        finishDue = due
+    @inlinable mutating func upstreamFinished(due: Moment) -> Action? {
+        core.finished(due: due)
         return setTimer()
     }
 
-    /// The timer would sleep until the next moment.
-    @inlinable mutating func timerAsks(_ timer: Timer) -> [Action] {
-        guard phase == .running, !isFinished else { return [.rest(timer)] }
+    /// The timer waits for the next moment.
+    @inlinable mutating func timerWaits(_ timer: Timer) -> Action? {
+        guard isRunning, !core.isTimeless else { return .sleep(timer, until: nil) }
         self.timer = timer
         return setTimer()
     }
 
-    /// The moment that the timer slept for has come.
-    @inlinable mutating func dueCame() -> [Action] {
-        guard phase == .running else { return [] }
-        if held.isEmpty {
-            isFinished = true
-            return []
-        }
-        isDue = true
-        return giveWhatIsDue()
+    /// The moment that the timer slept for has come: it is as late as `now`.
+    @inlinable mutating func dueCame(_ now: Moment) -> Action? {
+        core.came(now)
+        guard let consumer, let (element, puller) = take() else { return nil }
+        self.consumer = nil
+        return .give(element, to: consumer, puller)
     }
 
     /// Upstream failed.
-    @inlinable mutating func failed(_ failure: Failure) -> [Action] {
-        guard phase == .running else { return [] }
-        self.failure = failure
-        return stop()
+    @inlinable mutating func failed(_ failure: Failure) -> Action? {
+        isRunning ? stop(failure) : nil
     }
 
     /// The consumer was cancelled, or let its iterator go.
-    @inlinable mutating func letGo() -> [Action] {
+    @inlinable mutating func letGo() -> Action? {
         switch phase {
         case .idle:
-            phase = .ended
-            return []
-        case .running: return stop()
-        case .stopping, .ended: return []
+            phase = .ended(nil)
+            return nil
+        case .running: return stop(nil)
+        case .stopping: return nil
+        case .ended: return .stop(nil, nil, core.close())
         }
     }
 
     /// Upstream has ended, and no task runs any more.
-    @inlinable mutating func tasksEnded() -> [Action] {
-        phase = .ended
-        guard let consumer = consumer.take() else { return [] }
-        defer { failure = nil }
-        return [.end(consumer, failure)]
-    }
-
-    @inlinable mutating func giveWhatIsDue() -> [Action] {
-        guard isDue, let consumer = consumer.take(), let (element, _) = held.popFirst() else { return [] }
-        isDue = false
-        var actions = [Action.give(element, to: consumer), .ask(1)]
-        if let puller = puller.take() { actions.append(.goOn(puller)) } else { asksLeft += 1 }
-        return actions + setTimer()
+    @inlinable mutating func tasksEnded() -> Action? {
+        if case .stopping(let failure) = phase { phase = .ended(failure) } else { phase = .ended(nil) }
+        return consumer.take().flatMap { next($0) }
     }
 
     /// Lets the timer sleep, if it waits for that and there is a moment to sleep for.
-    @inlinable mutating func setTimer() -> [Action] {
-        guard !isDue, let due = held.first?.due ?? finishDue, let timer = timer.take() else { return [] }
-        return [.sleep(timer, until: due)]
+    @inlinable mutating func setTimer() -> Action? {
+        guard timer != nil, let moment = core.takeMoment() else { return nil }
+        return timer.take().map { .sleep($0, until: moment) }
     }
 
-    @inlinable mutating func stop() -> [Action] {
-        phase = .stopping
-        held = []
-        var actions = [Action.cancel]
-        if let puller = puller.take() { actions.append(.stop(puller)) }
-        if let timer = timer.take() { actions.append(.rest(timer)) }
-        return actions
+    @inlinable mutating func stop(_ failure: Failure?) -> Action {
+        phase = .stopping(failure)
+        return .stop(puller.take(), timer.take(), core.close())
     }
 }
 
 extension DelayStateMachine.Action: Equatable
-where
-    Element: Equatable, Moment: Equatable, Failure: Equatable, Consumer: Equatable, Puller: Equatable,
-    Timer: Equatable
-{}
+where Element: Equatable, Failure: Equatable, Consumer: Equatable, Puller: Equatable, Timer: Equatable {}

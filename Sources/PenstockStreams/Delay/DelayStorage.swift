@@ -5,15 +5,16 @@ public import Synchronization
 /// They begin with the first `next()`, are cancelled as soon as nobody wants more, and the end is told to the consumer
 /// only when both have ended.
 @usableFromInline
-final class DelayStorage<Base: AsyncSequence & Sendable, C: Clock>: Sendable where Base.Element: Sendable {
+final class DelayStorage<Base: AsyncSequence & Sendable, C: Clock>: StreamStorage where Base.Element: Sendable {
+    @usableFromInline typealias Element = Base.Element
     @usableFromInline typealias Failure = Base.Failure
     @usableFromInline typealias Flow = DelaySequence<Base, C>
-    @usableFromInline typealias Consumer = CheckedContinuation<Result<Base.Element?, Failure>, Never>
+    @usableFromInline typealias Consumer = StreamConsumer<Element, Failure>
     /// Resumed with whether to go on.
     @usableFromInline typealias Puller = CheckedContinuation<Bool, Never>
     /// Resumed with the moment to sleep for, or none when nobody needs it any more.
     @usableFromInline typealias Timer = CheckedContinuation<C.Instant?, Never>
-    @usableFromInline typealias Machine = DelayStateMachine<Base.Element, C.Instant, Failure, Consumer, Puller, Timer>
+    @usableFromInline typealias Machine = DelayStateMachine<Element, C.Instant, Failure, Consumer, Puller, Timer>
 
     @usableFromInline struct State {
         @usableFromInline var machine: Machine
@@ -31,15 +32,14 @@ final class DelayStorage<Base: AsyncSequence & Sendable, C: Clock>: Sendable whe
         state = Mutex(State(machine: Machine(holding: flow.heldMax)))
     }
 
-    @inlinable func next(isolation: isolated (any Actor)?) async throws(Failure) -> Base.Element? {
-        let result = await withTaskCancellationHandler {
-            await withCheckedContinuation(isolation: isolation) { consumer in
-                perform { $0.next(consumer) }
-            }
-        } onCancel: {
-            letGo()
-        }
-        return try result.get()
+    @inlinable func take() -> Element? {
+        guard let (element, puller) = state.withLock({ $0.machine.take() }) else { return nil }
+        askForMore(puller)
+        return element
+    }
+
+    @inlinable func next(_ consumer: Consumer) {
+        perform { $0.next(consumer) }
     }
 
     @inlinable func letGo() {
@@ -47,29 +47,36 @@ final class DelayStorage<Base: AsyncSequence & Sendable, C: Clock>: Sendable whe
     }
 
     /// Tells the machine of an event, and does what it says.
-    @inlinable func perform(_ event: (inout Machine) -> [Machine.Action]) {
-        let (actions, task) = state.withLock { state in
-            let actions = event(&state.machine)
+    @inlinable func perform(_ event: (inout Machine) -> Machine.Action?) {
+        let action = state.withLock { state in
+            let action = event(&state.machine)
             // Inside the lock, so that whoever cancels next finds the task.
-            if case .start? = actions.first {
-                state.task = Task(executorPreference: consumersExecutor()) { await self.run() }
-            }
-            return (actions, state.task)
+            if case .start? = action { state.task = Task(executorPreference: consumersExecutor()) { await self.run() } }
+            return action
         }
-        for action in actions {
-            switch action {
-            case .start: break
-            case .ask(let count): demand.ask(count)
-            case .goOn(let puller): puller.resume(returning: true)
-            case .stop(let puller): puller.resume(returning: false)
-            case .sleep(let timer, let moment): timer.resume(returning: moment)
-            case .rest(let timer): timer.resume(returning: nil)
-            case .give(let element, let consumer): consumer.resume(returning: .success(element))
-            case .end(let consumer, let failure):
-                consumer.resume(returning: failure.map { .failure($0) } ?? .success(nil))
-            case .cancel: task?.cancel()
-            }
+        if let action { carryOut(action) }
+    }
+
+    @inlinable func carryOut(_ action: Machine.Action) {
+        switch action {
+        case .start(let count): demand.ask(count)
+        case .give(let element, let consumer, let puller):
+            consumer.resume(returning: .success(element))
+            askForMore(puller)
+        case .goOn(let puller, let goesOn): puller.resume(returning: goesOn)
+        case .sleep(let timer, let moment): timer.resume(returning: moment)
+        case .end(let consumer, let failure):
+            consumer.resume(returning: failure.map { .failure($0) } ?? .success(nil))
+        case .stop(let puller, let timer, _):
+            state.withLock { $0.task }?.cancel()
+            puller?.resume(returning: false)
+            timer?.resume(returning: nil)
         }
+    }
+
+    @inlinable func askForMore(_ puller: Puller?) {
+        demand.ask(1)
+        puller?.resume(returning: true)
     }
 
     @inlinable func run() async {
@@ -84,13 +91,17 @@ final class DelayStorage<Base: AsyncSequence & Sendable, C: Clock>: Sendable whe
         var upstream = flow.base.makeAsyncIterator()
         demand.begin(with: upstream)
         defer { demand.end() }
-        do throws(Failure) {
-            while await goesOn() {
+        do throws(Base.Failure) {
+            var mayPull = state.withLock { $0.machine.mayPull() }
+            while await goesOn(mayPull) {
                 guard let element = try await upstream.next(isolation: nil) else {
-                    perform { $0.upstreamFinished(due: due) }
+                    perform { [due] in $0.upstreamFinished(due: due) }
                     return
                 }
-                perform { $0.arrived(element, due: due) }
+                let due = due
+                let action: Machine.Action?
+                (action, mayPull) = state.withLock { ($0.machine.arrived(element, due: due), $0.machine.mayPull()) }
+                if let action { carryOut(action) }
             }
         } catch {
             perform { $0.failed(error) }
@@ -101,24 +112,27 @@ final class DelayStorage<Base: AsyncSequence & Sendable, C: Clock>: Sendable whe
     @inlinable var due: C.Instant { flow.clock.now.advanced(by: flow.interval) }
 
     /// Suspends while as many elements are held as may be. Returns whether to go on.
-    @inlinable func goesOn() async -> Bool {
-        await withCheckedContinuation { puller in
-            perform { $0.pullerAsks(puller) }
+    @inlinable func goesOn(_ mayPull: Bool?) async -> Bool {
+        if let mayPull { return mayPull }
+        return await withCheckedContinuation { puller in
+            perform { $0.pullerWaits(puller) }
         }
     }
 
     @inlinable func keepTime() async {
         while let moment = await nextMoment() {
-            // A task that wakes early was cancelled, and is told to rest when it asks again. A moment that has passed
-            // while the consumer was busy needs no sleep.
+            // A moment that has passed already needs no sleep. A task that wakes early was cancelled: nothing is held
+            // any more, and it is told to rest when it asks again.
             if flow.clock.now < moment { try? await flow.clock.sleep(until: moment, tolerance: flow.tolerance) }
-            perform { $0.dueCame() }
+            // A clock may wake it a little before the moment by its own account.
+            let now = max(moment, flow.clock.now)
+            perform { $0.dueCame(now) }
         }
     }
 
     @inlinable func nextMoment() async -> C.Instant? {
         await withCheckedContinuation { timer in
-            perform { $0.timerAsks(timer) }
+            perform { $0.timerWaits(timer) }
         }
     }
 }

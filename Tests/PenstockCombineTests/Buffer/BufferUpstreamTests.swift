@@ -1,4 +1,3 @@
-import Foundation
 import PenstockCombine
 import PenstockTestKit
 import Testing
@@ -21,57 +20,6 @@ import Testing
         }
     }
 
-    /// Its subscription stays in `request` until it may return, and counts the calls that come meanwhile.
-    private final class Slow: Publisher, Subscription {
-        typealias Output = Int
-        typealias Failure = Never
-
-        let isAsked = DispatchSemaphore(value: 0)
-        let mayReturn = DispatchSemaphore(value: 0)
-        private let calls = Guarded((underWay: 0, overlaps: 0, cancels: 0))
-
-        var overlaps: Int { calls.withLock { $0.overlaps } }
-        var cancels: Int { calls.withLock { $0.cancels } }
-
-        func receive<Downstream: Subscriber>(subscriber: Downstream)
-        where Downstream.Input == Int, Downstream.Failure == Never {
-            subscriber.receive(subscription: self)
-        }
-
-        func request(_ demand: Subscribers.Demand) {
-            begin()
-            isAsked.signal()
-            mayReturn.wait()
-            calls.withLock { $0.underWay -= 1 }
-        }
-
-        func cancel() {
-            begin()
-            calls.withLock { calls in
-                calls.cancels += 1
-                calls.underWay -= 1
-            }
-        }
-
-        private func begin() {
-            calls.withLock { calls in
-                if calls.underWay > 0 { calls.overlaps += 1 }
-                calls.underWay += 1
-            }
-        }
-    }
-
-    /// Runs a closure on a thread of its own. Returns what waits until that has ended.
-    private func onAnotherThread(_ body: @escaping () -> Void) -> () -> Void {
-        let body = Shared(body)
-        let hasEnded = DispatchSemaphore(value: 0)
-        Thread.detachNewThread {
-            body.value()
-            hasEnded.signal()
-        }
-        return { hasEnded.wait() }
-    }
-
     @Test func whatComesBeforeTheSubscriptionIsIgnored() {
         let probe = Probe<Int, Never>(demand: 5)
         Hasty().buffer(size: 4, prefetch: .byRequest, whenFull: .dropNewest).subscribe(probe)
@@ -80,7 +28,7 @@ import Testing
     }
 
     @Test func aThreadThatAsksIsTheOneThatCancels() {
-        let slow = Slow()
+        let slow = SlowUpstream()
         let probe = Probe<Int, Never>()
         slow.buffer(size: 4, prefetch: .keepFull, whenFull: .dropNewest).subscribe(probe)
         let wait = onAnotherThread { probe.request(1) }
@@ -94,7 +42,7 @@ import Testing
     }
 
     @Test func whatIsAskedForWhileAThreadAsksIsAskedForByIt() {
-        let slow = Slow()
+        let slow = SlowUpstream()
         let probe = Probe<Int, Never>()
         slow.buffer(size: 4, prefetch: .keepFull, whenFull: .dropNewest).subscribe(probe)
         let wait = onAnotherThread { probe.request(1) }

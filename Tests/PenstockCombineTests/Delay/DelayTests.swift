@@ -1,4 +1,5 @@
 import PenstockCombine
+import PenstockTestKit
 import Testing
 
 @testable import PenstockPublishers
@@ -54,6 +55,112 @@ import Testing
         scheduler.run()
         #expect(probe.values == [])
         #expect(probe.completionCount == 0)
+    }
+
+    @Test func whatIsDueTogetherComesInOneAction() {
+        let source = Source<Int, Never>()
+        let probe = Probe<Int, Never>(demand: 5)
+        source.delay(for: 1, scheduler: scheduler).subscribe(probe)
+        for value in 1...3 { source.send(value) }
+        #expect(scheduler.actionCount == 1)
+        at(500)
+        source.send(4)
+        #expect(scheduler.actionCount == 1)
+        at(1_000)
+        #expect(probe.values == [1, 2, 3])
+        at(1_500)
+        #expect(probe.values == [1, 2, 3, 4])
+    }
+
+    @Test func whatComesBeforeTheSubscriptionIsIgnored() {
+        let source = Source<Int, Broken>()
+        let probe = Probe<Int, Broken>(demand: 5)
+        Hasty(source: source).delay(for: 1, scheduler: scheduler).subscribe(probe)
+        source.send(1)
+        source.send(completion: .finished)
+        scheduler.run()
+        #expect(probe.values == [1])
+        #expect(probe.isFinished)
+        #expect(probe.completionCount == 1)
+    }
+
+    /// Gives a value and fails before it hands on a subscription.
+    private struct Hasty: Publisher {
+        typealias Output = Int
+        typealias Failure = Broken
+
+        let source: Source<Int, Broken>
+
+        func receive<Downstream: Subscriber>(subscriber: Downstream)
+        where Downstream.Input == Int, Downstream.Failure == Broken {
+            _ = subscriber.receive(0)
+            subscriber.receive(completion: .failure(Broken()))
+            source.subscribe(subscriber)
+        }
+    }
+
+    @Test func aThreadThatAsksIsTheOneThatCancels() {
+        let slow = SlowUpstream()
+        let probe = Probe<Int, Never>()
+        slow.delay(for: 1, scheduler: scheduler).subscribe(probe)
+        let wait = onAnotherThread { probe.request(1) }
+        slow.isAsked.wait()
+        probe.cancel()
+        #expect(slow.cancels == 0)
+        slow.mayReturn.signal()
+        wait()
+        #expect(slow.cancels == 1)
+        #expect(slow.overlaps == 0)
+    }
+
+    @Test func whatIsAskedForWhileAThreadAsksIsAskedForByIt() {
+        let slow = SlowUpstream()
+        let probe = Probe<Int, Never>()
+        slow.delay(for: 1, scheduler: scheduler).subscribe(probe)
+        let wait = onAnotherThread { probe.request(1) }
+        slow.isAsked.wait()
+        probe.request(1)
+        slow.mayReturn.signal()
+        slow.isAsked.wait()
+        slow.mayReturn.signal()
+        wait()
+        #expect(slow.overlaps == 0)
+    }
+
+    @Test func aLongSourceThatAnswersAtOnceCanBeCancelledByAnotherThread() {
+        let probe = Probe<Int, Never>(demand: .max)
+        let given = Guarded(0)
+        (1...1_000).publisher
+            .handleEvents(receiveOutput: { value in
+                given.withLock { $0 += 1 }
+                if value == 3 { onAnotherThread { probe.cancel() }() }
+            })
+            .delay(for: 1, scheduler: scheduler).subscribe(probe)
+        #expect(given.withLock { $0 } == 3)
+    }
+
+    @Test(arguments: [true, false])
+    func aHeldValueMayCallTheOperatorAsItGoes(isFailure: Bool) {
+        let source = Source<LastWord, Broken>()
+        let probe = Probe<LastWord, Broken>(demand: 5)
+        source.delay(for: 1, scheduler: scheduler).subscribe(probe)
+        let gone = Tally()
+        source.send(
+            LastWord {
+                probe.request(1)
+                probe.cancel()
+                gone.add()
+            })
+        if isFailure { source.send(completion: .failure(Broken())) } else { probe.cancel() }
+        #expect(gone.count == 1)
+        #expect(probe.completionCount == (isFailure ? 1 : 0))
+    }
+
+    /// Does something as it goes.
+    private final class LastWord {
+        let say: () -> Void
+        init(_ say: @escaping () -> Void) { self.say = say }
+        deinit { say() }
     }
 
     @Test func demandGoesUpAtOnceAlsoFromWithinReceive() {

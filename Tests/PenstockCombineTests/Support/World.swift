@@ -3,7 +3,7 @@ import PenstockSQLite
 import PenstockTestKit
 import Testing
 
-@testable import PenstockCombine
+@testable import PenstockPublishers
 
 /// What survives the death of a process: a file or what stands for one, and the clocks.
 final class World: Sendable {

@@ -2,7 +2,7 @@ import PenstockCombine
 import PenstockTestKit
 import Testing
 
-@testable import PenstockCombine
+@testable import PenstockPublishers
 
 /// The tables of the stream rules, where waiting values are messages of a queue.
 @Suite(.timeLimit(.minutes(5))) struct DurableTraceTests {
