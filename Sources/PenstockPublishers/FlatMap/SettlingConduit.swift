@@ -16,7 +16,7 @@ final class SettlingConduit<Output, Input: Settleable>: Subscriber, Subscription
     }
 
     private struct State {
-        var machine = Machine()
+        var machine: Machine
         var turns = Turns<Machine.Step>()
         var downstream: AnySubscriber<Output, any Error>?
         var upstream: (any Subscription)?
@@ -28,7 +28,6 @@ final class SettlingConduit<Output, Input: Settleable>: Subscriber, Subscription
     }
 
     private let state: Guarded<State>
-    private let maxPublishers: Subscribers.Demand
     /// Makes the work on a payload and subscribes to it.
     private let work: (Element, SettlingConduit, Name) -> Void
     private let settler = LeaseSettler<Element>()
@@ -38,8 +37,7 @@ final class SettlingConduit<Output, Input: Settleable>: Subscriber, Subscription
         _ downstream: AnySubscriber<Output, any Error>, maxPublishers: Subscribers.Demand,
         transform: @escaping (Element) -> Child
     ) where Child.Output == Output {
-        state = Guarded(State(downstream: downstream))
-        self.maxPublishers = maxPublishers
+        state = Guarded(State(machine: Machine(maxConcurrent: maxPublishers.count), downstream: downstream))
         work = { transform($0).subscribe(Side<Child.Failure>(name: $2, conduit: $1)) }
     }
 
@@ -54,7 +52,7 @@ final class SettlingConduit<Output, Input: Settleable>: Subscriber, Subscription
         }
         guard let downstream else { return subscription.cancel() }
         downstream.receive(subscription: self)
-        if maxPublishers > .none { state.withLock { $0.upstream }?.request(maxPublishers) }
+        perform { ([], $0.machine.askUpstream()) }
     }
 
     func receive(_ input: Input) -> Subscribers.Demand {
@@ -189,8 +187,8 @@ final class SettlingConduit<Output, Input: Settleable>: Subscriber, Subscription
 
     private func carryOut(_ action: Machine.Action) {
         switch action {
-        case .askUpstream:
-            if maxPublishers != .unlimited { state.withLock { $0.upstream }?.request(.max(1)) }
+        case .askUpstream(let count):
+            state.withLock { $0.upstream }?.request(Subscribers.Demand(count: count))
         case .askWork(let name):
             state.withLock { $0.works[name]?.subscription }?.request(.max(1))
         case .settle(let name, let end):
@@ -201,6 +199,8 @@ final class SettlingConduit<Output, Input: Settleable>: Subscriber, Subscription
             work?.run.end(.givenUp)
         case .cancelUpstream:
             state.withLock { $0.upstream.take() }?.cancel()
+        case .letGo:
+            break
         }
     }
 

@@ -1,15 +1,15 @@
-internal import DequeModule
 internal import Penstock
 internal import PenstockStreams
 
-/// What a bounded flatMap over deliveries does, as a value: events go in, and what is to be done comes out.
+/// What a bounded flatMap over deliveries does, as a value: events go in, and what is to be done comes out. How many
+/// works there may be, and whose value is next, its `FlatMapCore` decides.
 ///
 /// Each delivery has a publisher of its own, its work. That has ended when it says so and the last of its values was
 /// taken; then the delivery is settled, and upstream is asked for another when that is done: a process that dies between
 /// the two leaves no more handed out than may be worked on. A work that fails does not fail the stream.
 ///
 /// ```
-/// open --upstream finished--> finishing --no work, nothing to settle--> over
+/// open --upstream finished--> finished --no work, nothing to settle--> over
 ///   \---------upstream failed, storage failed, cancelled-----------------^
 /// ```
 struct SettlingMachine<Output> {
@@ -24,8 +24,8 @@ struct SettlingMachine<Output> {
 
     /// What is to be done, after what is to be said.
     enum Action {
-        /// Ask upstream for another delivery.
-        case askUpstream
+        /// Ask upstream for so many deliveries.
+        case askUpstream(Int)
         /// Ask the work for another value.
         case askWork(Name)
         /// Settle the delivery.
@@ -35,35 +35,41 @@ struct SettlingMachine<Output> {
         /// Cancel the work; its delivery is lost.
         case cancel(Name)
         case cancelUpstream
-    }
-
-    private enum Phase {
-        case open, finishing, over
+        /// Let the values that waited go.
+        case letGo([Output])
     }
 
     private struct Work {
-        /// Whether it has given a value that nobody has taken yet; it gives one at a time.
+        /// How many values it has given that nobody has taken yet. It is asked for one at a time.
         var valuesWaiting = 0
         var end: HandlerEnd?
     }
 
-    private var phase = Phase.open
-    private var demand = 0
-    private var waiting: Deque<(value: Output, name: Name)> = []
+    private var core: FlatMapCore<Output, Name>
     private var works: [Name: Work] = [:]
     private var settling: Set<Name> = []
     private var namesGiven: Name = 0
 
+    /// - Parameter maxConcurrent: how many deliveries are worked on at a time.
+    init(maxConcurrent: Int) {
+        core = FlatMapCore(maxConcurrent: maxConcurrent)
+    }
+
     /// How many works have not ended.
     var workCount: Int { works.count }
 
+    /// What to ask of upstream now.
+    mutating func askUpstream() -> [Action] {
+        let count = core.takeAsk()
+        return count > 0 ? [.askUpstream(count)] : []
+    }
+
     /// Downstream asks for values.
     mutating func request(_ count: Int) -> (steps: [Step], actions: [Action]) {
-        demand = demand.addingUpToMax(count)
+        core.request(count)
         var steps: [Step] = []
         var actions: [Action] = []
-        while demand > 0, let (value, name) = waiting.popFirst() {
-            take()
+        while let (value, name) = core.next() {
             steps.append(.give(value))
             works[name]?.valuesWaiting -= 1
             actions += works[name]?.end == nil ? [.askWork(name)] : endIfDone(name)
@@ -73,7 +79,7 @@ struct SettlingMachine<Output> {
 
     /// Upstream gave a delivery. Returns the name of its work; `nil` when nobody wants it any more.
     mutating func arrived() -> Name? {
-        guard phase == .open else { return nil }
+        guard core.began() else { return nil }
         namesGiven += 1
         works[namesGiven] = Work()
         return namesGiven
@@ -81,19 +87,16 @@ struct SettlingMachine<Output> {
 
     /// A work gave a value. Returns also whether it is to give another.
     mutating func workGave(_ value: Output, _ name: Name) -> (steps: [Step], givesMore: Bool) {
-        guard phase != .over, works[name] != nil else { return ([], false) }
-        guard demand > 0 else {
-            waiting.append((value, name))
-            works[name]?.valuesWaiting += 1
-            return ([], false)
-        }
-        take()
-        return ([.give(value)], true)
+        guard works[name] != nil else { return ([], false) }
+        if core.mayGive() { return ([.give(value)], true) }
+        core.wait(value, of: name)
+        works[name]?.valuesWaiting += 1
+        return ([], false)
     }
 
     /// A work ended.
     mutating func workEnded(_ end: HandlerEnd, _ name: Name) -> [Action] {
-        guard phase != .over, works[name] != nil, works[name]?.end == nil else { return [] }
+        guard let work = works[name], work.end == nil else { return [] }
         // What it gave before, and nobody has taken, comes out all the same, also when it failed: it was given.
         works[name]?.end = end
         let actions = endIfDone(name)
@@ -104,14 +107,15 @@ struct SettlingMachine<Output> {
     /// A delivery was settled.
     mutating func settled(_ name: Name) -> (steps: [Step], actions: [Action]) {
         guard settling.remove(name) != nil else { return ([], []) }
-        return (finishIfDone(), phase == .open ? [.askUpstream] : [])
+        core.ended()
+        return (finishIfDone(), askUpstream())
     }
 
     /// Upstream ended, or the store failed.
     mutating func ended(_ completion: Subscribers.Completion<any Error>) -> (steps: [Step], actions: [Action]) {
-        guard phase != .over else { return ([], []) }
+        guard !core.isOver else { return ([], []) }
         guard case .failure = completion else {
-            phase = .finishing
+            core.upstreamFinished()
             return (finishIfDone(), [])
         }
         return ([.end(completion)], close())
@@ -119,12 +123,7 @@ struct SettlingMachine<Output> {
 
     /// Downstream wants no more.
     mutating func cancelled() -> [Action] {
-        guard phase != .over else { return [] }
-        return close()
-    }
-
-    private mutating func take() {
-        if demand < .max { demand -= 1 }
+        core.isOver ? [] : close()
     }
 
     private mutating func endIfDone(_ name: Name) -> [Action] {
@@ -135,19 +134,16 @@ struct SettlingMachine<Output> {
             return [.settle(name, end)]
         }
         // Nothing is left to settle.
-        return phase == .open ? [.askUpstream] : []
+        core.ended()
+        return askUpstream()
     }
 
     private mutating func finishIfDone() -> [Step] {
-        guard phase == .finishing, works.isEmpty, settling.isEmpty else { return [] }
-        phase = .over
-        return [.end(.finished)]
+        core.takeFinish() ? [.end(.finished)] : []
     }
 
     private mutating func close() -> [Action] {
-        phase = .over
-        waiting = []
         defer { works = [:] }
-        return [.cancelUpstream] + works.keys.sorted().map { .giveUp($0) }
+        return [.letGo(core.close().map(\.value)), .cancelUpstream] + works.keys.sorted().map { .giveUp($0) }
     }
 }

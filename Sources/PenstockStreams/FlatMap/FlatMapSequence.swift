@@ -66,23 +66,10 @@ public struct FlatMapSequence<
 
     /// Gives the elements of the inner sequences. Letting it go cancels upstream and all inner sequences.
     public struct Iterator: AsyncIteratorProtocol {
-        /// Says when the last copy of the iterator is gone. The storage cannot: its own task holds it.
-        @usableFromInline final class Hold: Sendable {
-            @usableFromInline let storage: FlatMapStorage<Base, Inner, Failure>
-
-            @inlinable init(_ storage: FlatMapStorage<Base, Inner, Failure>) {
-                self.storage = storage
-            }
-
-            @inlinable deinit {
-                storage.letGo()
-            }
-        }
-
-        @usableFromInline let hold: Hold
+        @usableFromInline let hold: IteratorHold<FlatMapStorage<Base, Inner, Failure>>
 
         @inlinable init(_ storage: FlatMapStorage<Base, Inner, Failure>) {
-            hold = Hold(storage)
+            hold = IteratorHold(storage)
         }
 
         /// The next element, or `nil` after the last one and when the task is cancelled.
@@ -91,7 +78,7 @@ public struct FlatMapSequence<
         @inlinable public mutating func next(
             isolation: isolated (any Actor)? = #isolation
         ) async throws(Failure) -> Inner.Element? {
-            try await hold.storage.next(isolation: isolation)
+            try await hold.next(isolation: isolation)
         }
     }
 }

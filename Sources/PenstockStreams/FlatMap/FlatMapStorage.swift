@@ -2,23 +2,33 @@ public import Synchronization
 
 /// One iteration of a bounded flatMap: the lock around the state machine, and the tasks that feed it.
 ///
-/// One task reads upstream and owns a child task for each inner sequence. It begins with the first `next()`, is
-/// cancelled as soon as nobody wants more, and the end is told to the consumer only when all of it has ended.
+/// A slot is a task that reads an element of upstream, then its inner sequence, then the next element: there are as many
+/// slots as inner sequences run at once, and one of them at a time reads upstream. They begin with the first `next()`, are
+/// cancelled as soon as nobody wants more, and the end is told to the consumer only when all of them have ended.
 @usableFromInline
 final class FlatMapStorage<
     Base: AsyncSequence & Sendable, Inner: AsyncSequence & SendableMetatype, Failure: Error
->: Sendable where Base.Element: Sendable, Inner.Element: Sendable {
+>: StreamStorage where Base.Element: Sendable, Inner.Element: Sendable {
+    @usableFromInline typealias Element = Inner.Element
     @usableFromInline typealias Flow = FlatMapSequence<Base, Inner, Failure>
-    @usableFromInline typealias Consumer = CheckedContinuation<Result<Inner.Element?, Failure>, Never>
+    @usableFromInline typealias Consumer = StreamConsumer<Element, Failure>
     /// Resumed with whether to go on.
-    @usableFromInline typealias Producer = CheckedContinuation<Bool, Never>
-    @usableFromInline typealias Machine = FlatMapStateMachine<Inner.Element, Failure, Consumer, Producer>
+    @usableFromInline typealias Producer = UnsafeContinuation<Bool, Never>
+    @usableFromInline typealias Machine = FlatMapStateMachine<Element, Failure, Consumer, Producer>
 
     @usableFromInline struct State {
         @usableFromInline var machine: Machine
         @usableFromInline var task: Task<Void, Never>?
 
         @inlinable init(machine: Machine) { self.machine = machine }
+    }
+
+    /// Upstream's iterator, for the slots to share.
+    // The machine gives the turn to one slot at a time, and only that one touches it.
+    @usableFromInline final class Upstream: @unchecked Sendable {
+        @usableFromInline var iterator: Base.AsyncIterator?
+
+        @inlinable init(_ iterator: Base.AsyncIterator) { self.iterator = iterator }
     }
 
     @usableFromInline let flow: Flow
@@ -30,15 +40,14 @@ final class FlatMapStorage<
         state = Mutex(State(machine: Machine(maxConcurrent: flow.maxConcurrent)))
     }
 
-    @inlinable func next(isolation: isolated (any Actor)?) async throws(Failure) -> Inner.Element? {
-        let result = await withTaskCancellationHandler {
-            await withCheckedContinuation(isolation: isolation) { consumer in
-                perform { $0.next(consumer) }
-            }
-        } onCancel: {
-            letGo()
-        }
-        return try result.get()
+    @inlinable func take() -> Element? {
+        guard let (element, inner) = state.withLock({ $0.machine.take() }) else { return nil }
+        inner.resume(returning: true)
+        return element
+    }
+
+    @inlinable func next(_ consumer: Consumer) {
+        perform { $0.next(consumer) }
     }
 
     @inlinable func letGo() {
@@ -46,102 +55,140 @@ final class FlatMapStorage<
     }
 
     /// Tells the machine of an event, and does what it says.
-    @inlinable func perform(_ event: (inout Machine) -> Machine.Action) {
-        let (action, task) = state.withLock { state in
+    @inlinable func perform(_ event: (inout Machine) -> Machine.Action?) {
+        let action = state.withLock { state in
             let action = event(&state.machine)
             // Inside the lock, so that whoever cancels next finds the task.
-            if case .start = action { state.task = Task(executorPreference: consumersExecutor()) { await self.run() } }
-            return (action, state.task)
+            if case .start? = action { state.task = Task(executorPreference: consumersExecutor()) { await self.run() } }
+            return action
         }
+        if let action { carryOut(action) }
+    }
+
+    @inlinable func carryOut(_ action: Machine.Action) {
         switch action {
-        case .none, .start:
+        case .start:
             break
         case .give(let element, let consumer, let inner):
             consumer.resume(returning: .success(element))
             inner.resume(returning: true)
         case .end(let consumer, let failure):
             consumer.resume(returning: failure.map { .failure($0) } ?? .success(nil))
-        case .goOn(let producer):
-            producer.resume(returning: true)
-        case .stop(let producer):
-            producer.resume(returning: false)
-        case .cancel(let producers):
-            task?.cancel()
+        case .goOn(let producer, let goesOn):
+            producer.resume(returning: goesOn)
+        case .rest(let producers):
+            for producer in producers { producer.resume(returning: false) }
+        case .cancel(let producers, _):
+            state.withLock { $0.task }?.cancel()
             for producer in producers { producer.resume(returning: false) }
         }
     }
 
     /// Suspends a producer until the machine lets it go on (true) or stops it.
-    @inlinable func goesOn(_ event: (inout Machine, Producer) -> Machine.Action) async -> Bool {
-        await withCheckedContinuation { producer in
+    @inlinable func goesOn(_ event: (inout Machine, Producer) -> Machine.Action?) async -> Bool {
+        await withUnsafeContinuation { producer in
             perform { event(&$0, producer) }
         }
     }
 
     @inlinable func run() async {
+        let upstream = Upstream(flow.base.makeAsyncIterator())
+        demand.ask(flow.maxConcurrent)
+        if let iterator = upstream.iterator { demand.begin(with: iterator) }
         if let delegate = flow.delegate?.make() {
             await withDiscardingTaskGroup { group in
                 group.addTask { await delegate.run() }
-                await readUpstream(discard: { await delegate.discard($0) }) {
-                    await self.runInner(of: $0, with: delegate)
-                }
+                await self.readInSlots(upstream) { await $0.read(upstream, with: delegate) }
                 group.cancelAll()
             }
         } else {
-            await readUpstream { await self.runInner(of: $0) }
+            await readInSlots(upstream) { await $0.read(upstream) }
         }
+        upstream.iterator = nil
         demand.end()
         perform { $0.tasksEnded() }
     }
 
-    @inlinable func readUpstream(
-        discard: (Base.Element) async -> Void = { _ in },
-        _ runInner: @escaping @Sendable (Base.Element) async -> Void
-    ) async {
+    @inlinable func readInSlots(_ upstream: Upstream, _ slot: @escaping @Sendable (FlatMapStorage) async -> Void) async
+    {
         await withDiscardingTaskGroup { group in
-            var upstream = flow.base.makeAsyncIterator()
-            demand.ask(flow.maxConcurrent)
-            demand.begin(with: upstream)
-            do throws(Base.Failure) {
-                while await goesOn({ $0.upstreamAsks($1) }), let element = try await upstream.next(isolation: nil) {
-                    // An element that arrives after the end is let go, and its inner sequence never begins.
-                    guard !Task.isCancelled else {
-                        await discard(element)
-                        break
-                    }
-                    group.addTask { await runInner(element) }
+            while await goesOn({ $0.spawnerWaits($1) }) {
+                group.addTask { await slot(self) }
+            }
+        }
+    }
+
+    // MARK: A slot
+
+    /// Reads an element of upstream and its inner sequence, and again. It begins with the turn to read upstream.
+    @inlinable func read(_ upstream: Upstream) async {
+        var hasTurn: Bool? = true
+        while await goesOn(hasTurn), let element = await nextElement(of: upstream) {
+            guard let element = begins(element) else { return }
+            do throws(Inner.Failure) {
+                guard try await readInner(of: element) else { return }
+            } catch {
+                return perform { $0.failed(flow.failure(ofInner: error)) }
+            }
+            // Before a slot comes for it: whoever is pulled only then would be asked too late.
+            demand.ask(1)
+            // An inner sequence that has cancelled its own task cancels no other: the next one has a task of its own.
+            if Task.isCancelled { return perform { $0.innerFinished() } }
+            hasTurn = state.withLock { $0.machine.innerFinishedAndTakesTurn() }
+        }
+    }
+
+    @inlinable func read(_ upstream: Upstream, with delegate: some FlatMapDelegate<Base.Element>) async {
+        var hasTurn: Bool? = true
+        while await goesOn(hasTurn), let arrived = await nextElement(of: upstream) {
+            guard let element = begins(arrived) else { return await delegate.discard(arrived) }
+            let read: @Sendable () async -> FlatMapInner.End = {
+                do {
+                    return try await self.readInner(of: element) ? .finished : .unwanted
+                } catch {
+                    return .failed(error)
                 }
-            } catch {
-                perform { $0.failed(flow.failure(ofBase: error)) }
             }
-        }
-    }
-
-    @inlinable func runInner(of element: Base.Element) async {
-        do throws(Inner.Failure) {
-            if try await readInner(of: element) { makeRoom() }
-        } catch {
-            perform { $0.failed(flow.failure(ofInner: error)) }
-        }
-    }
-
-    @inlinable func runInner(of element: Base.Element, with delegate: some FlatMapDelegate<Base.Element>) async {
-        let read: @Sendable () async -> FlatMapInner.End = {
             do {
-                return try await self.readInner(of: element) ? .finished : .unwanted
+                try await delegate.read(FlatMapInner(read: read, makeRoom: { self.makeRoom() }), of: element)
             } catch {
-                return .failed(error)
+                if let failure = flow.delegate?.failure(error) { perform { $0.failed(failure) } }
             }
+            hasTurn = Task.isCancelled ? false : state.withLock { $0.machine.takeTurn() }
         }
-        do {
-            try await delegate.read(FlatMapInner(read: read, makeRoom: { self.makeRoom() }), of: element)
+    }
+
+    /// Suspends a slot until it has the turn. Returns whether it does.
+    @inlinable func goesOn(_ hasTurn: Bool?) async -> Bool {
+        if let hasTurn { return hasTurn }
+        return await goesOn { $0.slotWaits($1) }
+    }
+
+    /// The next element of upstream, for the slot that has the turn; `nil` when there is none, or nobody wants it.
+    @inlinable func nextElement(of upstream: Upstream) async -> Base.Element? {
+        guard !Task.isCancelled, var iterator = upstream.iterator.take() else { return nil }
+        do throws(Base.Failure) {
+            guard let element = try await iterator.next(isolation: nil) else {
+                perform { $0.upstreamFinished() }
+                return nil
+            }
+            upstream.iterator = iterator
+            return element
         } catch {
-            if let failure = flow.delegate?.failure(error) { perform { $0.failed(failure) } }
+            perform { $0.failed(flow.failure(ofBase: error)) }
+            return nil
         }
+    }
+
+    /// The slot that had the turn gives it back. Returns the element if its inner sequence begins: one that arrives after
+    /// the end is let go, and its inner sequence never begins.
+    @inlinable func begins(_ element: Base.Element) -> Base.Element? {
+        let (begins, action) = state.withLock { $0.machine.elementCame() }
+        if let action { carryOut(action) }
+        return begins ? element : nil
     }
 
     @inlinable func makeRoom() {
-        // Before upstream's loop comes for it: whoever is pulled only then would be asked too late.
         demand.ask(1)
         perform { $0.innerFinished() }
     }
@@ -151,7 +198,11 @@ final class FlatMapStorage<
     @inlinable func readInner(of element: Base.Element) async throws(Inner.Failure) -> Bool {
         var inner = flow.transform(element).makeAsyncIterator()
         while let value = try await inner.next(isolation: nil) {
-            guard await goesOn({ $0.innerProduced(value, $1) }) else { return false }
+            switch state.withLock({ $0.machine.offer() }) {
+            case .give(let consumer): consumer.resume(returning: .success(value))
+            case .wait: guard await goesOn({ $0.innerWaits(value, $1) }) else { return false }
+            case .stop: return false
+            }
         }
         return true
     }

@@ -9,9 +9,14 @@ import Testing
 
     typealias Machine = SettlingMachine<Int>
 
+    private var idle: Machine {
+        var machine = Machine(maxConcurrent: 1)
+        _ = machine.askUpstream()
+        return machine
+    }
     /// A machine with one work, and so much demand.
     private func working(demand: Int = 0) -> Machine {
-        var machine = Machine()
+        var machine = idle
         if demand > 0 { _ = machine.request(demand) }
         _ = machine.arrived()
         return machine
@@ -39,6 +44,12 @@ import Testing
 
     private func names(_ things: [Any]) -> [String] {
         things.map { "\($0)".replacingOccurrencesOfModules }
+    }
+
+    @Test func askUpstream() {
+        var machine = Machine(maxConcurrent: 3)
+        #expect(names(machine.askUpstream()) == ["askUpstream(3)"])
+        #expect(names(machine.askUpstream()) == [])
     }
 
     @Test func request() {
@@ -71,7 +82,7 @@ import Testing
         var fails = working()
         #expect(names(fails.workEnded(.failed(Broken()), 1)) == ["settle(1, failed(Broken()))"])
         var lost = working()
-        #expect(names(lost.workEnded(.leaseLost, 1)) == ["cancel(1)", "askUpstream"])
+        #expect(names(lost.workEnded(.leaseLost, 1)) == ["cancel(1)", "askUpstream(1)"])
         // The last value is to be taken first.
         var waits = valueWaits
         #expect(names(waits.workEnded(.finished, 1)) == [])
@@ -83,7 +94,7 @@ import Testing
         var open = settling
         let settled = open.settled(1)
         #expect(settled.steps.isEmpty)
-        #expect(names(settled.actions) == ["askUpstream"])
+        #expect(names(settled.actions) == ["askUpstream(1)"])
         var finishing = settling
         #expect(finishing.ended(.finished).steps.isEmpty)
         let last = finishing.settled(1)
@@ -93,7 +104,7 @@ import Testing
     }
 
     @Test func ended() {
-        var idle = Machine()
+        var idle = idle
         #expect(idle.ended(.finished).steps.count == 1)
         #expect(idle.arrived() == nil)
         var busy = working()
@@ -103,13 +114,13 @@ import Testing
         var fails = working()
         let failed = fails.ended(.failure(Broken()))
         #expect(failed.steps.count == 1)
-        #expect(names(failed.actions) == ["cancelUpstream", "giveUp(1)"])
+        #expect(names(failed.actions) == ["letGo([])", "cancelUpstream", "giveUp(1)"])
         #expect(fails.ended(.failure(Broken())).steps.isEmpty)
     }
 
     @Test func cancelled() {
         var waits = valueWaits
-        #expect(names(waits.cancelled()) == ["cancelUpstream", "giveUp(1)"])
+        #expect(names(waits.cancelled()) == ["letGo([1])", "cancelUpstream", "giveUp(1)"])
         #expect(waits.cancelled().isEmpty)
         #expect(waits.arrived() == nil)
     }

@@ -1,5 +1,6 @@
 import PenstockStreams
 import PenstockTestKit
+import Synchronization
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct FlatMapCancellationTests {
@@ -29,6 +30,19 @@ import Testing
         }
         #expect(try await result.value == nil)
         #expect(the.upstream.iteratorsMade.count == 0)
+    }
+
+    @Test func anInnerSequenceThatCancelsItsOwnTaskCancelsNoOther() async {
+        let areCancelled = Mutex<[Bool]>([])
+        let worked = Numbers(0..<4).flatMap(maxConcurrent: 2) { number in
+            Single {
+                areCancelled.withLock { $0.append(Task.isCancelled) }
+                withUnsafeCurrentTask { $0?.cancel() }
+                return number
+            }
+        }
+        #expect(await collect(worked).value.values.sorted() == [0, 1, 2, 3])
+        #expect(areCancelled.withLock { $0 } == [false, false, false, false])
     }
 
     @Test func lettingTheIteratorGoEndsEverything() async throws {

@@ -7,7 +7,7 @@ import Testing
     typealias Machine = FlatMapStateMachine<Int, Broken, String, String>
 
     /// A machine to which these events have happened.
-    private func machine(maxConcurrent: Int = 2, after events: (inout Machine) -> Machine.Action...) -> Machine {
+    private func machine(maxConcurrent: Int = 2, after events: (inout Machine) -> Any...) -> Machine {
         var machine = Machine(maxConcurrent: maxConcurrent)
         for event in events { _ = event(&machine) }
         return machine
@@ -15,37 +15,41 @@ import Testing
 
     // The states, each by the shortest way there.
     private var idle: Machine { machine() }
-    private var runningAndConsumerWaits: Machine { machine(after: { $0.next("consumer") }) }
-    private var runningAndValuesWait: Machine {
+    private var consumerWaits: Machine { machine(after: { $0.next("consumer") as Any }) }
+    private var valuesWait: Machine {
         machine(
-            after: { $0.next("consumer") }, { $0.innerProduced(1, "inner a") }, { $0.innerProduced(2, "inner b") },
-            { $0.innerProduced(3, "inner c") })
+            after: { $0.next("consumer") as Any }, { $0.offer() }, { $0.innerWaits(2, "inner b") as Any },
+            { $0.innerWaits(3, "inner c") as Any })
     }
-    private var runningAndNobodyWaits: Machine {
-        machine(after: { $0.next("consumer") }, { $0.innerProduced(1, "inner a") })
+    private var nobodyWaits: Machine { machine(after: { $0.next("consumer") as Any }, { $0.offer() }) }
+    /// A slot reads upstream, and no other may.
+    private var reading: Machine {
+        machine(after: { $0.next("consumer") as Any }, { $0.spawnerWaits("spawner") as Any })
     }
-    private var runningAndUpstreamWaits: Machine {
+    /// As many inner sequences run as may; a slot and the spawner wait.
+    private var full: Machine {
         machine(
-            maxConcurrent: 1, after: { $0.next("consumer") }, { $0.upstreamAsks("upstream") },
-            { $0.upstreamAsks("upstream") })
+            maxConcurrent: 1, after: { $0.next("consumer") as Any }, { $0.spawnerWaits("spawner") as Any },
+            { $0.elementCame() }, { $0.spawnerWaits("spawner") as Any }, { $0.slotWaits("slot") as Any })
+    }
+    private var upstreamIsOver: Machine {
+        machine(
+            after: { $0.next("consumer") as Any }, { $0.takeTurn() as Any }, { $0.upstreamFinished() as Any })
     }
     private var stoppingByFailure: Machine {
-        machine(after: { $0.next("consumer") }, { $0.innerProduced(1, "inner a") }, { $0.failed(Broken()) })
+        machine(after: { $0.next("consumer") as Any }, { $0.offer() }, { $0.failed(Broken()) as Any })
     }
-    private var stoppingByFailureAndConsumerWaits: Machine {
-        machine(after: { $0.next("consumer") }, { $0.failed(Broken()) })
-    }
-    private var stoppingAsLetGo: Machine { machine(after: { $0.next("consumer") }, { $0.letGo() }) }
+    private var stoppingAsLetGo: Machine { machine(after: { $0.next("consumer") as Any }, { $0.letGo() as Any }) }
     private var endedUntold: Machine {
-        machine(
-            after: { $0.next("consumer") }, { $0.innerProduced(1, "inner a") }, { $0.failed(Broken()) },
-            { $0.tasksEnded() })
+        var machine = stoppingByFailure
+        _ = machine.tasksEnded()
+        return machine
     }
-    private var ended: Machine { machine(after: { $0.next("consumer") }, { $0.tasksEnded() }) }
-    private var endedBeforeBegun: Machine { machine(after: { $0.letGo() }) }
+    private var ended: Machine { machine(after: { $0.next("consumer") as Any }, { $0.tasksEnded() as Any }) }
+    private var endedBeforeBegun: Machine { machine(after: { $0.letGo() as Any }) }
 
     private func expect(
-        _ machine: Machine, _ event: (inout Machine) -> Machine.Action, gives action: Machine.Action,
+        _ machine: Machine, _ event: (inout Machine) -> Machine.Action?, gives action: Machine.Action?,
         sourceLocation: SourceLocation = #_sourceLocation
     ) {
         var machine = machine
@@ -54,11 +58,20 @@ import Testing
 
     // MARK: One event each, in every state
 
+    @Test func take() {
+        for state in [idle, consumerWaits, nobodyWaits, full, upstreamIsOver, stoppingByFailure, ended] {
+            var machine = state
+            #expect(machine.take() == nil)
+        }
+        var machine = valuesWait
+        #expect(machine.take().map { $0 == (2, "inner b") } == true)
+    }
+
     @Test func next() {
         expect(idle, { $0.next("c") }, gives: .start)
-        expect(runningAndNobodyWaits, { $0.next("c") }, gives: .none)
-        expect(runningAndValuesWait, { $0.next("c") }, gives: .give(2, to: "c", from: "inner b"))
-        expect(stoppingByFailure, { $0.next("c") }, gives: .none)
+        expect(nobodyWaits, { $0.next("c") }, gives: nil)
+        expect(valuesWait, { $0.next("c") }, gives: .give(2, to: "c", from: "inner b"))
+        expect(stoppingByFailure, { $0.next("c") }, gives: nil)
         expect(endedUntold, { $0.next("c") }, gives: .end("c", Broken()))
         expect(ended, { $0.next("c") }, gives: .end("c", nil))
         expect(endedBeforeBegun, { $0.next("c") }, gives: .end("c", nil))
@@ -72,98 +85,129 @@ import Testing
         }
     }
 
-    @Test func upstreamAsks() {
-        expect(runningAndConsumerWaits, { $0.upstreamAsks("u") }, gives: .goOn("u"))
-        expect(runningAndNobodyWaits, { $0.upstreamAsks("u") }, gives: .goOn("u"))
-        expect(runningAndValuesWait, { $0.upstreamAsks("u") }, gives: .goOn("u"))
-        expect(runningAndUpstreamWaits, { $0.upstreamAsks("u") }, gives: .none)
-        expect(stoppingByFailure, { $0.upstreamAsks("u") }, gives: .stop("u"))
-        expect(stoppingAsLetGo, { $0.upstreamAsks("u") }, gives: .stop("u"))
+    @Test func takeTurn() {
+        for (state, hasTurn) in [
+            (idle, false), (consumerWaits, true), (valuesWait, true), (reading, nil), (full, nil),
+            (upstreamIsOver, false), (stoppingByFailure, false), (ended, false),
+        ] as [(Machine, Bool?)] {
+            var machine = state
+            #expect(machine.takeTurn() == hasTurn)
+        }
     }
 
-    @Test func innerProduced() {
-        expect(
-            runningAndConsumerWaits, { $0.innerProduced(7, "i") }, gives: .give(7, to: "consumer", from: "i"))
-        expect(runningAndNobodyWaits, { $0.innerProduced(7, "i") }, gives: .none)
-        expect(runningAndValuesWait, { $0.innerProduced(7, "i") }, gives: .none)
-        expect(stoppingByFailure, { $0.innerProduced(7, "i") }, gives: .stop("i"))
-        expect(stoppingByFailureAndConsumerWaits, { $0.innerProduced(7, "i") }, gives: .stop("i"))
-        expect(stoppingAsLetGo, { $0.innerProduced(7, "i") }, gives: .stop("i"))
+    @Test func slotWaits() {
+        expect(nobodyWaits, { $0.slotWaits("s") }, gives: .goOn("s", true))
+        expect(reading, { $0.slotWaits("s") }, gives: nil)
+        expect(upstreamIsOver, { $0.slotWaits("s") }, gives: .goOn("s", false))
+        expect(stoppingAsLetGo, { $0.slotWaits("s") }, gives: .goOn("s", false))
+    }
+
+    @Test func spawnerWaits() {
+        expect(nobodyWaits, { $0.spawnerWaits("s") }, gives: .goOn("s", true))
+        expect(reading, { $0.spawnerWaits("s") }, gives: nil)
+        expect(upstreamIsOver, { $0.spawnerWaits("s") }, gives: .goOn("s", false))
+        expect(stoppingAsLetGo, { $0.spawnerWaits("s") }, gives: .goOn("s", false))
+    }
+
+    @Test func elementCame() {
+        for (state, begins) in [(reading, true), (stoppingByFailure, false), (stoppingAsLetGo, false)] {
+            var machine = state
+            let (isBegun, action) = machine.elementCame()
+            #expect(isBegun == begins)
+            #expect(action == nil)
+        }
+    }
+
+    @Test func upstreamFinished() {
+        expect(reading, { $0.upstreamFinished() }, gives: .rest([]))
+        expect(full, { $0.upstreamFinished() }, gives: .rest(["slot", "spawner"]))
+        expect(stoppingByFailure, { $0.upstreamFinished() }, gives: nil)
+    }
+
+    @Test func offer() {
+        for (state, offer) in [
+            (consumerWaits, .give(to: "consumer")), (nobodyWaits, .wait), (valuesWait, .wait),
+            (stoppingByFailure, .stop), (stoppingAsLetGo, .stop),
+        ] as [(Machine, Machine.Offer)] {
+            var machine = state
+            #expect(machine.offer() == offer)
+        }
+    }
+
+    @Test func innerWaits() {
+        expect(consumerWaits, { $0.innerWaits(7, "i") }, gives: .give(7, to: "consumer", from: "i"))
+        expect(nobodyWaits, { $0.innerWaits(7, "i") }, gives: nil)
+        expect(valuesWait, { $0.innerWaits(7, "i") }, gives: nil)
+        expect(stoppingByFailure, { $0.innerWaits(7, "i") }, gives: .goOn("i", false))
+        expect(stoppingAsLetGo, { $0.innerWaits(7, "i") }, gives: .goOn("i", false))
     }
 
     @Test func innerFinished() {
-        expect(runningAndConsumerWaits, { $0.innerFinished() }, gives: .none)
-        expect(runningAndNobodyWaits, { $0.innerFinished() }, gives: .none)
-        expect(runningAndUpstreamWaits, { $0.innerFinished() }, gives: .goOn("upstream"))
-        expect(stoppingByFailure, { $0.innerFinished() }, gives: .none)
-        expect(stoppingAsLetGo, { $0.innerFinished() }, gives: .none)
+        expect(nobodyWaits, { $0.innerFinished() }, gives: nil)
+        expect(full, { $0.innerFinished() }, gives: .goOn("slot", true))
+        expect(upstreamIsOver, { $0.innerFinished() }, gives: nil)
+        expect(stoppingByFailure, { $0.innerFinished() }, gives: nil)
+    }
+
+    @Test func innerFinishedAndTakesTurn() {
+        for (state, hasTurn) in [
+            (full, true), (reading, nil), (upstreamIsOver, false), (stoppingByFailure, false),
+        ] as [(Machine, Bool?)] {
+            var machine = state
+            #expect(machine.innerFinishedAndTakesTurn() == hasTurn)
+        }
     }
 
     @Test func failed() {
-        expect(runningAndConsumerWaits, { $0.failed(Broken()) }, gives: .cancel([]))
-        expect(runningAndNobodyWaits, { $0.failed(Broken()) }, gives: .cancel([]))
-        expect(runningAndValuesWait, { $0.failed(Broken()) }, gives: .cancel(["inner b", "inner c"]))
-        expect(runningAndUpstreamWaits, { $0.failed(Broken()) }, gives: .cancel(["upstream"]))
-        expect(stoppingByFailure, { $0.failed(Broken(name: "later")) }, gives: .none)
-        expect(stoppingAsLetGo, { $0.failed(Broken()) }, gives: .none)
+        expect(consumerWaits, { $0.failed(Broken()) }, gives: .cancel([], []))
+        expect(valuesWait, { $0.failed(Broken()) }, gives: .cancel(["inner b", "inner c"], [2, 3]))
+        expect(full, { $0.failed(Broken()) }, gives: .cancel(["slot", "spawner"], []))
+        expect(stoppingByFailure, { $0.failed(Broken(name: "later")) }, gives: nil)
+        expect(stoppingAsLetGo, { $0.failed(Broken()) }, gives: nil)
     }
 
     @Test func letGo() {
-        expect(idle, { $0.letGo() }, gives: .none)
-        expect(runningAndConsumerWaits, { $0.letGo() }, gives: .cancel([]))
-        expect(runningAndNobodyWaits, { $0.letGo() }, gives: .cancel([]))
-        expect(runningAndValuesWait, { $0.letGo() }, gives: .cancel(["inner b", "inner c"]))
-        expect(runningAndUpstreamWaits, { $0.letGo() }, gives: .cancel(["upstream"]))
-        expect(stoppingByFailure, { $0.letGo() }, gives: .none)
-        expect(stoppingAsLetGo, { $0.letGo() }, gives: .none)
-        expect(endedUntold, { $0.letGo() }, gives: .none)
-        expect(ended, { $0.letGo() }, gives: .none)
+        expect(idle, { $0.letGo() }, gives: nil)
+        expect(consumerWaits, { $0.letGo() }, gives: .cancel([], []))
+        expect(valuesWait, { $0.letGo() }, gives: .cancel(["inner b", "inner c"], [2, 3]))
+        expect(full, { $0.letGo() }, gives: .cancel(["slot", "spawner"], []))
+        expect(stoppingByFailure, { $0.letGo() }, gives: nil)
+        expect(endedUntold, { $0.letGo() }, gives: nil)
+        expect(ended, { $0.letGo() }, gives: nil)
     }
 
     @Test func tasksEnded() {
-        expect(runningAndConsumerWaits, { $0.tasksEnded() }, gives: .end("consumer", nil))
-        expect(runningAndNobodyWaits, { $0.tasksEnded() }, gives: .none)
-        expect(stoppingByFailure, { $0.tasksEnded() }, gives: .none)
-        expect(stoppingByFailureAndConsumerWaits, { $0.tasksEnded() }, gives: .end("consumer", Broken()))
+        expect(upstreamIsOver, { $0.tasksEnded() }, gives: .end("consumer", nil))
+        expect(nobodyWaits, { $0.tasksEnded() }, gives: nil)
+        expect(stoppingByFailure, { $0.tasksEnded() }, gives: nil)
         expect(stoppingAsLetGo, { $0.tasksEnded() }, gives: .end("consumer", nil))
+        var failed = consumerWaits
+        _ = failed.failed(Broken())
+        expect(failed, { $0.tasksEnded() }, gives: .end("consumer", Broken()))
     }
 
     // MARK: What holds over several events
 
-    @Test func upstreamIsAskedForAsManyAsMayRun() {
+    @Test func slotsAreMadeWhileThereIsRoomAndNoneWaits() {
         var machine = Machine(maxConcurrent: 3)
         _ = machine.next("consumer")
-        for _ in 1...3 { #expect(machine.upstreamAsks("upstream") == .goOn("upstream")) }
-        #expect(machine.upstreamAsks("upstream") == .none)
-    }
-
-    @Test func upstreamIsAskedForOneMoreForEachThatFinished() {
-        var machine = runningAndUpstreamWaits
-        #expect(machine.innerFinished() == .goOn("upstream"))
-        #expect(machine.upstreamAsks("upstream") == .none)
-        #expect(machine.innerFinished() == .goOn("upstream"))
-    }
-
-    @Test func roomIsKeptUntilUpstreamAsks() {
-        var machine = machine(maxConcurrent: 1, after: { $0.next("consumer") }, { $0.upstreamAsks("upstream") })
-        #expect(machine.innerFinished() == .none)
-        #expect(machine.upstreamAsks("upstream") == .goOn("upstream"))
-        #expect(machine.upstreamAsks("upstream") == .none)
-    }
-
-    @Test func valuesComeOutAsTheyCame() {
-        var machine = runningAndValuesWait
-        #expect(machine.next("c") == .give(2, to: "c", from: "inner b"))
-        #expect(machine.innerProduced(4, "inner b") == .none)
-        #expect(machine.next("c") == .give(3, to: "c", from: "inner c"))
-        #expect(machine.next("c") == .give(4, to: "c", from: "inner b"))
-        #expect(machine.next("c") == .none)
-        #expect(machine.innerProduced(5, "inner a") == .give(5, to: "c", from: "inner a"))
+        #expect(machine.spawnerWaits("spawner") == .goOn("spawner", true))
+        #expect(machine.spawnerWaits("spawner") == nil)
+        #expect(machine.elementCame() == (true, .goOn("spawner", true)))
+        #expect(machine.spawnerWaits("spawner") == nil)
+        // One slot is free again while another one reads.
+        #expect(machine.innerFinishedAndTakesTurn() == nil)
+        #expect(machine.slotWaits("slot a") == nil)
+        #expect(machine.elementCame() == (true, .goOn("slot a", true)))
+        #expect(machine.elementCame() == (true, .goOn("spawner", true)))
+        #expect(machine.spawnerWaits("spawner") == nil)
+        #expect(machine.elementCame() == (true, nil))
     }
 
     @Test func theFirstFailureIsToldOnce() {
-        var machine = stoppingByFailureAndConsumerWaits
-        #expect(machine.failed(Broken(name: "later")) == .none)
+        var machine = consumerWaits
+        _ = machine.failed(Broken())
+        #expect(machine.failed(Broken(name: "later")) == nil)
         #expect(machine.tasksEnded() == .end("consumer", Broken()))
         #expect(machine.next("c") == .end("c", nil))
     }
@@ -172,12 +216,5 @@ import Testing
         var machine = endedUntold
         #expect(machine.next("c") == .end("c", Broken()))
         #expect(machine.next("c") == .end("c", nil))
-    }
-
-    @Test func valuesThatNobodyTookAreLetGoAtTheEnd() {
-        var machine = runningAndValuesWait
-        _ = machine.failed(Broken())
-        #expect(machine.next("c") == .none)
-        #expect(machine.tasksEnded() == .end("c", Broken()))
     }
 }
