@@ -58,6 +58,33 @@ import Testing
         #expect(try mode(of: side + name) == (name.isEmpty ? 0o700 : 0o600))
     }
 
+    /// Messages lie there, as they do in the file.
+    @Test(arguments: ["-wal", "-shm"]) func aLogThatOthersCanReadIsNarrowed(end: String) async throws {
+        let store = try await SQLiteStore.open(path: path)
+        try await store.put(.text("secret"))
+        chmod(path + end, 0o644)
+        try await expectMended(
+            path + end, "can be used by users who cannot open the database", "given the database's owner and mode")
+        #expect(try mode(of: path + end) == 0o600)
+        try await store.close()
+    }
+
+    @Test func aLogWithAnotherNameIsSaidAndLeftAsItIs() async throws {
+        let store = try await SQLiteStore.open(path: path)
+        try await store.put(.text("it"))
+        #expect(link(path + "-wal", folder.file("other")) == 0)
+        let found = try await findings()
+        #expect(found.map(\.kind) == [.wrongFolder])
+        #expect(found.first?.severity == .error)
+        #expect(
+            found.first?.message
+                == "\(path)-wal has another name as well, so others could read or change the messages in it; stop the programs "
+                + "that use the database, and find out why.")
+        #expect(try await repairs() == [])
+        #expect(try await findings() == found)
+        try await store.close()
+    }
+
     /// As after a restore by root of what was another user's.
     @Test(.enabled(if: isRoot, "Only root gives files away."), arguments: ["", "/writer-lock", "/writers-2"])
     func whatTheDatabasesOwnerCannotUseIsGivenToThem(name: String) async throws {
@@ -105,6 +132,22 @@ import Testing
         #expect(try await repairs() == [])
         #expect(try await findings() == found)
         #expect(try bytes(of: victim) == Data("eleven bytes".utf8))
+    }
+
+    /// Nobody but its maker knows what it is for.
+    @Test(arguments: [S_IFDIR: "is a folder", S_IFSOCK: "is no file"])
+    func whatIsNoFileIsSaidAndLeftAsItIs(kind: mode_t, what: String) async throws {
+        let lock = "\(side)/writer-lock"
+        unlink(lock)
+        #expect((kind == S_IFDIR ? mkdir(lock, 0o700) : mknod(lock, kind | 0o600, 0)) == 0)
+        let found = try await findings()
+        #expect(found.map(\.kind) == [.wrongFolder])
+        #expect(found.first?.severity == .error)
+        #expect(found.first?.message.hasPrefix("\(lock) \(what), so others could") == true, "\(found)")
+        #expect(try await repairs() == [])
+        #expect(try await findings() == found)
+        let error = await expect(.readOnly) { try await SQLiteStore.open(path: path) }
+        #expect(error?.message == found.first?.message)
     }
 
     @Test(.enabled(if: isRoot, "Only root gives files away.")) func aFolderOfAnotherUserIsSaidAndNotLookedInto()

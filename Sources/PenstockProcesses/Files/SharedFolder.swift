@@ -45,6 +45,9 @@ package struct SharedFolder: Sendable {
         path = databasePath + "-penstock"
     }
 
+    /// SQLite's log and the index of it, which lie beside the database as the folder does.
+    var companions: [String] { [database + "-wal", database + "-shm"] }
+
     /// The path of the file called `name`.
     package func file(_ name: String) -> String { path + "/" + name }
 
@@ -66,10 +69,18 @@ package struct SharedFolder: Sendable {
                     throw error
                 }
             }
-            if errno == ELOOP { throw foreign(file, "is a link") }
-            guard errno == ENOENT else { throw SystemErrors.failure("\(file) cannot be opened", errno) }
+            guard errno == ENOENT else { throw refusal(of: file, errno) }
             if let new = try make(file) { return new }
         }
+    }
+
+    /// Why `file` cannot be opened: for what is in its place, or for what the system says.
+    private func refusal(of file: String, _ number: Int32) -> PenstockError {
+        var status = stat()
+        if lstat(file, &status) == 0, case .foreign(let why) = flaw(of: status, isFolder: false) {
+            return foreign(file, why)
+        }
+        return SystemErrors.failure("\(file) cannot be opened", number)
     }
 
     /// Makes `file` and opens it for reading and writing, closed in child processes; `nil` when it is there already.
@@ -163,7 +174,11 @@ package struct SharedFolder: Sendable {
     func flaw(of status: stat, isFolder: Bool) -> Flaw? {
         let rights = rights
         guard status.st_mode & S_IFMT == (isFolder ? S_IFDIR : S_IFREG) else {
-            return .foreign(status.st_mode & S_IFMT == S_IFLNK ? "is a link" : isFolder ? "is no folder" : "is no file")
+            switch status.st_mode & S_IFMT {
+            case S_IFLNK: return .foreign("is a link")
+            case S_IFDIR: return .foreign("is a folder")
+            default: return .foreign(isFolder ? "is no folder" : "is no file")
+            }
         }
         // A file that was just made anew has no name any more; one with two names may be another user's.
         if !isFolder, status.st_nlink > 1 { return .foreign("has another name as well") }

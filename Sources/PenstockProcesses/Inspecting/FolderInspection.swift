@@ -1,10 +1,10 @@
 import Foundation
 import PenstockCore
 
-/// Something that is wrong with the folder beside a database, or with a file in it.
+/// Something that is wrong with the folder beside a database, with a file in it, or with SQLite's log beside them.
 package struct FolderFault: Sendable {
     package enum Kind: Sendable {
-        /// Nobody opens the database while it is there; the sentence says why, and what to do.
+        /// Another user may have put it there; the sentence says why, and what to do. In the folder it keeps everybody out.
         case foreign(String)
         /// Users who cannot open the database can use it.
         case wide
@@ -39,6 +39,10 @@ package struct FolderInspection {
 
     /// What is wrong. Nothing is when there is no folder: whoever opens the database next makes it.
     package func faults() -> [FolderFault] {
+        folder.companions.flatMap { flaws(at: $0, isFolder: false) } + faultsOfFolder()
+    }
+
+    private func faultsOfFolder() -> [FolderFault] {
         var faults = flaws(at: folder.path, isFolder: true)
         // In a folder that may be anybody's nothing is looked at.
         if case .foreign = faults.first?.kind { return faults }
@@ -67,6 +71,11 @@ package struct FolderInspection {
         guard lstat(path, &status) == 0, let flaw = folder.flaw(of: status, isFolder: isFolder) else { return [] }
         let kind: FolderFault.Kind =
             switch flaw {
+            // Messages lie in the log, so nobody is told to remove it.
+            case .foreign(let why) where folder.companions.contains(path):
+                .foreign(
+                    "\(path) \(why), so others could read or change the messages in it; stop the programs that use the "
+                        + "database, and find out why.")
             case .foreign(let why): .foreign(folder.foreign(path, why).message)
             case .wide: .wide
             case .narrow: .narrow
