@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import Subprocess
 import Testing
 
 extension Proofs {
@@ -13,6 +14,26 @@ extension Proofs {
                 try await site.succeed(command)
                 try await site.expectHealthy()
                 #expect(try site.column("SELECT name FROM sqlite_schema WHERE name = 'half'") == [])
+            }
+        }
+
+        /// A look cannot take it back, and says so of the file and not of its permissions.
+        @Test func theDoctorSaysWhatTakesItBack() async throws {
+            try await Site.use { site in
+                try Self.leaveJournal(at: site)
+                let before = FileManager.default.contents(atPath: site.file)
+                let looked = try await site.run(["doctor"])
+                #expect(looked.status == .exited(1))
+                #expect(
+                    looked.output
+                        == "fail  A program died in the middle of a change to the file, and only one that writes takes that "
+                        + "back; run `penstock migrate`, and look again.\n")
+                #expect(looked.errors == "penstock: 1 of the checks failed.\n")
+                #expect(FileManager.default.contents(atPath: site.file) == before)
+                #expect(FileManager.default.fileExists(atPath: site.file + "-journal"))
+                try await site.fail(["doctor", "--repair"], with: 78, saying: "run `penstock migrate`")
+                try await site.succeed(["migrate"])
+                try await site.expectHealthy()
             }
         }
 

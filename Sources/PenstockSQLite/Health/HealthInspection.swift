@@ -17,6 +17,13 @@ struct HealthInspection {
             // Damage so near the root that nothing can be read at all.
             report.findings.append(.unreadable("anything", error))
             report.unchecked.formUnion([.journalMode, .keepsPages, .wrongFolder])
+        } catch let error as DatabaseError where error.extendedResultCode == .SQLITE_READONLY_ROLLBACK {
+            report.findings.append(
+                HealthFinding(
+                    .unreadable, .error,
+                    "A program died in the middle of a change to the file, and only one that writes takes that back; run "
+                        + "`penstock migrate`, and look again."))
+            report.unchecked.formUnion([.journalMode, .keepsPages, .wrongFolder])
         } catch let error as DatabaseError where error.resultCode == .SQLITE_CORRUPT {
             // The end of the transaction says again what a part of it has met.
         }
