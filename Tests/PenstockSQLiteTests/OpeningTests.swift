@@ -58,25 +58,56 @@ import Testing
         try await store.close()
     }
 
-    /// The file was removed without its log. The process that makes it anew may end before anything is in it.
-    @Test func aLogThatWasLeftBesideNoFileIsInNobodysWay() async throws {
+    /// The log may hold messages. Whoever has lost the file may find it again.
+    @Test(arguments: [nil, Data()]) func aLogWithoutItsFileIsLeftAsItIs(_ file: Data?) async throws {
         let old = try await SQLiteStore.openWithJobs(path)
         try await old.put(.text("old"))
         let log = try bytes(of: path + "-wal")
-        try #require(!log.isEmpty)
+        let whole = try bytes(of: path)
         try await old.close()
         try FileManager.default.removeItem(atPath: path)
         try log.write(to: URL(fileURLWithPath: path + "-wal"))
-        try OpenFile.createPrivately(path)
-        #expect(!exists(path + "-wal"))
+        try file?.write(to: URL(fileURLWithPath: path))
+        let error = await expect(.corrupt) { try await SQLiteStore.open(path: path) }
+        #expect(error?.message.contains("move \(path)-wal away to begin anew") == true)
+        #expect(exists(path) == (file != nil))
+        #expect(try bytes(of: path + "-wal") == log)
 
-        let new = try await SQLiteStore.openWithJobs(path)
-        try await new.put(.text("new"))
-        #expect(try await new.texts() == ["new"])
-        // Another one that found no file a moment ago takes nothing away.
+        try whole.write(to: URL(fileURLWithPath: path))
+        let found = try await SQLiteStore.open(path: path)
+        #expect(try await found.texts() == ["old"])
+        // Another one that found no file a moment ago finds it now.
         try OpenFile.createPrivately(path)
-        #expect(exists(path + "-wal"))
-        try await new.close()
+        try await found.close()
+    }
+
+    /// Another process writes the first page and begins its log, between two looks of this one.
+    @Test func aFileThatIsJustBeingMadeIsNotCalledCut() throws {
+        try Data().write(to: URL(fileURLWithPath: path))
+        try Data(count: 32).write(to: URL(fileURLWithPath: path + "-wal"))
+        _ = try FileIdentity(of: path) { file in
+            if file != path { #expect(truncate(path, 4096) == 0) }
+            return FileIdentity.status(of: file)
+        }
+    }
+
+    /// The process that makes a file may die at any moment; how much there is then of the file and of its log.
+    @Test(arguments: [(0, 0), (1, 0), (1, 20), (1, 32), (1, 5000), (1, 100_000), (1, .max)])
+    func aFileWhoseMakerDiedIsMadeAgain(_ pages: Int, logBytes: Int) async throws {
+        let whole = folder.file("whole.db")
+        let maker = try await SQLiteStore.openWithJobs(whole)
+        let log = try bytes(of: whole + "-wal")
+        #expect(log.count > 200_000)
+        #expect(try bytes(of: whole).count == 4096, "The first page comes before the log.")
+        try bytes(of: whole).prefix(pages * 4096).write(to: URL(fileURLWithPath: path))
+        if pages > 0 { try log.prefix(logBytes).write(to: URL(fileURLWithPath: path + "-wal")) }
+        try await maker.close()
+
+        let store = try await SQLiteStore.openWithJobs(path)
+        try await store.put(.text("it"))
+        #expect(try await store.texts() == ["it"])
+        try await store.close()
+        #expect(try await SQLiteStore.inspectHealth(path: path).findings == [])
     }
 
     @Test func aMissingFileIsNotMadeUnlessItMayBe() async throws {

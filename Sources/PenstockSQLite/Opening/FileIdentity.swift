@@ -23,8 +23,8 @@ struct FileIdentity: Equatable {
     ///
     /// - Throws: `notFound` when there is none, `notADatabase` when it cannot be one, `corrupt` when it has lost all its
     ///   bytes: SQLite would take the write-ahead log that is left for an old one, and remove it.
-    init(of path: String) throws {
-        guard let status = Self.status(of: path) else {
+    init(of path: String, look: (String) -> stat? = status) throws {
+        guard let status = look(path) else {
             guard errno == ENOENT || errno == ENOTDIR else {
                 throw SystemErrors.failure("\(path) cannot be looked at", errno)
             }
@@ -39,11 +39,11 @@ struct FileIdentity: Equatable {
         self.init(status)
         // A new file has its first page before it has a write-ahead log. So one that another process is just making has
         // bytes when it is looked at again after its log.
-        if isEmpty, let log = Self.status(of: path + "-wal"), log.st_size > 0, Self.status(of: path)?.st_size == 0 {
+        if isEmpty, let log = look(path + "-wal"), log.st_size > 0, look(path)?.st_size == 0 {
             throw PenstockError(
                 .corrupt,
                 "\(path) was cut to 0 bytes, and only its write-ahead log is left beside it; stop its programs and restore "
-                    + "it from a copy.")
+                    + "it from a copy, or move \(path)-wal away to begin anew.")
         }
     }
 

@@ -58,39 +58,20 @@ enum OpenFile {
 
     /// Makes the empty file with mode 0600. SQLite gives its companions the mode of the database.
     ///
-    /// A write-ahead log without its file is of one that was removed. It goes first: beside the new file, which a death may
-    /// leave empty, it would say that this one was cut. A lock on the folder keeps apart the processes that make a
-    /// file, so that none takes the log of the file that another has just made.
+    /// - Throws: `corrupt` when a write-ahead log is there without its file: it may hold messages, and SQLite would remove it.
     static func createPrivately(_ path: String) throws {
-        let folder = lockedFolder(of: path)
-        defer { if let folder { close(folder) } }
-        if folder != nil, FileIdentity.status(of: path) == nil, errno == ENOENT {
-            for companion in [path + "-wal", path + "-shm"] {
-                if unlink(companion) == 0 || errno == ENOENT { continue }
-                throw SystemErrors.failure("\(companion) is left of a file that is gone, and cannot be removed", errno)
-            }
+        // Another process that is just making the file has it before it has a log.
+        if size(of: path + "-wal") > 0, FileIdentity.status(of: path) == nil {
+            throw PenstockError(
+                .corrupt,
+                "\(path) is missing, and its write-ahead log is left; put the file back, or move \(path)-wal away to begin "
+                    + "anew.")
         }
         let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 || errno == EEXIST else {
             throw SystemErrors.failure("\(path) cannot be made", errno)
         }
         if descriptor >= 0 { close(descriptor) }
-    }
-
-    /// The folder of `path`, locked until it is closed; `nil` when it cannot be locked, or when a program that knows nothing of
-    /// Penstock has had it locked for a second.
-    private static func lockedFolder(of path: String) -> Int32? {
-        let descriptor = open(DatabasePath.folder(of: path), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        if descriptor < 0 { return nil }
-        let end = ContinuousClock.now + .seconds(1)
-        while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
-            guard errno == EWOULDBLOCK || errno == EINTR, ContinuousClock.now < end else {
-                close(descriptor)
-                return nil
-            }
-            Patience.pause()
-        }
-        return descriptor
     }
 
     /// Throws when the file at `path` is none of Penstock's, or newer than this program. Changes nothing in it.
