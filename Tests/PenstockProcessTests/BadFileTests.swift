@@ -60,6 +60,25 @@ extension Proofs {
             }
         }
 
+        /// As by `mv q.db elsewhere`: the messages are in the log, and nobody takes that for an old one.
+        @Test func aFileThatIsGoneWithoutItsLogIsNotMadeAnew() async throws {
+            try await Site.use { site in
+                let log = URL(filePath: site.file + "-wal")
+                try await site.succeed(["queue", "create", "q"])
+                try await site.succeed(["enqueue", "q", "x"])
+                #expect(rename(site.file, site.file + ".old") == 0)
+                let before = try Data(contentsOf: log)
+                #expect(!before.isEmpty)
+                for command in Self.commands + [["migrate"], ["doctor"], ["doctor", "--repair"]] {
+                    try await site.fail(command, with: 65, saying: "is missing, and its write-ahead log is left")
+                }
+                #expect(try Data(contentsOf: log) == before)
+                #expect(rename(site.file + ".old", site.file) == 0)
+                #expect(try site.column("SELECT payload FROM penstock_messages") == ["x"])
+                try await site.expectHealthy()
+            }
+        }
+
         /// As by `: > q.db` of a careless script, under a worker that waits for messages and a reader that follows the log.
         @Test func aFileThatIsCutToNothingEndsWhoeverHasItOpen() async throws {
             try await Site.use { site in

@@ -56,5 +56,44 @@ extension Proofs {
                 }
             }
         }
+
+        /// Three at a time on a file that is not there yet, killed while they make it; in every other round one of them
+        /// lives. Whatever is left of the file and its log, the others and the next one go on from there.
+        @Test func aFileIsMadeByWhoeverLives() async throws {
+            try await Proofs.withSeed { random in
+                var unfinished = 0
+                for round in 1...Self.rounds {
+                    try await Site.use { site in
+                        // To make a file takes some two hundred writes, of which the kernel may tell several as one.
+                        let most = 1 << random.next(in: 0...8)
+                        let counts = [
+                            random.next(in: 1...most), random.next(in: 1...most),
+                            round.isMultiple(of: 2) ? random.next(in: 1...most) : .max,
+                        ]
+                        let ends = try await withThrowingTaskGroup(of: Child.End.self) { makers in
+                            for count in counts {
+                                makers.addTask {
+                                    let end = try await site.strike(
+                                        ["enqueue", "q", "x", "--create"], afterWrites: count, to: site.folder)
+                                    let isKilled = count < .max && end.status == .signaled(SIGKILL)
+                                    #expect(
+                                        isKilled || end.status == .exited(0), "\(end.errors); \(Proofs.repeatable)")
+                                    return end
+                                }
+                            }
+                            return try await makers.reduce(into: []) { $0.append($1) }
+                        }
+                        if try await site.run(["list"]).status != .exited(0) { unfinished += 1 }
+                        try await site.succeed(["enqueue", "q", "last", "--create"])
+                        // Each writes its message's number once that is there.
+                        let numbers = ends.flatMap(\.lines)
+                        let found = Set(try site.column("SELECT sequence FROM penstock_messages"))
+                        #expect(Set(numbers).count == numbers.count && found.isSuperset(of: numbers), Proofs.repeatable)
+                        try await site.expectHealthy()
+                    }
+                }
+                #expect(unfinished > 0, "no kill came before the file was whole; \(Proofs.repeatable)")
+            }
+        }
     }
 }

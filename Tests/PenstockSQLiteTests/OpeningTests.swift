@@ -68,8 +68,13 @@ import Testing
         try FileManager.default.removeItem(atPath: path)
         try log.write(to: URL(fileURLWithPath: path + "-wal"))
         try file?.write(to: URL(fileURLWithPath: path))
-        let error = await expect(.corrupt) { try await SQLiteStore.open(path: path) }
-        #expect(error?.message.contains("move \(path)-wal away to begin anew") == true)
+        let errors = [
+            await expect(.corrupt) { try await SQLiteStore.open(path: path) },
+            await expect(.corrupt) { try await SQLiteStore.open(path: path, options: .init(createIfMissing: false)) },
+            await expect(.corrupt) { try await SQLiteReader.open(path: path) },
+            await expect(.corrupt) { try await SQLiteStore.inspectHealth(path: path) },
+        ]
+        #expect(errors.allSatisfy { $0?.message.contains("move \(path)-wal away to begin anew") == true })
         #expect(exists(path) == (file != nil))
         #expect(try bytes(of: path + "-wal") == log)
 

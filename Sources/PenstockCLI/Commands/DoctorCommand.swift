@@ -48,7 +48,7 @@ struct DoctorCommand: Subcommand {
 
     func execute() async throws {
         let file = fileOptions.file
-        guard file.exists else { throw file.missing }
+        try file.refuseMissing()
         let output = Output()
         let repaired = repair ? try await PenstockStore.repair(path: file.path, dryRun: dryRun) : nil
         let report = try await PenstockStore.inspectHealth(path: file.path, stuckAfter: stuckAfter)

@@ -17,9 +17,10 @@ struct StoreFile: Sendable {
         access(path, F_OK) == 0
     }
 
-    /// What is said when there is none.
-    var missing: Failure {
-        Failure(.missing, "There is no Penstock file at \(path); `penstock queue create NAME` makes one.")
+    /// Throws when there is none. Of one whose log is left the store says more.
+    func refuseMissing() throws(Failure) {
+        if exists || access(path + "-wal", F_OK) == 0 { return }
+        throw Failure(.missing, "There is no Penstock file at \(path); `penstock queue create NAME` makes one.")
     }
 
     /// Calls `body` with the store, open only to be read, and closes it. The file stays as it is, also when its schema is
@@ -30,7 +31,7 @@ struct StoreFile: Sendable {
     func look<Result>(
         queue: QueueName? = nil, _ body: @MainActor (PenstockStore) async throws -> Result
     ) async throws -> Result {
-        guard exists else { throw missing }
+        try refuseMissing()
         return try await use(try await PenstockStore.open(path: path, options: .init(access: .readOnly)), queue, body)
     }
 
@@ -65,12 +66,12 @@ struct StoreFile: Sendable {
 
     private func open(mayCreate: Bool, logger: Logger?) async throws -> PenstockStore {
         let isNew = !exists
-        guard mayCreate || !isNew else { throw missing }
+        if !mayCreate { try refuseMissing() }
         var options = PenstockStore.Options(logger: logger, createIfMissing: mayCreate)
         options.leavesWriteAheadLog = true
         do {
             return try await PenstockStore.open(path: path, options: options)
-        } catch let error as PenstockError where isNew && [.readOnly, .notFound].contains(error.code) {
+        } catch let error as PenstockError where mayCreate && isNew && [.readOnly, .notFound].contains(error.code) {
             throw Failure(.cannotCreate, error.message)
         }
     }

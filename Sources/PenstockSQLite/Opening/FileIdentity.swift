@@ -21,13 +21,14 @@ struct FileIdentity: Equatable {
 
     /// The file that is at `path` now.
     ///
-    /// - Throws: `notFound` when there is none, `notADatabase` when it cannot be one, `corrupt` when it has lost all its
-    ///   bytes: SQLite would take the write-ahead log that is left for an old one, and remove it.
+    /// - Throws: `notFound` when there is none, `notADatabase` when it cannot be one, `corrupt` when it is gone, or has lost
+    ///   all its bytes, beside its write-ahead log: SQLite would take that for an old one, and remove it.
     init(of path: String, look: (String) -> stat? = status) throws {
         guard let status = look(path) else {
             guard errno == ENOENT || errno == ENOTDIR else {
                 throw SystemErrors.failure("\(path) cannot be looked at", errno)
             }
+            try Self.refuseLogWithoutFile(path)
             throw PenstockError(.notFound, "There is no file at \(path); `penstock queue create` makes one.")
         }
         guard status.st_mode & S_IFMT == S_IFREG else {
@@ -45,6 +46,16 @@ struct FileIdentity: Equatable {
                 "\(path) was cut to 0 bytes, and only its write-ahead log is left beside it; stop its programs and restore "
                     + "it from a copy, or move \(path)-wal away to begin anew.")
         }
+    }
+
+    /// Throws `corrupt` when no file is at `path`, and its write-ahead log is: that may hold all messages.
+    static func refuseLogWithoutFile(_ path: String) throws {
+        // Another process that is just making the file has it before it has a log.
+        guard let log = status(of: path + "-wal"), log.st_size > 0, status(of: path) == nil else { return }
+        throw PenstockError(
+            .corrupt,
+            "\(path) is missing, and its write-ahead log is left; put the file back, or move \(path)-wal away to begin "
+                + "anew.")
     }
 
     /// Throws `fileReplaced` when another file, or none, is at `path` now, and `corrupt` when it has lost all its bytes.

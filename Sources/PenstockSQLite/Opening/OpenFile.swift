@@ -58,15 +58,9 @@ enum OpenFile {
 
     /// Makes the empty file with mode 0600. SQLite gives its companions the mode of the database.
     ///
-    /// - Throws: `corrupt` when a write-ahead log is there without its file: it may hold messages, and SQLite would remove it.
+    /// - Throws: `corrupt` when a write-ahead log is there without its file.
     static func createPrivately(_ path: String) throws {
-        // Another process that is just making the file has it before it has a log.
-        if size(of: path + "-wal") > 0, FileIdentity.status(of: path) == nil {
-            throw PenstockError(
-                .corrupt,
-                "\(path) is missing, and its write-ahead log is left; put the file back, or move \(path)-wal away to begin "
-                    + "anew.")
-        }
+        try FileIdentity.refuseLogWithoutFile(path)
         let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 || errno == EEXIST else {
             throw SystemErrors.failure("\(path) cannot be made", errno)
