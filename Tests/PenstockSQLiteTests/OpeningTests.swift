@@ -102,7 +102,7 @@ import Testing
         let whole = folder.file("whole.db")
         let maker = try await SQLiteStore.openWithJobs(whole)
         let log = try bytes(of: whole + "-wal")
-        #expect(log.count > 200_000)
+        #expect(log.count > 100_000)
         #expect(try bytes(of: whole).count == 4096, "The first page comes before the log.")
         try bytes(of: whole).prefix(pages * 4096).write(to: URL(fileURLWithPath: path))
         if pages > 0 { try log.prefix(logBytes).write(to: URL(fileURLWithPath: path + "-wal")) }
