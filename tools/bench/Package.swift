@@ -36,6 +36,7 @@ let package = Package(
         .executableTarget(
             name: "streams-bench",
             dependencies: [
+                .product(name: "PenstockCombine", package: "penstock"),
                 .product(name: "PenstockStreams", package: "penstock"),
                 .product(name: "AsyncAlgorithms", package: "swift-async-algorithms"),
                 .product(name: "OpenCombine", package: "OpenCombine"),

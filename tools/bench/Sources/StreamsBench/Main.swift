@@ -12,7 +12,9 @@ struct Main {
             print("usage: streams-bench list|NAME COUNT")
             exit(64)
         }
-        let all = PenstockSide.operators + AsyncAlgorithmsSide.operators + OpenCombineSide.operators
+        let all =
+            PenstockSide.operators + AsyncAlgorithmsSide.operators + PenstockCombineSide.operators
+            + OpenCombineSide.operators
         if words[1] == "list" {
             let rows = all.map { "{\"name\": \"\($0.name)\", \"title\": \"\($0.title)\", \"quick\": \($0.isQuick)}" }
             print("{\"rows\": [\(rows.joined(separator: ", "))]}")

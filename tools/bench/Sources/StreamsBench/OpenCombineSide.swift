@@ -22,29 +22,47 @@ enum OpenCombineSide {
             let queue = DispatchQueue(label: "delay").ocombine
             return await counted((0..<count).publisher.delay(for: .milliseconds(1), scheduler: queue))
         },
-        Measurable(
-            name: "share.8.combine", title: "share(), 8 subscribers, no replay: OpenCombine", isQuick: true
-        ) { count in
-            let numbers = (0..<count / 8).publisher.makeConnectable()
-            return await counted(numbers, subscribers: 8, andThen: { numbers.connect() })
+        multicast(8, isQuick: true),
+        multicast(1),
+        Measurable(name: "subject.1.combine", title: "PassthroughSubject, 1 subscriber: OpenCombine") { count in
+            await sent(count, by: PassthroughSubject<Int, Never>())
         },
     ]
 
-    /// Subscribes, and tells how many elements came in all once everybody's last one has.
-    private static func counted<P: Publisher>(
-        _ publisher: P, subscribers: Int = 1, andThen start: () -> (any Cancellable)? = { nil }
-    ) async -> Int where P.Failure == Never {
-        let tally = CombineTally(subscribers)
-        var held: [any Cancellable] = []
-        await withCheckedContinuation { continuation in
-            tally.whenAllHaveFinished { continuation.resume() }
-            for _ in 0..<subscribers {
-                held.append(
-                    publisher.sink(receiveCompletion: { _ in tally.finish() }, receiveValue: { _ in tally.add() }))
-            }
-            if let connection = start() { held.append(connection) }
+    private static func multicast(_ subscribers: Int, isQuick: Bool = false) -> Measurable {
+        Measurable(
+            name: "multicast.\(subscribers).combine",
+            title: "multicast without replay, \(subscribers) subscribers: OpenCombine", isQuick: isQuick
+        ) { count in
+            let numbers = (0..<count / subscribers).publisher.multicast(subject: PassthroughSubject())
+            return await counted(numbers, subscribers: subscribers) { numbers.connect() }
         }
-        return withExtendedLifetime(held) { tally.count }
+    }
+}
+
+/// Subscribes, and tells how many elements came in all once everybody's last one has.
+func counted<P: Publisher>(
+    _ publisher: P, subscribers: Int = 1, andThen start: () -> (any Cancellable)? = { nil }
+) async -> Int where P.Failure == Never {
+    let tally = CombineTally(subscribers)
+    var held: [any Cancellable] = []
+    await withCheckedContinuation { continuation in
+        tally.whenAllHaveFinished { continuation.resume() }
+        for _ in 0..<subscribers {
+            held.append(
+                publisher.sink(receiveCompletion: { _ in tally.finish() }, receiveValue: { _ in tally.add() }))
+        }
+        if let connection = start() { held.append(connection) }
+    }
+    return withExtendedLifetime(held) { tally.count }
+}
+
+/// Sends so many numbers to one subscriber, and tells how many came.
+func sent(_ count: Int, by subject: some Subject<Int, Never>) async -> Int {
+    await counted(subject) {
+        for value in 0..<count { subject.send(value) }
+        subject.send(completion: .finished)
+        return nil
     }
 }
 
