@@ -3,10 +3,22 @@ internal import PenstockCore
 /// What a bus keeps.
 extension EventBus {
     /// How many events the bus keeps. On a store, as this process has heard last; others may have changed it since.
+    ///
+    /// It can be set on a bus in memory, to 0 or more: what is beyond a smaller number is gone at once, oldest first. On a
+    /// store that takes a transaction, and only ``setBufferLength(_:)`` does it; setting it here ends the program.
     public var bufferLength: Int {
-        switch place {
-        case .memory(let buffer): buffer.length
-        case .log(let buffer): buffer.length
+        get {
+            switch place {
+            case .memory(let buffer): buffer.length
+            case .log(let buffer): buffer.length
+            }
+        }
+        set {
+            precondition(newValue >= 0, "A bus cannot keep fewer than no events.")
+            guard case .memory(let buffer) = place else {
+                preconditionFailure("A bus on a store keeps events for all processes; await setBufferLength(_:).")
+            }
+            buffer.setLength(newValue)
         }
     }
 

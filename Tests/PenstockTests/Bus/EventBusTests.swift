@@ -159,6 +159,16 @@ protocol Paid: Sendable {
         await #expect(throws: PenstockError.self) { try await bus.setBufferLength(-1) }
     }
 
+    @Test func inMemoryTheBufferLengthIsAProperty() async throws {
+        let bus = EventBus(bufferLength: 9)
+        for number in 1...9 { bus << Placed(id: number) }
+        bus.bufferLength = 2
+        #expect(bus.bufferLength == 2)
+        let seen = Gathered()
+        try await bus.replay { (event: Placed) in seen.add(event.id) }
+        #expect(seen.all == [8, 9])
+    }
+
     @Test(arguments: Kind.allCases)
     func aHandlerThatThrowsGoesOnAndOnFailureIsTold(_ kind: Kind) async throws {
         let failures = Mutex<[String]>([])
