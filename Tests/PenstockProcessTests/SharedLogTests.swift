@@ -74,13 +74,13 @@ extension Proofs {
                 await #expect(processExitsWith: .signal(SIGKILL)) { [file = site.file as String] in
                     let store = try await PenstockStore.open(path: file)
                     let subject = AsyncDurableReplaySubject(
-                        remembering: 0, in: try await store.queue("numbers", of: Int.self))
+                        bufferSize: 0, in: try await store.queue("numbers", of: Int.self))
                     for number in 1...100 { try await subject.send(number) }
                     kill(getpid(), SIGKILL)
                 }
                 let store = try await PenstockStore.open(path: site.file)
                 let subject = AsyncDurableReplaySubject(
-                    remembering: 3, in: try await store.queue("numbers", of: Int.self))
+                    bufferSize: 3, in: try await store.queue("numbers", of: Int.self))
                 var iterator = subject.makeAsyncIterator()
                 for number in 98...100 { #expect(try await iterator.next() == number) }
                 try await subject.send(101)

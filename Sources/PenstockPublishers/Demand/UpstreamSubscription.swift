@@ -89,7 +89,7 @@ struct UpstreamSubscription {
 
 /// Tells one thread from another, while both run.
 @usableFromInline
-struct ThreadName: Equatable {
+struct ThreadName: Hashable {
     private let number: UInt
 
     static var current: ThreadName {

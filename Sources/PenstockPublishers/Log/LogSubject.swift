@@ -20,9 +20,9 @@ final class LogSubject<Output: Sendable>: Sendable {
     private let room = DispatchSemaphore(value: Limits.stagedCountMax)
     private let state = Mutex(State())
 
-    init(remembering count: Int, in log: Queue<Output>, onMissed: @escaping @Sendable (Int) -> Void) {
+    init(bufferSize: Int, in log: Queue<Output>, onMissed: @escaping @Sendable (Int) -> Void) {
         replay = LogReplay(
-            remembering: count, in: log, canEnd: true, onMissed: onMissed, executor: StreamExecutor.current)
+            remembering: bufferSize, in: log, canEnd: true, onMissed: onMissed, executor: StreamExecutor.current)
     }
 
     var subscriberCount: Int { replay.subscriberCount }

@@ -1,160 +1,173 @@
-internal import Dispatch
-internal import Foundation
-internal import PenstockStreams
+public import Dispatch
+public import PenstockStreams
 
-/// What a replay subject, or a shared replay, and its subscribers have in common: the lock around the machine.
-final class ReplayHub<Output, Failure: Error> {
+/// What a replay subject, or a shared replay, and its subscribers have in common: the lock around the core.
+///
+/// What is sent to many is made for their one type where the subject is made: Combine calls its types by tables, in
+/// which everything generic stays so.
+@usableFromInline final class ReplayHub<Output, Failure: Error> {
     /// A sender that stands in line with a value.
-    enum Sender {
+    @usableFromInline enum Sender {
         /// A thread that waits.
         case thread(DispatchSemaphore)
-        /// A subscription that is to be asked for another one.
-        case upstream(any Subscription)
-        /// One who cannot wait, as it would wait for itself.
+        /// The reader of upstream, which is to ask for another one.
+        case reader(ReplayReader<Output, Failure>)
+        /// A thread that cannot wait, as it would wait for itself.
         case nobody
     }
 
-    typealias Listener = AnySubscriber<Output, Failure>
-    typealias Machine = ReplayMachine<Output, Failure, Listener, Sender>
+    @usableFromInline typealias Core = ReplayCore<Output, Failure, ReplayListener<Output, Failure>, Sender>
 
-    struct State {
-        var machine: Machine
+    @usableFromInline struct State {
+        @usableFromInline var core: Core
         /// What reads upstream, when this is a shared replay that somebody subscribes to.
-        var feed: (any ReplayFeed)?
-        /// The threads that speak to a subscriber now.
-        var speakers: [ObjectIdentifier: Int] = [:]
+        @usableFromInline var reader: ReplayReader<Output, Failure>?
+        /// The threads that speak to a subscriber now, when there are senders that wait.
+        @usableFromInline var speakers: [ThreadName: Int] = [:]
+
+        @inlinable init(core: Core) { self.core = core }
     }
 
-    let state: Guarded<State>
-    let backlog: ReplayBacklog<Failure>
-    private let onDrop: (Output) -> Void
+    @usableFromInline let state: Guarded<State>
+    /// How many values may wait for a subscriber, if senders wait then.
+    @usableFromInline let waitsAt: Int?
+    @usableFromInline let onDrop: (Output) -> Void
 
-    init(remembering memoryMax: Int, backlog: ReplayBacklog<Failure>, onDrop: @escaping (Output) -> Void) {
-        precondition(memoryMax >= 0, "A replay cannot remember fewer than no values.")
-        self.backlog = backlog
+    @inlinable init(bufferSize: Int, backlog: ReplayBacklog<Failure>, onDrop: @escaping (Output) -> Void) {
+        if case .suspendSender = backlog.whenFull { waitsAt = backlog.limit } else { waitsAt = nil }
         self.onDrop = onDrop
-        state = Guarded(State(machine: Machine(remembering: memoryMax, backlog: backlog)))
+        state = Guarded(State(core: Core(bufferSize: bufferSize, backlog: backlog)))
     }
 
-    var subscriberCount: Int { state.withLock { $0.machine.subscriberCount } }
+    @inlinable var subscriberCount: Int { state.withLock { $0.core.subscriberCount } }
 
-    func subscribe(_ listener: Listener) {
-        let name = state.withLock { $0.machine.subscribe(listener) }
-        listener.receive(subscription: ReplaySubscription(self, name))
-        // A completion without values before it needs no demand.
-        request(0, by: name)
+    /// Greets a subscriber. Nobody else speaks to it before that has returned.
+    @inlinable func subscribe(_ listener: ReplayListener<Output, Failure>) {
+        let name = state.withLock { $0.core.subscribe(asksInAdvance: true) }
+        greet(listener, name)
     }
 
-    func request(_ count: Int, by name: Machine.Name) {
-        perform { $0.machine.request(count, by: name) }
+    @inlinable func greet(_ listener: ReplayListener<Output, Failure>, _ name: Int) {
+        if waitsAt != nil { speaks(1) }
+        listener.subscriber.receive(
+            subscription: ReplaySubscription(
+                request: { count in self.perform { $0.core.request(count, by: name) } },
+                cancel: { self.leave(name) }))
+        if waitsAt != nil { speaks(-1) }
+        go(state.withLock { self.next(for: listener, name, 0, &$0) })
     }
 
-    /// Sends a value, or stands in line with it for `sender`. Returns whether it was sent.
-    func send(_ value: Output, _ sender: Sender) -> Bool {
-        var isSent = true
-        perform { state in
-            let sending = state.machine.send(value, sender)
-            isSent = sending.isSent
-            return sending.outcome
-        }
-        return isSent
-    }
-
-    /// Sends a value and waits for room, unless this thread is speaking to a subscriber: it would wait for itself.
-    func sendAndWait(_ value: Output) {
-        let thread = ObjectIdentifier(Thread.current)
-        guard state.withLock({ $0.speakers[thread] == nil }) else {
-            _ = send(value, .nobody)
-            return
-        }
+    /// Sends a value. With a backlog that makes senders wait this thread waits for room, unless it speaks to a subscriber:
+    /// it would wait for itself.
+    @inlinable func send(_ value: Output) {
+        guard case .noRoom = perform({ $0.core.offer(value) }) else { return }
         let semaphore = DispatchSemaphore(value: 0)
-        if !send(value, .thread(semaphore)) { semaphore.wait() }
+        let thread = currentThread
+        let waits = perform { state in
+            let speaks = state.speakers[thread] != nil
+            let sending = state.core.send(value, speaks ? .nobody : .thread(semaphore), as: 0)
+            if case .noRoom = sending { return !speaks }
+            return false
+        }
+        if waits { semaphore.wait() }
     }
 
-    func complete(_ completion: Subscribers.Completion<Failure>) {
-        perform { $0.machine.complete(completion) }
+    @inlinable func complete(_ completion: Subscribers.Completion<Failure>) {
+        perform { $0.core.complete(Completion(completion)) }
     }
 
     /// Ends a subscription. The last one takes the reading of upstream with it.
-    func leave(_ name: Machine.Name) {
-        var listener: Listener?
-        var feed: (any ReplayFeed)?
-        perform { state in
-            if state.feed != nil, state.machine.isOnlySubscriber(name) {
-                feed = state.feed.take()
-                // Before its place in the backlog is free, which would send what upstream was not to send any more.
-                state.machine.forgetLine()
-            }
-            let left = state.machine.leave(name)
-            listener = left.listener
-            return left.outcome
+    @inlinable func leave(_ name: Int) {
+        // What these hold is let go here, where no lock is held: it may hold whoever cancels.
+        let (reader, line, left) = perform { state in
+            let reader = state.core.isOnlySubscriber(name) ? state.reader.take() : nil
+            // Before its place in the backlog is free, which would send what upstream was not to send any more.
+            let line = reader != nil ? state.core.takeLine() : nil
+            return (reader, line, state.core.leave(name))
         }
-        feed?.cancel()
-        // Let go here, where no lock is held: it may hold whoever cancels.
-        withExtendedLifetime(listener) {}
+        reader?.cancel()
+        withExtendedLifetime((line, left)) {}
     }
 
-    /// Tells the machine of an event, and does what comes of it.
-    func perform(_ event: (inout State) -> Machine.Outcome) {
-        let outcome = state.withLock { event(&$0) }
-        for sender in outcome.admitted {
-            switch sender {
-            case .thread(let semaphore): semaphore.signal()
-            case .upstream(let subscription): subscription.request(.max(1))
-            case .nobody: break
-            }
-        }
-        for value in outcome.dropped { onDrop(value) }
-        for name in outcome.toTell { tell(name) }
+    /// Tells the core of an event, and does what there is to do after it.
+    @discardableResult
+    @inlinable func perform<Result>(_ event: (inout State) -> Result) -> Result {
+        let (result, step) = state.withLock { state in (event(&state), state.core.next()) }
+        go(step)
+        return result
     }
 
-    private func tell(_ name: Machine.Name) {
-        let thread = ObjectIdentifier(Thread.current)
-        state.withLock { $0.speakers[thread, default: 0] += 1 }
-        while let (step, listener) = state.withLock({ $0.machine.next(of: name) }) {
+    /// Does a step, and those that follow.
+    @inlinable func go(_ first: Core.Step?) {
+        guard first != nil else { return }
+        if waitsAt != nil { speaks(1) }
+        var next = first
+        while let step = next {
             switch step {
-            case .give(let value):
-                let more = listener.receive(value).count
-                if more > 0 { request(more, by: name) }
-            case .end(let completion):
-                listener.receive(completion: completion)
-            case .cut:
-                guard case .end(let error) = backlog.whenFull else { continue }
-                listener.receive(completion: .failure(error()))
+            case .tell(let listener, .give(let value), let name):
+                let more = listener.subscriber.receive(value).count
+                next = state.withLock { self.next(for: listener, name, more, &$0) }
+                continue
+            case .tell(let listener, .end(let failure), _):
+                listener.subscriber.receive(completion: failure.map { .failure($0) } ?? .finished)
+            case .tell(let listener, .cut(let failure), _):
+                listener.subscriber.receive(completion: .failure(failure()))
+            case .admitted(.thread(let semaphore), _): semaphore.signal()
+            case .admitted(.reader(let reader), _): reader.ask(1)
+            case .admitted(.nobody, _): break
+            case .drop(let value): onDrop(value)
             }
+            next = state.withLock { $0.core.next() }
         }
+        if waitsAt != nil { speaks(-1) }
+    }
+
+    /// What comes after a subscriber was told something: it goes first.
+    @inlinable func next(
+        for listener: ReplayListener<Output, Failure>, _ name: Int, _ asked: Int, _ state: inout State
+    ) -> Core.Step? {
+        guard state.core.isSubscribed(name) else { return state.core.next() }
+        return state.core.come(name, listener, asking: asked).map { .tell(listener, $0, name) } ?? state.core.next()
+    }
+
+    @usableFromInline var currentThread: ThreadName { .current }
+
+    @usableFromInline func speaks(_ count: Int) {
+        let thread = currentThread
         state.withLock { state in
-            let count = (state.speakers[thread] ?? 1) - 1
-            state.speakers[thread] = count == 0 ? nil : count
+            let depth = state.speakers[thread, default: 0] + count
+            state.speakers[thread] = depth == 0 ? nil : depth
         }
     }
 }
 
-extension ReplayMachine {
-    /// Whether this is the subscription that is left.
-    func isOnlySubscriber(_ name: Name) -> Bool { subscriberCount == 1 && isSubscribed(name) }
-}
+/// A subscriber, in one place.
+@usableFromInline final class ReplayListener<Input, Failure: Error> {
+    @usableFromInline let subscriber: any Subscriber<Input, Failure>
 
-/// What reads upstream for a shared replay.
-protocol ReplayFeed: AnyObject {
-    func cancel()
+    @inlinable init(_ subscriber: any Subscriber<Input, Failure>) { self.subscriber = subscriber }
 }
 
 /// One subscription to a replay.
-final class ReplaySubscription<Output, Failure: Error>: Subscription {
-    private let hub: ReplayHub<Output, Failure>
-    private let name: ReplayHub<Output, Failure>.Machine.Name
+@usableFromInline final class ReplaySubscription: Subscription {
+    private let onRequest: (Int) -> Void
+    private let onCancel: () -> Void
 
-    init(_ hub: ReplayHub<Output, Failure>, _ name: ReplayHub<Output, Failure>.Machine.Name) {
-        self.hub = hub
-        self.name = name
+    @usableFromInline init(request: @escaping (Int) -> Void, cancel: @escaping () -> Void) {
+        onRequest = request
+        onCancel = cancel
     }
 
-    func request(_ demand: Subscribers.Demand) {
-        hub.request(demand.count, by: name)
-    }
+    @usableFromInline func request(_ demand: Subscribers.Demand) { onRequest(demand.count) }
 
-    func cancel() {
-        hub.leave(name)
+    @usableFromInline func cancel() { onCancel() }
+}
+
+extension Completion {
+    @inlinable init(_ completion: Subscribers.Completion<Failure>) {
+        switch completion {
+        case .finished: self = .finished
+        case .failure(let failure): self = .failed(failure)
+        }
     }
 }

@@ -12,36 +12,49 @@ public import PenstockStreams
 ///   sent while it is being told something on another thread, or from within its own `receive`, follows.
 ///
 /// ```swift
-/// let temperatures = ReplaySubject<Double, Never>(remembering: 1, backlog: .dropOldest(at: 16))
+/// let temperatures = ReplaySubject<Double, Never>(bufferSize: 1, backlog: .dropOldest(at: 16))
 /// temperatures.send(21.5)
 /// ```
 public final class ReplaySubject<Output, Failure: Error>: Subject {
     /// What there is behind it: a memory of its own, or a log.
-    private struct Backing {
-        let send: (Output) -> Void
-        let complete: (Subscribers.Completion<Failure>) -> Void
-        let subscribe: (AnySubscriber<Output, Failure>) -> Void
-        let countSubscribers: () -> Int
+    @usableFromInline struct Backing {
+        @usableFromInline let send: (Output) -> Void
+        @usableFromInline let complete: (Subscribers.Completion<Failure>) -> Void
+        @usableFromInline let subscribe: (any Subscriber<Output, Failure>) -> Void
+        @usableFromInline let countSubscribers: () -> Int
+
+        @usableFromInline init(
+            send: @escaping (Output) -> Void, complete: @escaping (Subscribers.Completion<Failure>) -> Void,
+            subscribe: @escaping (any Subscriber<Output, Failure>) -> Void, countSubscribers: @escaping () -> Int
+        ) {
+            self.send = send
+            self.complete = complete
+            self.subscribe = subscribe
+            self.countSubscribers = countSubscribers
+        }
     }
 
-    private let backing: Backing
+    @usableFromInline let backing: Backing
+    /// What publishers send by it, to be cancelled when nobody has it any more.
+    @usableFromInline let attached = Guarded<[any Subscription]>([])
 
     /// Makes a subject that nothing was sent by.
     ///
     /// - Parameters:
-    ///   - count: how many values are remembered for newcomers, 0 or more.
-    ///   - backlog: how many values may wait for a slow subscriber, and what happens then. With `suspendSender` the
-    ///     thread that sends waits until every subscriber has room; only a send from within a subscriber's `receive`
-    ///     does not, as it would wait for itself: its value stands in line.
+    ///   - bufferSize: how many values are remembered for newcomers, 0 or more.
+    ///   - backlog: how many values may wait for a slow subscriber, and what happens then. Unless it is said otherwise
+    ///     they all wait, as of the subjects that are known: nothing is lost, and `send` never blocks. With
+    ///     `suspendSender` the thread that sends waits until every subscriber has room; only a send from within a
+    ///     subscriber's `receive` does not, as it would wait for itself: its value stands in line.
     ///   - onDrop: told of each value that a subscriber lost, once for each of these.
-    public init(
-        remembering count: Int,
-        backlog: ReplayBacklog<Failure> = .suspendSender(at: 256),
+    @inlinable public init(
+        bufferSize: Int,
+        backlog: ReplayBacklog<Failure> = .unbounded,
         onDrop: @escaping (Output) -> Void = { _ in }
     ) {
-        let hub = ReplayHub(remembering: count, backlog: backlog, onDrop: onDrop)
+        let hub = ReplayHub(bufferSize: bufferSize, backlog: backlog, onDrop: onDrop)
         backing = Backing(
-            send: hub.sendAndWait, complete: hub.complete, subscribe: hub.subscribe,
+            send: hub.send, complete: hub.complete, subscribe: { hub.subscribe(ReplayListener($0)) },
             countSubscribers: { hub.subscriberCount })
     }
 
@@ -57,20 +70,24 @@ public final class ReplaySubject<Output, Failure: Error>: Subject {
     /// - When the store cannot write or read, the subject is over in this process, and its subscribers get the error.
     ///
     /// ```swift
-    /// let prices = ReplaySubject(remembering: 3, in: try await store.queue("prices", of: Double.self))
+    /// let prices = ReplaySubject(bufferSize: 3, in: try await store.queue("prices", of: Double.self))
     /// ```
     ///
     /// - Parameters:
-    ///   - count: how many values a newcomer gets first, 0 to `Limits.rowsMax`.
+    ///   - bufferSize: how many values a newcomer gets first, 0 to `Limits.rowsMax`.
     ///   - log: the queue whose log holds the values. They are done as they are accepted; nobody works them.
     ///   - onMissed: told how many messages retention forgot before a subscriber came to them.
     public init(
-        remembering count: Int, in log: Queue<Output>, onMissed: @escaping @Sendable (Int) -> Void = { _ in }
+        bufferSize: Int, in log: Queue<Output>, onMissed: @escaping @Sendable (Int) -> Void = { _ in }
     ) where Output: Sendable, Failure == any Error {
-        let subject = LogSubject(remembering: count, in: log, onMissed: onMissed)
+        let subject = LogSubject(bufferSize: bufferSize, in: log, onMissed: onMissed)
         backing = Backing(
-            send: subject.send, complete: subject.complete, subscribe: subject.subscribe,
+            send: subject.send, complete: subject.complete, subscribe: { subject.subscribe(AnySubscriber($0)) },
             countSubscribers: { subject.subscriberCount })
+    }
+
+    deinit {
+        for subscription in attached.withLock({ $0 }) { subscription.cancel() }
     }
 
     /// How many subscriptions there are.
@@ -87,15 +104,16 @@ public final class ReplaySubject<Output, Failure: Error>: Subject {
     }
 
     /// Attaches a publisher that sends by this subject. It is asked for everything; with a backlog of `suspendSender`
-    /// its thread waits.
+    /// its thread waits. It is cancelled when the subject is let go.
     public func send(subscription: any Subscription) {
+        attached.withLock { $0.append(subscription) }
         subscription.request(.unlimited)
     }
 
     /// Subscribes: what is remembered now and what is sent from now on goes to the subscriber.
     public func receive<Downstream: Subscriber>(subscriber: Downstream)
     where Downstream.Input == Output, Downstream.Failure == Failure {
-        backing.subscribe(AnySubscriber(subscriber))
+        backing.subscribe(subscriber)
     }
 }
 

@@ -9,94 +9,59 @@ extension Publishers {
         /// How upstream fails, and a subscriber that fell behind.
         public typealias Failure = Upstream.Failure
 
-        private let upstream: Upstream
-        private let hub: ReplayHub<Output, Failure>
+        @usableFromInline let subscribe: (any Subscriber<Output, Failure>) -> Void
+        @usableFromInline let countSubscribers: () -> Int
 
-        init(
-            _ upstream: Upstream, remembering count: Int, backlog: ReplayBacklog<Failure>,
-            onDrop: @escaping (Output) -> Void
+        @inlinable init(
+            _ upstream: Upstream, bufferSize: Int, backlog: ReplayBacklog<Failure>, onDrop: @escaping (Output) -> Void
         ) {
-            self.upstream = upstream
-            hub = ReplayHub(remembering: count, backlog: backlog, onDrop: onDrop)
+            let hub = ReplayHub(bufferSize: bufferSize, backlog: backlog, onDrop: onDrop)
+            subscribe = { hub.subscribe(ReplayListener($0), to: upstream) }
+            countSubscribers = { hub.subscriberCount }
         }
 
         /// How many subscriptions there are.
-        public var subscriberCount: Int { hub.subscriberCount }
+        public var subscriberCount: Int { countSubscribers() }
 
         /// Subscribes: what is remembered now and what comes from now on goes to the subscriber.
         public func receive<Downstream: Subscriber>(subscriber: Downstream)
         where Downstream.Input == Output, Downstream.Failure == Failure {
-            let newFeed = Feed<Output, Failure>(hub)
-            let (name, isFirst) = hub.state.withLock { state in
-                let name = state.machine.subscribe(AnySubscriber(subscriber))
-                let isFirst = state.feed == nil && !state.machine.isEnded
-                if isFirst { state.feed = newFeed }
-                return (name, isFirst)
-            }
-            subscriber.receive(subscription: ReplaySubscription(hub, name))
-            hub.request(0, by: name)
-            // Only now, so that the first value finds what the subscriber asked for.
-            if isFirst { upstream.subscribe(newFeed) }
+            subscribe(subscriber)
         }
     }
 }
 
-/// One reading of upstream, from the first subscriber's coming to the last one's leaving.
-private final class Feed<Input, Failure: Error>: Subscriber, ReplayFeed {
-    private enum Phase {
-        case new
-        case open(any Subscription)
-        case over
-    }
-
-    private let hub: ReplayHub<Input, Failure>
-    private let phase = Guarded(Phase.new)
-    /// How many values upstream is asked for ahead of those that were sent on: only those who are made to wait for it
-    /// limit that.
-    private let aheadMax: Int?
-
-    init(_ hub: ReplayHub<Input, Failure>) {
-        self.hub = hub
-        if case .suspendSender = hub.backlog.whenFull { aheadMax = hub.backlog.limit } else { aheadMax = nil }
-    }
-
-    func receive(subscription: any Subscription) {
-        let isWanted = phase.withLock { phase in
-            guard case .new = phase else { return false }
-            phase = .open(subscription)
-            return true
+extension ReplayHub {
+    /// Greets a subscriber. The first one begins the reading of upstream.
+    @inlinable func subscribe(
+        _ listener: ReplayListener<Output, Failure>, to upstream: some Publisher<Output, Failure>
+    ) {
+        let newReader = ReplayReader<Output, Failure>(aheadMax: waitsAt, pass: pass, complete: complete)
+        let (name, isFirst) = state.withLock { state in
+            let name = state.core.subscribe(asksInAdvance: true)
+            let isFirst = state.reader == nil && !state.core.isEnded
+            if isFirst { state.reader = newReader }
+            return (name, isFirst)
         }
-        guard isWanted else { return subscription.cancel() }
-        subscription.request(aheadMax.map { .max($0) } ?? .unlimited)
+        greet(listener, name)
+        // Only now, so that the first value finds what the subscriber asked for.
+        if isFirst { upstream.subscribe(newReader) }
     }
 
-    func receive(_ input: Input) -> Subscribers.Demand {
-        guard case .open(let subscription) = phase.withLock({ $0 }) else { return .none }
-        var isSent = true
-        hub.perform { state in
-            // Of a reading that somebody else has taken the place of, nothing counts any more.
-            guard state.feed === self else { return .init() }
-            let sending = state.machine.send(input, .upstream(subscription))
-            isSent = sending.isSent
-            return sending.outcome
+    /// Sends on what upstream gave. Returns whether there was room. Of a reading that another one has taken the place of,
+    /// nothing counts any more.
+    @inlinable func pass(_ value: Output, of reader: ReplayReader<Output, Failure>) -> Bool {
+        let sending = perform { state in
+            state.reader === reader ? state.core.send(value, .reader(reader), as: 0) : .refused
         }
-        return aheadMax != nil && isSent ? .max(1) : .none
+        if case .sent = sending { return true }
+        return false
     }
 
-    func receive(completion: Subscribers.Completion<Failure>) {
-        phase.withLock { $0 = .over }
-        hub.perform { state in
-            guard state.feed === self else { return .init() }
-            return state.machine.complete(completion)
+    @inlinable func complete(_ completion: Subscribers.Completion<Failure>, of reader: ReplayReader<Output, Failure>) {
+        perform { state in
+            if state.reader === reader { state.core.complete(Completion(completion)) }
         }
-    }
-
-    func cancel() {
-        let old = phase.withLock { phase in
-            defer { phase = .over }
-            return phase
-        }
-        if case .open(let subscription) = old { subscription.cancel() }
     }
 }
 
@@ -121,11 +86,11 @@ extension Publisher {
     ///   - count: how many values are remembered for newcomers, 0 or more.
     ///   - backlog: how many values may wait for a slow subscriber, and what happens then.
     ///   - onDrop: told of each value that a subscriber lost, once for each of these.
-    public func shareReplay(
+    @inlinable public func shareReplay(
         _ count: Int,
         backlog: ReplayBacklog<Failure> = .suspendSender(at: 256),
         onDrop: @escaping (Output) -> Void = { _ in }
     ) -> Publishers.ShareReplay<Self> {
-        Publishers.ShareReplay(self, remembering: count, backlog: backlog, onDrop: onDrop)
+        Publishers.ShareReplay(self, bufferSize: count, backlog: backlog, onDrop: onDrop)
     }
 }

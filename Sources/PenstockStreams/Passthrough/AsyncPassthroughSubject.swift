@@ -14,7 +14,7 @@
 /// keys.send("a")
 /// ```
 public final class AsyncPassthroughSubject<Element: Sendable, Failure: Error>: AsyncSequence, Sendable {
-    @usableFromInline let storage = PassthroughStorage<Element, Failure>()
+    @usableFromInline let storage = ReplayStorage<Element, Failure>(bufferSize: 0, backlog: .none)
 
     /// Makes a subject that nobody has subscribed to.
     @inlinable public init() {}
@@ -31,7 +31,8 @@ public final class AsyncPassthroughSubject<Element: Sendable, Failure: Error>: A
     /// - Returns: how many subscribers it went to. When it is fewer than subscribe, the others have lost it.
     @discardableResult
     @inlinable public func send(_ element: Element) -> Int {
-        storage.send(element)
+        guard case .sent(let takerCount, _) = storage.offer(element) else { return 0 }
+        return takerCount
     }
 
     /// Ends the subject. Subscribers first get what went to them. Only the first end counts.
@@ -51,36 +52,21 @@ public final class AsyncPassthroughSubject<Element: Sendable, Failure: Error>: A
 
     /// One subscription. Letting it go ends it.
     public struct Iterator: AsyncIteratorProtocol, DemandedIterator {
-        /// Says when the last copy of the iterator is gone.
-        @usableFromInline final class Hold: Sendable {
-            @usableFromInline let storage: PassthroughStorage<Element, Failure>
-            @usableFromInline let name: PassthroughStorage<Element, Failure>.Machine.Name
+        @usableFromInline let hold: IteratorHold<ReplaySubscription<Element, Failure>>
 
-            @inlinable init(_ storage: PassthroughStorage<Element, Failure>) {
-                self.storage = storage
-                name = storage.subscribe()
-            }
-
-            @inlinable deinit {
-                storage.leave(name)
-            }
-        }
-
-        @usableFromInline let hold: Hold
-
-        @inlinable init(_ storage: PassthroughStorage<Element, Failure>) {
-            hold = Hold(storage)
+        @inlinable init(_ storage: ReplayStorage<Element, Failure>) {
+            hold = IteratorHold(ReplaySubscription(to: storage))
         }
 
         @usableFromInline package var request: @Sendable (Int) -> Void {
-            { [storage = hold.storage, name = hold.name] in storage.request($0, by: name) }
+            hold.storage.request
         }
 
         /// The next element that is sent, or `nil` after the end and when the task is cancelled.
         @inlinable public mutating func next(
             isolation: isolated (any Actor)? = #isolation
         ) async throws(Failure) -> Element? {
-            try await hold.storage.next(of: hold.name, isolation: isolation)
+            try await hold.next(isolation: isolation)
         }
     }
 }

@@ -9,7 +9,7 @@
 /// - A subject that is let go finishes, as nobody can send by it any more.
 ///
 /// ```swift
-/// let temperatures = AsyncReplaySubject<Double, Never>(remembering: 1, backlog: .dropOldest(at: 16))
+/// let temperatures = AsyncReplaySubject<Double, Never>(bufferSize: 1, backlog: .dropOldest(at: 16))
 /// temperatures.offer(21.5)
 /// ```
 public final class AsyncReplaySubject<Element: Sendable, Failure: Error>: AsyncSequence, Sendable {
@@ -18,16 +18,15 @@ public final class AsyncReplaySubject<Element: Sendable, Failure: Error>: AsyncS
     /// Makes a subject that nothing was sent by.
     ///
     /// - Parameters:
-    ///   - count: how many elements are remembered for newcomers, 0 or more.
+    ///   - bufferSize: how many elements are remembered for newcomers, 0 or more.
     ///   - backlog: how many elements may wait for a slow subscriber, and what happens then.
     ///   - onDrop: told of each element that a subscriber lost, once for each of these.
     @inlinable public init(
-        remembering count: Int,
+        bufferSize: Int,
         backlog: ReplayBacklog<Failure> = .suspendSender(at: 256),
         onDrop: @escaping @Sendable (Element) -> Void = { _ in }
     ) {
-        precondition(count >= 0, "A replay cannot remember fewer than no elements.")
-        storage = ReplayStorage(remembering: count, backlog: backlog, onDrop: onDrop)
+        storage = ReplayStorage(bufferSize: bufferSize, backlog: backlog, onDrop: onDrop)
     }
 
     @inlinable deinit {
@@ -50,7 +49,7 @@ public final class AsyncReplaySubject<Element: Sendable, Failure: Error>: AsyncS
     /// - Returns: whether it was sent. It is not when a sender has to wait for room, and after the end.
     @discardableResult
     @inlinable public func offer(_ element: Element) -> Bool {
-        storage.offer(element)
+        if case .sent = storage.offer(element) { true } else { false }
     }
 
     /// Ends the subject, when those who wait to send have sent. Only the first end counts.
@@ -70,36 +69,21 @@ public final class AsyncReplaySubject<Element: Sendable, Failure: Error>: AsyncS
 
     /// One subscription. Letting it go ends it.
     public struct Iterator: AsyncIteratorProtocol, DemandedIterator {
-        /// Says when the last copy of the iterator is gone.
-        @usableFromInline final class Hold: Sendable {
-            @usableFromInline let storage: ReplayStorage<Element, Failure>
-            @usableFromInline let name: ReplayStorage<Element, Failure>.Machine.Name
-
-            @inlinable init(_ storage: ReplayStorage<Element, Failure>) {
-                self.storage = storage
-                name = storage.subscribe()
-            }
-
-            @inlinable deinit {
-                storage.leave(name)
-            }
-        }
-
-        @usableFromInline let hold: Hold
+        @usableFromInline let hold: IteratorHold<ReplaySubscription<Element, Failure>>
 
         @inlinable init(_ storage: ReplayStorage<Element, Failure>) {
-            hold = Hold(storage)
+            hold = IteratorHold(ReplaySubscription(to: storage))
         }
 
         @usableFromInline package var request: @Sendable (Int) -> Void {
-            { [storage = hold.storage, name = hold.name] in storage.request($0, by: name) }
+            hold.storage.request
         }
 
         /// The next element, or `nil` after the end and when the task is cancelled.
         @inlinable public mutating func next(
             isolation: isolated (any Actor)? = #isolation
         ) async throws(Failure) -> Element? {
-            try await hold.storage.next(of: hold.name, isolation: isolation)
+            try await hold.next(isolation: isolation)
         }
     }
 }

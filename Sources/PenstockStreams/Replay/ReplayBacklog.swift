@@ -6,29 +6,44 @@ public struct ReplayBacklog<Failure: Error>: Sendable {
         case suspendSender
         case dropOldest
         case end(@Sendable () -> Failure)
+        /// The subscriber loses the element that comes.
+        case lose
     }
 
     @usableFromInline package let limit: Int
     @usableFromInline package let whenFull: WhenFull
 
     @inlinable init(_ limit: Int, _ whenFull: WhenFull) {
-        precondition(limit >= 1, "A backlog needs room for at least one element.")
         self.limit = limit
         self.whenFull = whenFull
     }
 
+    @inlinable init(atLeastOne limit: Int, _ whenFull: WhenFull) {
+        precondition(limit >= 1, "A backlog needs room for at least one element.")
+        self.init(limit, whenFull)
+    }
+
+    /// Nothing waits: a subscriber gets what it has asked for by then.
+    @inlinable static var none: Self { Self(0, .lose) }
+
+    /// Everything waits: nothing is lost, no sender waits, and a subscriber that stays behind costs memory.
+    @inlinable public static var unbounded: Self { Self(.max, .dropOldest) }
+
     /// The sender waits until every subscriber has room: nothing is lost, and the slowest one sets the pace of all.
+    ///
+    /// A task that sends is suspended. A ``/PenstockPublishers/ReplaySubject`` blocks the thread that sends: never choose it
+    /// where that thread is one that subscribers need, as the main thread or one of Swift's tasks.
     @inlinable public static func suspendSender(at limit: Int) -> Self {
-        Self(limit, .suspendSender)
+        Self(atLeastOne: limit, .suspendSender)
     }
 
     /// The subscriber loses the element that has waited longest for it. Nobody else is touched.
     @inlinable public static func dropOldest(at limit: Int) -> Self {
-        Self(limit, .dropOldest)
+        Self(atLeastOne: limit, .dropOldest)
     }
 
     /// The subscriber gets what waits for it, and then the error that the closure makes. Nobody else is touched.
     @inlinable public static func endSubscriber(at limit: Int, with error: @escaping @Sendable () -> Failure) -> Self {
-        Self(limit, .end(error))
+        Self(atLeastOne: limit, .end(error))
     }
 }

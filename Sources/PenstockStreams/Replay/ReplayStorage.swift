@@ -1,95 +1,108 @@
 public import Synchronization
 
-/// What a replay subject and its subscribers share: the lock around the state machine.
+/// What a replay and its subscribers share: the lock around the core, and the task that reads upstream if there is one.
 @usableFromInline final class ReplayStorage<Element: Sendable, Failure: Error>: Sendable {
-    @usableFromInline typealias Consumer = CheckedContinuation<Result<Element?, Failure>, Never>
     /// Resumed with whether the element was sent.
     @usableFromInline typealias Sender = CheckedContinuation<Bool, Never>
-    @usableFromInline typealias Machine = ReplayStateMachine<Element, Failure, Consumer, Sender>
+    @usableFromInline typealias Consumer = StreamConsumer<Element, Failure>
+    @usableFromInline typealias Core = ReplayCore<Element, Failure, Consumer, Sender>
+    @usableFromInline typealias Name = Int
+    @usableFromInline typealias Word = ReplayWord<Element, Failure>
 
-    @usableFromInline let backlog: ReplayBacklog<Failure>
+    @usableFromInline struct State {
+        @usableFromInline var core: Core
+        @usableFromInline var upstream: ReplayUpstream<Consumer>
+
+        @inlinable init(core: Core, upstream: ReplayUpstream<Consumer>) {
+            self.core = core
+            self.upstream = upstream
+        }
+    }
+
     @usableFromInline let onDrop: @Sendable (Element) -> Void
-    @usableFromInline let machine: Mutex<Machine>
+    /// Reads upstream to its end, and sends what comes.
+    @usableFromInline let read: (@Sendable (ReplayStorage) async -> Completion<Failure>)?
+    @usableFromInline let state: Mutex<State>
 
     @inlinable init(
-        remembering memoryMax: Int, backlog: ReplayBacklog<Failure>, onDrop: @escaping @Sendable (Element) -> Void
+        bufferSize: Int, backlog: ReplayBacklog<Failure>, onDrop: @escaping @Sendable (Element) -> Void = { _ in },
+        read: (@Sendable (ReplayStorage) async -> Completion<Failure>)? = nil
     ) {
-        self.backlog = backlog
         self.onDrop = onDrop
-        machine = Mutex(Machine(remembering: memoryMax, backlog: backlog))
+        self.read = read
+        let core = Core(bufferSize: bufferSize, backlog: backlog)
+        state = Mutex(State(core: core, upstream: read == nil ? .over : .idle))
     }
 
-    @inlinable var subscriberCount: Int { machine.withLock { $0.subscriberCount } }
+    @inlinable var subscriberCount: Int { state.withLock { $0.core.subscriberCount } }
 
-    @inlinable func subscribe() -> Machine.Name {
-        machine.withLock { $0.subscribe() }
+    @inlinable func subscribe() -> Name {
+        state.withLock { $0.core.subscribe() }
     }
 
-    @inlinable func request(_ count: Int, by name: Machine.Name) {
+    @inlinable func request(_ count: Int, by name: Name) {
         perform { $0.request(count, by: name) }
     }
 
-    @inlinable func next(of name: Machine.Name, isolation: isolated (any Actor)?) async throws(Failure) -> Element? {
-        let result = await withTaskCancellationHandler {
-            await withCheckedContinuation(isolation: isolation) { consumer in
-                perform { $0.next(consumer, of: name) }
-            }
-        } onCancel: {
-            leave(name)
-        }
-        return try result.get()
-    }
-
     @inlinable func send(_ element: Element) async throws(CancellationError) {
-        let name = machine.withLock { $0.newName() }
+        if Task.isCancelled { throw CancellationError() }
+        guard case .noRoom = offer(element) else { return }
+        let name = state.withLock { $0.core.newName() }
         let isSent = await withTaskCancellationHandler {
-            await withCheckedContinuation { (sender: Sender) in
+            await withCheckedContinuation { sender in
                 // Inside the lock, so that whoever is cancelled before it does not stand in line.
-                perform { Task.isCancelled ? [.refuse(sender)] : $0.send(element, as: name, sender) }
+                let sending = perform { Task.isCancelled ? .refused : $0.send(element, sender, as: name) }
+                tell(sender, sending)
             }
         } onCancel: {
-            perform { $0.withdraw(name) }
+            perform { $0.withdraw(name) }?.sender.resume(returning: false)
         }
         if !isSent, Task.isCancelled { throw CancellationError() }
     }
 
-    @inlinable func offer(_ element: Element) -> Bool {
-        let (actions, isSent) = machine.withLock { $0.offer(element) }
-        perform { _ in actions }
-        return isSent
+    @discardableResult
+    @inlinable func offer(_ element: Element) -> Core.Sending {
+        perform { $0.offer(element) }
     }
 
     @inlinable func complete(_ completion: Completion<Failure>) {
         perform { $0.complete(completion) }
     }
 
-    @inlinable func leave(_ name: Machine.Name) {
-        perform { machine in
-            let (actions, consumer) = machine.leave(name)
-            return actions + (consumer.map { [.end($0, nil)] } ?? [])
+    /// Tells a sender what came of sending, unless it stands in line.
+    @inlinable func tell(_ sender: Sender, _ sending: Core.Sending) {
+        switch sending {
+        case .noRoom: break
+        case .sent: sender.resume(returning: true)
+        case .refused: sender.resume(returning: false)
         }
     }
 
-    /// Tells the machine of an event, and does what it says.
-    @inlinable func perform(_ event: (inout Machine) -> [Machine.Action]) {
-        for action in machine.withLock({ event(&$0) }) {
-            switch action {
-            case .give(let element, let consumer): consumer.resume(returning: .success(element))
-            case .end(let consumer, let failure):
-                consumer.resume(returning: failure.map { .failure($0) } ?? .success(nil))
-            case .cut(let consumer): consumer.resume(returning: backlog.cut())
-            case .accept(let sender): sender.resume(returning: true)
-            case .refuse(let sender): sender.resume(returning: false)
+    @inlinable func tell(_ consumer: Consumer, _ word: Word) {
+        switch word {
+        case .give(let element): consumer.resume(returning: .success(element))
+        case .end(let failure): consumer.resume(returning: failure.map { .failure($0) } ?? .success(nil))
+        case .cut(let failure): consumer.resume(returning: .failure(failure()))
+        }
+    }
+
+    /// Tells the core of an event, and does what there is to do after it.
+    @inlinable @discardableResult func perform<Result: Sendable>(_ event: (inout Core) -> Result) -> Result {
+        let (result, step) = state.withLock { state in (event(&state.core), state.core.next()) }
+        go(step)
+        return result
+    }
+
+    /// Does a step, and those that follow.
+    @inlinable func go(_ first: Core.Step?) {
+        var next = first
+        while let step = next {
+            switch step {
+            case .tell(let consumer, let word, _): tell(consumer, word)
+            case .admitted(let sender, _): sender.resume(returning: true)
             case .drop(let element): onDrop(element)
             }
+            next = state.withLock { $0.core.next() }
         }
-    }
-}
-
-extension ReplayBacklog {
-    /// What a subscriber is told that fell behind too far.
-    @inlinable func cut<Element>() -> Result<Element?, Failure> {
-        guard case .end(let error) = whenFull else { return .success(nil) }
-        return .failure(error())
     }
 }

@@ -1,77 +1,58 @@
 public import DequeModule
 
-/// What waits for one subscriber of a replay, as a value.
-@usableFromInline struct ReplaySubscriber<Element: Sendable, Consumer: Sendable>: Sendable {
-    /// What a subscriber does with an element that finds its backlog full. The sender is to look for that before.
-    @usableFromInline enum Overflow {
-        case dropOldest, cut
+/// What one subscriber of a replay has asked for, and what is there for it, as a value.
+@usableFromInline package struct ReplaySubscriber<Element, Listener> {
+    /// Where the listener is. Only a caller that has it speaks to it, so it is told one thing at a time.
+    @usableFromInline enum Turn {
+        /// With the caller that speaks to it, or it has not come yet.
+        case elsewhere
+        /// It hears what comes next.
+        case listens(Listener)
+        /// There is something to tell it, and it stands in line for that.
+        case called(Listener)
     }
 
-    /// What comes of an element that is sent to a subscriber.
-    @usableFromInline enum Outcome {
-        case kept
-        case given(to: Consumer)
-        case dropped(Element)
-    }
-
-    @usableFromInline let limit: Int
-    @usableFromInline var downstream = Downstream<Element, Consumer>()
-    /// What waits for demand, oldest first. While there is demand, it is empty.
-    @usableFromInline var waiting: Deque<Element>
-    /// Whether the subscriber fell behind too far, and gets no more than what waits for it.
+    @usableFromInline let name: Int
+    @usableFromInline var turn = Turn.elsewhere
+    /// How many elements are asked for and not told yet.
+    @usableFromInline var demand = 0
+    /// What is not told yet, oldest first. Of these, as many as there is demand for are the subscriber's; the others wait.
+    @usableFromInline var elements: Deque<Element>
+    /// Whether elements are asked for by `request` alone, and not by coming for them.
+    @usableFromInline var asksInAdvance: Bool
+    /// Whether it fell behind too far, and gets no more than what is there for it.
     @usableFromInline var isCut = false
 
-    @inlinable init(limit: Int, remembered: Deque<Element>) {
-        self.limit = limit
-        waiting = remembered
+    @inlinable init(name: Int, remembered: Deque<Element>, asksInAdvance: Bool) {
+        self.name = name
+        elements = remembered
+        self.asksInAdvance = asksInAdvance
     }
 
-    @inlinable var isWaiting: Bool { downstream.isWaiting }
-
-    /// Whether another element would overflow.
-    @inlinable var isFull: Bool { downstream.demand == 0 && waiting.count >= limit && !isCut }
-
-    /// Asks for so many elements more. Returns who is to be given which.
-    @inlinable mutating func request(_ count: Int) -> (Element, Consumer)? {
-        downstream.request(count)
-        return deliverWaiting()
-    }
-
-    /// Somebody comes for an element. Returns who is to be given which.
-    @inlinable mutating func next(_ consumer: Consumer) -> (Element, Consumer)? {
-        if let element = downstream.next(consumer) { return (element, consumer) }
-        return deliverWaiting()
-    }
-
-    @inlinable mutating func receive(_ element: Element, whenFull: Overflow) -> Outcome {
-        guard !isCut else { return .kept }
-        if downstream.demand > 0 {
-            return downstream.deliver(element).map { .given(to: $0) } ?? .kept
-        }
-        guard isFull else {
-            waiting.append(element)
-            return .kept
-        }
-        switch whenFull {
-        case .dropOldest:
-            waiting.append(element)
-            return waiting.popFirst().map { .dropped($0) } ?? .kept
-        case .cut:
-            isCut = true
-            return .kept
+    /// The listener, when it hears what comes next, or waits to be told.
+    @inlinable package var listener: Listener? {
+        switch turn {
+        case .elsewhere: nil
+        case .listens(let listener), .called(let listener): listener
         }
     }
 
-    @inlinable mutating func takeConsumer() -> Consumer? {
-        downstream.takeConsumer()
+    /// Whether another element would be one too many.
+    @inlinable func isFull(_ limit: Int) -> Bool { elements.count - demand >= limit && !isCut }
+
+    /// Takes the next element that was asked for.
+    @inlinable mutating func take() -> Element? {
+        guard demand > 0, let element = elements.popFirst() else { return nil }
+        if demand < .max { demand -= 1 }
+        return element
     }
 
-    @inlinable mutating func deliverWaiting() -> (Element, Consumer)? {
-        var given: (Element, Consumer)?
-        while downstream.demand > 0, let element = waiting.popFirst() {
-            // Only the first can find somebody who waits.
-            if let consumer = downstream.deliver(element) { given = (element, consumer) }
-        }
-        return given
+    /// Asks for so many elements more.
+    @inlinable mutating func ask(_ count: Int) {
+        precondition(count >= 0, "A demand cannot be taken back.")
+        demand = demand.addingUpToMax(count)
     }
 }
+
+extension ReplaySubscriber: Sendable where Element: Sendable, Listener: Sendable {}
+extension ReplaySubscriber.Turn: Sendable where Element: Sendable, Listener: Sendable {}

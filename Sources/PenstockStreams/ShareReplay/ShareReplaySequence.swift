@@ -5,10 +5,30 @@ where Base.Element: Sendable {
     /// What the other sequence gives.
     public typealias Element = Base.Element
 
-    @usableFromInline let storage: ShareReplayStorage<Base, Failure>
+    @usableFromInline let storage: ReplayStorage<Element, Failure>
 
-    @inlinable init(_ storage: ShareReplayStorage<Base, Failure>) {
-        self.storage = storage
+    @inlinable init(
+        _ base: Base, _ count: Int, _ backlog: ReplayBacklog<Failure>, _ onDrop: @escaping @Sendable (Element) -> Void,
+        failureOfBase: @escaping @Sendable (Base.Failure) -> Failure
+    ) {
+        // An upstream that may be made to wait is asked for one backlog ahead; otherwise nothing waits.
+        var aheadMax: Int?
+        if case .suspendSender = backlog.whenFull { aheadMax = backlog.limit }
+        storage = ReplayStorage(bufferSize: count, backlog: backlog, onDrop: onDrop) { [aheadMax] storage in
+            var upstream = base.makeAsyncIterator()
+            let demand = UpstreamDemand()
+            demand.ask(aheadMax ?? .max)
+            demand.begin(with: upstream)
+            do throws(Base.Failure) {
+                while let element = try await upstream.next(isolation: nil) {
+                    guard await storage.pass(element) else { break }
+                    if aheadMax != nil { demand.ask(1) }
+                }
+                return .finished
+            } catch {
+                return .failed(failureOfBase(error))
+            }
+        }
     }
 
     /// How many subscriptions there are.
@@ -22,29 +42,14 @@ where Base.Element: Sendable {
 
     /// One subscription. Letting it go ends it.
     public struct Iterator: AsyncIteratorProtocol, DemandedIterator {
-        /// Says when the last copy of the iterator is gone.
-        @usableFromInline final class Hold: Sendable {
-            @usableFromInline let storage: ShareReplayStorage<Base, Failure>
-            @usableFromInline let name: ShareReplayStorage<Base, Failure>.Machine.Name
+        @usableFromInline let hold: IteratorHold<ReplaySubscription<Base.Element, Failure>>
 
-            @inlinable init(_ storage: ShareReplayStorage<Base, Failure>) {
-                self.storage = storage
-                name = storage.subscribe()
-            }
-
-            @inlinable deinit {
-                storage.leave(name)
-            }
-        }
-
-        @usableFromInline let hold: Hold
-
-        @inlinable init(_ storage: ShareReplayStorage<Base, Failure>) {
-            hold = Hold(storage)
+        @inlinable init(_ storage: ReplayStorage<Base.Element, Failure>) {
+            hold = IteratorHold(ReplaySubscription(to: storage))
         }
 
         @usableFromInline package var request: @Sendable (Int) -> Void {
-            { [storage = hold.storage, name = hold.name] in storage.request($0, by: name) }
+            hold.storage.request
         }
 
         /// The next element, or `nil` after the last one and when the task is cancelled.
@@ -53,7 +58,7 @@ where Base.Element: Sendable {
         @inlinable public mutating func next(
             isolation: isolated (any Actor)? = #isolation
         ) async throws(Failure) -> Base.Element? {
-            try await hold.storage.next(of: hold.name, isolation: isolation)
+            try await hold.next(isolation: isolation)
         }
     }
 }
@@ -88,10 +93,7 @@ extension AsyncSequence where Self: Sendable, Element: Sendable {
         backlog: ReplayBacklog<Failure> = .suspendSender(at: 256),
         onDrop: @escaping @Sendable (Element) -> Void = { _ in }
     ) -> ShareReplaySequence<Self, Failure> {
-        precondition(count >= 0, "A replay cannot remember fewer than no elements.")
-        return ShareReplaySequence(
-            ShareReplayStorage(
-                self, remembering: count, backlog: backlog, onDrop: onDrop, failureOfBase: { $0 }))
+        ShareReplaySequence(self, count, backlog, onDrop, failureOfBase: { $0 })
     }
 
     /// Reads a sequence that cannot fail once for all subscribers, where a subscriber that falls behind does.
@@ -102,9 +104,6 @@ extension AsyncSequence where Self: Sendable, Element: Sendable {
         backlog: ReplayBacklog<Behind>,
         onDrop: @escaping @Sendable (Element) -> Void = { _ in }
     ) -> ShareReplaySequence<Self, Behind> where Failure == Never {
-        precondition(count >= 0, "A replay cannot remember fewer than no elements.")
-        return ShareReplaySequence(
-            ShareReplayStorage(
-                self, remembering: count, backlog: backlog, onDrop: onDrop, failureOfBase: impossible))
+        ShareReplaySequence(self, count, backlog, onDrop, failureOfBase: impossible)
     }
 }

@@ -64,7 +64,7 @@ struct Guides {
 
     // shown
     func thermometer() -> ReplaySubject<Double, Never> {
-        let temperatures = ReplaySubject<Double, Never>(remembering: 1, backlog: .dropOldest(at: 16))
+        let temperatures = ReplaySubject<Double, Never>(bufferSize: 1, backlog: .dropOldest(at: 16))
         temperatures.send(21.5)
         return temperatures
     }
@@ -78,7 +78,7 @@ struct Guides {
 
     // shown
     func durableThermometer(_ log: Queue<Double>) -> ReplaySubject<Double, any Error> {
-        let temperatures = ReplaySubject(remembering: 1, in: log)
+        let temperatures = ReplaySubject(bufferSize: 1, in: log)
         temperatures.send(21.5)
         return temperatures
     }

@@ -55,7 +55,7 @@ import Testing
     func aNewProcessReplaysWhatAnEarlierOneSent(kind: World.Kind) async throws {
         let world = World(kind)
         let (first, log) = try await log(world)
-        let subject = ReplaySubject(remembering: 2, in: log)
+        let subject = ReplaySubject(bufferSize: 2, in: log)
         let early = Listener()
         early.listen(to: subject)
         for value in 1...3 { subject.send(value) }
@@ -63,7 +63,7 @@ import Testing
         await first.crash()
 
         let (second, same) = try await self.log(world)
-        let reopened = ReplaySubject(remembering: 2, in: same)
+        let reopened = ReplaySubject(bufferSize: 2, in: same)
         let late = Listener()
         late.listen(to: reopened)
         #expect(try await late.values(2) == [2, 3])
@@ -75,7 +75,7 @@ import Testing
         #expect((end.failure as? RecordedFailure)?.message == "broken")
         // A listener that comes after the end gets the memory and that same end.
         let last = Listener()
-        last.listen(to: ReplaySubject(remembering: 2, in: same))
+        last.listen(to: ReplaySubject(bufferSize: 2, in: same))
         let same2 = try await last.end()
         #expect(same2.values == [3, 4])
         #expect((same2.failure as? RecordedFailure)?.message == "broken")
@@ -84,7 +84,7 @@ import Testing
 
     @Test func demandIsHonouredExactly() async throws {
         let (_, log) = try await log(World(.memory))
-        let subject = ReplaySubject(remembering: 0, in: log)
+        let subject = ReplaySubject(bufferSize: 0, in: log)
         let slow = Listener(demand: 2)
         let quick = Listener()
         slow.listen(to: subject)
@@ -100,7 +100,7 @@ import Testing
 
     @Test func aFastSenderWaitsAtTheBound() async throws {
         let (process, log) = try await log(World(.sqlite))
-        let subject = ReplaySubject(remembering: 0, in: log)
+        let subject = ReplaySubject(bufferSize: 0, in: log)
         let listener = Listener()
         listener.listen(to: subject)
         let count = Limits.stagedCountMax * 4
@@ -120,7 +120,7 @@ import Testing
 
     @Test func storageErrorsAreFailures() async throws {
         let (process, log) = try await log(World(.memory))
-        let subject = ReplaySubject(remembering: 1, in: log)
+        let subject = ReplaySubject(bufferSize: 1, in: log)
         let listener = Listener()
         listener.listen(to: subject)
         subject.send(1)

@@ -13,7 +13,7 @@ import Testing
         _ count: Int = 2, _ backlog: ReplayBacklog<Broken> = .dropOldest(at: 3),
         onDrop: @escaping (Int) -> Void = { _ in }
     ) -> ReplaySubject<Int, Broken> {
-        ReplaySubject(remembering: count, backlog: backlog, onDrop: onDrop)
+        ReplaySubject(bufferSize: count, backlog: backlog, onDrop: onDrop)
     }
 
     @Test func aNewcomerGetsWhatIsRememberedThenWhatIsSentThenTheEnd() {
@@ -102,7 +102,7 @@ import Testing
     }
 
     @Test func aSenderWaitsUntilAllHaveRoom() async {
-        let subject = ReplaySubject<Int, Broken>(remembering: 0, backlog: .suspendSender(at: 1))
+        let subject = ReplaySubject<Int, Broken>(bufferSize: 0, backlog: .suspendSender(at: 1))
         let slow = Probe<Int, Broken>()
         subject.subscribe(slow)
         let sent = Tally()
@@ -123,7 +123,7 @@ import Testing
     }
 
     @Test func whoSendsWithinReceiveDoesNotWaitForItself() {
-        let subject = ReplaySubject<Int, Broken>(remembering: 0, backlog: .suspendSender(at: 1))
+        let subject = ReplaySubject<Int, Broken>(bufferSize: 0, backlog: .suspendSender(at: 1))
         let probe = Probe<Int, Broken>(demand: 1) { _, value in
             if value == 1 { for more in 2...4 { subject.send(more) } }
             return 0
@@ -138,7 +138,7 @@ import Testing
     }
 
     @Test func whoLeavesMakesRoom() async {
-        let subject = ReplaySubject<Int, Broken>(remembering: 1, backlog: .suspendSender(at: 1))
+        let subject = ReplaySubject<Int, Broken>(bufferSize: 1, backlog: .suspendSender(at: 1))
         let slow = Probe<Int, Broken>()
         subject.subscribe(slow)
         subject.send(1)
@@ -192,7 +192,7 @@ import Testing
     // MARK: Races
 
     @Test func manySendersSubscribersAndLeaversRace() async {
-        let subject = ReplaySubject<Int, Broken>(remembering: 8, backlog: .suspendSender(at: 64))
+        let subject = ReplaySubject<Int, Broken>(bufferSize: 8, backlog: .suspendSender(at: 64))
         let steady = (0..<4).map { _ in Probe<Int, Broken>(demand: .max) }
         for probe in steady { subject.subscribe(probe) }
         await withTaskGroup(of: Void.self) { group in

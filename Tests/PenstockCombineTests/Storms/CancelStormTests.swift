@@ -78,7 +78,7 @@ import Testing
     }
 
     @Test func replaySubject() async {
-        let subject = ReplaySubject<Int, Never>(remembering: 3, backlog: .dropOldest(at: 4))
+        let subject = ReplaySubject<Int, Never>(bufferSize: 3, backlog: .dropOldest(at: 4))
         let heardCount = await storm(send: { subject.send($0) }) { token in
             subject.map { value in withExtendedLifetime(token) { value } }.eraseToAnyPublisher()
         }
@@ -132,7 +132,7 @@ import Testing
     @Test func replaySubjectInALog() async throws {
         let process = try await World(.memory).open()
         let log = try await process.store.queue("log", of: Int.self)
-        let subject = ReplaySubject(remembering: 3, in: log)
+        let subject = ReplaySubject(bufferSize: 3, in: log)
         subject.send(0)
         let values = Tally()
         await storm(rounds: 10_000) { token in

@@ -81,7 +81,7 @@ struct Guides {
 
     // shown
     func thermometer() -> AsyncReplaySubject<Double, Never> {
-        let temperatures = AsyncReplaySubject<Double, Never>(remembering: 1, backlog: .dropOldest(at: 16))
+        let temperatures = AsyncReplaySubject<Double, Never>(bufferSize: 1, backlog: .dropOldest(at: 16))
         temperatures.offer(21.5)
         return temperatures
     }

@@ -13,7 +13,7 @@ import Testing
         #expect(!guides.ring(AsyncPassthroughSubject()))
         var temperatures = guides.thermometer().makeAsyncIterator()
         #expect(await temperatures.next() == 21.5)
-        let lines = AsyncReplaySubject<String, Never>(remembering: 2)
+        let lines = AsyncReplaySubject<String, Never>(bufferSize: 2)
         try await guides.record(["a", "b", "c"], by: lines)
         var remembered = lines.makeAsyncIterator()
         #expect(await remembered.next() == "b")

@@ -13,7 +13,7 @@ import Testing
     }
 
     @Test func newcomersGetWhatIsRememberedFirst() async throws {
-        let subject = Subject(remembering: 2)
+        let subject = Subject(bufferSize: 2)
         for value in 1...3 { try await subject.send(value) }
         var iterator = subject.makeAsyncIterator()
         try await subject.send(4)
@@ -24,7 +24,7 @@ import Testing
     }
 
     @Test func aFailureComesAfterWhatWasSent() async {
-        let subject = Subject(remembering: 1)
+        let subject = Subject(bufferSize: 1)
         subject.offer(1)
         subject.fail(Broken())
         #expect(!subject.offer(2))
@@ -33,7 +33,7 @@ import Testing
     }
 
     @Test func theSenderWaitsForRoom() async throws {
-        let subject = Subject(remembering: 0, backlog: .suspendSender(at: 2))
+        let subject = Subject(bufferSize: 0, backlog: .suspendSender(at: 2))
         var iterator = subject.makeAsyncIterator()
         let sending = Task(executorPreference: executor) {
             for value in 1...5 { try await subject.send(value) }
@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test func aSenderThatIsCancelledHasNotSent() async throws {
-        let subject = Subject(remembering: 0, backlog: .suspendSender(at: 1))
+        let subject = Subject(bufferSize: 0, backlog: .suspendSender(at: 1))
         var iterator = subject.makeAsyncIterator()
         subject.offer(1)
         let sending = Task(executorPreference: executor) { try await subject.send(2) }
@@ -61,7 +61,7 @@ import Testing
 
     @Test func theOldestIsDroppedAndCounted() async throws {
         let dropped = Mutex<[Int]>([])
-        let subject = Subject(remembering: 0, backlog: .dropOldest(at: 2)) { value in
+        let subject = Subject(bufferSize: 0, backlog: .dropOldest(at: 2)) { value in
             dropped.withLock { $0.append(value) }
         }
         var iterator = subject.makeAsyncIterator()
@@ -71,7 +71,7 @@ import Testing
     }
 
     @Test func aSubscriberThatFallsBehindIsEndedAndNobodyElse() async throws {
-        let subject = Subject(remembering: 0, backlog: .endSubscriber(at: 2) { Broken(name: "behind") })
+        let subject = Subject(bufferSize: 0, backlog: .endSubscriber(at: 2) { Broken(name: "behind") })
         var slow = subject.makeAsyncIterator()
         var quick = subject.makeAsyncIterator()
         for value in 1...4 {
@@ -85,7 +85,7 @@ import Testing
     }
 
     @Test func manyReadersAndSendersAndEveryoneGetsEachOnceAndInOneOrder() async throws {
-        let subject = Subject(remembering: 3, backlog: .suspendSender(at: 4))
+        let subject = Subject(bufferSize: 3, backlog: .suspendSender(at: 4))
         let readers = (0..<8).map { _ in subject.makeAsyncIterator() }
         let sending = Task {
             await withDiscardingTaskGroup { group in
@@ -115,7 +115,7 @@ import Testing
 
     @Test func aSubjectThatIsLetGoFinishes() async throws {
         func subscription() -> Subject.Iterator {
-            let subject = Subject(remembering: 1)
+            let subject = Subject(bufferSize: 1)
             subject.offer(1)
             return subject.makeAsyncIterator()
         }
@@ -128,7 +128,7 @@ import Testing
         let made = Tally()
         let gone = Tally()
         func send() {
-            let subject = AsyncReplaySubject<Witness, Never>(remembering: 2, backlog: .dropOldest(at: 4))
+            let subject = AsyncReplaySubject<Witness, Never>(bufferSize: 2, backlog: .dropOldest(at: 4))
             let iterator = subject.makeAsyncIterator()
             for _ in 1...10 { subject.offer(Witness(made: made, gone: gone)) }
             #expect(gone.count == 6)
@@ -138,9 +138,38 @@ import Testing
         #expect(gone.count == made.count)
     }
 
+    @Test func anElementThatIsLetGoMayCallTheSubject() async throws {
+        /// An element whose end uses the subject that had it.
+        final class Caller: Sendable {
+            let call: @Sendable () -> Void
+            init(_ call: @escaping @Sendable () -> Void) { self.call = call }
+            deinit { call() }
+        }
+        let subject = AsyncReplaySubject<Caller, Never>(bufferSize: 1, backlog: .dropOldest(at: 2))
+        let gone = Tally()
+        func readOne() async {
+            var iterator = subject.makeAsyncIterator()
+            for _ in 1...5 {
+                subject.offer(
+                    Caller { [weak subject] in
+                        _ = subject?.subscriberCount
+                        gone.add()
+                    })
+            }
+            #expect(gone.count == 3)
+            _ = await iterator.next()
+            #expect(gone.count == 4)
+        }
+        await readOne()
+        #expect(subject.subscriberCount == 0)
+        #expect(gone.count == 4)
+        subject.offer(Caller {})
+        #expect(gone.count == 5)
+    }
+
     @Test(arguments: [ReplayBacklog<Never>.suspendSender(at: 2), .dropOldest(at: 2)])
     func tenThousandRacesOfSubscribingSendingAndCancelling(backlog: ReplayBacklog<Never>) async throws {
-        let subject = AsyncReplaySubject<Int, Never>(remembering: 2, backlog: backlog)
+        let subject = AsyncReplaySubject<Int, Never>(bufferSize: 2, backlog: backlog)
         let senders = (1...2).map { _ in
             Task {
                 var number = 0

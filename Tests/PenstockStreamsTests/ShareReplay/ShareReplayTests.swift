@@ -78,6 +78,34 @@ import Testing
         #expect(await second.value == ([2, 3, 4], nil))
     }
 
+    @Test func whoComesWhileUpstreamStopsReadsItAnewAndWhoLeavesThenIsToldWhenItHas() async throws {
+        let source = Stubborn()
+        let shared = source.shareReplay(1)
+        func read() async -> Task<[Int], Never> {
+            let reading = Task(executorPreference: executor) { await shared.reduce(into: []) { $0.append($1) } }
+            await executor.waitUntilIdle()
+            return reading
+        }
+        let leavers = [await read(), await read()]
+        try await source.asks.wait(for: 1)
+        for leaver in leavers { leaver.cancel() }
+        #expect(shared.subscriberCount == 0)
+        let newcomer = await read()
+        let hasty = await read()
+        hasty.cancel()
+        #expect(shared.subscriberCount == 1)
+        #expect(source.asks.count == 1)
+        // Of the reading that was cancelled nothing counts.
+        source.answer(7)
+        for gone in leavers + [hasty] { #expect(await gone.value == []) }
+        try await source.asks.wait(for: 2)
+        source.answer(8)
+        try await source.asks.wait(for: 3)
+        source.answer(nil)
+        #expect(await newcomer.value == [8])
+        #expect(shared.subscriberCount == 0)
+    }
+
     @Test func oneOfTwoLeavingLeavesUpstreamAlone() async throws {
         let shared = source.shareReplay(0)
         let came = Tally()
@@ -172,4 +200,26 @@ import Testing
         try await raceCancellations(shared, made: made, gone: gone) { $0 }
         #expect(shared.subscriberCount == 0)
     }
+}
+
+/// Gives what it is told to, and takes no notice of cancellation.
+private final class Stubborn: AsyncSequence, Sendable {
+    typealias Element = Int
+    let asks = Tally()
+    private let asker = Mutex<CheckedContinuation<Int?, Never>?>(nil)
+
+    func answer(_ value: Int?) { asker.withLock { $0.take() }?.resume(returning: value) }
+
+    struct Iterator: AsyncIteratorProtocol {
+        let source: Stubborn
+
+        mutating func next(isolation: isolated (any Actor)? = #isolation) async throws(Never) -> Int? {
+            await withCheckedContinuation { continuation in
+                source.asker.withLock { $0 = continuation }
+                source.asks.add()
+            }
+        }
+    }
+
+    func makeAsyncIterator() -> Iterator { Iterator(source: self) }
 }

@@ -36,7 +36,7 @@ enum LogGuides {
 
     static func subject(_ store: PenstockStore) async throws {
         // shown
-        let prices = AsyncDurableReplaySubject(remembering: 3, in: try await store.queue("prices", of: Double.self))
+        let prices = AsyncDurableReplaySubject(bufferSize: 3, in: try await store.queue("prices", of: Double.self))
         try await prices.send(9.5)
         try await prices.finish()
         for try await price in prices { print(price) }

@@ -16,7 +16,7 @@ public import PenstockCore
 /// Unlike ``/PenstockStreams/AsyncReplaySubject`` it does not end when it is let go: others may send.
 ///
 /// ```swift
-/// let prices = AsyncDurableReplaySubject(remembering: 3, in: try await store.queue("prices", of: Double.self))
+/// let prices = AsyncDurableReplaySubject(bufferSize: 3, in: try await store.queue("prices", of: Double.self))
 /// try await prices.send(9.5)
 /// for try await price in prices { print(price) }
 /// ```
@@ -30,13 +30,13 @@ public final class AsyncDurableReplaySubject<Element: Sendable>: AsyncSequence, 
     /// Makes a subject of a log. Others on the same log, in this process or another, are the same subject.
     ///
     /// - Parameters:
-    ///   - count: how many elements a newcomer gets first, 0 to `Limits.rowsMax`.
+    ///   - bufferSize: how many elements a newcomer gets first, 0 to `Limits.rowsMax`.
     ///   - log: the queue whose log holds the elements. They are done as they are accepted; nobody works them.
     ///   - onMissed: told how many messages retention forgot before a subscriber came to them.
     public init(
-        remembering count: Int, in log: Queue<Element>, onMissed: @escaping @Sendable (Int) -> Void = { _ in }
+        bufferSize: Int, in log: Queue<Element>, onMissed: @escaping @Sendable (Int) -> Void = { _ in }
     ) {
-        replay = LogReplay(remembering: count, in: log, canEnd: true, onMissed: onMissed)
+        replay = LogReplay(remembering: bufferSize, in: log, canEnd: true, onMissed: onMissed)
     }
 
     /// How many subscriptions there are, of those that have asked for an element.

@@ -16,7 +16,7 @@ import Testing
         _ count: Int = 2, in store: PenstockStore? = nil
     ) async throws -> AsyncDurableReplaySubject<Int> {
         AsyncDurableReplaySubject(
-            remembering: count, in: try await (store ?? the.store).queue("q", of: Int.self))
+            bufferSize: count, in: try await (store ?? the.store).queue("q", of: Int.self))
     }
 
     @Test func aNewcomerGetsTheLastOnesThenWhatIsSentThenTheEnd() async throws {

@@ -20,7 +20,7 @@ import Testing
         let tasks = gathered.map { $0.all(of: shared) }
         try await eventually { shared.subscriberCount == 1000 }
         try await source.begun.wait(for: 1)
-        let subject = AsyncDurableReplaySubject(remembering: 0, in: try await other.queue("q", of: Int.self))
+        let subject = AsyncDurableReplaySubject(bufferSize: 0, in: try await other.queue("q", of: Int.self))
         for number in 1...100 {
             if number % 2 == 0 { source.give([number]) } else { try await subject.send(number) }
         }
@@ -36,17 +36,17 @@ import Testing
 
     @Test func aReopenedFileReplaysAndHasEnded() async throws {
         var store = try await open()
-        var subject = AsyncDurableReplaySubject(remembering: 2, in: try await store.queue("q", of: Int.self))
+        var subject = AsyncDurableReplaySubject(bufferSize: 2, in: try await store.queue("q", of: Int.self))
         for number in 1...5 { try await subject.send(number) }
         try await store.close()
         store = try await open()
-        subject = AsyncDurableReplaySubject(remembering: 2, in: try await store.queue("q", of: Int.self))
+        subject = AsyncDurableReplaySubject(bufferSize: 2, in: try await store.queue("q", of: Int.self))
         var iterator = subject.makeAsyncIterator()
         #expect(try await iterator.next() == 4)
         try await subject.finish()
         try await store.close()
         store = try await open()
-        subject = AsyncDurableReplaySubject(remembering: 2, in: try await store.queue("q", of: Int.self))
+        subject = AsyncDurableReplaySubject(bufferSize: 2, in: try await store.queue("q", of: Int.self))
         let late = Gathered()
         try await late.all(of: subject).value
         #expect(late.all == [4, 5])
@@ -96,7 +96,7 @@ import Testing
         let log = try await store.queue("q", of: Int.self)
         let missed = Mutex(0)
         let subject = AsyncDurableReplaySubject(
-            remembering: 0, in: log, onMissed: { count in missed.withLock { $0 += count } })
+            bufferSize: 0, in: log, onMissed: { count in missed.withLock { $0 += count } })
         var iterator = subject.makeAsyncIterator()
         try await subject.send(1)
         #expect(try await iterator.next() == 1)

@@ -1,0 +1,114 @@
+public import Synchronization
+
+/// The one reading of upstream that feeds a shared replay.
+///
+/// ```
+/// idle --next--> running --last leaves--> stopping --it has ended--> idle, or running when somebody wants more
+///                   \-----------------it has ended-----------------> over
+/// ```
+@usableFromInline enum ReplayUpstream<Consumer: Sendable>: Sendable {
+    case idle
+    case running(Task<Void, Never>)
+    /// It is cancelled, and may still run. Those who left last are told so when it has ended.
+    case stopping(leaving: [Consumer], isWanted: Bool)
+    /// It has finished or failed, or there is none: elements are sent by hand.
+    case over
+}
+
+extension ReplayStorage {
+    /// A subscriber comes for an element. The first one begins the reading of upstream.
+    @inlinable func come(_ name: Name, _ consumer: Consumer?) -> Word? {
+        let (word, step) = state.withLock { state -> (Word?, Core.Step?) in
+            let isSubscribed = state.core.isSubscribed(name)
+            switch state.upstream {
+            case .idle where isSubscribed: begin(&state)
+            case .stopping(let leaving, _) where isSubscribed:
+                state.upstream = .stopping(leaving: leaving, isWanted: true)
+            case .stopping(let leaving, let isWanted):
+                if let consumer { state.upstream = .stopping(leaving: leaving + [consumer], isWanted: isWanted) }
+                return (nil, nil)
+            case .idle, .running, .over: break
+            }
+            return (state.core.come(name, consumer), state.core.next())
+        }
+        go(step)
+        return word
+    }
+
+    /// Inside the lock, so that whoever cancels next finds the task.
+    @inlinable func begin(_ state: inout State) {
+        guard let read else { return }
+        state.upstream = .running(
+            Task(executorPreference: consumersExecutor()) {
+                let completion = await read(self)
+                self.upstreamEnded(completion)
+            })
+    }
+
+    /// No task reads upstream any more.
+    @inlinable func upstreamEnded(_ completion: Completion<Failure>) {
+        let (leaving, step) = state.withLock { state -> ([Consumer], Core.Step?) in
+            guard case .stopping(let leaving, let isWanted) = state.upstream else {
+                state.upstream = .over
+                state.core.complete(completion)
+                return ([], state.core.next())
+            }
+            state.upstream = .idle
+            if isWanted, state.core.subscriberCount > 0 { begin(&state) }
+            return (leaving, nil)
+        }
+        go(step)
+        for consumer in leaving { tell(consumer, .end(nil)) }
+    }
+
+    /// Hands on an element of upstream, and suspends while a subscriber has no room. Returns whether to go on.
+    @inlinable func pass(_ element: Element) async -> Bool {
+        switch arrived(element, { $0.offer(element) }) {
+        case .sent: return true
+        case .refused: return false
+        case .noRoom: break
+        }
+        return await withCheckedContinuation { puller in
+            tell(puller, arrived(element, { $0.send(element, puller, as: 0) }))
+        }
+    }
+
+    /// An element of an upstream that is cancelled counts no more.
+    @inlinable func arrived(_ element: Element, _ send: (inout Core) -> Core.Sending) -> Core.Sending {
+        let (sending, step) = state.withLock { state -> (Core.Sending, Core.Step?) in
+            guard case .running = state.upstream else { return (.refused, nil) }
+            return (send(&state.core), state.core.next())
+        }
+        go(step)
+        return sending
+    }
+
+    /// A subscriber was cancelled, or let its iterator go. The last one takes upstream with it.
+    @inlinable func leave(_ name: Name) {
+        let (task, line, left, step) = state.withLock { state in
+            var last: Task<Void, Never>?
+            var line: [Core.InLine] = []
+            if case .running(let task) = state.upstream, state.core.isOnlySubscriber(name) {
+                last = task
+                // Before its place in the backlog is free, which would send what the puller has.
+                line = state.core.takeLine()
+                state.upstream = .stopping(leaving: [], isWanted: false)
+            }
+            return (last, line, state.core.leave(name), state.core.next())
+        }
+        task?.cancel()
+        for puller in line { puller.sender.resume(returning: false) }
+        go(step)
+        if let consumer = left?.listener { end(consumer) }
+    }
+
+    /// Tells a consumer that has left so, when upstream does not stop any more.
+    @inlinable func end(_ consumer: Consumer) {
+        let waits = state.withLock { state in
+            guard case .stopping(let leaving, let isWanted) = state.upstream else { return false }
+            state.upstream = .stopping(leaving: leaving + [consumer], isWanted: isWanted)
+            return true
+        }
+        if !waits { tell(consumer, .end(nil)) }
+    }
+}
