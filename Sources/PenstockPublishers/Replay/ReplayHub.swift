@@ -102,7 +102,7 @@ public import PenstockStreams
         guard first != nil else { return }
         if waitsAt != nil { speaks(1) }
         var next = first
-        while let step = next {
+        while let step = next.take() {
             switch step {
             case .tell(let listener, .give(let value), let name):
                 let more = listener.subscriber.receive(value).count

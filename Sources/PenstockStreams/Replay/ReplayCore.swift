@@ -114,16 +114,15 @@ extension ReplayWord: Sendable where Element: Sendable {}
     /// listener stays here. Without one it comes for an element alone.
     @inlinable package mutating func come(_ name: Name, _ listener: Listener?, asking count: Int = 0) -> Word? {
         guard let index = index(of: name) else { return .end(nil) }
-        guard case .elsewhere = subscribers[index].turn else {
-            preconditionFailure("next() was called while another call of it was under way.")
-        }
+        precondition(
+            subscribers[index].listener == nil, "next() was called while another call of it was under way.")
         change(index) { subscriber in
             if count > 0 { subscriber.ask(count) }
             if !subscriber.asksInAdvance { subscriber.demand = 1 }
         }
         guard let listener else { return change(index) { $0.take() }.map { .give($0) } }
         if let word = word(index) { return word }
-        subscribers[index].turn = .listens(listener)
+        subscribers[index].listener = listener
         return nil
     }
 
@@ -170,8 +169,8 @@ extension ReplayWord: Sendable where Element: Sendable {}
         if let element = dropped.popFirst() { return .drop(element) }
         while let name = called.popFirst() {
             // A subscriber that has left meanwhile is not told.
-            guard let index = index(of: name), case .called(let listener) = subscribers[index].turn else { continue }
-            subscribers[index].turn = .elsewhere
+            guard let index = index(of: name), let listener = subscribers[index].listener.take() else { continue }
+            subscribers[index].isCalled = false
             if let word = word(index) { return .tell(listener, word, name) }
         }
         if fullCount == 0, let (_, element, sender) = line.popFirst(), case .sent(_, let letGo) = admit(element) {
@@ -215,11 +214,11 @@ extension ReplayWord: Sendable where Element: Sendable {}
 
     /// Puts a subscriber that listens in the line of those who are to be told, if there is something to tell it.
     @inlinable mutating func call(_ index: Int) {
-        guard case .listens(let listener) = subscribers[index].turn,
+        guard !subscribers[index].isCalled, subscribers[index].listener != nil,
             subscribers[index].elements.isEmpty
                 ? subscribers[index].isCut || completion != nil : subscribers[index].demand > 0
         else { return }
-        subscribers[index].turn = .called(listener)
+        subscribers[index].isCalled = true
         called.append(subscribers[index].name)
     }
 

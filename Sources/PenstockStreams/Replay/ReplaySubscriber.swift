@@ -2,18 +2,11 @@ public import DequeModule
 
 /// What one subscriber of a replay has asked for, and what is there for it, as a value.
 @usableFromInline package struct ReplaySubscriber<Element, Listener> {
-    /// Where the listener is. Only a caller that has it speaks to it, so it is told one thing at a time.
-    @usableFromInline enum Turn {
-        /// With the caller that speaks to it, or it has not come yet.
-        case elsewhere
-        /// It hears what comes next.
-        case listens(Listener)
-        /// There is something to tell it, and it stands in line for that.
-        case called(Listener)
-    }
-
     @usableFromInline let name: Int
-    @usableFromInline var turn = Turn.elsewhere
+    /// The listener, while nobody speaks to it: only a caller that has it does, so it is told one thing at a time.
+    @usableFromInline package var listener: Listener?
+    /// Whether there is something to tell the listener, and it stands in line for that.
+    @usableFromInline var isCalled = false
     /// How many elements are asked for and not told yet.
     @usableFromInline var demand = 0
     /// What is not told yet, oldest first. Of these, as many as there is demand for are the subscriber's; the others wait.
@@ -27,14 +20,6 @@ public import DequeModule
         self.name = name
         elements = remembered
         self.asksInAdvance = asksInAdvance
-    }
-
-    /// The listener, when it hears what comes next, or waits to be told.
-    @inlinable package var listener: Listener? {
-        switch turn {
-        case .elsewhere: nil
-        case .listens(let listener), .called(let listener): listener
-        }
     }
 
     /// Whether another element would be one too many.
@@ -55,4 +40,3 @@ public import DequeModule
 }
 
 extension ReplaySubscriber: Sendable where Element: Sendable, Listener: Sendable {}
-extension ReplaySubscriber.Turn: Sendable where Element: Sendable, Listener: Sendable {}
