@@ -59,7 +59,7 @@ let package = Package(
         .target(
             name: "PenstockPublishers",
             dependencies: [
-                "Penstock", "PenstockCore", "PenstockStreams",
+                "Penstock", "PenstockCore", "PenstockProcesses", "PenstockStreams",
                 .product(name: "DequeModule", package: "swift-collections"),
                 // Apple platforms have Combine in the system, and never compile this one.
                 .product(

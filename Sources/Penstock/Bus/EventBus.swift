@@ -153,10 +153,7 @@ extension EventBus {
 
     /// Returns when everything that was handed over before is on record, or `onFailure` was told of it.
     public func flush() async {
-        guard case .log(let buffer) = place else { return }
-        await withCheckedContinuation { continuation in
-            buffer.writer.inTurn { continuation.resume() }
-        }
+        if case .log(let buffer) = place { await buffer.writer.flush() }
     }
 }
 

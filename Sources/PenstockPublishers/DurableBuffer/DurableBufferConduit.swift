@@ -55,7 +55,7 @@ final class DurableBufferConduit<Element: Sendable>: Subscription, @unchecked Se
             let failure = await StreamExecutor.$engine.withValue(ObjectIdentifier(self)) { await self.engine.run() }
             self.end(failure)
         }
-        opened.pass()
+        StreamExecutor.wait { opened.pass() }
         let (count, upstream) = state.withLock { ($0.firstAsk.take() ?? 0, $0.upstream) }
         if count > 0 { upstream?.request(Subscribers.Demand(count: count)) }
     }
@@ -135,7 +135,7 @@ final class DurableBufferConduit<Element: Sendable>: Subscription, @unchecked Se
 
     private func arrived(_ element: Element) {
         engine.arrived(element)
-        engine.waitForStaging()
+        engine.waitForStaging { StreamExecutor.wait($0) }
     }
 
     private func upstreamEnded(_ completion: Result<Void, any Error>) {

@@ -1,7 +1,7 @@
 internal import Penstock
 
 /// One subscription to a log, and the subscriber that asks it.
-// Its state is behind a lock, and the subscriber hears from the delivery's task alone, or of an end from elsewhere.
+// Its state is behind a lock, and the subscriber hears from the delivery's task alone.
 final class LogConduit<Output: Sendable>: Subscription, @unchecked Sendable {
     typealias Downstream = AnySubscriber<Output, any Error>
 
@@ -20,16 +20,14 @@ final class LogConduit<Output: Sendable>: Subscription, @unchecked Sendable {
     }
 
     /// Subscribes to the log: from the place that it has at this moment.
-    @discardableResult
-    static func subscribe(_ downstream: Downstream, to replay: LogReplay<Output>) -> LogConduit {
+    static func subscribe(_ downstream: Downstream, to replay: LogReplay<Output>) {
         let conduit = LogConduit(downstream)
-        let delivery = replay.subscribe(
-            receive: { [weak conduit] in conduit?.give($0) },
-            complete: { [weak conduit] in conduit?.end($0) })
+        // The delivery holds it until it is cancelled or has come to its end: a subscriber need not keep its subscription.
+        let delivery = replay.subscribe(receive: { conduit.give($0) }, complete: { conduit.end($0) })
         conduit.state.withLock { $0.delivery = delivery }
         downstream.receive(subscription: conduit)
+        delivery.begin()
         conduit.greeted()
-        return conduit
     }
 
     func request(_ demand: Subscribers.Demand) {
@@ -44,8 +42,8 @@ final class LogConduit<Output: Sendable>: Subscription, @unchecked Sendable {
         withExtendedLifetime(downstream) {}
     }
 
-    /// The end has come: of the log, or of its subject.
-    func end(_ failure: (any Error)?) {
+    /// The end has come.
+    private func end(_ failure: (any Error)?) {
         let completion: Subscribers.Completion<any Error> = failure.map { .failure($0) } ?? .finished
         let (downstream, delivery) = state.withLock { state -> (Downstream?, LogDelivery?) in
             guard state.isGreeted else {

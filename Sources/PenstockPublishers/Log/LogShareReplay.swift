@@ -15,7 +15,7 @@ extension Publishers {
             self.replay = replay
         }
 
-        /// How many subscriptions there are, of those that have begun to read.
+        /// How many subscriptions there are.
         public var subscriberCount: Int { replay.subscriberCount }
 
         /// Subscribes: the last values of the log as it is now, and what comes from now on, go to the subscriber.
@@ -32,8 +32,8 @@ extension Publisher where Output: Sendable {
     ///
     /// - A value reaches subscribers when it is committed, in the order of the log, and none twice. What is in the log
     ///   of an earlier process is replayed as well, and so is what another process puts there meanwhile.
-    /// - Subscribes upstream when the first subscriber comes, and cancels it when the last one leaves. The next
-    ///   subscriber gets the last values, and upstream is subscribed anew.
+    /// - Subscribes upstream when the first subscriber comes, before its `subscribe` returns, and cancels it when the last
+    ///   one leaves. The next subscriber gets the last values, and upstream is subscribed anew.
     /// - Gives each subscriber exactly as many values as it asks for. Each has its own place in the log: a slow one
     ///   loses nothing, holds nobody back, and costs a page of memory. Upstream is asked for as much as the log takes.
     /// - How long the log keeps its messages is its queue's retention. A subscriber that is slower than that goes on
@@ -56,6 +56,6 @@ extension Publisher where Output: Sendable {
     ) -> Publishers.LogShareReplay<Self> {
         let upstream = LogUpstream<Output, Failure> { self.subscribe($0) }
         return Publishers.LogShareReplay(
-            LogReplay(remembering: count, in: log, onMissed: onMissed) { feed in await upstream.read(into: feed) })
+            LogReplay(remembering: count, in: log, onMissed: onMissed) { upstream.inflow(into: $0) })
     }
 }

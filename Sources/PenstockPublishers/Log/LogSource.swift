@@ -65,7 +65,7 @@ final class LogSource<Input: Sendable, Failure: Error>: Subscriber, @unchecked S
     }
 
     /// Ends it, the first time that it is called, and lets go of upstream.
-    private func end(_ ending: LogEnding) {
+    func end(_ ending: LogEnding) {
         let (waiter, phase) = state.withLock { state in
             guard state.ending == nil else { return (nil as CheckedContinuation<LogEnding, Never>?, Phase.over) }
             state.ending = ending
@@ -113,14 +113,15 @@ final class LogSource<Input: Sendable, Failure: Error>: Subscriber, @unchecked S
     }
 }
 
-/// Subscribes a source to a publisher.
+/// Subscribes sources to a publisher.
 // A publisher of Combine may be subscribed to from any thread.
 struct LogUpstream<Output: Sendable, Failure: Error>: @unchecked Sendable {
     let subscribe: (LogSource<Output, Failure>) -> Void
 
-    func read(into feed: LogFeed<Output>) async -> LogEnding {
+    /// Subscribes on the thread of the first subscriber, which may be the one that sends next.
+    func inflow(into feed: LogFeed<Output>) -> LogInflow {
         let source = LogSource<Output, Failure>(feed)
-        subscribe(source)
-        return await source.run()
+        return LogInflow(
+            begin: { subscribe(source) }, cancel: { source.end(.finished) }, run: { await source.run() })
     }
 }

@@ -1,5 +1,6 @@
 internal import Dispatch
 internal import Penstock
+internal import PenstockCore
 internal import Synchronization
 
 /// A replay subject whose memory is a log.
@@ -7,29 +8,44 @@ internal import Synchronization
 /// What is sent is handed to the log in the order of the calls, and is on its way when `send` returns. A sender that
 /// is faster than the log waits, at a bound. What cannot be stored ends the subject in this process with the error.
 final class LogSubject<Output: Sendable>: Sendable {
-    private struct State {
-        var failure: (any Error)?
-        var conduits: [ObjectIdentifier: Weak] = [:]
-    }
+    /// Why the subject is over in this process: the end of what feeds the log, so that subscribers first get what is in it.
+    private final class Breakdown: Sendable {
+        private let first = Mutex<(any Error)?>(nil)
+        private let hasCome = Latch()
 
-    private struct Weak {
-        weak var conduit: LogConduit<Output>?
+        var failure: (any Error)? { first.withLock { $0 } }
+
+        func come(_ error: any Error) {
+            first.withLock { $0 = $0 ?? error }
+            hasCome.open()
+        }
+
+        /// Returns when it has come and all that was sent before is in the log.
+        func ending(of feed: LogFeed<Output>) async -> LogEnding {
+            try? await hasCome.wait()
+            guard let failure else { return .finished }
+            await feed.flush()
+            return .failed(failure)
+        }
     }
 
     private let replay: LogReplay<Output>
     private let room = DispatchSemaphore(value: Limits.stagedCountMax)
-    private let state = Mutex(State())
+    private let breakdown = Breakdown()
 
     init(bufferSize: Int, in log: Queue<Output>, onMissed: @escaping @Sendable (Int) -> Void) {
         replay = LogReplay(
-            remembering: bufferSize, in: log, canEnd: true, onMissed: onMissed, executor: StreamExecutor.current)
+            remembering: bufferSize, in: log, canEnd: true, onMissed: onMissed, executor: StreamExecutor.current
+        ) { [breakdown] feed in
+            LogInflow { await breakdown.ending(of: feed) }
+        }
     }
 
     var subscriberCount: Int { replay.subscriberCount }
 
     func send(_ value: Output) {
-        guard state.withLock({ $0.failure == nil }) else { return }
-        room.wait()
+        guard breakdown.failure == nil else { return }
+        if room.wait(timeout: .now()) == .timedOut { StreamExecutor.wait { room.wait() } }
         do {
             try replay.post(value) { result in
                 self.room.signal()
@@ -37,40 +53,25 @@ final class LogSubject<Output: Sendable>: Sendable {
             }
         } catch {
             room.signal()
-            fail(error)
+            breakdown.come(error)
         }
     }
 
     func complete(_ completion: Subscribers.Completion<any Error>) {
-        guard state.withLock({ $0.failure == nil }) else { return }
+        guard breakdown.failure == nil else { return }
         var reason: (any Error)?
         if case .failure(let error) = completion { reason = error }
         replay.postCompletion(reason) { error in
-            if let error { self.fail(error) }
+            if let error { self.breakdown.come(error) }
         }
     }
 
     func subscribe(_ downstream: AnySubscriber<Output, any Error>) {
-        let conduit = LogConduit.subscribe(downstream, to: replay)
-        let failure = state.withLock { state in
-            state.conduits = state.conduits.filter { $0.value.conduit != nil }
-            state.conduits[ObjectIdentifier(conduit)] = Weak(conduit: conduit)
-            return state.failure
-        }
-        if let failure { conduit.end(failure) }
+        LogConduit.subscribe(downstream, to: replay)
     }
 
     private func refused(_ error: any Error) {
         // Of a log that has ended, in whichever process: as of any subject, nothing comes of sending.
-        if (error as? PenstockError)?.code != .illegalTransition { fail(error) }
-    }
-
-    private func fail(_ error: any Error) {
-        let conduits = state.withLock { state in
-            guard state.failure == nil else { return [Weak]() }
-            state.failure = error
-            return Array(state.conduits.values)
-        }
-        for weak in conduits { weak.conduit?.end(error) }
+        if (error as? PenstockError)?.code != .illegalTransition { breakdown.come(error) }
     }
 }

@@ -135,6 +135,27 @@ import Testing
 
     // MARK: The shared replay
 
+    /// As it does in memory: upstream is subscribed before the subscriber's own call returns.
+    @Test(arguments: World.Kind.allCases)
+    func whatIsSentRightAfterTheFirstSubscriptionIsShared(kind: World.Kind) async throws {
+        let (process, log) = try await log(World(kind))
+        let subject = PassthroughSubject<Int, Never>()
+        let shared = subject.shareReplay(1, in: log)
+        let first = Listener()
+        first.listen(to: shared)
+        for value in 1...3 { subject.send(value) }
+        #expect(try await first.values(3) == [1, 2, 3])
+        // And again when the last one has left.
+        first.probe.cancel()
+        subject.send(4)
+        let second = Listener()
+        second.listen(to: shared)
+        subject.send(5)
+        subject.send(completion: .finished)
+        #expect(try await second.end().values == [3, 5])
+        await process.crash()
+    }
+
     @Test(arguments: World.Kind.allCases)
     func upstreamIsSubscribedOnceForAThousand(kind: World.Kind) async throws {
         let (process, log) = try await log(World(kind))

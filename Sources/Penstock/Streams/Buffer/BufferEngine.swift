@@ -107,7 +107,7 @@ package final class BufferEngine<Element: Sendable>: Sendable {
         perform { $0.pullerAsks(puller) }
     }
 
-    /// Upstream gave a value. One at a time.
+    /// Upstream gave a value. Of several threads that each give some, each keeps its own order.
     package func arrived(_ element: Element) {
         do {
             let payload = try queue.codec.encode(element)
@@ -155,14 +155,16 @@ package final class BufferEngine<Element: Sendable>: Sendable {
 
     /// Blocks the thread while as many values wait for the store as may be staged, for sources that cannot be suspended
     /// otherwise. The task that runs the engine must not need the thread.
-    package func waitForStaging() {
+    ///
+    /// - Parameter wait: is given the wait to carry out.
+    package func waitForStaging(_ wait: (() -> Void) -> Void) {
         let mustWait = state.withLock { state in
             state.machine.phase == .running && state.machine.owed > 0 && state.machine.operations.isFull
         }
         guard mustWait else { return }
         let isWanted = DispatchSemaphore(value: 0)
-        whenWanted { _ in isWanted.signal() }
-        isWanted.wait()
+        perform { $0.stagerAsks { _ in isWanted.signal() } }
+        wait { isWanted.wait() }
     }
 
     /// Tells the machine of an event, and does what it says.

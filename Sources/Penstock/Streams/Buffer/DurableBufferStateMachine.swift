@@ -68,6 +68,8 @@ struct DurableBufferStateMachine<Value: Sendable, Puller: Sendable>: Sendable {
     var operations: PendingOperations<Value>
     /// The source that would pull, while it waits.
     private var puller: Puller?
+    /// The threads of a source that wait with a value each that they gave, until fewer are staged.
+    private var stagers: [Puller] = []
     /// Why the stream failed.
     var failure: (any Error)?
 
@@ -114,6 +116,13 @@ struct DurableBufferStateMachine<Value: Sendable, Puller: Sendable>: Sendable {
         }
     }
 
+    /// A thread that gave a value waits while as many are staged as may be.
+    mutating func stagerAsks(_ stager: Puller) -> [Action] {
+        guard phase == .running, operations.isFull else { return [.goOn(stager)] }
+        stagers.append(stager)
+        return []
+    }
+
     /// Upstream gave a value.
     mutating func arrived(_ value: Value, bytes: Int) -> [Action] {
         guard phase == .running else { return [] }
@@ -145,7 +154,7 @@ struct DurableBufferStateMachine<Value: Sendable, Puller: Sendable>: Sendable {
     mutating func upstreamFinished() -> [Action] {
         guard phase == .running else { return [] }
         phase = .finishing
-        return [.wake]
+        return [.wake] + letStagersGoOn()
     }
 
     /// Upstream failed, or the line's overflow does. What arrived before is stored.
@@ -196,12 +205,19 @@ struct DurableBufferStateMachine<Value: Sendable, Puller: Sendable>: Sendable {
     }
 
     mutating func letPullerGoOn() -> [Action] {
-        guard phase == .running, owed > 0, !operations.isFull, let puller = puller.take() else { return [] }
-        return [.goOn(puller)]
+        guard phase == .running, !operations.isFull else { return [] }
+        let goOns = letStagersGoOn()
+        guard owed > 0, let puller = puller.take() else { return goOns }
+        return goOns + [.goOn(puller)]
+    }
+
+    private mutating func letStagersGoOn() -> [Action] {
+        defer { stagers = [] }
+        return stagers.map { .goOn($0) }
     }
 
     mutating func stopUpstream() -> [Action] {
-        guard let puller = puller.take() else { return [.cancelUpstream] }
-        return [.cancelUpstream, .stop(puller)]
+        defer { stagers = [] }
+        return [.cancelUpstream] + ([puller.take()].compactMap(\.self) + stagers).map { .stop($0) }
     }
 }

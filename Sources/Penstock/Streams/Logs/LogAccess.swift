@@ -14,6 +14,11 @@ struct LogAccess<Value: Sendable>: Sendable {
 
     var storage: any MessageStore { handle.storage }
 
+    /// The place behind everything that there is.
+    func end() async throws -> LogPlace {
+        LogBeginning(try await storage.log(LogQuery(queue: name, .last(0)))).end
+    }
+
     /// What there is behind `place`, a page at most, and the cursor that ends the log when there is one.
     func read(from place: LogPlace) async throws -> (stretch: LogStretch<Value>, end: CursorRecord?) {
         let page = try await storage.log(

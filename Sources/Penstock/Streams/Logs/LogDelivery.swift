@@ -53,6 +53,7 @@ package final class LogDelivery: Sendable {
     }
 
     private let demand = Demand()
+    private let enter: @Sendable () -> Void
     private let cancelSubscription: @Sendable () -> Void
     private let task: Task<Void, Never>
 
@@ -60,6 +61,7 @@ package final class LogDelivery: Sendable {
         _ cursor: LogCursor<Element>, receive: @escaping @Sendable (Element) -> Void,
         complete: @escaping @Sendable ((any Error)?) -> Void
     ) {
+        enter = { [subscription = cursor.subscription] in subscription.enter() }
         cancelSubscription = { [subscription = cursor.subscription] in subscription.cancel() }
         task = Task { [demand] in
             var cursor = cursor
@@ -78,6 +80,11 @@ package final class LogDelivery: Sendable {
 
     deinit {
         cancel()
+    }
+
+    /// Takes its place among the log's subscribers: what feeds the log begins with the first one, before this returns.
+    package func begin() {
+        enter()
     }
 
     /// Asks for so many values more; `.max` is without limit.

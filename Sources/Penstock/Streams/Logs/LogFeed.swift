@@ -76,6 +76,11 @@ package final class LogFeed<Element: Sendable>: Sendable {
         try await wait(.forAll)
     }
 
+    /// Returns when everything is done that was asked of the log before, by whomever in this process.
+    package func flush() async {
+        await writer.flush()
+    }
+
     /// Returns the first reason why a value could not be written, once there is one; `nil` when the task is cancelled.
     package func failure() async -> (any Error)? {
         do {

@@ -1,6 +1,27 @@
 internal import PenstockCore
 internal import Synchronization
 
+/// What feeds a log while it has subscribers.
+package struct LogInflow: Sendable {
+    /// Called when the first subscriber has come, by the one that brings it.
+    let begin: @Sendable () -> Void
+    /// Called when the last one has left, by the one that takes it away.
+    let cancel: @Sendable () -> Void
+    /// Returns when there is nothing more to come, and everything that came is in the log; early when its task is
+    /// cancelled.
+    let run: @Sendable () async -> LogEnding
+
+    /// Makes something that has not begun.
+    package init(
+        begin: @escaping @Sendable () -> Void = {}, cancel: @escaping @Sendable () -> Void = {},
+        run: @escaping @Sendable () async -> LogEnding
+    ) {
+        self.begin = begin
+        self.cancel = cancel
+        self.run = run
+    }
+}
+
 /// How a source that feeds a log came to its end.
 package enum LogEnding: Sendable {
     /// It has nothing more to give.
@@ -29,15 +50,17 @@ final class LogHub<Value: Sendable>: Sendable {
         var machine: Machine
         /// Runs while there are subscribers. It is awaited before the next one does anything.
         var task: Task<Void, Never>?
+        /// What it feeds the log from.
+        var inflow: LogInflow?
     }
 
     /// `nil` for a log that is nowhere but in memory.
     let access: LogAccess<Value>?
-    private let source: (@Sendable () async -> LogEnding)?
+    private let source: (@Sendable () -> LogInflow)?
     private let state: Mutex<State>
 
-    /// - Parameter source: feeds the log while there are subscribers; ends early when its task is cancelled.
-    init(_ access: LogAccess<Value>, source: (@Sendable () async -> LogEnding)? = nil) {
+    /// - Parameter source: makes what feeds the log, each time that there are subscribers again.
+    init(_ access: LogAccess<Value>, source: (@Sendable () -> LogInflow)? = nil) {
         self.access = access
         self.source = source
         state = Mutex(State(machine: Machine()))
@@ -55,14 +78,29 @@ final class LogHub<Value: Sendable>: Sendable {
     /// The tail as it is now.
     var tail: LogTail<Value>? { state.withLock { $0.machine.tail } }
 
-    func join(at place: LogPlace) -> Machine.Name {
-        var name: Machine.Name = 0
-        perform { machine in
-            let joined = machine.join(at: place)
-            name = joined.name
-            return joined.actions
+    /// Somebody subscribes who has read the log up to `place`, or does not know it yet.
+    ///
+    /// - Returns: also what the caller must call next, outside of any lock.
+    func join(at place: LogPlace?) -> (name: Machine.Name, begin: @Sendable () -> Void) {
+        state.withLock { state in
+            let (name, actions) = state.machine.join(at: place)
+            guard case .start(let run)? = actions.first else { return (name, {}) }
+            let (before, old, inflow) = (state.task, state.inflow, source?())
+            state.inflow = inflow
+            // Inside the lock, so that whoever stops it next finds the task.
+            state.task = Task {
+                await before?.value
+                await self.run(run, inflow)
+            }
+            return (
+                name,
+                {
+                    // Whoever took the last subscriber away may not have come to that yet.
+                    old?.cancel()
+                    inflow?.begin()
+                }
+            )
         }
-        return name
     }
 
     func next(
@@ -92,13 +130,14 @@ final class LogHub<Value: Sendable>: Sendable {
         perform { machine in
             guard let reach = machine.tail?.reach else { return [] }
             let item = make(reach)
-            return machine.extend([item], reach: LogPlace(sequence: item.sequence, ordinal: item.ordinal))
+            let place = LogPlace(sequence: item.sequence, ordinal: item.ordinal)
+            return machine.extend([item], reach: place, by: nil)
         }
     }
 
     /// Ends a log that is nowhere but in memory.
     func finish() {
-        perform { $0.complete(nil) }
+        perform { $0.complete(nil, by: nil) }
     }
 
     func changeTail(_ change: (inout LogTail<Value>) -> Void) {
@@ -107,23 +146,13 @@ final class LogHub<Value: Sendable>: Sendable {
 
     /// Tells the machine of an event, and does what it says.
     private func perform(_ event: (inout Machine) -> [Machine.Action]) {
-        let (actions, task) = state.withLock { state in
-            // Of before the event: that is the one to cancel.
-            let task = state.task
-            let actions = event(&state.machine)
-            // Inside the lock, so that whoever stops it next finds the task.
-            if actions.contains(where: { if case .start = $0 { true } else { false } }) {
-                state.task = Task {
-                    await task?.value
-                    await self.run()
-                }
-            }
-            return (actions, task)
-        }
+        let (actions, task, inflow) = state.withLock { (event(&$0.machine), $0.task, $0.inflow) }
         for action in actions {
             switch action {
             case .start: break
-            case .stop: task?.cancel()
+            case .stop:
+                task?.cancel()
+                inflow?.cancel()
             case .give(let items, let consumer): consumer.resume(returning: .items(items))
             case .sendBack(let consumer): consumer.resume(returning: .behind)
             case .end(let consumer, let failure): consumer.resume(returning: .end(failure))
@@ -131,53 +160,60 @@ final class LogHub<Value: Sendable>: Sendable {
         }
     }
 
-    private func run() async {
+    private func run(_ run: Machine.Run, _ inflow: LogInflow?) async {
         guard let access else { return }
         do {
-            switch try await firstEnd(access) {
-            case .finished: perform { $0.complete(nil) }
-            case .failed(let error): perform { $0.complete(error) }
-            case .broken(let error): perform { $0.fail(error) }
+            switch try await firstEnd(access, run, inflow) {
+            case .finished: perform { $0.complete(nil, by: run) }
+            case .failed(let error): perform { $0.complete(error, by: run) }
+            case .broken(let error): perform { $0.fail(error, by: run) }
             case nil: break
             }
         } catch {
-            // The caller that cancelled the task has taken care of the subscribers.
-            if !Task.isCancelled { perform { $0.fail(error) } }
+            perform { $0.fail(error, by: run) }
         }
     }
 
     /// Runs reading and source side by side until one of them ends, and then what the subscribers must still have.
     ///
     /// - Returns: `nil` when the task was cancelled.
-    private func firstEnd(_ access: LogAccess<Value>) async throws -> LogEnding? {
+    private func firstEnd(
+        _ access: LogAccess<Value>, _ run: Machine.Run, _ inflow: LogInflow?
+    ) async throws -> LogEnding? {
         let ending = try await withThrowingTaskGroup(of: LogEnding?.self) { group in
-            group.addTask { try await self.follow(access) }
-            if let source { group.addTask { await source() } }
+            group.addTask { try await self.follow(access, run) }
+            if let inflow { group.addTask { await inflow.run() } }
             defer { group.cancelAll() }
             return try await group.next() ?? nil
         }
         if Task.isCancelled { return nil }
         // What the source gave last may not have been read yet.
-        if source != nil { while try await !readOn(access).isAtEnd {} }
+        if inflow != nil { while try await !readOn(access, run).isAtEnd {} }
         return ending
     }
 
     /// Reads the log on until it ends for good, or the task is cancelled.
-    private func follow(_ access: LogAccess<Value>) async throws -> LogEnding? {
+    private func follow(_ access: LogAccess<Value>, _ run: Machine.Run) async throws -> LogEnding? {
         while true {
             try Task.checkCancellation()
             // The token comes before the look, so that a ring in between is not lost.
             let token = access.storage.changes.token(for: access.name)
-            let read = try await readOn(access)
+            let read = try await readOn(access, run)
             if read.isAtEnd, let end = read.end { return RecordedFailure.ending(of: end) }
             if read.isAtEnd { try await access.handle.waitForChange(of: access.name, after: token) }
         }
     }
 
-    private func readOn(_ access: LogAccess<Value>) async throws -> (isAtEnd: Bool, end: CursorRecord?) {
+    private func readOn(
+        _ access: LogAccess<Value>, _ run: Machine.Run
+    ) async throws -> (isAtEnd: Bool, end: CursorRecord?) {
+        if tail == nil {
+            let place = try await access.end()
+            perform { $0.begin(at: place, by: run) }
+        }
         guard let reach = tail?.reach else { throw CancellationError() }
         let (stretch, end) = try await access.read(from: reach)
-        perform { $0.extend(stretch.items, reach: stretch.reach) }
+        perform { $0.extend(stretch.items, reach: stretch.reach, by: run) }
         return (stretch.isAtEnd, end)
     }
 }

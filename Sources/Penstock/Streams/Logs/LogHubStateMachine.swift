@@ -8,12 +8,14 @@ internal import PenstockCore
 struct LogHubStateMachine<Value: Sendable, Consumer: Sendable>: Sendable {
     /// Names one subscription.
     typealias Name = UInt64
+    /// Names one run of the reading: what comes of another than the present one does not count.
+    typealias Run = UInt64
     typealias Item = LogItem<Value>
 
     /// What the caller is to do.
     enum Action: Sendable {
-        /// Begin to read the log from the tail's reach on.
-        case start
+        /// Begin a run: feed the log, and read it.
+        case start(Run)
         /// Stop reading: nobody is left.
         case stop
         /// Give these to the consumer.
@@ -38,7 +40,9 @@ struct LogHubStateMachine<Value: Sendable, Consumer: Sendable>: Sendable {
     private var waiting: [Name: Waiting] = [:]
     /// Why a subscription ended, until its subscriber has been told.
     private var failures: [Name: any Error] = [:]
-    private var isRunning = false
+    /// The reading that goes on while there are subscribers; never one of a log that is nowhere but in memory.
+    private(set) var running: Run?
+    private var runsBegun: Run = 0
     private var completion: (failure: (any Error)?, Void)?
     private var namesGiven: Name = 0
 
@@ -52,24 +56,36 @@ struct LogHubStateMachine<Value: Sendable, Consumer: Sendable>: Sendable {
     /// How many subscriptions there are.
     var subscriberCount: Int { subscribers.count }
 
-    /// Somebody subscribes who has read the log up to `place`.
-    mutating func join(at place: LogPlace) -> (name: Name, actions: [Action]) {
+    /// Somebody subscribes who has read the log up to `place`; `nil`: that is not known yet.
+    mutating func join(at place: LogPlace?) -> (name: Name, actions: [Action]) {
         namesGiven += 1
         subscribers.insert(namesGiven)
-        if tail == nil { tail = LogTail(at: place) }
-        guard !isRunning, !keepsTail, completion == nil else { return (namesGiven, []) }
-        isRunning = true
-        return (namesGiven, [.start])
+        if tail == nil, let place { tail = LogTail(at: place) }
+        guard running == nil, !keepsTail, completion == nil else { return (namesGiven, []) }
+        runsBegun += 1
+        running = runsBegun
+        return (namesGiven, [.start(runsBegun)])
+    }
+
+    /// The log is read on from `place`, unless a subscriber has said from where.
+    mutating func begin(at place: LogPlace, by run: Run) -> [Action] {
+        guard run == running, tail == nil else { return [] }
+        tail = LogTail(at: place)
+        let behind = waiting.filter { $0.value.after < place.sequence }
+        for name in behind.keys { waiting[name] = nil }
+        return behind.values.map { .sendBack($0.consumer) }
     }
 
     /// A subscriber that has read up to `sequence` comes for more.
     mutating func next(_ consumer: Consumer, of name: Name, after sequence: SequenceNumber) -> [Action] {
-        guard subscribers.contains(name), let tail else {
+        guard subscribers.contains(name) else {
             return [.end(consumer, failures.removeValue(forKey: name))]
         }
-        if sequence < tail.base.sequence { return [.sendBack(consumer)] }
-        let items = tail.items(after: sequence, limit: Self.portionMax)
-        if !items.isEmpty { return [.give(items, to: consumer)] }
+        if let tail {
+            if sequence < tail.base.sequence { return [.sendBack(consumer)] }
+            let items = tail.items(after: sequence, limit: Self.portionMax)
+            if !items.isEmpty { return [.give(items, to: consumer)] }
+        }
         if let completion {
             subscribers.remove(name)
             return [.end(consumer, completion.failure)]
@@ -79,8 +95,8 @@ struct LogHubStateMachine<Value: Sendable, Consumer: Sendable>: Sendable {
     }
 
     /// The log was read on.
-    mutating func extend(_ items: [Item], reach: LogPlace) -> [Action] {
-        guard tail != nil else { return [] }
+    mutating func extend(_ items: [Item], reach: LogPlace, by run: Run?) -> [Action] {
+        guard run == running, tail != nil else { return [] }
         let before = tail?.reach.sequence
         tail?.extend(items, reach: reach)
         guard let tail, !items.isEmpty, !waiting.isEmpty else { return [] }
@@ -105,10 +121,10 @@ struct LogHubStateMachine<Value: Sendable, Consumer: Sendable>: Sendable {
     }
 
     /// Everything that there will be has been read. Newcomers are told so from now on, too.
-    mutating func complete(_ failure: (any Error)?) -> [Action] {
-        guard completion == nil else { return [] }
+    mutating func complete(_ failure: (any Error)?, by run: Run?) -> [Action] {
+        guard run == running, completion == nil else { return [] }
         completion = (failure, ())
-        isRunning = false
+        running = nil
         defer {
             for name in waiting.keys { subscribers.remove(name) }
             waiting = [:]
@@ -117,8 +133,9 @@ struct LogHubStateMachine<Value: Sendable, Consumer: Sendable>: Sendable {
     }
 
     /// The log cannot be read or written. That ends every subscription; newcomers begin anew.
-    mutating func fail(_ error: any Error) -> [Action] {
-        isRunning = false
+    mutating func fail(_ error: any Error, by run: Run) -> [Action] {
+        guard run == running else { return [] }
+        running = nil
         for name in subscribers where waiting[name] == nil { failures[name] = error }
         defer {
             subscribers = []
@@ -134,8 +151,8 @@ struct LogHubStateMachine<Value: Sendable, Consumer: Sendable>: Sendable {
         guard subscribers.remove(name) != nil else { return [] }
         var actions: [Action] = []
         if let waiter = waiting.removeValue(forKey: name) { actions.append(.end(waiter.consumer, nil)) }
-        if subscribers.isEmpty, isRunning {
-            isRunning = false
+        if subscribers.isEmpty, running != nil {
+            running = nil
             tail = nil
             actions.insert(.stop, at: 0)
         }

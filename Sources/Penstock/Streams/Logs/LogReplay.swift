@@ -8,8 +8,8 @@ package final class LogReplay<Element: Sendable>: Sendable {
     /// The cursor whose place is the end of a log that has ended for good.
     static var completion: CursorName { CursorName(stored: "penstock.completion") }
 
-    /// Feeds the log while there are subscribers. Ends early when its task is cancelled.
-    package typealias Source = @Sendable (LogFeed<Element>) async -> LogEnding
+    /// Makes what feeds the log, each time that there are subscribers again.
+    package typealias Source = @Sendable (LogFeed<Element>) -> LogInflow
 
     let count: Int
     let log: Queue<Element>
@@ -35,8 +35,8 @@ package final class LogReplay<Element: Sendable>: Sendable {
         let ending = canEnd ? Self.completion : nil
         let writer = LogWriter(log.name, handle: log.handle, unless: ending, executor: executor)
         self.writer = writer
-        var feeding: (@Sendable () async -> LogEnding)?
-        if let source { feeding = { await source(LogFeed(log, writer)) } }
+        var feeding: (@Sendable () -> LogInflow)?
+        if let source { feeding = { source(LogFeed(log, writer)) } }
         hub = LogHub(log.access(ending: ending), source: feeding)
         let logger = log.handle.logger
         self.onMissed = { count in
@@ -56,7 +56,8 @@ package final class LogReplay<Element: Sendable>: Sendable {
         LogCursor(LogSubscription(hub, from: writer.beginning(last: count)), onMissed: onMissed)
     }
 
-    /// Begins a subscription for somebody who is told of values: as many as it requests, one at a time.
+    /// Makes a subscription for somebody who is told of values: as many as it requests, one at a time. It has its place
+    /// with that, and the caller calls ``LogDelivery/begin()`` next.
     ///
     /// - Parameters:
     ///   - receive: told of each value.

@@ -48,12 +48,22 @@ final class LogSubscription<Value: Sendable>: Sendable {
         }
     }
 
-    /// Takes its place among the subscribers; what they share begins to run with the first one.
-    fileprivate func join(at place: LogPlace) {
-        state.withLock { state in
+    /// Takes its place among the subscribers before it knows where the log stood: what feeds the log begins with the
+    /// first one, before this returns.
+    func enter() {
+        join(at: nil)
+    }
+
+    /// Takes its place among the subscribers, unless it has; what they share begins to run with the first one.
+    fileprivate func join(at place: LogPlace?) {
+        let begin = state.withLock { state -> (@Sendable () -> Void)? in
+            guard case .beginning = state else { return nil }
             // Inside the lock, so that whoever cancels next finds the name.
-            if case .beginning = state { state = .joined(hub.join(at: place)) }
+            let (name, begin) = hub.join(at: place)
+            state = .joined(name)
+            return begin
         }
+        begin?()
     }
 
     fileprivate var name: LogHub<Value>.Machine.Name? {

@@ -95,6 +95,13 @@ final class LogWriter: Sendable {
         }
     }
 
+    /// Returns when everything that was asked for before is done.
+    func flush() async {
+        await withCheckedContinuation { continuation in
+            inTurn { continuation.resume() }
+        }
+    }
+
     /// A message that cannot be accepted is its caller's concern alone.
     private func check(_ message: NewMessage) throws {
         try NewMessage.validate(appended: [message], now: handle.time.now)

@@ -79,7 +79,7 @@ extension AsyncSequence where Self: Sendable, Element: Sendable {
     ) -> LogShareReplaySequence<Self> {
         LogShareReplaySequence(
             LogReplay(remembering: count, in: log, onMissed: onMissed) { feed in
-                await SequenceSource.run(self, into: feed)
+                LogInflow { await SequenceSource.run(self, into: feed) }
             })
     }
 }

@@ -150,6 +150,27 @@ import Testing
         #expect(actions.map(\.text) == ["goOn"])
     }
 
+    /// Threads of a source that does not take turns, each with a value that it gave.
+    @Test func everyThreadThatWaitsAtTheStagingBoundGoesOn() {
+        func full() -> Machine {
+            var machine = Machine(.init(size: 4, prefetch: .byRequest, whenFull: .dropNewest))
+            _ = machine.request(1)
+            _ = machine.opened(waiting: 0, isPaused: false)
+            for value in 0..<Limits.stagedCountMax { _ = machine.arrived(value, bytes: 1) }
+            #expect(machine.stagerAsks("a").isEmpty)
+            #expect(machine.stagerAsks("b").isEmpty)
+            return machine
+        }
+        var machine = full()
+        #expect(machine.nextStep().actions.map(\.text) == ["goOn", "goOn"])
+        #expect(machine.stagerAsks("a").map(\.text) == ["goOn"], "There is room.")
+        machine = full()
+        #expect(machine.upstreamFinished().map(\.text) == ["wake", "goOn", "goOn"])
+        machine = full()
+        #expect(machine.cancel().map(\.text) == ["cancelUpstream", "stop", "stop", "wake"])
+        #expect(machine.stagerAsks("a").map(\.text) == ["goOn"], "Nothing is staged any more.")
+    }
+
     @Test func withWaitUpstreamIsAskedForWhatThereIsRoomFor() {
         var machine = Machine(.init(size: 2, prefetch: .byRequest, whenFull: .wait))
         _ = machine.request(3)

@@ -10,7 +10,7 @@ import Testing
     private func text(_ actions: [Machine.Action]) -> [String] {
         actions.map { action in
             switch action {
-            case .start: "start"
+            case .start(let run): "start \(run)"
             case .stop: "stop"
             case .give(let items, let consumer): "\(consumer): \(items.map(\.ordinal))"
             case .sendBack(let consumer): "\(consumer): behind"
@@ -23,13 +23,16 @@ import Testing
     private func sequence(_ number: Int) -> SequenceNumber { SequenceNumber(Int64(number)) }
 
     private func extend(_ machine: inout Machine, _ numbers: ClosedRange<Int>) -> [String] {
-        text(machine.extend(numbers.map { LogTailTests.item($0) }, reach: place(numbers.upperBound))).sorted()
+        text(
+            machine.extend(numbers.map { LogTailTests.item($0) }, reach: place(numbers.upperBound), by: machine.running)
+        )
+        .sorted()
     }
 
     @Test func theFirstStartsAndTheLastStops() {
         var machine = Machine()
         let (first, starts) = machine.join(at: place(3))
-        #expect(text(starts) == ["start"])
+        #expect(text(starts) == ["start 1"])
         let (second, none) = machine.join(at: place(3))
         #expect(none.isEmpty)
         #expect(machine.subscriberCount == 2)
@@ -37,7 +40,7 @@ import Testing
         #expect(text(machine.leave(first)) == [], "Once is enough.")
         #expect(text(machine.leave(second)) == ["stop"])
         #expect(machine.tail == nil)
-        #expect(text(machine.join(at: place(9)).actions) == ["start"])
+        #expect(text(machine.join(at: place(9)).actions) == ["start 2"])
         #expect(machine.tail?.base == place(9))
     }
 
@@ -76,8 +79,8 @@ import Testing
         let (waiting, _) = machine.join(at: place(0))
         _ = extend(&machine, 1...2)
         #expect(text(machine.next("b", of: waiting, after: sequence(2))) == [])
-        #expect(text(machine.complete(Broken())) == ["b: failure"])
-        #expect(text(machine.complete(nil)) == [], "The first end counts.")
+        #expect(text(machine.complete(Broken(), by: 1)) == ["b: failure"])
+        #expect(text(machine.complete(nil, by: nil)) == [], "The first end counts.")
         #expect(text(machine.next("a", of: slow, after: sequence(0))) == ["a: [1, 2]"])
         #expect(text(machine.next("a", of: slow, after: sequence(2))) == ["a: failure"])
         #expect(machine.subscriberCount == 0)
@@ -93,12 +96,40 @@ import Testing
         let (busy, _) = machine.join(at: place(0))
         let (gone, _) = machine.join(at: place(0))
         #expect(text(machine.next("a", of: waiting, after: sequence(0))) == [])
-        #expect(text(machine.fail(Broken())) == ["a: failure"])
+        #expect(text(machine.fail(Broken(), by: 1)) == ["a: failure"])
         #expect(text(machine.leave(gone)) == [])
         #expect(text(machine.next("b", of: busy, after: sequence(0))) == ["b: failure"])
         #expect(text(machine.next("b", of: busy, after: sequence(0))) == ["b: end"])
         #expect(extend(&machine, 1...1) == [], "What is read too late finds nobody.")
-        #expect(text(machine.join(at: place(5)).actions) == ["start"])
+        #expect(text(machine.join(at: place(5)).actions) == ["start 2"])
+    }
+
+    /// The reading of subscribers that have left comes to its end late, when others have come.
+    @Test func whatComesOfAnEarlierRunDoesNotCount() {
+        var machine = Machine()
+        let (first, _) = machine.join(at: place(0))
+        #expect(text(machine.leave(first)) == ["stop"])
+        let (second, starts) = machine.join(at: place(3))
+        #expect(text(starts) == ["start 2"])
+        #expect(text(machine.next("b", of: second, after: sequence(3))) == [])
+        #expect(text(machine.begin(at: place(1), by: 1)) == [])
+        #expect(text(machine.extend([LogTailTests.item(1)], reach: place(1), by: 1)) == [])
+        #expect(text(machine.fail(CancellationError(), by: 1)) == [])
+        #expect(text(machine.complete(nil, by: 1)) == [])
+        #expect(extend(&machine, 4...5) == ["b: [4, 5]"])
+    }
+
+    @Test func aSubscriberMayComeBeforeItKnowsItsPlace() {
+        var machine = Machine()
+        let (early, starts) = machine.join(at: nil)
+        #expect(text(starts) == ["start 1"])
+        let (other, none) = machine.join(at: nil)
+        #expect(none.isEmpty)
+        #expect(text(machine.next("a", of: early, after: sequence(3))) == [])
+        #expect(text(machine.next("b", of: other, after: sequence(5))) == [])
+        #expect(text(machine.begin(at: place(5), by: 1)) == ["a: behind"])
+        #expect(text(machine.begin(at: place(9), by: 1)) == [], "It has begun.")
+        #expect(extend(&machine, 6...6) == ["b: [6]"])
     }
 
     @Test func leavingReleasesWhoWaits() {

@@ -10,6 +10,6 @@ struct Main: AsyncParsableCommand {
         subcommands: [
             EnqueueCommand.self, SettleCommand.self, DrainCommand.self, LifeCommand.self, ProduceCommand.self,
             WorkCommand.self, FillCommand.self, ClaimsCommand.self, WakeSendCommand.self, WakeWorkCommand.self,
-            IdleCommand.self, RetentionCommand.self,
+            IdleCommand.self, RetentionCommand.self, StreamCommand.self, BusCommand.self,
         ])
 }
