@@ -1,4 +1,5 @@
-/// The name of something in a store: 1 to 200 bytes of UTF-8 with no control characters and no space at either end.
+/// The name of something in a store: 1 to 200 bytes of UTF-8 with no control characters, no invisible ones but
+/// joiners, and no space at either end.
 ///
 /// Names are the same when their bytes are. Swift takes two ways to write an accent for one text; a store does not.
 public protocol StoreName: Hashable, Comparable, Sendable, Codable, CustomStringConvertible {
@@ -86,10 +87,20 @@ enum NameRules {
         try require(!text.isEmpty, "A \(thing)'s name cannot be empty.")
         try require(text.utf8.count <= bytesMax, "A \(thing)'s name has at most \(bytesMax) bytes.")
         try require(
-            !text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }),
-            "A \(thing)'s name cannot hold control characters.")
+            !text.unicodeScalars.contains(where: isUnseen),
+            "A \(thing)'s name cannot hold control characters, nor others that nobody sees.")
         try require(
             text.first?.isWhitespace == false && text.last?.isWhitespace == false,
             "A \(thing)'s name cannot begin or end with a space.")
+    }
+
+    /// Whether `scalar` controls how others are shown, or is shown as nothing.
+    private static func isUnseen(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        case .control, .lineSeparator, .paragraphSeparator: true
+        // The two joiners are part of words and of emoji.
+        case .format: scalar != "\u{200C}" && scalar != "\u{200D}"
+        default: false
+        }
     }
 }

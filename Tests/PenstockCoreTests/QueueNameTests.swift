@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct QueueNameTests {
     @Test(arguments: [
-        "a", "mail", "Füße", "two words", "tenant/42:mail", "🐟", "'; DROP TABLE queue; --",
+        "a", "mail", "Füße", "two words", "tenant/42:mail", "🐟", "👩‍👩‍👧", "می‌خواهم", "'; DROP TABLE queue; --",
         String(repeating: "q", count: Limits.queueNameBytesMax),
     ])
     func names(_ text: String) throws {
@@ -14,6 +14,7 @@ import Testing
 
     @Test(arguments: [
         "", " ", " a", "a ", "a\u{A0}", "\u{2003}a", "a\nb", "a\0b", "a\tb", "a\u{7F}b", "\u{85}", "a\r\n",
+        "a\u{202E}b", "a\u{2066}b", "a\u{200B}", "\u{200F}a", "\u{FEFF}a", "a\u{AD}b", "a\u{2028}b", "a\u{2029}b",
         String(repeating: "q", count: Limits.queueNameBytesMax + 1),
         String(repeating: "ü", count: Limits.queueNameBytesMax / 2) + "q",
     ])
