@@ -12,6 +12,8 @@ struct ListCommand: Subcommand {
               penstock list mail --state scheduled --limit 20
               penstock list mail --state done,dead --last 5
               penstock list --json | jq -r .payload
+
+            Without --state: scheduled,ready,leased.
             """)
 
     @OptionGroup var fileOptions: FileOptions

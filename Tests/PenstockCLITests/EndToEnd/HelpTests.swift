@@ -15,6 +15,11 @@ struct HelpTests {
         #expect(help.contains("--db <path>"))
     }
 
+    @Test func aListSaysWhichStatesItTakes() async throws {
+        let help = try await Tool.empty().succeed(["list", "--help"]).output
+        #expect(help.contains("Without --state: scheduled,ready,leased."))
+    }
+
     @Test func theRootNamesEveryCommandAndExitStatus() async throws {
         let help = try await Tool.empty().succeed(["--help"]).output
         for word in [
