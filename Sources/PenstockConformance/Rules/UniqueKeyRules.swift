@@ -12,6 +12,7 @@ enum UniqueKeyRules {
         "a message that comes back still holds its own": comingBackHolds,
         "hold within a batch": holdWithinBatch,
         "are of one queue": areOfOneQueue,
+        "are their bytes": areTheirBytes,
         "bar a redrive while another message has the key": barRedrive,
         "skip and replace need no room": needNoRoom,
         "a dropped arrival holds none": droppedArrivalHoldsNone,
@@ -154,6 +155,22 @@ enum UniqueKeyRules {
         #expect(try await !store.put(.text("b", key: "k"), to: .mail).skipped)
         #expect(try await !store.put(.text("c", key: "K")).skipped, "Keys are compared byte by byte.")
         #expect(try await store.put(.text("d", key: "k"), to: .mail).skipped)
+    }
+
+    /// Swift takes two ways to write an accent for one text; a store does not.
+    static func areTheirBytes(_ bench: Bench) async throws {
+        let store = try await bench.open(.steady(2, .fail))
+        let batch = ["\u{E9}", "e\u{301}"].map { NewMessage.text("it", key: $0) }
+        let receipts = try await store.put(batch)
+        #expect(receipts.map(\.skipped) == [false, false])
+        #expect(try await store.put(batch).map(\.sequence) == receipts.map(\.sequence))
+        for message in try await store.take(2) { _ = try await store.give(.dead(error: "bad"), for: message) }
+        #expect(try await store.apply(.redrive, to: .sequences(receipts.map(\.sequence))) == 2)
+
+        try await store.work(.done)
+        try await store.work(.done)
+        try await store.put(.text("it", key: "other"))
+        await expect(.queueFull) { try await store.put(batch) }
     }
 
     static func barRedrive(_ bench: Bench) async throws {

@@ -13,7 +13,7 @@ enum Commanding {
         var moves: [(LineEntry, Lifecycle.Outcome)] = []
         // Messages in line that the log does not have: to cancel one is to set it aside.
         var orphans: [Int64] = []
-        var keys: Set<String> = []
+        var keys: Set<[UInt8]> = []
         for sequence in Set(sequences).sorted() {
             guard let entry = try Line.locate(sequence.rawValue, in: transaction) else {
                 if try Quarantine.isContradictory(sequence.rawValue, in: transaction) {
@@ -63,7 +63,7 @@ enum Commanding {
             try SequenceSource.state(state).sequences(account.id, query, limit: limit, transaction.connection.database)
         }.sorted().prefix(limit)
         var moved = 0
-        var keys: Set<String> = []
+        var keys: Set<[UInt8]> = []
         for sequence in sequences {
             guard let entry = try Line.locate(sequence, in: transaction) else {
                 if command == .cancel, try Quarantine.setAsideOrphans(sequence, in: transaction) { moved += 1 }
@@ -82,12 +82,13 @@ enum Commanding {
     /// Whether a dead letter that goes back in line can have its unique key again: nobody holds it, and none of
     /// `keys`, which go back with it, is the same.
     private static func canHaveKey(
-        _ entry: LineEntry, _ outcome: Lifecycle.Outcome, _ keys: inout Set<String>, in transaction: Transaction
+        _ entry: LineEntry, _ outcome: Lifecycle.Outcome, _ keys: inout Set<[UInt8]>, in transaction: Transaction
     ) throws -> Bool {
         guard entry.state == .dead, outcome.state.isWaiting,
             let key = try UniqueKeys.key(of: entry.sequence, in: transaction)
         else { return true }
-        let uniqueInQueue = "\(entry.account.id) \(key)"
+        // By its bytes, as in the table: Swift takes two ways to write an accent for one text.
+        let uniqueInQueue = Array("\(entry.account.id) \(key)".utf8)
         return try UniqueKeys.holder(of: key, entry.account, in: transaction) == nil
             && keys.insert(uniqueInQueue).inserted
     }

@@ -26,7 +26,7 @@ struct MemoryLine: Sendable {
     private(set) var scheduled = Ordered<DuePlace>()
     private(set) var leased = Ordered<SequenceNumber>()
     /// Which message holds a unique key.
-    private(set) var keys: [String: SequenceNumber] = [:]
+    private(set) var keys: [KeyBytes: SequenceNumber] = [:]
 
     /// What counts against the capacity.
     var waiting: Int { ready.elements.count + scheduled.elements.count }
@@ -44,7 +44,7 @@ struct MemoryLine: Sendable {
         case .leased: leased.insert(message.sequence)
         case .done, .dead, .dropped, .cancelled: return
         }
-        if let key = message.new.uniqueKey?.key { keys[key] = message.sequence }
+        if let key = message.new.uniqueKey?.key { keys[KeyBytes(key)] = message.sequence }
     }
 
     /// Takes the place of `message` away, and its key.
@@ -55,6 +55,15 @@ struct MemoryLine: Sendable {
         case .leased: leased.remove(message.sequence)
         case .done, .dead, .dropped, .cancelled: return
         }
-        if let key = message.new.uniqueKey?.key { keys[key] = nil }
+        if let key = message.new.uniqueKey?.key { keys[KeyBytes(key)] = nil }
+    }
+}
+
+/// A unique key as stores compare it: Swift takes two ways to write an accent for one text.
+struct KeyBytes: Hashable, Sendable {
+    private let bytes: [UInt8]
+
+    init(_ key: String) {
+        bytes = Array(key.utf8)
     }
 }

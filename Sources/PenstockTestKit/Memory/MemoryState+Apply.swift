@@ -59,11 +59,12 @@ extension MemoryState {
 
 /// The unique keys that dead letters get back when they are redriven together.
 private struct KeysTaken {
-    private var taken: [QueueName: Set<String>] = [:]
+    private var taken: [QueueName: Set<KeyBytes>] = [:]
 
     /// Whether `message` can have its key for what `command` does to it.
     mutating func take(for command: LineCommand, _ message: MemoryMessage, in queue: MemoryQueue?) -> Bool {
-        guard command == .redrive, message.state == .dead, let key = message.new.uniqueKey?.key else { return true }
+        guard command == .redrive, message.state == .dead, let key = message.new.uniqueKey.map({ KeyBytes($0.key) })
+        else { return true }
         return queue?.line.keys[key] == nil && taken[message.queue, default: []].insert(key).inserted
     }
 }

@@ -26,7 +26,7 @@ extension MemoryState {
         var taken = Set(queue.line.keys.keys)
         let needed = batch.count { message in
             guard let key = message.uniqueKey?.key else { return true }
-            return taken.insert(key).inserted
+            return taken.insert(KeyBytes(key)).inserted
         }
         guard needed <= queue.room else {
             throw PenstockError(
@@ -43,7 +43,9 @@ extension MemoryState {
         guard let queue = queues[name] else { return nil }
         var displaced: SequenceNumber?
 
-        if let key = message.uniqueKey, let holder = queue.line.keys[key.key], let state = messages[holder]?.state {
+        if let key = message.uniqueKey, let holder = queue.line.keys[KeyBytes(key.key)],
+            let state = messages[holder]?.state
+        {
             guard key.onConflict == .replace, move(holder, by: .replaced, at: moment) != nil else {
                 return Receipt(sequence: holder, state: state, durability: durability, skipped: true)
             }
