@@ -91,18 +91,25 @@ import Testing
         try await store.close()
     }
 
-    @Test func aStepThatFailsLeavesNothingOfItself() throws {
+    /// An older file keeps the steps before it; a new one has all or none.
+    @Test(arguments: [0, 1])
+    func aStepThatFailsLeavesNothingOfItself(done: Int) throws {
         let database = try DatabaseQueue(path: path)
-        // The second step meets a view that is in its way, in the middle.
-        try database.inDatabase { try $0.execute(sql: "CREATE VIEW penstock_outcome AS SELECT 1") }
+        try database.inDatabase { database in
+            for step in Migration.all.prefix(done) { try database.execute(sql: step.sql) }
+            // The third step meets a view that is in its way, in the middle.
+            try database.execute(sql: "CREATE VIEW penstock_attempt AS SELECT 1")
+        }
         #expect(throws: DatabaseError.self) {
             try database.inDatabase { try SchemaMigrator(path: path).migrate($0) }
         }
         try database.inDatabase { database in
-            #expect(try SchemaMigrator.version(of: database) == 1)
-            #expect(try !database.tableExists("penstock_ready"), "It stands before the view that was in the way.")
-            try database.execute(sql: "DROP VIEW penstock_outcome")
-            #expect(try SchemaMigrator(path: path).migrate(database) == Migration.all.dropFirst().map(\.name))
+            let kept = done == 0 ? 0 : 2
+            #expect(try SchemaMigrator.version(of: database) == kept)
+            #expect(try !database.tableExists("penstock_worker"), "It stands before the view that was in the way.")
+            #expect(try database.tableExists("penstock_log") == (kept > 0))
+            try database.execute(sql: "DROP VIEW penstock_attempt")
+            #expect(try SchemaMigrator(path: path).migrate(database) == Migration.all.dropFirst(kept).map(\.name))
         }
     }
 

@@ -39,6 +39,19 @@ import Testing
             }
         }
     }
+
+    /// A program that looks meanwhile would say that the schema is too old.
+    @Test func aNewFileHasAllOfItsSchemaOrNone() throws {
+        let folder = TemporaryFolder()
+        let path = folder.file("queue.db")
+        let (maker, looker) = (try DatabaseQueue(path: path), try DatabaseQueue(path: path))
+        let versions = VersionsSeen(looker)
+        maker.add(transactionObserver: versions)
+        let applied = try maker.inDatabase { try SchemaMigrator(path: path).migrate($0) }
+        #expect(applied.count == SchemaMigrator.newest)
+        #expect(versions.all == [SchemaMigrator.newest])
+    }
+
     @Test(.timeLimit(.minutes(5)))
     func manyProcessesOpenANewFileAtOnce() async throws {
         let folder = TemporaryFolder()
@@ -61,4 +74,24 @@ import Testing
         #expect(try await SQLiteStore.inspectHealth(path: path).findings == [])
         try await store.close()
     }
+}
+
+/// The schema's version as another connection sees it after each commit.
+private final class VersionsSeen: TransactionObserver {
+    private let looker: DatabaseQueue
+    private(set) var all: [Int] = []
+
+    init(_ looker: DatabaseQueue) {
+        self.looker = looker
+    }
+
+    func observes(eventsOfKind _: DatabaseEventKind) -> Bool { false }
+
+    func databaseDidChange(with _: DatabaseEvent) {}
+
+    func databaseDidCommit(_: Database) {
+        if let version = try? looker.inDatabase({ try SchemaMigrator.version(of: $0) }) { all.append(version) }
+    }
+
+    func databaseDidRollback(_: Database) {}
 }

@@ -112,12 +112,20 @@ import Testing
         #expect(try await versionInFile() == version)
     }
 
-    @Test(arguments: 0..<SchemaMigrator.oldestReadable)
+    @Test(arguments: 1..<SchemaMigrator.oldestReadable)
     func aFileThatIsTooOldIsRefusedWithWhatToDo(version: Int) async throws {
         try await makeFile(version: version)
         let error = await expect(.olderSchema) { try await SQLiteReader.open(path: path) }
         #expect(error?.message.contains("run `penstock migrate`") == true)
         #expect(try await versionInFile() == version)
+    }
+
+    /// Another process may be making it: to programs that look it is not there yet.
+    @Test func aFileWithoutASchemaIsNoFile() async throws {
+        try await makeFile(version: 0)
+        let error = await expect(.notFound) { try await SQLiteReader.open(path: path) }
+        #expect(error?.message.contains("`penstock queue create` makes") == true)
+        #expect(try await versionInFile() == 0)
     }
 
     /// A program that must not change the file's schema says so.
@@ -162,7 +170,7 @@ import Testing
 
     @Test func anApplicationsPoolIsReadAndLeftOpen() async throws {
         let pool = try DatabasePool(path: path)
-        await expect(.olderSchema) { try await SQLiteReader.open(pool) }
+        await expect(.notFound) { try await SQLiteReader.open(pool) }
         try await SQLiteStore.open(pool: pool).close()
         let reader = try await SQLiteReader.open(pool)
         #expect(try await reader.status(of: nil).queues.isEmpty)

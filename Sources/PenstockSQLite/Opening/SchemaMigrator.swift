@@ -2,7 +2,8 @@ import GRDB
 import PenstockCore
 import PenstockMigrations
 
-/// Brings a database to the schema this program knows, one transaction for each step.
+/// Brings a database to the schema this program knows, one transaction for each step; a new one in one transaction, so that
+/// a program that looks meanwhile finds the whole schema or none.
 ///
 /// A crash between steps leaves a file with the earlier steps whole; the next open goes on from there. Two processes
 /// that open a new file at once are put in order by SQLite's write lock: the second finds the steps done.
@@ -73,17 +74,20 @@ struct SchemaMigrator {
 
     /// Throws when `database` has not the tables that reading asks for.
     ///
-    /// - Throws: `newerSchema`, `olderSchema`; `notADatabase` when it is another program's.
+    /// - Throws: `newerSchema`, `olderSchema`; `notADatabase` when it is another program's, `notFound` when it is empty.
     func refuseUnreadable(_ database: Database) throws {
         let found = try refuseNewer(database)
-        if found == 0 { try OtherPrograms.refuseTables(in: database, path) }
+        if found == 0 {
+            try OtherPrograms.refuseTables(in: database, path)
+            // Another process may be making it. Until it has, there is no more here than before it began.
+            throw PenstockError(
+                .notFound, "\(path) has none of Penstock's tables yet; `penstock queue create` makes them.")
+        }
         guard found >= Self.oldestReadable else {
             throw PenstockError(
                 .olderSchema,
-                found == 0
-                    ? "\(path) has none of Penstock's tables yet; run `penstock migrate` to make them."
-                    : "\(path) has schema version \(found), and this program reads from version \(Self.oldestReadable) "
-                        + "on; run `penstock migrate` to bring it up to date.")
+                "\(path) has schema version \(found), and this program reads from version \(Self.oldestReadable) on; run "
+                    + "`penstock migrate` to bring it up to date.")
         }
     }
 
@@ -105,23 +109,26 @@ struct SchemaMigrator {
     @discardableResult
     func migrate(_ database: Database, busyMax: Duration = .seconds(30)) throws -> [String] {
         let found = try Patience.whileLocked(upTo: busyMax) { try refuseNewer(database) }
-        var applied: [String] = []
-        for step in Migration.all where step.version > found {
-            let isNew = try Patience.whileLocked(upTo: busyMax) { try apply(step, to: database) }
-            if isNew { applied.append(step.name) }
+        let missing = Migration.all.filter { $0.version > found }
+        return try (found == 0 ? [missing] : missing.map { [$0] }).flatMap { steps in
+            try Patience.whileLocked(upTo: busyMax) { try apply(steps, to: database) }
         }
-        return applied
     }
 
-    /// Applies one step, unless another process was first: the write lock has put it before this one.
-    private func apply(_ step: Migration, to database: Database) throws -> Bool {
-        var isMissing = false
+    /// Applies steps together, but for those at which another process was first: the write lock has put it before this one.
+    ///
+    /// - Returns: the names of those that were applied.
+    private func apply(_ steps: [Migration], to database: Database) throws -> [String] {
+        var applied: [String] = []
         try database.inTransaction(.immediate) {
-            isMissing = try Self.version(of: database) < step.version
-            if isMissing { try database.execute(sql: step.sql) }
+            let found = try Self.version(of: database)
+            for step in steps where step.version > found {
+                try database.execute(sql: step.sql)
+                applied.append(step.name)
+            }
             return .commit
         }
-        return isMissing
+        return applied
     }
 }
 
