@@ -69,10 +69,10 @@ struct DoctorCommand: Subcommand {
                 && failures.contains { $0.kind != .wrongFolder }
             throw Failure(
                 .finding,
-                repair
-                    ? "\(failed) of the checks \(dryRun ? "fail, and nothing was repaired" : "still fail")."
-                    : "\(failed) of the checks failed"
-                        + (isMendable ? "; `penstock doctor --repair --dry-run` says what can be repaired." : "."))
+                "\(failed) of the checks failed"
+                    + (repair
+                        ? ", \(dryRun ? "and nothing was repaired" : "also after the repair")."
+                        : isMendable ? "; `penstock doctor --repair --dry-run` says what can be repaired." : "."))
         }
     }
 }

@@ -6,11 +6,11 @@ enum ContentInspection {
     static func inspect(_ database: Database, _ report: inout HealthReport) throws {
         try LineInspection.find(
             "SELECT sequence FROM penstock_log WHERE \(unreadableHeaders)", .wrongHeaders,
-            "have headers that cannot be read, and count as none", database, &report)
+            "{has|have} headers that cannot be read, and count as none", database, &report)
         try LineInspection.find(
             "SELECT sequence FROM penstock_log WHERE \(forbiddenHeaders)", .wrongHeaders,
-            "have headers that break the rules (names, zero bytes or size), and no command can be given them", database,
-            &report)
+            "{has|have} headers that break the rules (names, zero bytes or size), and no command can be given them",
+            database, &report)
         for (table, column, _) in times {
             let count =
                 try Int.fetchOne(database, sql: "SELECT count(*) FROM \(table) WHERE \(isImpossible(column))") ?? 0
@@ -18,7 +18,9 @@ enum ContentInspection {
             report.findings.append(
                 HealthFinding(
                     .wrongTimes, .error,
-                    "\(count) rows of \(table) have a time \(column) that cannot be; run `penstock doctor --repair`."))
+                    CountedText.sentence(
+                        "COUNT {row of \(table) has|rows of \(table) have} a time \(column) that cannot be; run `penstock "
+                            + "doctor --repair`.", count)))
         }
     }
 

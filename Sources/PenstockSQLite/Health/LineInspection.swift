@@ -15,7 +15,8 @@ enum LineInspection {
             report.findings.append(
                 HealthFinding(
                     .wrongDepths, .error,
-                    "The queue '\(queue)' is said to have \(recorded) messages \(state), and has \(counted).",
+                    "The queue '\(queue)' is said to have "
+                        + CountedText.sentence("COUNT {message|messages} \(state), and has \(counted).", recorded),
                     queue: QueueName(stored: queue)))
         }
         let without = try String.fetchAll(
@@ -56,25 +57,30 @@ enum LineInspection {
             report.findings.append(
                 HealthFinding(
                     .quarantined, .note,
-                    "\(count) rows that contradicted the rest were set aside; the view penstock_quarantined has them "
-                        + "and says why."))
+                    CountedText.sentence(
+                        "COUNT {row that contradicted the rest was|rows that contradicted the rest were} set aside; the "
+                            + "view penstock_quarantined has {it|them} and says why.", count)))
         }
     }
 
     static func inspectPlaces(_ database: Database, _ report: inout HealthReport) throws {
-        try find(severalPlacesSQL, .misplaced, "have no place in the line, or several", database, &report)
-        try find(unknownSQL, .misplaced, "are in line and not in the log", database, &report)
-        try find(noQueueSQL, .misplaced, "belong to a queue that does not exist", database, &report)
+        try find(severalPlacesSQL, .misplaced, "{has|have} no place in the line, or several", database, &report)
+        try find(unknownSQL, .misplaced, "{is|are} in line and not in the log", database, &report)
+        try find(noQueueSQL, .misplaced, "{belongs|belong} to a queue that does not exist", database, &report)
     }
 
     static func inspectKeys(_ database: Database, _ report: inout HealthReport) throws {
-        try find(keyNotHeldSQL, .wrongKeys, "wait or run and do not hold their unique key", database, &report)
         try find(
-            keyHeldSQL, .wrongKeys, "hold a unique key that is not theirs or that they should have let go", database,
-            &report)
+            keyNotHeldSQL, .wrongKeys,
+            "{waits or runs and does not hold its|wait or run and do not hold their} unique key", database, &report)
+        try find(
+            keyHeldSQL, .wrongKeys,
+            "{holds a unique key that is not its own or that it|hold a unique key that is not theirs or that they} should "
+                + "have let go",
+            database, &report)
     }
 
-    /// Reports the messages whose numbers `sql` gives, if there are any.
+    /// Reports the messages whose numbers `sql` gives, if there are any. What is wrong is a template of ``CountedText``.
     static func find(
         _ sql: String, _ kind: HealthFinding.Kind, _ what: String, _ database: Database, _ report: inout HealthReport
     ) throws {
@@ -84,7 +90,8 @@ enum LineInspection {
         report.findings.append(
             HealthFinding(
                 kind, .error,
-                "\(count) messages \(what): \(examples.map(String.init).joined(separator: ", "))"
+                CountedText.sentence("COUNT {message|messages} \(what): ", count)
+                    + "\(examples.map(String.init).joined(separator: ", "))"
                     + (count > examples.count ? ", …" : "") + "."))
     }
 

@@ -18,17 +18,18 @@ enum NumberInspection {
             if count == 0 { continue }
             report.findings.append(
                 HealthFinding(
-                    .wrongNumbers, .error, "\(count) \(what) that cannot be; run `penstock doctor --repair`."))
+                    .wrongNumbers, .error,
+                    CountedText.sentence("COUNT \(what) that cannot be; run `penstock doctor --repair`.", count)))
         }
     }
 
     private static let counts = [
         (
-            "messages have a sequence number",
+            "{message has|messages have} a sequence number",
             "SELECT count(*) FROM penstock_log WHERE sequence NOT BETWEEN 1 AND \(SequenceJump.lastMax)"
         ),
         (
-            "messages in line have a number of attempts",
+            "{message in line has|messages in line have} a number of attempts",
             ["ready", "scheduled", "lease"].map { table in
                 """
                 SELECT sequence FROM penstock_\(table) WHERE attempt NOT BETWEEN 0 AND \(StoredRange.attempts.upperBound)
@@ -37,14 +38,14 @@ enum NumberInspection {
             }.joined(separator: " UNION ALL ").counted
         ),
         (
-            "queues have totals",
+            "{queue has|queues have} totals",
             """
             SELECT count(*) FROM penstock_depth
             WHERE \(DepthCount.totals.map { "\($0) <> \(DepthCount.sound($0))" }.joined(separator: " OR "))
             """
         ),
         (
-            "counters of changes stand at a number",
+            "{counter of changes stands|counters of changes stand} at a number",
             """
             SELECT count(*) FROM penstock_state
             WHERE policy_version NOT BETWEEN 0 AND \(StoredRange.counts.upperBound)

@@ -7,7 +7,8 @@ extension Repairing {
     mutating func removeStrayWorkers() throws {
         let ids = try WorkerRow.strays(Connection(database)).map { String($0.id) }.joined(separator: ", ")
         try change(
-            .wrongWorkers, "COUNT rows of penstock_worker that named a file which no worker makes were removed.",
+            .wrongWorkers,
+            "COUNT {row|rows} of penstock_worker that named a file which no worker makes {was|were} removed.",
             "DELETE FROM penstock_worker WHERE id IN (\(ids))")
     }
 
@@ -21,7 +22,7 @@ extension Repairing {
                 sql: QuarantineSource.log.copy(where: condition, now: "?", reason: "?", withPayload: false),
                 arguments: [now.microseconds, reason])
             try change(
-                .wrongHeaders, "COUNT messages whose headers \(what) have none; a copy was set aside.",
+                .wrongHeaders, "COUNT {message|messages} whose headers \(what) {has|have} none; a copy was set aside.",
                 "UPDATE penstock_log SET headers = NULL WHERE \(condition)")
         }
     }
@@ -32,7 +33,7 @@ extension Repairing {
             let isImpossible = ContentInspection.isImpossible(column)
             if source == .scheduled {
                 try setAside(
-                    .wrongTimes, .scheduled, "are due at a time that cannot be", where: isImpossible,
+                    .wrongTimes, .scheduled, "{is|are} due at a time that cannot be", where: isImpossible,
                     because: Quarantine.Reason.time)
                 continue
             }
@@ -43,7 +44,7 @@ extension Repairing {
             }
             try change(
                 .wrongTimes,
-                "COUNT rows of \(table) had a time \(column) that cannot be, and have the present"
+                "COUNT {row|rows} of \(table) had a time \(column) that cannot be, and {has|have} the present"
                     + (source == nil ? "." : "; a copy was set aside."),
                 "UPDATE \(table) SET \(column) = \(now.microseconds) WHERE \(isImpossible)")
         }

@@ -69,7 +69,7 @@ struct Repairing {
     private mutating func setAsideImpossibleNumbers() throws {
         for source in [QuarantineSource.log, .ready, .scheduled, .lease, .outcome] {
             try setAside(
-                .wrongNumbers, source, "have a sequence number that cannot be",
+                .wrongNumbers, source, "{has|have} a sequence number that cannot be",
                 where: "sequence NOT BETWEEN 1 AND \(SequenceJump.lastMax)",
                 because: Quarantine.Reason.sequence)
         }
@@ -82,7 +82,8 @@ struct Repairing {
                 sql: source.copy(where: wrong, now: "?", reason: "?"),
                 arguments: [now.microseconds, Quarantine.Reason.attempt])
             try change(
-                .wrongNumbers, "COUNT rows of \(source.table) had their attempts counted from 0; a copy was set aside.",
+                .wrongNumbers,
+                "COUNT {row|rows} of \(source.table) had {its|their} attempts counted from 0; a copy was set aside.",
                 "UPDATE \(source.table) SET attempt = 0, forgiven = 0 WHERE \(wrong)")
         }
     }
@@ -90,7 +91,8 @@ struct Repairing {
     private mutating func setAsideWithoutQueue() throws {
         for source in QuarantineSource.allCases {
             try setAside(
-                source == .cursor ? .strayCursor : .misplaced, source, "belong to a queue that does not exist",
+                source == .cursor ? .strayCursor : .misplaced, source,
+                "{belongs|belong} to a queue that does not exist",
                 where: "queue_id NOT IN (SELECT id FROM penstock_queue)", because: Quarantine.Reason.noQueue)
         }
         try database.execute(
@@ -105,18 +107,18 @@ struct Repairing {
         for source in [QuarantineSource.ready, .scheduled, .lease] {
             // Another priority than the log's is put right, as far as the right place is free.
             try change(
-                .misplaced, "COUNT rows of \(source.table) got the priority that the log has.",
+                .misplaced, "COUNT {row|rows} of \(source.table) got the priority that the log has.",
                 """
                 UPDATE OR IGNORE \(source.table) AS line
                 SET priority = (SELECT priority FROM penstock_log AS log WHERE log.sequence = line.sequence)
                 WHERE \(isKnown) AND log.priority <> line.priority)
                 """)
             try setAside(
-                .misplaced, source, "are in line and not in the log",
+                .misplaced, source, "{is|are} in line and not in the log",
                 where: "NOT \(isKnown) AND log.priority = line.priority)", because: Quarantine.Reason.notInLog)
         }
         try setAside(
-            .misplaced, .outcome, "ended and are not in the log", where: "NOT \(isKnown))",
+            .misplaced, .outcome, "ended and {is|are} not in the log", where: "NOT \(isKnown))",
             because: Quarantine.Reason.notInLog)
     }
 
@@ -135,14 +137,16 @@ struct Repairing {
             (.ready, "\(ended) OR \(isIn(["lease", "scheduled"]))"),
         ] {
             try setAside(
-                .misplaced, source, "have another place as well, which counts", where: condition,
+                .misplaced, source, "{has|have} another place as well, which counts", where: condition,
                 because: "The message has another place in the line, which counts.")
         }
     }
 
     private mutating func buryMisplaced() throws {
         try change(
-            .misplaced, "COUNT messages that had no place in the line became dead letters; redrive or discard them.",
+            .misplaced,
+            "COUNT {message|messages} that had no place in the line became {a dead letter|dead letters}; redrive or "
+                + "discard {it|them}.",
             """
             INSERT INTO penstock_outcome (queue_id, sequence, state, reason, attempt, finished_at)
             SELECT log.queue_id, log.sequence, 'dead', '\(StateReason.misplaced.rawValue)',
@@ -164,21 +168,24 @@ struct Repairing {
                 WHERE outcome.queue_id = log.queue_id AND outcome.sequence = log.sequence)
             """
         try setAside(
-            .wrongKeys, .unique, "hold a unique key that is not theirs or that they should have let go",
+            .wrongKeys, .unique,
+            "{holds a unique key that is not its own or that it|hold a unique key that is not theirs or that they} should "
+                + "have let go",
             where: """
                 NOT EXISTS (SELECT 1 FROM penstock_log AS log WHERE log.sequence = line.sequence
                     AND log.queue_id = line.queue_id AND log.unique_key = line.unique_key AND \(isOpen))
                 """,
             because: "The message does not have the key, or has ended.")
         try change(
-            .wrongKeys, "COUNT messages hold their unique key again.",
+            .wrongKeys, "COUNT {message holds its|messages hold their} unique key again.",
             """
             INSERT OR IGNORE INTO penstock_unique (queue_id, unique_key, sequence)
             SELECT log.queue_id, log.unique_key, log.sequence FROM penstock_log AS log
             WHERE log.unique_key IS NOT NULL AND \(isOpen) ORDER BY log.sequence
             """)
         try change(
-            .wrongKeys, "COUNT messages go on without their unique key, which another one holds.",
+            .wrongKeys,
+            "COUNT {message goes on without its|messages go on without their} unique key, which another one holds.",
             """
             UPDATE penstock_log AS log SET unique_key = NULL
             WHERE log.unique_key IS NOT NULL AND \(isOpen)
@@ -186,7 +193,9 @@ struct Repairing {
             """)
         for table in ["ready", "scheduled", "lease"] {
             try change(
-                .wrongKeys, "COUNT rows of penstock_\(table) say again whether their message holds a key.",
+                .wrongKeys,
+                "COUNT {row of penstock_\(table) says again whether its|rows of penstock_\(table) say again whether their} "
+                    + "message holds a key.",
                 """
                 WITH held (sequence) AS MATERIALIZED (SELECT sequence FROM penstock_unique)
                 UPDATE penstock_\(table) AS line SET keyed = NOT keyed
@@ -212,7 +221,8 @@ struct Repairing {
             sql: QuarantineSource.cursor.copy(where: isAhead, now: "?", reason: "?"),
             arguments: [now.microseconds, "The cursor stands where no log has come to."])
         try change(
-            .strayCursor, "COUNT cursors that stood where no log has come to stand at its end; a copy was set aside.",
+            .strayCursor,
+            "COUNT {cursor|cursors} that stood where no log has come to {stands|stand} at its end; a copy was set aside.",
             """
             UPDATE penstock_cursor SET sequence = (SELECT last_sequence FROM penstock_state) WHERE \(isAhead)
             """)
@@ -252,8 +262,7 @@ struct Repairing {
 
     private mutating func recount() throws {
         try change(
-            .wrongDepths, "COUNT queues have a row in penstock_depth again.",
-            DepthCount.makeMissing)
+            .wrongDepths, "COUNT {queue has|queues have} a row in penstock_depth again.", DepthCount.makeMissing)
         let columns = ["scheduled", "ready", "leased", "dead", "kept"] + DepthCount.totals
         func all() throws -> [Row] {
             try Row.fetchAll(
@@ -263,8 +272,8 @@ struct Repairing {
         try database.execute(sql: DepthCount.countAll)
         let count = zip(before, try all()).count { $0 != $1 }
         if count > 0 {
-            let queues = count == 1 ? "1 queue" : "\(count) queues"
-            repairs.append(Repair(.wrongDepths, count, "The messages of \(queues) were counted anew."))
+            let said = CountedText.sentence("The messages of COUNT {queue|queues} were counted anew.", count)
+            repairs.append(Repair(.wrongDepths, count, said))
         }
     }
 
@@ -275,14 +284,16 @@ struct Repairing {
         try database.execute(
             sql: source.copy(where: condition, now: "?", reason: "?"), arguments: [now.microseconds, reason])
         try change(
-            kind, "COUNT rows of \(source.table) that \(what) were set aside.", source.delete(where: condition))
+            kind, "COUNT {row|rows} of \(source.table) that \(what) {was|were} set aside.",
+            source.delete(where: condition))
     }
 
-    /// Runs a statement, and notes what it did if it did anything. COUNT in the message becomes how many rows.
+    /// Runs a statement, and notes what it did if it did anything. The message is a template of ``CountedText`` when it
+    /// begins with COUNT.
     mutating func change(_ kind: HealthFinding.Kind, _ message: String, _ sql: String) throws {
         try database.execute(sql: sql)
         let count = database.changesCount
         if count == 0 { return }
-        repairs.append(Repair(kind, count, message.replacing("COUNT", with: "\(count)")))
+        repairs.append(Repair(kind, count, message.hasPrefix("COUNT") ? CountedText.sentence(message, count) : message))
     }
 }

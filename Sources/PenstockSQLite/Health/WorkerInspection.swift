@@ -24,8 +24,9 @@ struct WorkerInspection {
             report.findings.append(
                 HealthFinding(
                     .wrongWorkers, .error,
-                    "\(strayCount) rows of penstock_worker name a file that no worker makes; `penstock doctor --repair` "
-                        + "removes them."))
+                    CountedText.sentence(
+                        "COUNT {row of penstock_worker names|rows of penstock_worker name} a file that no worker makes; "
+                            + "`penstock doctor --repair` removes {it|them}.", strayCount)))
         }
     }
 
@@ -34,8 +35,9 @@ struct WorkerInspection {
             report.findings.append(
                 HealthFinding(
                     .deadWorkers, .warning,
-                    "The worker \(worker.name) is dead and holds \(worker.leased) messages; any running worker puts "
-                        + "them back."))
+                    "The worker \(worker.name) is dead and holds "
+                        + CountedText.sentence(
+                            "COUNT {message|messages}; any running worker puts {it|them} back.", worker.leased)))
         }
         for worker in report.stuckWorkers {
             report.findings.append(
@@ -48,8 +50,10 @@ struct WorkerInspection {
             report.findings.append(
                 HealthFinding(
                     .expiredLeases, .warning,
-                    "\(report.expiredLeases) leases have ended and were not extended; any running worker puts their "
-                        + "messages back."))
+                    CountedText.sentence(
+                        "COUNT {lease has ended and was not extended; any running worker puts its message|leases have ended "
+                            + "and were not extended; any running worker puts their messages} back.",
+                        report.expiredLeases)))
         }
     }
 }

@@ -86,7 +86,7 @@ enum Enqueue {
             case .fail:
                 throw PenstockError(
                     .queueFull,
-                    "The queue '\(account.name)' is full: \(policy.count) messages wait; try again when some are worked."
+                    "The queue '\(account.name)' is full: its capacity is \(policy.count); try again when some messages are worked."
                 )
             case .wait:
                 return nil

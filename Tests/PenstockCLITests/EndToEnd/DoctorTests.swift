@@ -16,18 +16,18 @@ struct DoctorTests {
 
     @Test(arguments: [
         (
-            "UPDATE penstock_depth SET ready = 17",
-            "fail  queue q: The queue 'q' is said to have 17 messages ready, and has 4.",
+            "UPDATE penstock_depth SET ready = 1",
+            "fail  queue q: The queue 'q' is said to have 1 message ready, and has 4.",
             "The messages of 1 queue were counted anew.", ""
         ),
         (
-            "DELETE FROM penstock_log WHERE sequence = 3", "fail  1 messages are in line and not in the log: 3.",
-            "1 rows of penstock_ready that are in line and not in the log were set aside.", "penstock_ready|3\n"
+            "DELETE FROM penstock_log WHERE sequence = 3", "fail  1 message is in line and not in the log: 3.",
+            "1 row of penstock_ready that is in line and not in the log was set aside.", "penstock_ready|3\n"
         ),
         (
             "DELETE FROM penstock_ready WHERE sequence = 4",
-            "fail  1 messages have no place in the line, or several: 4.",
-            "1 messages that had no place in the line became dead letters; redrive or discard them.", ""
+            "fail  1 message has no place in the line, or several: 4.",
+            "1 message that had no place in the line became a dead letter; redrive or discard it.", ""
         ),
         (
             "UPDATE penstock_state SET last_sequence = 2",
@@ -41,23 +41,23 @@ struct DoctorTests {
         ),
         (
             "UPDATE penstock_log SET headers = 'no JSON' WHERE sequence = 3",
-            "fail  1 messages have headers that cannot be read, and count as none: 3.",
-            "1 messages whose headers could not be read have none; a copy was set aside.", "penstock_log|3\n"
+            "fail  1 message has headers that cannot be read, and count as none: 3.",
+            "1 message whose headers could not be read has none; a copy was set aside.", "penstock_log|3\n"
         ),
         (
             "UPDATE penstock_log SET headers = '{\"a=b\": \"1\"}' WHERE sequence = 3",
-            "fail  1 messages have headers that break the rules (names, zero bytes or size), and no command can be given them: 3.",
-            "1 messages whose headers broke the rules have none; a copy was set aside.", "penstock_log|3\n"
+            "fail  1 message has headers that break the rules (names, zero bytes or size), and no command can be given them: 3.",
+            "1 message whose headers broke the rules has none; a copy was set aside.", "penstock_log|3\n"
         ),
         (
             "INSERT INTO penstock_worker VALUES (71, '../victim', 'w', 1, 'b', 0)",
-            "fail  1 rows of penstock_worker name a file that no worker makes; `penstock doctor --repair` removes them.",
-            "1 rows of penstock_worker that named a file which no worker makes were removed.", ""
+            "fail  1 row of penstock_worker names a file that no worker makes; `penstock doctor --repair` removes it.",
+            "1 row of penstock_worker that named a file which no worker makes was removed.", ""
         ),
         (
             "UPDATE penstock_log SET enqueued_at = 9223372036854775807 WHERE sequence = 3",
-            "fail  1 rows of penstock_log have a time enqueued_at that cannot be; run `penstock doctor --repair`.",
-            "1 rows of penstock_log had a time enqueued_at that cannot be, and have the present; a copy was set aside.",
+            "fail  1 row of penstock_log has a time enqueued_at that cannot be; run `penstock doctor --repair`.",
+            "1 row of penstock_log had a time enqueued_at that cannot be, and has the present; a copy was set aside.",
             "penstock_log|3\n"
         ),
     ])
@@ -77,7 +77,7 @@ struct DoctorTests {
         #expect(wouldBe.status == .exited(1))
         #expect(wouldBe.lines.contains("would be repaired  \(repair)"), "\(wouldBe.output)")
         #expect(wouldBe.lines.contains(finding))
-        #expect(wouldBe.errors == "penstock: \(failed) of the checks fail, and nothing was repaired.\n")
+        #expect(wouldBe.errors == "penstock: \(failed) of the checks failed, and nothing was repaired.\n")
         #expect(try await tool.sql(".dump") == before, "A dry run changes nothing.")
 
         let repaired = try await tool.succeed(["doctor", "--repair"])
