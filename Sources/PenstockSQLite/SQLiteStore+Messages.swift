@@ -178,8 +178,8 @@ private struct Step: Sendable {
     func check(_ access: DatabaseAccess) -> (@Sendable (Connection, Timestamp) throws -> Performed?)? {
         guard checksFirst, case .claim(let request) = operation else { return nil }
         return { connection, now in
-            // A store that nobody tells that its file is gone would find nothing for ever.
-            try access.identity.requireStill(at: access.path)
+            // A store that nobody tells that its file is gone, or a table, would find nothing for ever.
+            try access.requireStill()
             return try Claiming.check(request, connection, now).map { Performed(answers: [.claimed($0)]) }
         }
     }

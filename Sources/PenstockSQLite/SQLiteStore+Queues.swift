@@ -99,7 +99,7 @@ extension SQLiteStore {
         do {
             return try await access.pool.read { [access] database in
                 // What is read from a file that has lost its name is of yesterday, and stays so.
-                try access.identity.requireStill(at: access.path)
+                try access.requireStill()
                 return try body(database)
             }
         } catch {

@@ -138,8 +138,9 @@ public final class SQLiteStore: MessageStore {
         doorbell = try Doorbell(folder, time: options.time as? SystemTime ?? SystemTime())
         wakeups = Wakeups { [doorbell] in doorbell.listen(to: .news) }
         listener = ChangeListener(database: path, folder: folder, doorbell: doorbell) {
-            [identity = access.identity, folder, time, suspension] in
-            ChangePoller(path: path, identity: identity, folder: folder, time: time, suspension: suspension)
+            [identity = access.identity, tables = access.tables, folder, time, suspension] in
+            ChangePoller(
+                path: path, identity: identity, tables: tables, folder: folder, time: time, suspension: suspension)
         }
         ring = { [wakeups, doorbell] rung in
             if rung.isEmpty { return }

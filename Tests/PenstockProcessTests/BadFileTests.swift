@@ -106,6 +106,34 @@ extension Proofs {
             }
         }
 
+        /// Neither asks for all of the tables, and what is left of them says that all is well.
+        @Test(arguments: ["penstock_migration", "penstock_ready", "penstock_attempt", "penstock_quarantine"])
+        func aFileThatLosesATableEndsWhoeverWaits(table: String) async throws {
+            try await Site.use { site in
+                let (worked, followed) = (try Lines(), try Lines())
+                try await site.succeed(["queue", "create", "q"])
+                try await site.succeed(["enqueue", "q", "x"])
+                let worker = try await site.start(["work", "q", "--", "echo", "done"], output: worked.writeEnd)
+                let follower = try await site.start(["log", "q", "--follow"], output: followed.writeEnd)
+                try worked.closeWriteEnd()
+                try followed.closeWriteEnd()
+                #expect(try await worked.next() == "done")
+                #expect(try await followed.next() != nil)
+                try await eventually { try site.number("SELECT done_total FROM penstock_queues") > 0 }
+                #expect(try await site.shell(".timeout 5000\nDROP TABLE \(table);").status == .exited(0))
+                let lost = ContinuousClock.now
+                for child in [worker, follower] {
+                    let end = try await child.end
+                    #expect(end.status == .exited(65), "\(end.errors)")
+                    let last = end.errors.split(separator: "\n").last ?? ""
+                    #expect(last.hasPrefix("penstock: ") && last.contains(" lost a part"), "\(end.errors)")
+                    #expect(last.contains(table), "\(end.errors)")
+                }
+                // A worker that hears of everything looks by itself once a minute.
+                #expect(ContinuousClock.now - lost < .seconds(20))
+            }
+        }
+
         /// Its write-ahead log is cut as well, or has nothing in it: SQLite has other words for what it finds then.
         @Test(arguments: [true, false])
         func aFileThatIsCutWithAllThatIsInItsLogEndsWhoeverWrites(isCheckpointed: Bool) async throws {

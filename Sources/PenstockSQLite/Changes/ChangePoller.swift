@@ -10,6 +10,8 @@ final class ChangePoller: ChangePolling {
     private let path: String
     /// The file that the store has open; `nil`: it is not asked whether it is still at its path.
     private let identity: FileIdentity?
+    /// What this finds of the tables, for the store.
+    private let tables: KnownTables
     private let folder: SharedFolder
     private let time: any TimeSource
     private let suspension: Suspension?
@@ -19,11 +21,12 @@ final class ChangePoller: ChangePolling {
     private var heldWork = HeldWork()
 
     init(
-        path: String, identity: FileIdentity? = nil, folder: SharedFolder, time: any TimeSource,
-        suspension: Suspension? = nil
+        path: String, identity: FileIdentity? = nil, tables: KnownTables = KnownTables(), folder: SharedFolder,
+        time: any TimeSource, suspension: Suspension? = nil
     ) {
         self.path = path
         self.identity = identity
+        self.tables = tables
         self.folder = folder
         self.time = time
         self.suspension = suspension
@@ -32,7 +35,8 @@ final class ChangePoller: ChangePolling {
     /// Looks.
     ///
     /// - Parameter forTheDead: whether to ask the kernel which workers live.
-    /// - Throws: `fileReplaced` when the file has lost its name: no commit in it will ever be seen again.
+    /// - Throws: `fileReplaced` when the file has lost its name: no commit in it will ever be seen again; `corrupt` when it
+    ///   has lost a table.
     func look(forTheDead: Bool) throws -> ChangesSeen {
         try identity?.requireStill(at: path)
         let database = try opened()
@@ -59,6 +63,7 @@ final class ChangePoller: ChangePolling {
         var sight = ChangesSeen()
         let version = try connection.first(Self.dataVersion) { $0.integer(0) }
         if version != self.version {
+            try tables.look(connection, path)
             sight.hasChanged = true
             sight.buckets = try connection.all(Self.waiting) { row in
                 Wakeups.bucket(of: QueueName(stored: row.text(0) ?? ""))

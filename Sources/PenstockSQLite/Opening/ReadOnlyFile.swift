@@ -30,6 +30,7 @@ final class ReadOnlyFile: Sendable {
     private let refuse: @Sendable (Database) throws -> Void
     /// The file that was there at the beginning. Another one of its name is not read.
     private let identity: FileIdentity
+    private let tables = KnownTables()
     private let state = Mutex(State.idle)
 
     /// Looks at the file at `path`, which is resolved.
@@ -48,13 +49,17 @@ final class ReadOnlyFile: Sendable {
     /// Gives `body` a snapshot to read. Blocks.
     ///
     /// - Parameter body: is called again when what it has read may be of two moments.
-    /// - Throws: what `body` throws; `fileReplaced` when the file is no longer the one at its path; `closed`.
+    /// - Throws: what `body` throws; `fileReplaced` when the file is no longer the one at its path; `corrupt` when it has
+    ///   lost a table since the last reading; `closed`.
     func read<T>(_ body: (Database) throws -> T) throws -> T {
         for _ in 1...Self.attemptsMax {
             try identity.requireStill(at: path)
             if let connection = try openConnection {
                 // Only programs that have the file open write into it, so it is enough to look before.
-                return try connection.read(body)
+                return try connection.read { database in
+                    try tables.look(Connection(database), path)
+                    return try body(database)
+                }
             }
             guard let stillness = FileStillness(path) else {
                 try connect()
@@ -101,6 +106,7 @@ final class ReadOnlyFile: Sendable {
         let connection = try DatabaseQueue(path: FileStillness.immutable(path), configuration: configuration)
         let value = try connection.read { database in
             try refuse(database)
+            try tables.look(Connection(database), path)
             return try body(database)
         }
         try connection.close()

@@ -9,6 +9,8 @@ struct DatabaseAccess: Sendable {
     let path: String
     /// The file that was opened. Once another one is at its path, or none, nothing is read or written any more.
     let identity: FileIdentity
+    /// What the thread that watches the file has found of its tables.
+    let tables = KnownTables()
     let pool: DatabasePool
     let writerLock: WriterLock
     /// Flushes what the store commits to its own file. In an application's pool there is none: the COMMIT flushes.
@@ -19,6 +21,12 @@ struct DatabaseAccess: Sendable {
     /// Whether other processes' calls travel in this store's transactions, and the other way round. An application's own
     /// transactions are its own.
     var sharesTransactions: Bool { flusher != nil }
+
+    /// Throws when the file is no longer what was opened: `fileReplaced`, or `corrupt` when a table is known to be gone.
+    func requireStill() throws {
+        try identity.requireStill(at: path)
+        try tables.requireStill()
+    }
 
     /// What an error of a call means to people. When the file is no longer what was opened, that is it, whatever SQLite made
     /// of what it read there.

@@ -215,7 +215,7 @@ final class TransactionRunner {
                 guard try access.begin(connection) else { return nil }
                 do {
                     // What would be written to a file that has lost its name is gone with this process.
-                    try access.identity.requireStill(at: access.path)
+                    try access.requireStill()
                     let jobs = jobs()
                     hadJobs = true
                     let transaction = try Transaction(
