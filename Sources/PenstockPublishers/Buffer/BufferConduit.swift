@@ -7,9 +7,8 @@ public import PenstockStreams
 /// may race and re-enter, and nothing recurses. Upstream is asked only by a thread that has said everything: a source that
 /// answers at once then finds every earlier value delivered, and the demand that came of it.
 @usableFromInline
-final class BufferConduit<Downstream: Subscriber>: Subscriber, Subscription {
-    @usableFromInline typealias Input = Downstream.Input
-    @usableFromInline typealias Failure = Downstream.Failure
+final class BufferConduit<Input, Failure: Error>: Conduit {
+    @usableFromInline typealias Downstream = AnySubscriber<Input, Failure>
     @usableFromInline typealias Core = BufferCore<Input, Failure>
 
     @usableFromInline
@@ -53,7 +52,7 @@ final class BufferConduit<Downstream: Subscriber>: Subscriber, Subscription {
     @inlinable func receive(subscription: any Subscription) {
         let (isFirst, downstream) = state.withLock { ($0.upstream.begin(subscription), $0.downstream) }
         guard isFirst, let downstream else { return subscription.cancel() }
-        downstream.receive(subscription: self)
+        downstream.receive(subscription: asSubscription)
     }
 
     @inlinable func receive(_ input: Input) -> Subscribers.Demand {

@@ -10,10 +10,8 @@ extension Publishers {
         public typealias Failure = Upstream.Failure
 
         @usableFromInline let upstream: Upstream
-        @usableFromInline let size: Int
-        @usableFromInline let prefetch: Publishers.PrefetchStrategy
-        @usableFromInline let whenFull: Publishers.BufferingStrategy<Failure>
-        @usableFromInline let onDrop: ((Output) -> Void)?
+        /// Makes what stands between upstream and a subscriber, with a buffer of its own.
+        @usableFromInline let connect: (AnySubscriber<Output, Failure>) -> AnySubscriber<Output, Failure>
 
         @inlinable init(
             _ upstream: Upstream, size: Int, prefetch: Publishers.PrefetchStrategy,
@@ -21,18 +19,15 @@ extension Publishers {
         ) {
             precondition(size >= 0, "A buffer cannot have fewer than no places.")
             self.upstream = upstream
-            self.size = size
-            self.prefetch = prefetch
-            self.whenFull = whenFull
-            self.onDrop = onDrop
+            let core = BufferCore<Output, Failure>(
+                size: size, prefetch: prefetch == .byRequest ? .byRequest : .keepFull, whenFull: .init(whenFull))
+            connect = { BufferConduit($0, core: core, whenFull: whenFull, onDrop: onDrop).asSubscriber }
         }
 
         /// Begins a subscription, with a buffer of its own.
-        @inlinable public func receive<Downstream: Subscriber>(subscriber: Downstream)
+        public func receive<Downstream: Subscriber>(subscriber: Downstream)
         where Downstream.Input == Output, Downstream.Failure == Failure {
-            let core = BufferCore<Output, Failure>(
-                size: size, prefetch: prefetch == .byRequest ? .byRequest : .keepFull, whenFull: .init(whenFull))
-            upstream.subscribe(BufferConduit(subscriber, core: core, whenFull: whenFull, onDrop: onDrop))
+            upstream.subscribe(connect(AnySubscriber(subscriber)))
         }
     }
 }
