@@ -21,8 +21,10 @@ final class World: Sendable {
         /// The files stay as long as a process is there.
         private let world: World
 
-        init(_ base: any MessageStore, _ world: World, crash: @escaping @Sendable () async -> Void) {
-            watched = WatchedStore(base, stillness)
+        init(
+            _ base: any MessageStore, _ world: World, ringsItself: Bool, crash: @escaping @Sendable () async -> Void
+        ) {
+            watched = WatchedStore(base, stillness, ringsItself: ringsItself)
             store = PenstockStore(
                 watched,
                 options: .init(durability: .processCrash, time: world.time, random: SeededRandom(seed: 7)))
@@ -49,16 +51,20 @@ final class World: Sendable {
         database = InMemoryDatabase(time: time, random: SeededRandom(seed: 1))
     }
 
-    func open() async throws -> Process {
+    /// Opens a process.
+    ///
+    /// - Parameter ringsItself: whether streams are woken where a call is made, and not by the store's own thread at any
+    ///   time: a test that steps through time must know whether something goes on. Nobody hears of other processes then.
+    func open(ringsItself: Bool = false) async throws -> Process {
         switch kind {
         case .memory:
             let store = database.open()
-            return Process(store, self) { store.crash() }
+            return Process(store, self, ringsItself: ringsItself) { store.crash() }
         case .sqlite:
             let store = try await SQLiteStore.open(
                 path: folder.file("q.db"),
                 options: .init(time: time, random: SeededRandom(seed: 3)))
-            return Process(store, self) { await store.crash() }
+            return Process(store, self, ringsItself: ringsItself) { await store.crash() }
         }
     }
 

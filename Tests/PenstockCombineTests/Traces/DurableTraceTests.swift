@@ -149,7 +149,7 @@ final class DurableRun {
 
     private func begin(cutAfter callsMax: Int?) async throws -> World.Process {
         if let process { return process }
-        let process = try await world.open()
+        let process = try await world.open(ringsItself: true)
         self.process = process
         let queue = try await process.store.queue("waiting", of: Int.self)
         switch trace.source {
