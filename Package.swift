@@ -153,7 +153,8 @@ let package = Package(
         .testTarget(
             name: "PenstockCombineTests",
             dependencies: [
-                "PenstockCombine", "Penstock", "PenstockCore", "PenstockPublishers", "PenstockSQLite", "PenstockStreams",
+                "PenstockCombine", "Penstock", "PenstockCore", "PenstockPublishers", "PenstockSQLite",
+                "PenstockStreams",
                 "PenstockTestKit",
             ],
             swiftSettings: strict
