@@ -31,7 +31,7 @@ public struct ReplayBacklog<Failure: Error>: Sendable {
 
     /// The sender waits until every subscriber has room: nothing is lost, and the slowest one sets the pace of all.
     ///
-    /// A task that sends is suspended. A ``/PenstockPublishers/ReplaySubject`` blocks the thread that sends: never choose it
+    /// A task that sends is suspended. A `ReplaySubject` of PenstockPublishers blocks the thread that sends: never choose it
     /// where that thread is one that subscribers need, as the main thread or one of Swift's tasks.
     @inlinable public static func suspendSender(at limit: Int) -> Self {
         Self(atLeastOne: limit, .suspendSender)
