@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import sys
 
-from .place import FOLDER, ROOT, is_root, say
+from .place import FOLDER, ROOT, STREAMS_BUILD, is_root, say
 
 # Debian's packages by the program or file that tells whether they are there.
 PACKAGES = {
@@ -36,11 +36,13 @@ def programs(place, wants_cli, wants_streams):
         place.missing["slow disk"] = "the preloaded library is for Linux"
     say("building Penstock in release (minutes at first)")
     static = [] if sys.platform == "darwin" else ["--static-swift-stdlib"]
-    nice = ["nice", "swift", "build", "-c", "release", *static]
-    # The command as well: one build of Penstock serves all of them.
-    products = ["penstock-bench"] + ["streams-bench"] * wants_streams + ["penstock"] * wants_cli
-    for product in products:
-        _run([*nice, "--package-path", FOLDER, "--product", product], stdout=subprocess.DEVNULL)
+    build = ["nice", "swift", "build", "-c", "release", "--package-path", FOLDER]
+    # The command as well: one build of Penstock serves both of them.
+    for product in ["penstock-bench"] + ["penstock"] * wants_cli:
+        _run([*build, *static, "--product", product], stdout=subprocess.DEVNULL)
+    if wants_streams:
+        # The port of Combine needs all of Foundation, which cannot be linked into a program without libcurl's headers.
+        _run([*build, "--scratch-path", STREAMS_BUILD, "--product", "streams-bench"], stdout=subprocess.DEVNULL)
 
 
 def peers(place):
