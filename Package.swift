@@ -44,7 +44,7 @@ let package = Package(
         .target(
             name: "PenstockCLI",
             dependencies: [
-                "Penstock", "PenstockCore", "PenstockProcesses",
+                "Penstock", "PenstockCore", "PenstockProcesses", "PenstockSchedules",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
@@ -72,6 +72,7 @@ let package = Package(
             name: "Penstock",
             dependencies: [
                 "PenstockCore", "PenstockSQLite", "PenstockStreams",
+                .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
@@ -82,7 +83,7 @@ let package = Package(
         .target(
             name: "PenstockSQLite",
             dependencies: [
-                "PenstockCore", "PenstockMigrations", "PenstockProcesses",
+                "PenstockCore", "PenstockMigrations", "PenstockProcesses", "PenstockSchedules",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],
@@ -101,9 +102,11 @@ let package = Package(
         ),
         .target(
             name: "PenstockTestKit",
-            dependencies: ["PenstockCore", "PenstockStreams"],
+            dependencies: ["PenstockCore", "PenstockSchedules", "PenstockStreams"],
             swiftSettings: strict
         ),
+        // When a schedule fires: specs, calendar, time zones. It knows no queue.
+        .target(name: "PenstockSchedules", dependencies: ["PenstockCore"], swiftSettings: strict),
         .target(name: "PenstockCore", swiftSettings: strict),
         .target(
             name: "PenstockStreams",
@@ -120,6 +123,11 @@ let package = Package(
         .testTarget(
             name: "PenstockCoreTests",
             dependencies: ["PenstockConformance", "PenstockCore", "PenstockTestKit"],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "PenstockSchedulesTests",
+            dependencies: ["PenstockCore", "PenstockSchedules", "PenstockTestKit"],
             swiftSettings: strict
         ),
         .testTarget(
@@ -141,7 +149,8 @@ let package = Package(
         .testTarget(
             name: "PenstockTests",
             dependencies: [
-                "Penstock", "PenstockCore", "PenstockSQLite", "PenstockStreams", "PenstockTestKit",
+                "Penstock", "PenstockCore", "PenstockProcesses", "PenstockSQLite", "PenstockStreams",
+                "PenstockTestKit",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "MetricsTestKit", package: "swift-metrics"),
@@ -186,17 +195,22 @@ let package = Package(
         .executableTarget(
             name: "PenstockPipeline", dependencies: ["Penstock"], path: "Tests/PenstockProcessTests/Pipeline",
             swiftSettings: strict),
+        // A handler with steps in a process of its own, which a proof kills.
+        .executableTarget(
+            name: "PenstockStepper", dependencies: ["Penstock", .product(name: "GRDB", package: "GRDB.swift")],
+            path: "Tests/PenstockProcessTests/Stepper", swiftSettings: strict),
         // Real processes on real files: what the program must show as a whole.
         .testTarget(
             name: "PenstockProcessTests",
             dependencies: [
-                "Penstock", "PenstockCore", "PenstockMain", "PenstockMigrations", "PenstockPipeline", "PenstockTestKit",
+                "Penstock", "PenstockCore", "PenstockMain", "PenstockMigrations", "PenstockPipeline", "PenstockStepper",
+                "PenstockTestKit",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
                 .product(name: "Subprocess", package: "swift-subprocess"),
                 .product(name: "SystemPackage", package: "swift-system", condition: .when(platforms: [.linux])),
             ],
-            exclude: ["Pipeline"],
+            exclude: ["Pipeline", "Stepper"],
             swiftSettings: strict
         ),
     ]

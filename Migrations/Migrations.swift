@@ -20,6 +20,9 @@ package struct Migration: Sendable {
         Migration(8, "deletion", PackageResources._008_deletion_sql),
         Migration(9, "answers", PackageResources._009_answers_sql),
         Migration(10, "quarantine", PackageResources._010_quarantine_sql),
+        Migration(11, "schedules", PackageResources._011_schedules_sql),
+        Migration(12, "pending", PackageResources._012_pending_sql),
+        Migration(13, "workflows", PackageResources._013_workflows_sql),
     ]
 
     /// The tables that it makes.

@@ -14,6 +14,7 @@ struct PenstockCommand: AsyncParsableCommand {
               penstock status --watch
               penstock log mail --last 20 --follow
               penstock dead redrive --queue mail
+              penstock workflow run order.json
 
             Every command takes --db PATH; else the file is what PENSTOCK_DB says, else ./penstock.db. Durations are \
             written 250ms, 10s, 5m, 1h30m or 7d; times are ISO 8601 (UTC unless they have a zone), or +10m and -2h \
@@ -37,7 +38,10 @@ struct PenstockCommand: AsyncParsableCommand {
                 ]),
             CommandGroup(
                 name: "Queues and files",
-                subcommands: [QueueCommand.self, DoctorCommand.self, RestoreCommand.self, MigrateCommand.self]),
+                subcommands: [
+                    QueueCommand.self, ScheduleCommand.self, WorkflowCommand.self, DoctorCommand.self,
+                    RestoreCommand.self, MigrateCommand.self,
+                ]),
         ]
     )
 }

@@ -23,6 +23,10 @@ public enum Program {
         dispatchMain()
     }
 
+    /// Runs the command. Each works on the main actor, to which standard output and input belong: when they block, they
+    /// hold up the main thread and no thread of the pool.
+    ///
+    /// - Returns: the exit status.
     @MainActor
     private static func run() async -> Int32 {
         do {

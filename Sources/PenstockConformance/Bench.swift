@@ -87,8 +87,11 @@ extension MessageRecord {
 }
 
 extension Depths {
-    static func of(scheduled: Int = 0, ready: Int = 0, leased: Int = 0, dead: Int = 0, kept: Int = 0) -> Depths {
+    static func of(
+        pending: Int = 0, scheduled: Int = 0, ready: Int = 0, leased: Int = 0, dead: Int = 0, kept: Int = 0
+    ) -> Depths {
         var depths = Depths()
+        depths.pending = pending
         depths.scheduled = scheduled
         depths.ready = ready
         depths.leased = leased

@@ -18,8 +18,17 @@ extension ConformanceCase {
         rules(of: "deletion", DeletionRules.cases),
         rules(of: "apply", ApplyRules.cases),
         rules(of: "prune", PruneRules.cases),
+        rules(of: "schedule", ScheduleRules.cases),
+        rules(of: "firing", FiringRules.cases),
+        rules(of: "workflow", WorkflowRules.cases),
+        rules(of: "workflow", WorkflowLifeRules.cases),
+        rules(of: "workflow", WorkflowFailureRules.cases),
+        rules(of: "added tasks", AddedTaskRules.cases),
+        rules(of: "journal", JournalRules.cases),
         rules(of: "changes", ChangesRules.cases),
         rules(of: "concurrency", ConcurrencyRules.cases),
         RandomLifeRules.cases,
+        rules(of: "firing", ScheduleLives.cases),
+        WorkflowLives.cases,
     ].flatMap(\.self)
 }

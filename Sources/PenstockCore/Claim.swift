@@ -34,6 +34,8 @@ public struct ClaimedMessage: Sendable {
     public var payload: [UInt8]
     /// The message that this one is a replay of.
     public var origin: SequenceNumber?
+    /// Which task of which workflow it is.
+    public var task: TaskPlace?
 
     /// Makes a claimed message.
     public init(
@@ -43,7 +45,8 @@ public struct ClaimedMessage: Sendable {
         priority: Int,
         headers: [String: String],
         payload: [UInt8],
-        origin: SequenceNumber?
+        origin: SequenceNumber?,
+        task: TaskPlace? = nil
     ) {
         self.lease = lease
         self.attempt = attempt
@@ -52,6 +55,7 @@ public struct ClaimedMessage: Sendable {
         self.headers = headers
         self.payload = payload
         self.origin = origin
+        self.task = task
     }
 }
 

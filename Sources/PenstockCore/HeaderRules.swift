@@ -10,9 +10,12 @@ package enum HeaderRules {
                 (1...Limits.headerNameBytesMax).contains(name.utf8.count) && name.utf8.allSatisfy(isNameByte),
                 "A header's name has 1 to \(Limits.headerNameBytesMax) letters, digits, '-', '_' or '.'.")
             try require(!value.utf8.contains(0), "The value of the header '\(name)' holds a zero byte.")
-            try require(
-                variables.insert(variable(of: name)).inserted,
-                "Two headers are called '\(name)' but for case and punctuation; rename one.")
+            // One alone is called as no other.
+            if headers.count > 1 {
+                try require(
+                    variables.insert(variable(of: name)).inserted,
+                    "Two headers are called '\(name)' but for case and punctuation; rename one.")
+            }
             bytes += name.utf8.count + value.utf8.count
         }
         try require(bytes <= Limits.headerBytesMax, "A message's headers have at most \(Limits.headerBytesMax) bytes.")

@@ -132,6 +132,8 @@ public struct HealthFinding: Hashable, Sendable, Codable {
         public static let quarantined = Kind(rawValue: "quarantined")
         /// A cursor is of no queue, or at a place that no log has come to.
         public static let strayCursor = Kind(rawValue: "strayCursor")
+        /// A schedule is of no queue.
+        public static let straySchedule = Kind(rawValue: "straySchedule")
     }
 
     /// What was found.

@@ -52,6 +52,12 @@ public enum Lifecycle {
         case redriven
         /// Somebody throws the dead letter away.
         case discarded
+        /// It waits for no other message any more, and is due then.
+        case released(due: Timestamp?)
+        /// A message that it waits for was not done.
+        case parentFailed
+        /// The message because of which it was cancelled has been put back in line.
+        case revived
     }
 
     /// Where a message goes.
@@ -148,7 +154,7 @@ public enum Lifecycle {
             return to(.dropped, .dropOldest)
         case (.ready, .replaced), (.scheduled, .replaced):
             return to(.cancelled, .replaced)
-        case (.ready, .cancelled), (.scheduled, .cancelled), (.leased, .cancelled):
+        case (.pending, .cancelled), (.ready, .cancelled), (.scheduled, .cancelled), (.leased, .cancelled):
             return to(.cancelled, .requested)
         case (.scheduled, .redriven):
             return to(.ready)
@@ -156,6 +162,19 @@ public enum Lifecycle {
             return Outcome(state: .ready, attempt: attempt, forgiven: attempt)
         case (.dead, .discarded):
             return to(.cancelled, .discarded)
+        case (.leased, .settled(.suspend(let due, _))):
+            // It stops to wait, not because anything failed: the attempt does not count.
+            var next = Outcome(state: .ready, attempt: max(attempt, 1) - 1, forgiven: forgiven)
+            if due > now { (next.state, next.due) = (.scheduled, min(due, now + Limits.delayMax)) }
+            return next
+        case (.pending, .released(let due)):
+            var next = to(due == nil ? .ready : .scheduled)
+            next.due = due
+            return next
+        case (.pending, .parentFailed):
+            return to(.cancelled, .parentFailed)
+        case (.cancelled, .revived):
+            return to(.pending)
         default:
             return nil
         }

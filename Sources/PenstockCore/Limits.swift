@@ -40,6 +40,37 @@ public enum Limits {
     public static let cursorNoteBytesMax = 32 * 1024
     /// Cursors in one queue's log.
     public static let cursorCountMax = 1000
+    /// Bytes in a schedule's name.
+    public static let scheduleNameBytesMax = 200
+    /// How far the messages of a schedule may be put off by chance.
+    public static let scheduleJitterMax = Duration.seconds(24 * 3600)
+    /// Firings of one schedule that are kept. Of more, the first ones go.
+    public static let firingsKeptMax = 100
+    /// Bytes in a workflow's name.
+    public static let workflowNameBytesMax = 200
+    /// Bytes in a task's name.
+    public static let taskNameBytesMax = 200
+    /// Tasks in one workflow.
+    public static let taskCountMax = 20_000
+    /// Dependencies between the tasks of one workflow.
+    public static let dependencyCountMax = 100_000
+    /// Bytes in what a message gives when it is done, in what a step gives, and in what an event brings.
+    public static let resultBytesMax = 1024 * 1024
+    /// Bytes in a step's name, with the number or the word behind it.
+    public static let stepNameBytesMax = 200
+    /// Bytes in the name that a handler gives a step: `#1000` has room behind it.
+    public static let givenStepNameBytesMax = 190
+    /// Steps of one message that are recorded.
+    public static let stepCountMax = 1000
+    /// Bytes of what all steps of one message gave.
+    public static let journalBytesMax = 16 * 1024 * 1024
+    /// Bytes in an event's name. What a handler notes of its wait has the event's name in a step's, so there is room for more
+    /// behind it.
+    public static let eventNameBytesMax = 180
+    /// Events of one message, or of one workflow.
+    public static let eventCountMax = 1000
+    /// Dependencies that one transaction settles at most. Those of a task with more are settled in steps.
+    public static let cascadeCountMax = 1000
     /// Messages that one claim moves from scheduled to ready at most.
     public static let promotionCountMax = 1000
     /// Values that a durable stream has taken from its source and not stored yet. It takes no more meanwhile.

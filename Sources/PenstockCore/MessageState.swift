@@ -4,11 +4,15 @@
 ///            +-----------+  due    +-------+  claim   +--------+  done
 ///  enqueue ->| scheduled |-------->| ready |--------->| leased |--------> done
 ///            +-----------+         +-------+          +--------+
-///                  ^   retry, with a delay | ^  release, lost |  attempts used up, rejected
-///                  +-----------------------|-+----------------+--------> dead
-///                        overflow: dropped <+> cancelled          redrive: dead -> ready
+///             ^    ^   retry, with a delay | ^  release, lost |  attempts used up, rejected
+///  released   |    +-----------------------|-+----------------+--------> dead
+///         +---------+    overflow: dropped <+> cancelled          redrive: dead -> ready
+///  task ->| pending |--> ready, or cancelled
+///         +---------+
 /// ```
 public enum MessageState: String, Sendable, Codable, CaseIterable {
+    /// Waits for other messages, as a task of a workflow. It takes no room in its queue.
+    case pending
     /// Waits for its due time, and then for the next claim from its queue, which makes it ready first.
     case scheduled
     /// Waits for a worker.
@@ -28,7 +32,12 @@ public enum MessageState: String, Sendable, Codable, CaseIterable {
     public var isWaiting: Bool { self == .scheduled || self == .ready }
 
     /// Whether nothing more happens to the message by itself.
-    public var isFinished: Bool { !isWaiting && self != .leased }
+    public var isFinished: Bool {
+        switch self {
+        case .pending, .scheduled, .ready, .leased: false
+        case .done, .dead, .dropped, .cancelled: true
+        }
+    }
 }
 
 /// Why a message is in its state, where the state alone does not say.
@@ -51,6 +60,8 @@ public enum StateReason: String, Sendable, Codable, CaseIterable {
     case replaced
     /// Cancelled: it was a dead letter, and somebody discarded it.
     case discarded
+    /// Cancelled: a task that it waited for was not done. Should that one be redriven, this one waits again.
+    case parentFailed
 }
 
 /// How one attempt at a message ended, if not well. Kept with the message.

@@ -41,11 +41,16 @@ public protocol MessageStore: Sendable {
     /// An operation that fails changes nothing, undoes none of those before it, and those after it are not carried out.
     /// Neither are those after an enqueue that could not put all its messages in line.
     ///
+    /// - Parameters:
+    ///   - operations: what to do, in this order.
+    ///   - flushed: when given, the answer need not wait for the disk, and this is called once when the operations are as durable
+    ///     as they ask to be, or with what keeps that from being known. It is called before or after the answer, and not when
+    ///     this throws.
     /// - Returns: what each operation gave, and why the one after these failed.
     /// - Throws: what the first operation throws; what kept the store from carrying out any of them. Then nothing has
     ///   changed, but for `outcomeUnknown`: whether it has is not known, and what was claimed for the caller is given back, or
     ///   comes back when its lease ends.
-    func perform(_ operations: [StoreOperation]) async throws -> Performed
+    func perform(_ operations: [StoreOperation], flushed: Flushed?) async throws -> Performed
 
     /// Moves the ends of leases to `duration` from now.
     ///
@@ -119,6 +124,90 @@ public protocol MessageStore: Sendable {
     /// - Throws: `unknownQueue` when the request names a queue that does not exist; `invalidInput`.
     func prune(_ request: PruneRequest) async throws -> Pruned
 
+    /// Makes, changes, runs or removes a schedule.
+    ///
+    /// - Returns: the schedule as it is then; `nil` when it was removed.
+    /// - Throws: `unknownSchedule` unless the change is `put`; `scheduleExists`; `unknownQueue`; `queueDeleting`; `queueFull` when
+    ///   it is run by hand and there is no room; `invalidInput`, also for a spec or a zone that cannot be; `notFound` when the
+    ///   machine has no data of time zones and the schedule needs them.
+    @discardableResult
+    func schedule(_ name: ScheduleName, _ change: ScheduleChange) async throws -> ScheduleRecord?
+
+    /// Reads schedules, by name: one with its last firings, or all without them. Changes nothing.
+    ///
+    /// - Throws: `unknownSchedule` when `name` is given and there is none.
+    func schedules(_ name: ScheduleName?) async throws -> [ScheduleRecord]
+
+    /// Enqueues what the schedules of all queues have to enqueue now. A claim does so for its own queue.
+    ///
+    /// Each firing happens once over all processes: with its message, and never again when the clock is set back. What is more
+    /// than a minute late was missed, and ``Schedule/missed`` says what becomes of it. What is paused meanwhile is not missed.
+    ///
+    /// - Returns: when the next firing is due; `nil` when there is none.
+    func fire() async throws -> Timestamp?
+
+    /// Accepts the messages of a workflow, all of them or none. Those that depend on none are in line; the others wait for
+    /// theirs, and take no room until then.
+    ///
+    /// A task begins after all that it depends on have ended as it needs. What follows from the end of one that many wait for is
+    /// carried out in steps, by this call's process or, after its death, by the next claim or look for lost work of any other.
+    ///
+    /// - Returns: what was made; what there was, when there is a workflow of that name already.
+    /// - Throws: `unknownQueue`, `queueDeleting`, `queueFull` when the tasks that depend on none do not fit, for policy `wait` as
+    ///   for `fail`; `invalidInput`. Then nothing was enqueued.
+    func start(_ workflow: NewWorkflow, durability: Durability) async throws -> StartedWorkflow
+
+    /// Cancels every task of a workflow that has not ended. It goes in steps; when the process dies between two of them, others
+    /// go on with it.
+    ///
+    /// - Returns: how many tasks it cancelled.
+    /// - Throws: `unknownWorkflow`.
+    func cancel(_ workflow: WorkflowName) async throws -> Int
+
+    /// Reads workflows, oldest first. Changes nothing.
+    ///
+    /// - Throws: `unknownWorkflow` when the query names one that does not exist; `invalidInput`.
+    func workflows(_ query: WorkflowQuery) async throws -> [WorkflowRecord]
+
+    /// Reads tasks of a workflow, in the order of the log. Changes nothing.
+    ///
+    /// - Throws: `unknownWorkflow`; `unknownTask` when the query names one that does not exist; `invalidInput`.
+    func tasks(_ query: TaskQuery) async throws -> [TaskRecord]
+
+    /// Records what a step of a handler gave, while its lease is held. The first record of a name stays.
+    ///
+    /// - Parameters:
+    ///   - step: the step's name.
+    ///   - result: what it gave.
+    ///   - lease: the claim under which it was taken.
+    ///   - duration: when given, the end of the lease is moved to that long from now.
+    ///   - durability: what the record must survive: what a step gave may be used outside as soon as this returns.
+    /// - Returns: what is on record.
+    /// - Throws: `leaseLost`, and nothing is recorded then; `invalidInput`, also when the message has
+    ///   ``Limits/stepCountMax`` steps already, or more than ``Limits/journalBytesMax`` bytes of what they gave.
+    func record(
+        _ step: StepName, result: [UInt8], on lease: Lease, extendingBy duration: Duration?, durability: Durability
+    ) async throws -> StepRecord
+
+    /// Reads what a message has left behind on its way. Changes nothing.
+    ///
+    /// - Throws: `unknownMessage`.
+    func journal(of sequence: SequenceNumber) async throws -> MessageJournal
+
+    /// Tells a message, or all tasks of a workflow, of something that happened outside. Those that wait for it go on. The
+    /// first event of a name stays.
+    ///
+    /// - Returns: whether it is the first of its name.
+    /// - Throws: `unknownMessage`, `unknownWorkflow`; `illegalTransition` when the message, or every task, has ended;
+    ///   `invalidInput`, also when there are ``Limits/eventCountMax`` events already.
+    func emit(_ event: NewEvent, to target: EventTarget, durability: Durability) async throws -> Bool
+
+    /// What an event brought that a message sees: one of its own or, as it is a task, one of its workflow. Changes nothing.
+    ///
+    /// - Returns: `nil` when it has not come yet.
+    /// - Throws: `unknownMessage`.
+    func event(_ name: EventName, for sequence: SequenceNumber) async throws -> [UInt8]?
+
     /// Rings after every change that a waiter may be waiting for, this process's or another's.
     var changes: Wakeups { get }
 
@@ -132,8 +221,24 @@ public protocol MessageStore: Sendable {
 }
 
 extension MessageStore {
-    /// Carries out one operation after the other, each by its own call. For stores that wrap another one.
+    /// Is told that what a call has done is on the disk, or why nobody knows.
+    public typealias Flushed = @Sendable ((any Error)?) -> Void
+
+    /// Carries out operations in their order, and answers when they are as durable as they ask to be; see
+    /// ``perform(_:flushed:)``.
     public func perform(_ operations: [StoreOperation]) async throws -> Performed {
+        try await perform(operations, flushed: nil)
+    }
+
+    /// Records what a step gave so that it survives a power cut; see ``record(_:result:on:extendingBy:durability:)``.
+    public func record(
+        _ step: StepName, result: [UInt8], on lease: Lease, extendingBy duration: Duration?
+    ) async throws -> StepRecord {
+        try await record(step, result: result, on: lease, extendingBy: duration, durability: .powerLoss)
+    }
+
+    /// Carries out one operation after the other, each by its own call. For stores that wrap another one.
+    public func perform(_ operations: [StoreOperation], flushed: Flushed?) async throws -> Performed {
         var performed = Performed()
         for operation in operations {
             do {
@@ -152,6 +257,7 @@ extension MessageStore {
                 break
             }
         }
+        flushed?(nil)
         return performed
     }
 }
@@ -159,97 +265,4 @@ extension MessageStore {
 extension MessageStore {
     /// A quarter of a second.
     public var lookInterval: Duration { .milliseconds(250) }
-}
-
-/// What to do with a queue.
-public enum QueueChange: Sendable {
-    /// Makes it. Throws `queueExists` when there is one of that name, unless `ifAbsent` is true: then that one stays
-    /// as it is.
-    case create(QueuePolicy, ifAbsent: Bool)
-    /// Gives it another policy. What waits beyond a smaller capacity stays; it only keeps new messages out.
-    case set(QueuePolicy)
-    /// Refuses claims until `resume`. Messages are still accepted, and running ones go on.
-    case pause
-    /// Allows claims again.
-    case resume
-    /// Removes it with all its messages and history. Throws `illegalTransition` when messages wait or run, unless `force`
-    /// is true; then none of them was removed.
-    ///
-    /// A large queue is removed in steps. From the first one on nothing is accepted, claimed or put back in line, until
-    /// the queue is gone. When the process dies between two of them, the queue stays so, and the call can be made again.
-    case delete(force: Bool)
-}
-
-/// What to do with messages by hand.
-public enum LineCommand: String, Sendable, CaseIterable {
-    /// Takes scheduled, ready and leased messages out of the line. A worker that has one loses its lease.
-    case cancel
-    /// Puts dead letters back in line with new attempts, and makes scheduled messages ready at once.
-    case redrive
-    /// Throws dead letters away.
-    case discard
-
-    /// The states that know the command.
-    public var states: Set<MessageState> {
-        switch self {
-        case .cancel: [.scheduled, .ready, .leased]
-        case .redrive: [.scheduled, .dead]
-        case .discard: [.dead]
-        }
-    }
-
-    /// What the command is to a message.
-    package var event: Lifecycle.Event {
-        switch self {
-        case .cancel: .cancelled
-        case .redrive: .redriven
-        case .discard: .discarded
-        }
-    }
-}
-
-/// Which messages a command is for.
-public enum Selection: Sendable {
-    /// These, all of them or none.
-    case sequences([SequenceNumber])
-    /// Those of a queue that are in one of `states`, oldest first, up to `limit`.
-    case queue(QueueName, states: Set<MessageState>, limit: Int? = nil)
-}
-
-extension Selection: ExpressibleByArrayLiteral {
-    /// Selects these messages, all of them or none.
-    public init(arrayLiteral elements: SequenceNumber...) {
-        self = .sequences(elements)
-    }
-}
-
-/// What to forget.
-public struct PruneRequest: Sendable {
-    /// Only this queue's; `nil`: every queue's.
-    public var queue: QueueName?
-    /// Instead of the queue's own.
-    public var retention: Retention?
-    /// How many messages at most.
-    public var limit: Int
-
-    /// Makes a request for one step of up to `limit` messages.
-    public init(queue: QueueName? = nil, retention: Retention? = nil, limit: Int = 500) {
-        self.queue = queue
-        self.retention = retention
-        self.limit = limit
-    }
-}
-
-/// What a step of pruning did.
-public struct Pruned: Hashable, Sendable {
-    /// Messages that were forgotten.
-    public var messages: Int
-    /// Whether another step would find more.
-    public var hasMore: Bool
-
-    /// Makes a report.
-    public init(messages: Int = 0, hasMore: Bool = false) {
-        self.messages = messages
-        self.hasMore = hasMore
-    }
 }

@@ -84,14 +84,15 @@ public struct CursorName: StoreName {
 enum NameRules {
     /// Throws ``PenstockError`` with code `invalidInput` when `text` cannot be the name of a `thing`.
     static func validate(_ text: String, of thing: String, bytesMax: Int) throws(PenstockError) {
-        try require(!text.isEmpty, "A \(thing)'s name cannot be empty.")
-        try require(text.utf8.count <= bytesMax, "A \(thing)'s name has at most \(bytesMax) bytes.")
+        let whose = "\("aeiou".contains(thing.prefix(1)) ? "An" : "A") \(thing)'s name"
+        try require(!text.isEmpty, "\(whose) cannot be empty.")
+        try require(text.utf8.count <= bytesMax, "\(whose) has at most \(bytesMax) bytes.")
         try require(
             !text.unicodeScalars.contains(where: isUnseen),
-            "A \(thing)'s name cannot hold control characters, nor others that nobody sees.")
+            "\(whose) cannot hold control characters, nor others that nobody sees.")
         try require(
             text.first?.isWhitespace == false && text.last?.isWhitespace == false,
-            "A \(thing)'s name cannot begin or end with a space.")
+            "\(whose) cannot begin or end with a space.")
     }
 
     /// Whether `scalar` controls how others are shown, or is shown as nothing.

@@ -33,7 +33,7 @@ public struct UniqueKey: Hashable, Sendable {
 }
 
 /// A message on its way into a queue.
-public struct NewMessage: Sendable {
+public struct NewMessage: Hashable, Sendable {
     /// The payload. Penstock never looks inside.
     public var payload: [UInt8]
     /// Names and values that travel with it.

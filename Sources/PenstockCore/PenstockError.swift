@@ -14,6 +14,14 @@ public struct PenstockError: Error, Sendable, CustomStringConvertible {
         public static let invalidInput = Code(rawValue: "invalidInput")
         /// There is no cursor of that name in the queue's log.
         public static let unknownCursor = Code(rawValue: "unknownCursor")
+        /// There is no schedule of that name.
+        public static let unknownSchedule = Code(rawValue: "unknownSchedule")
+        /// There is a schedule of that name already.
+        public static let scheduleExists = Code(rawValue: "scheduleExists")
+        /// There is no workflow of that name.
+        public static let unknownWorkflow = Code(rawValue: "unknownWorkflow")
+        /// The workflow has no task of that name.
+        public static let unknownTask = Code(rawValue: "unknownTask")
         /// There is no queue of that name.
         public static let unknownQueue = Code(rawValue: "unknownQueue")
         /// There is a queue of that name already.
@@ -99,6 +107,6 @@ public struct PenstockError: Error, Sendable, CustomStringConvertible {
 
 /// Throws ``PenstockError`` with code `invalidInput` and that message unless `isValid`.
 @inline(__always)
-func require(_ isValid: Bool, _ message: @autoclosure () -> String) throws(PenstockError) {
+package func require(_ isValid: Bool, _ message: @autoclosure () -> String) throws(PenstockError) {
     if !isValid { throw PenstockError(.invalidInput, message()) }
 }

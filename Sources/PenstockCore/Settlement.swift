@@ -8,6 +8,9 @@ public enum Verdict: Sendable {
     case dead(error: String, reason: StateReason = .rejected)
     /// It was not worked on: give it back at once, and do not count the attempt.
     case release
+    /// It goes on at that moment, or when it gets an event of that name, if one is given and whichever is first. The attempt does
+    /// not count. Where the event is there already it goes on at once.
+    case suspend(until: Timestamp, event: EventName? = nil)
 }
 
 /// A verdict on one lease.
@@ -16,11 +19,17 @@ public struct Settlement: Sendable {
     public var lease: Lease
     /// What it says of it.
     public var verdict: Verdict
+    /// What the message gave. Only with ``Verdict/done``.
+    public var result: [UInt8]?
+    /// What is added to the workflow that the message is a task of. Only with ``Verdict/done``.
+    public var added: AddedTasks?
 
     /// Makes a settlement.
-    public init(_ lease: Lease, _ verdict: Verdict) {
+    public init(_ lease: Lease, _ verdict: Verdict, result: [UInt8]? = nil, added: AddedTasks? = nil) {
         self.lease = lease
         self.verdict = verdict
+        self.result = result
+        self.added = added
     }
 }
 

@@ -46,6 +46,8 @@ public struct QueueStatus: Hashable, Sendable {
 
 /// How many messages are in each state now.
 public struct Depths: Hashable, Sendable, Codable {
+    /// Messages that wait for other messages.
+    public var pending = 0
     /// Messages that wait for their due time.
     public var scheduled = 0
     /// Messages that wait for a worker.

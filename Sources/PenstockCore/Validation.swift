@@ -77,6 +77,15 @@ extension Lease {
 extension Settlement {
     /// Throws ``PenstockError`` with code `invalidInput` when the verdict is one that cannot be.
     public func validate() throws(PenstockError) {
+        if let result {
+            try require(
+                result.count <= Limits.resultBytesMax,
+                "A result has at most \(Limits.resultBytesMax) bytes (resultBytesMax); this one has \(result.count).")
+        }
+        if result != nil || added != nil, case .done = verdict {
+        } else if result != nil || added != nil {
+            throw PenstockError(.invalidInput, "Only a message that is done has a result, or adds tasks.")
+        }
         switch verdict {
         case .retry(_, _, let delay?) where delay < .zero || delay > Limits.delayMax:
             throw PenstockError(.invalidInput, "A retry is put off by 0 to ten years (delayMax).")

@@ -1,6 +1,6 @@
 import Foundation
-public import GRDB
-public import PenstockCore
+package import GRDB
+package import PenstockCore
 import PenstockProcesses
 import Synchronization
 
@@ -11,7 +11,7 @@ import Synchronization
 /// that has what is read, and in a folder that cannot be written. Every call that would write throws `readOnly`.
 ///
 /// A task that waits for changes, as one that follows a log does, looks by itself ten times a second.
-public final class SQLiteReader: MessageStore {
+package final class SQLiteReader: MessageStore {
     private enum Source {
         case file(ReadOnlyFile)
         /// An application's, and whether it was closed for this store.
@@ -23,7 +23,7 @@ public final class SQLiteReader: MessageStore {
     private let time: any TimeSource
     private let isClosed = Mutex(false)
     /// Never rings.
-    public let changes = Wakeups()
+    package let changes = Wakeups()
 
     /// Opens the file at `path` to read it.
     ///
@@ -32,8 +32,8 @@ public final class SQLiteReader: MessageStore {
     ///   - time: the clocks by which it is said whether a worker lives.
     /// - Throws: ``PenstockError`` with code `notFound`, `notADatabase`, `newerSchema`, `corrupt` or `busy`; `olderSchema`
     ///   when the file has not yet what is read; `readOnly` when it may not be read; `invalidInput` when `path` is none.
-    public static func open(path: String, time: any TimeSource = SystemTime()) async throws -> SQLiteReader {
-        try await Blocking.run {
+    package static func open(path: String, time: any TimeSource = SystemTime()) async throws -> SQLiteReader {
+        try await SystemThread.run {
             let path = try DatabasePath.resolved(path)
             do {
                 return SQLiteReader(path, .file(try ReadOnlyFile(path, busyMax: busyMax)), time)
@@ -46,7 +46,7 @@ public final class SQLiteReader: MessageStore {
     /// Reads through an application's own pool or queue, which stays the application's.
     ///
     /// - Throws: as ``open(path:time:)``.
-    public static func open(
+    package static func open(
         _ pool: any DatabaseReader, time: any TimeSource = SystemTime()
     ) async throws -> SQLiteReader {
         let path = pool.path
@@ -68,22 +68,22 @@ public final class SQLiteReader: MessageStore {
     }
 
     /// A tenth of a second: nobody rings for a store that only reads.
-    public var lookInterval: Duration { .milliseconds(100) }
+    package var lookInterval: Duration { .milliseconds(100) }
 
     /// Reads messages, as ``MessageStore/messages(_:)`` says, in one snapshot that writers do not wait for.
-    public func messages(_ query: MessageQuery) async throws -> [MessageRecord] {
+    package func messages(_ query: MessageQuery) async throws -> [MessageRecord] {
         try query.validate()
         return try await read { database in try MessageReader.messages(query, database) }
     }
 
     /// Reads a page of a queue's log, as ``MessageStore/log(_:)`` says, in one snapshot that writers do not wait for.
-    public func log(_ query: LogQuery) async throws -> LogPage {
+    package func log(_ query: LogQuery) async throws -> LogPage {
         try query.validate()
         return try await read { database in try LogReader.page(query, Connection(database)) }
     }
 
     /// Counts what the file holds, as ``MessageStore/status(of:)`` says. Reads counters, and counts no rows.
-    public func status(of queue: QueueName?) async throws -> StoreStatus {
+    package func status(of queue: QueueName?) async throws -> StoreStatus {
         let boot = time.boot
         let folder = SharedFolder(existingBesideDatabaseAt: path)
         return try await read { database in
@@ -91,18 +91,51 @@ public final class SQLiteReader: MessageStore {
         }
     }
 
+    /// Reads schedules, as ``MessageStore/schedules(_:)`` says. A file of an older schema has none.
+    package func schedules(_ name: ScheduleName?) async throws -> [ScheduleRecord] {
+        try await read { database in
+            guard try database.tableExists("penstock_schedule") else {
+                if let name { throw Scheduling.unknown(name) }
+                return []
+            }
+            return try Scheduling.records(name, Connection(database))
+        }
+    }
+
+    /// Reads workflows, as ``MessageStore/workflows(_:)`` says.
+    package func workflows(_ query: WorkflowQuery) async throws -> [WorkflowRecord] {
+        try query.validate()
+        return try await read { database in try WorkflowReading.workflows(query, Connection(database)) }
+    }
+
+    /// Reads tasks of a workflow, as ``MessageStore/tasks(_:)`` says.
+    package func tasks(_ query: TaskQuery) async throws -> [TaskRecord] {
+        try query.validate()
+        return try await read { database in try WorkflowReading.tasks(query, Connection(database)) }
+    }
+
+    /// Reads what a message has left behind, as ``MessageStore/journal(of:)`` says.
+    package func journal(of sequence: SequenceNumber) async throws -> MessageJournal {
+        try await read { database in try Journals.journal(of: sequence, Connection(database)) }
+    }
+
+    /// What an event brought, as ``MessageStore/event(_:for:)`` says.
+    package func event(_ name: EventName, for sequence: SequenceNumber) async throws -> [UInt8]? {
+        try await read { database in try Events.payload(name, for: sequence, Connection(database)) }
+    }
+
     /// Lets go of the file. Waits for nobody.
-    public func close() async throws {
+    package func close() async throws {
         isClosed.withLock { $0 = true }
         guard case .file(let file) = source else { return }
-        try await Blocking.run { try file.close() }
+        try await SystemThread.run { try file.close() }
     }
 
     private func read<T: Sendable>(_ body: @escaping @Sendable (Database) throws -> T) async throws -> T {
         if isClosed.withLock({ $0 }) { throw PenstockError(.closed, "The store is closed; open it again.") }
         do {
             switch source {
-            case .file(let file): return try await Blocking.run { try file.read(body) }
+            case .file(let file): return try await SystemThread.run { try file.read(body) }
             case .pool(let pool): return try await pool.read(body)
             }
         } catch {
@@ -111,45 +144,36 @@ public final class SQLiteReader: MessageStore {
     }
 }
 
-/// What only readers cannot do.
+/// What a store that only reads refuses.
 extension SQLiteReader {
-    /// Throws `readOnly`.
-    public func enqueue(_: [NewMessage], to _: QueueName, durability _: Durability) async throws -> [Receipt] {
+    package func enqueue(_: [NewMessage], to _: QueueName, durability _: Durability) async throws -> [Receipt] {
         throw refusal
     }
-
-    /// Throws `readOnly`.
-    public func claim(_: ClaimRequest) async throws -> Claim { throw refusal }
-
-    /// Throws `readOnly`.
-    public func settle(_: [Settlement]) async throws -> [SettleResult] { throw refusal }
-
-    /// Throws `readOnly`.
-    public func extend(_: [Lease], by _: Duration) async throws -> [Bool] { throw refusal }
-
-    /// Throws `readOnly`.
-    public func reclaim() async throws -> Reclaimed { throw refusal }
-
-    /// Throws `readOnly`.
-    public func append(
+    package func claim(_: ClaimRequest) async throws -> Claim { throw refusal }
+    package func settle(_: [Settlement]) async throws -> [SettleResult] { throw refusal }
+    package func extend(_: [Lease], by _: Duration) async throws -> [Bool] { throw refusal }
+    package func reclaim() async throws -> Reclaimed { throw refusal }
+    package func append(
         _: [NewMessage], to _: QueueName, unless _: CursorName?, durability _: Durability
     ) async throws -> [Receipt] {
         throw refusal
     }
-
-    /// Throws `readOnly`.
-    public func moveCursor(_: CursorName, of _: QueueName, _: CursorMove) async throws -> CursorRecord? {
+    package func moveCursor(_: CursorName, of _: QueueName, _: CursorMove) async throws -> CursorRecord? {
         throw refusal
     }
-
-    /// Throws `readOnly`.
-    public func configure(_: QueueName, _: QueueChange) async throws { throw refusal }
-
-    /// Throws `readOnly`.
-    public func apply(_: LineCommand, to _: Selection) async throws -> Int { throw refusal }
-
-    /// Throws `readOnly`.
-    public func prune(_: PruneRequest) async throws -> Pruned { throw refusal }
+    package func schedule(_: ScheduleName, _: ScheduleChange) async throws -> ScheduleRecord? { throw refusal }
+    package func fire() async throws -> Timestamp? { throw refusal }
+    package func start(_: NewWorkflow, durability _: Durability) async throws -> StartedWorkflow { throw refusal }
+    package func cancel(_: WorkflowName) async throws -> Int { throw refusal }
+    package func record(
+        _: StepName, result _: [UInt8], on _: Lease, extendingBy _: Duration?, durability _: Durability
+    ) async throws -> StepRecord {
+        throw refusal
+    }
+    package func emit(_: NewEvent, to _: EventTarget, durability _: Durability) async throws -> Bool { throw refusal }
+    package func configure(_: QueueName, _: QueueChange) async throws { throw refusal }
+    package func apply(_: LineCommand, to _: Selection) async throws -> Int { throw refusal }
+    package func prune(_: PruneRequest) async throws -> Pruned { throw refusal }
 
     private var refusal: PenstockError {
         if isClosed.withLock({ $0 }) { return PenstockError(.closed, "The store is closed; open it again.") }

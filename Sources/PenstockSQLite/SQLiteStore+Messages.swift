@@ -10,6 +10,19 @@ extension SQLiteStore {
         messages.count + messages.reduce(0) { $0 + $1.payload.count } / Self.bytesInRow
     }
 
+    /// About how many rows it is to carry out `settlements`.
+    func weight(of settlements: [Settlement]) -> Int {
+        settlements.reduce(settlements.count) { weight, settlement in
+            weight + (settlement.result?.count ?? 0) / Self.bytesInRow
+                + (settlement.added.map { self.weight(of: $0.tasks) } ?? 0)
+        }
+    }
+
+    /// About how many rows it is to write `tasks`.
+    func weight(of tasks: [NewTask]) -> Int {
+        weight(of: tasks.map(\.message)) + tasks.reduce(0) { $0 + $1.dependencies.count }
+    }
+
     /// Accepts messages, as ``MessageStore/enqueue(_:to:durability:)`` says, in one transaction with what else is asked for.
     public func enqueue(
         _ messages: [NewMessage], to queue: QueueName, durability: Durability
@@ -37,8 +50,8 @@ extension SQLiteStore {
     /// Carries out verdicts, as ``MessageStore/settle(_:)`` says, in one transaction with what else is asked for.
     public func settle(_ settlements: [Settlement]) async throws -> [SettleResult] {
         if settlements.isEmpty { return [] }
-        for settlement in settlements { try settlement.validate() }
-        return try await writer.perform(weight: settlements.count) { transaction in
+        try Settling.validate(settlements, now: time.now)
+        return try await writer.perform(weight: weight(of: settlements)) { transaction in
             try Settling.perform(settlements, in: transaction)
         }
     }
@@ -49,7 +62,7 @@ extension SQLiteStore {
         if leases.isEmpty { return [] }
         try Lease.validate(duration)
         _ = suspension.isJustOver(at: time.boot)
-        return try await moreTime.asking {
+        return try await worker.askingForMoreTime {
             try await writer.perform(weight: leases.count) { transaction in
                 try leases.map { try Settling.extend($0, by: duration, in: transaction) }
             }
@@ -60,22 +73,14 @@ extension SQLiteStore {
     /// worker's lock, and otherwise when their lease has ended on the boot clock. Many messages are put back in steps, each a
     /// transaction of its own, so that others get their turn.
     public func reclaim() async throws -> Reclaimed {
-        let folder = folder
-        let time = time
-        let suspension = suspension
         var reclaimed = Reclaimed()
         while true {
             let step = try await writer.perform(
                 weight: Reclaiming.stepCount,
-                check: { connection, _ in
-                    let boot = time.boot
-                    let sparesLiving = suspension.isJustOver(at: boot)
-                    return try Reclaiming.check(connection, boot: boot, folder, sparesLiving: sparesLiving)
+                check: { [folder, time, suspension] connection, _ in
+                    try Reclaiming.check(connection, at: time.boot, folder, suspension)
                 },
-                { transaction in
-                    let sparesLiving = suspension.isJustOver(at: time.boot)
-                    return try Reclaiming.perform(folder, sparesLiving: sparesLiving, in: transaction)
-                })
+                { [folder, suspension] transaction in try Reclaiming.perform(folder, suspension, in: transaction) })
             reclaimed.fromDeadWorkers += step.reclaimed.fromDeadWorkers
             reclaimed.fromExpiredLeases += step.reclaimed.fromExpiredLeases
             if !step.hasMore { return reclaimed }
@@ -87,7 +92,7 @@ extension SQLiteStore {
 extension SQLiteStore {
     /// Carries out operations in their order, as ``MessageStore/perform(_:)`` says, in one transaction with what else is
     /// asked for: a crash leaves all of them or none, and others see none before all are done.
-    public func perform(_ operations: [StoreOperation]) async throws -> Performed {
+    public func perform(_ operations: [StoreOperation], flushed: Flushed?) async throws -> Performed {
         // An operation that cannot be is found here, outside of the transaction of the others.
         var steps: [Step] = []
         var refusal: (any Error)?
@@ -97,13 +102,16 @@ extension SQLiteStore {
             if steps.isEmpty { throw error }
             refusal = error
         }
-        if steps.isEmpty { return Performed() }
+        if steps.isEmpty {
+            flushed?(nil)
+            return Performed()
+        }
         try Task.checkCancellation()
         let durabilities = steps.compactMap(\.durability)
         var performed = try await writer.perform(
             durability: durabilities.contains(.powerLoss) ? .powerLoss : durabilities.first,
             weight: steps.reduce(0) { $0 + $1.weight }, check: steps.count == 1 ? steps[0].check(access) : nil,
-            unflushed: { Performed(answers: $0.answers, failure: $1) }
+            unflushed: { Performed(answers: $0.answers, failure: $1) }, flushed: flushed
         ) { [steps, worker] transaction in
             var performed = Performed()
             for step in steps {
@@ -156,15 +164,15 @@ private struct Step: Sendable {
             try NewMessage.validate(batch: messages, now: store.time.now)
             weight = store.weight(of: messages)
         case .settle(let settlements):
-            for settlement in settlements { try settlement.validate() }
-            weight = settlements.count
+            try Settling.validate(settlements, now: store.time.now)
+            weight = store.weight(of: settlements)
         case .claim(let request):
             try request.validate()
             weight = request.limit
             let (doorbell, bucket) = (store.doorbell, Wakeups.bucket(of: request.queue))
             let isLeft =
                 request.leavesToOthers && !isFirst
-                && doorbell.attendance.isOthers(bucket, tag: Wakeups.tag(of: request.queue))
+                && doorbell.isOthers(bucket, tag: Wakeups.tag(of: request.queue))
             announced = isLeft ? nil : doorbell.board.word(at: bucket)
             checksFirst = isFirst && !store.wasRungFor(bucket)
         }
@@ -200,9 +208,8 @@ private struct Step: Sendable {
     /// Tells other processes after the commit that this one has claimed, and what it left.
     func tell(_ doorbell: Doorbell, of answer: StoreAnswer) {
         guard let announced, case .claim(let request) = operation, case .claimed(let claim) = answer else { return }
-        let (bucket, isAll) = (Wakeups.bucket(of: request.queue), claim.isAll(of: request.limit))
-        // Nothing is left to wake others for then, unless somebody has rung meanwhile.
-        if isAll { doorbell.board.clear(bucket, ifStill: announced) }
-        doorbell.claim(at: bucket, tag: Wakeups.tag(of: request.queue), isAllThatThereWas: isAll)
+        doorbell.claim(
+            at: Wakeups.bucket(of: request.queue), tag: Wakeups.tag(of: request.queue), announced: announced,
+            isAllThatThereWas: claim.isAll(of: request.limit))
     }
 }

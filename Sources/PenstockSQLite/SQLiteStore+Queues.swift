@@ -44,6 +44,7 @@ extension SQLiteStore {
             case .isGone: break deleting
             }
         }
+        try await finishCascade()
         try await giveBackPages(all: true)
     }
 
@@ -52,9 +53,11 @@ extension SQLiteStore {
         try selection.validate()
         switch selection {
         case .sequences(let sequences):
-            return try await writer.perform(durability: .powerLoss, weight: sequences.count) { transaction in
+            let moved = try await writer.perform(durability: .powerLoss, weight: sequences.count) { transaction in
                 try Commanding.perform(command, on: sequences, in: transaction)
             }
+            try await finishCascade()
+            return moved
         case .queue(let queue, let states, let limit):
             var moved = 0
             var cursor: Int64 = 0
@@ -67,6 +70,7 @@ extension SQLiteStore {
                 moved += step.moved
                 cursor = step.cursor
             } while cursor != .max && moved < limit ?? .max
+            try await finishCascade()
             return moved
         }
     }
@@ -75,10 +79,21 @@ extension SQLiteStore {
     /// have come free are given back to the file system, also in small steps.
     public func prune(_ request: PruneRequest) async throws -> Pruned {
         try request.validate()
-        let weight = min(request.limit, Pruning.stepMax) * 4
-        let pruned = try await writer.perform(weight: weight) { transaction in
-            try Pruning.perform(request, in: transaction)
-        }
+        let limit = min(request.limit, Pruning.stepMax)
+        var pruned = Pruned()
+        var place: RetentionLook.Place?
+        // More than one transaction only when many tasks are passed over.
+        repeat {
+            var rest = request
+            rest.limit = limit - pruned.messages
+            let step = try await writer.perform(weight: limit * 4) { [rest, place] transaction in
+                try Pruning.perform(rest, from: place, in: transaction)
+            }
+            pruned.messages += step.pruned.messages
+            pruned.hasMore = step.pruned.hasMore
+            place = step.place
+            if place != nil { try await afterStep?() }
+        } while place != nil
         if pruned.messages > 0 { try await giveBackPages(all: !pruned.hasMore) }
         return pruned
     }
@@ -104,6 +119,42 @@ extension SQLiteStore {
             }
         } catch {
             throw access.translated(error)
+        }
+    }
+}
+
+/// The store as a keeper of logs: messages that are read and not worked, and the places of their readers.
+extension SQLiteStore {
+    /// Accepts messages that end as they are accepted, as ``MessageStore/append(_:to:unless:durability:)`` says, in one
+    /// transaction with what else is asked for.
+    public func append(
+        _ messages: [NewMessage], to queue: QueueName, unless cursor: CursorName?, durability: Durability
+    ) async throws -> [Receipt] {
+        try Task.checkCancellation()
+        try NewMessage.validate(appended: messages, now: time.now)
+        if messages.isEmpty { return [] }
+        return try await writer.perform(durability: durability, weight: weight(of: messages)) { transaction in
+            try Appending.perform(messages, to: queue, unless: cursor, durability: durability, in: transaction)
+        }
+    }
+
+    /// Reads a page of a queue's log, as ``MessageStore/log(_:)`` says, in one snapshot that writers do not wait for.
+    public func log(_ query: LogQuery) async throws -> LogPage {
+        try query.validate()
+        return try await read { database in try LogReader.page(query, Connection(database)) }
+    }
+
+    /// Places, moves or removes a cursor, as ``MessageStore/moveCursor(_:of:_:)`` says.
+    @discardableResult
+    public func moveCursor(
+        _ cursor: CursorName, of queue: QueueName, _ move: CursorMove
+    ) async throws -> CursorRecord? {
+        try move.validate()
+        var durability: Durability? = .powerLoss
+        // Losing an advance means that somebody reads a few messages again.
+        if case .advance = move { durability = nil }
+        return try await writer.perform(durability: durability) { transaction in
+            try Cursors.perform(move, cursor, of: queue, in: transaction)
         }
     }
 }

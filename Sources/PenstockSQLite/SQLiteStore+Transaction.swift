@@ -1,5 +1,6 @@
 public import GRDB
 public import PenstockCore
+import PenstockProcesses
 
 /// The store within an application's own transaction, on the pool that it was opened on. What is done here is there when
 /// that transaction commits, and only then. Workers are woken at the commit.
@@ -29,10 +30,60 @@ extension SQLiteStore {
     /// - Throws: ``PenstockError`` as ``MessageStore/settle(_:)``, and `invalidInput` when `database` is not in a
     ///   transaction; then nothing of the call was written.
     public func settle(_ settlements: [Settlement], in database: Database) throws -> [SettleResult] {
-        for settlement in settlements { try settlement.validate() }
+        try Settling.validate(settlements, now: time.now)
         return try join(database) { transaction in
             try Settling.perform(settlements, in: transaction)
         }
+    }
+
+    /// Starts a workflow. It begins when the application's transaction commits, and only then.
+    ///
+    /// - Throws: ``PenstockError`` as ``MessageStore/start(_:durability:)``, and `invalidInput` when `database` is not in a
+    ///   transaction; then nothing of the call was written.
+    public func start(_ workflow: NewWorkflow, in database: Database) throws -> StartedWorkflow {
+        try workflow.validate(now: time.now)
+        return try join(database) { transaction in
+            let durability = try DatabaseAccess.durability(of: database)
+            return try Workflows.start(workflow, durability: durability, in: transaction)
+        }
+    }
+
+    /// Records what a step of a handler gave. With what the application writes beside it in the same transaction, the step
+    /// happens once: both are there, or neither.
+    ///
+    /// - Throws: ``PenstockError`` as ``MessageStore/record(_:result:on:extendingBy:durability:)``, and `invalidInput` when `database` is
+    ///   not in a transaction; then nothing of the call was written.
+    public func record(
+        _ step: StepName, result: [UInt8], on lease: Lease, in database: Database
+    ) throws -> StepRecord {
+        try StepRecord.validate(result)
+        return try join(database) { transaction in
+            try Journals.record(step, result, on: lease, extendingBy: nil, in: transaction)
+        }
+    }
+
+    /// Tells a message, or all tasks of a workflow, of an event. Those that wait for it go on when the application's
+    /// transaction commits, and only then.
+    ///
+    /// - Returns: whether it is the first of its name.
+    /// - Throws: ``PenstockError`` as ``MessageStore/emit(_:to:durability:)``, and `invalidInput` when `database` is not in a
+    ///   transaction; then nothing of the call was written.
+    public func emit(_ event: NewEvent, to target: EventTarget, in database: Database) throws -> Bool {
+        try event.validate()
+        return try join(database) { transaction in
+            let durability = try DatabaseAccess.durability(of: database)
+            return try Events.emit(event, to: target, durability: durability, in: transaction)
+        }
+    }
+
+    /// What a message has left behind, within what the application's connection sees.
+    package func journal(of sequence: SequenceNumber, in database: Database) throws -> MessageJournal {
+        try Journals.journal(of: sequence, Connection(database))
+    }
+
+    /// Reads tasks of a workflow, within what the application's connection sees.
+    package func tasks(_ query: TaskQuery, in database: Database) throws -> [TaskRecord] {
+        try WorkflowReading.tasks(query, Connection(database))
     }
 
     /// Whether the lease is held now, within what the application's connection sees.
@@ -52,11 +103,12 @@ extension SQLiteStore {
                 Connection(database), path: access.path, time: time, random: random, policies: PolicyCache())
             let value = try transaction.nested {
                 let value = try body(transaction)
+                try Cascade.writeDown(in: transaction)
                 try transaction.writeDown()
                 return value
             }
-            let rung = transaction.rung
-            database.afterNextTransaction { [weak self] _ in self?.ring(rung) }
+            let rings = transaction.rings
+            database.afterNextTransaction { [doorbell] _ in doorbell.ring(rings) }
             return value
         } catch {
             throw StorageErrors.translated(error, path: access.path)

@@ -31,7 +31,7 @@ public final class SQLiteStore: MessageStore {
         /// Called between the steps of a call that works in several transactions. For tests.
         package var afterStep: (@Sendable () async throws -> Void)?
         /// How long the machine has been suspended. For tests.
-        var asleep = Suspension.measured()
+        var asleep = MachineSuspension.measured()
         /// How what was committed gets on the disk. For tests, in which the power fails.
         var flush = Flusher.systemFlush
         /// Whether the last to close the file leaves its write-ahead log in place while that is short. Putting it away is
@@ -58,17 +58,14 @@ public final class SQLiteStore: MessageStore {
     let access: DatabaseAccess
     let folder: SharedFolder
     let worker: WorkerIdentity
-    let moreTime: MoreTime
-    let suspension: Suspension
+    let suspension: MachineSuspension
     let writer: GroupWriter
     let time: any TimeSource
     let random: any RandomSource
     let afterStep: (@Sendable () async throws -> Void)?
-    private let wakeups: Wakeups
+    let zoneSurvey = ZoneSurvey()
     private let listener: ChangeListener
     let doorbell: Doorbell
-    /// Rings for queues after a commit, here and in other processes.
-    let ring: @Sendable (Rung) -> Void
     /// The last ring for work at each bucket before the last claim there.
     private let claims = Mutex<[Int: Wakeups.Token]>([:])
     /// Let go after the pool; see ``OpenFile/Opened``.
@@ -82,18 +79,12 @@ public final class SQLiteStore: MessageStore {
     /// - Throws: ``PenstockError`` with code `notFound`, `notADatabase`, `newerSchema`, `olderSchema`, `readOnly`,
     ///   `diskFull`, `corrupt` or `busy`; `invalidInput` when `path` is none.
     public static func open(path: String, options: Options = Options()) async throws -> SQLiteStore {
-        try await Blocking.run {
-            let path = try DatabasePath.resolved(path)
-            do {
-                let file = try OpenFile.pool(
-                    at: path, createIfMissing: options.createIfMissing,
-                    leavesWriteAheadLog: options.leavesWriteAheadLog,
-                    busyMax: options.busyMax)
-                return try SQLiteStore(
-                    file.pool, path: path, ownsPool: true, readOnlyConnection: file.readOnlyConnection, options)
-            } catch {
-                throw StorageErrors.translated(error, path: path)
-            }
+        try await DatabasePath.use(path) { path in
+            let file = try OpenFile.pool(
+                at: path, createIfMissing: options.createIfMissing, leavesWriteAheadLog: options.leavesWriteAheadLog,
+                busyMax: options.busyMax)
+            return try SQLiteStore(
+                file.pool, path: path, ownsPool: true, readOnlyConnection: file.readOnlyConnection, options)
         }
     }
 
@@ -105,12 +96,8 @@ public final class SQLiteStore: MessageStore {
     ///
     /// - Throws: as ``open(path:options:)``.
     public static func open(pool: DatabasePool, options: Options = Options()) async throws -> SQLiteStore {
-        try await Blocking.run {
-            do {
-                return try SQLiteStore(pool, path: DatabasePath.resolved(pool.path), ownsPool: false, options)
-            } catch {
-                throw StorageErrors.translated(error, path: pool.path)
-            }
+        try await DatabasePath.use(pool.path) { path in
+            try SQLiteStore(pool, path: path, ownsPool: false, options)
         }
     }
 
@@ -132,30 +119,15 @@ public final class SQLiteStore: MessageStore {
         access = DatabaseAccess(
             path: path, identity: try FileIdentity(of: path), pool: pool, writerLock: writerLock, flusher: flusher,
             busyMax: options.busyMax)
-        worker = WorkerIdentity(folder, name: options.workerName, startedAt: options.time.now)
-        moreTime = MoreTime(worker, time: options.time)
-        suspension = Suspension(asleep: options.asleep)
+        worker = WorkerIdentity(folder, name: options.workerName, time: options.time)
+        suspension = MachineSuspension(asleep: options.asleep)
         doorbell = try Doorbell(folder, time: options.time as? SystemTime ?? SystemTime())
-        wakeups = Wakeups { [doorbell] in doorbell.listen(to: .news) }
         listener = ChangeListener(database: path, folder: folder, doorbell: doorbell) {
             [identity = access.identity, tables = access.tables, folder, time, suspension] in
             ChangePoller(
                 path: path, identity: identity, tables: tables, folder: folder, time: time, suspension: suspension)
         }
-        ring = { [wakeups, doorbell] rung in
-            if rung.isEmpty { return }
-            // The tasks of this process that are woken have the first messages; other processes are told of the rest.
-            doorbell.ring(
-                rung.map { queue, ring in
-                    let bucket = Wakeups.bucket(of: queue)
-                    let room = wakeups.ringAll(at: bucket, for: ring.change)
-                    var rest = ring
-                    rest.messages = max(0, ring.messages - room)
-                    rest.tag = Wakeups.tag(of: queue)
-                    return (bucket, rest)
-                })
-        }
-        writer = try GroupWriter(access: access, time: options.time, random: options.random, ring: ring)
+        writer = try GroupWriter(access: access, time: options.time, random: options.random, doorbell: doorbell)
     }
 
     deinit {
@@ -165,8 +137,8 @@ public final class SQLiteStore: MessageStore {
 
     /// Rings after every change that a waiter may be waiting for. The first use begins to listen to other processes.
     public var changes: Wakeups {
-        listener.start(wakeups)
-        return wakeups
+        listener.start()
+        return doorbell.wakeups
     }
 
     /// Once this store watches the file for all tasks that wait, they need not look: no message is lost to a task that sleeps on.
@@ -177,12 +149,12 @@ public final class SQLiteStore: MessageStore {
     /// Whether it was rung for work at `bucket` since the last claim there: then there is something to take, most likely, and
     /// a read-only check would be one read more.
     func wasRungFor(_ bucket: Int) -> Bool {
-        let last = wakeups.lastRing(for: .work, at: bucket)
+        let last = doorbell.wakeups.lastRing(for: .work, at: bucket)
         return claims.withLock { $0.updateValue(last, forKey: bucket) } != last
     }
 
     /// Finishes what was begun, gives back what this process has leased, and lets go of the file. A store that has
-    /// leased nothing waits for no other process.
+    /// leased nothing waits for other processes for a tenth of a second at most, and for none if it has claimed nothing either.
     ///
     /// - Throws: what the storage reported when the leases could not be given back. The store is closed all the same,
     ///   and what it had leased goes back in line as after its death.
@@ -196,7 +168,9 @@ public final class SQLiteStore: MessageStore {
                 if try Reclaiming.hasLeases(id, connection) { return false }
                 // Should its row stay, the lock that goes with this process says all the same that it is no more, and the
                 // next process that reclaims removes the row.
-                if access.writeAtOnce(connection, { try worker.unregister(connection) }) { worker.letGo() }
+                if access.write(within: .milliseconds(100), connection, { try worker.unregister(connection) }) {
+                    worker.letGo()
+                }
                 return true
             } _: { [worker] transaction in
                 guard let id = worker.id else { return }

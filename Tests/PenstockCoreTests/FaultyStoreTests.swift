@@ -60,8 +60,12 @@ import Testing
     @Test(arguments: FaultyStore.Call.allCases)
     func everyCallCanFail(_ call: FaultyStore.Call) async throws {
         let store = try await store()
+        let workflow = try NewWorkflow(
+            WorkflowName("w"), tasks: [NewTask(TaskName("t"), queue: jobs, message: NewMessage(payload: []))])
+        let task = try #require(try await store.start(workflow, durability: .processCrash).receipts.first).sequence
+        let claim = try await store.claim(ClaimRequest(queue: jobs, limit: 1, lease: .seconds(30)))
+        let lease = try #require(claim.messages.first).lease
         store.fail(call, with: diskFull)
-        let lease = Lease(sequence: SequenceNumber(1), token: LeaseToken(rawValue: 1))
         func make() async throws {
             switch call {
             case .enqueue: try await put(store)
@@ -77,6 +81,20 @@ import Testing
             case .configure: try await store.configure(jobs, .pause)
             case .apply: _ = try await store.apply(.cancel, to: .queue(jobs, states: [.ready]))
             case .prune: _ = try await store.prune(PruneRequest())
+            case .schedule:
+                let schedule = Schedule(queue: jobs, spec: "@daily", message: NewMessage(payload: []))
+                try await store.schedule(ScheduleName("s"), .put(schedule, replacing: false))
+            case .schedules: _ = try await store.schedules(nil)
+            case .fire: _ = try await store.fire()
+            case .start: _ = try await store.start(workflow, durability: .processCrash)
+            case .cancel: _ = try await store.cancel(WorkflowName("w"))
+            case .workflows: _ = try await store.workflows(WorkflowQuery())
+            case .tasks: _ = try await store.tasks(TaskQuery(WorkflowName("w")))
+            case .record: _ = try await store.record(StepName("s"), result: [], on: lease, extendingBy: nil)
+            case .journal: _ = try await store.journal(of: task)
+            case .emit:
+                _ = try await store.emit(NewEvent(EventName("e")), to: .message(task), durability: .processCrash)
+            case .event: _ = try await store.event(EventName("e"), for: task)
             case .close: try await store.close()
             }
         }

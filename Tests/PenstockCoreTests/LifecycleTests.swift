@@ -79,9 +79,25 @@ import Testing
         (
             "cancelled", .cancelled,
             [
-                .scheduled: outcome(.cancelled, .requested), .ready: outcome(.cancelled, .requested),
-                .leased: outcome(.cancelled, .requested),
+                .pending: outcome(.cancelled, .requested), .scheduled: outcome(.cancelled, .requested),
+                .ready: outcome(.cancelled, .requested), .leased: outcome(.cancelled, .requested),
             ]
+        ),
+        ("released", .released(due: nil), [.pending: outcome(.ready)]),
+        (
+            "released later", .released(due: now + .seconds(5)),
+            [.pending: outcome(.scheduled, due: now + .seconds(5))]
+        ),
+        ("parent failed", .parentFailed, [.pending: outcome(.cancelled, .parentFailed)]),
+        ("revived", .revived, [.cancelled: outcome(.pending)]),
+        (
+            "suspend", .settled(.suspend(until: now + .seconds(9))),
+            [.leased: outcome(.scheduled, due: now + .seconds(9), attempt: 2)]
+        ),
+        ("suspend until now", .settled(.suspend(until: now)), [.leased: outcome(.ready, attempt: 2)]),
+        (
+            "suspend for too long", .settled(.suspend(until: now + .seconds(11 * 365 * 24 * 3600))),
+            [.leased: outcome(.scheduled, due: now + Limits.delayMax, attempt: 2)]
         ),
         ("redriven", .redriven, [.scheduled: outcome(.ready), .dead: outcome(.ready, forgiven: 3)]),
         ("discarded", .discarded, [.dead: outcome(.cancelled, .discarded)]),
@@ -103,7 +119,8 @@ import Testing
     @Test func endedStatesKnowOnlyWhatADeadLetterKnows() {
         for state in MessageState.allCases where state.isFinished {
             let known = Self.table.filter { $0.to[state] != nil }.map(\.name)
-            #expect(known == (state == .dead ? ["redriven", "discarded"] : []))
+            let expected: [MessageState: [String]] = [.dead: ["redriven", "discarded"], .cancelled: ["revived"]]
+            #expect(known == expected[state] ?? [])
         }
     }
 

@@ -40,7 +40,7 @@ extension Proofs {
         @Test(arguments: [
             "DROP TABLE penstock_migration", "DELETE FROM penstock_migration", "DROP TABLE penstock_queue",
             "DROP TABLE penstock_ready", "DROP TABLE penstock_state",
-            "ALTER TABLE penstock_ready RENAME COLUMN keyed TO k",
+            "ALTER TABLE penstock_ready RENAME COLUMN marks TO k",
         ])
         func aFileThatHasLostAPartOfItsSchemaIsSaid(sql: String) async throws {
             try await Site.use { site in
@@ -79,29 +79,42 @@ extension Proofs {
             }
         }
 
+        /// Starts a worker of a queue that has had one message, and a reader of its log. Returns when both wait for
+        /// another, and what reads along with them: without that they would end.
+        private func workerAndFollower(_ site: Site) async throws -> (children: [Child], outputs: [Lines]) {
+            let (worked, followed) = (try Lines(), try Lines())
+            try await site.succeed(["queue", "create", "q"])
+            try await site.succeed(["enqueue", "q", "x"])
+            let worker = try await site.start(["work", "q", "--", "echo", "done"], output: worked.writeEnd)
+            let follower = try await site.start(["log", "q", "--follow"], output: followed.writeEnd)
+            try worked.closeWriteEnd()
+            try followed.closeWriteEnd()
+            #expect(try await worked.next() == "done")
+            #expect(try await followed.next() != nil)
+            try await eventually { try site.number("SELECT done_total FROM penstock_queues") > 0 }
+            return ([worker, follower], [worked, followed])
+        }
+
+        /// Expects that a process ends because of its file, and has `words` in its last sentence.
+        private func expectItsEnd(_ child: Child, saying words: String...) async throws {
+            let end = try await child.end
+            #expect(end.status == .exited(65), "\(end.errors)")
+            let last = end.errors.split(separator: "\n").last ?? ""
+            #expect(last.hasPrefix("penstock: ") && words.allSatisfy { last.contains($0) }, "\(end.errors)")
+        }
+
         /// As by `: > q.db` of a careless script, under a worker that waits for messages and a reader that follows the log.
         @Test func aFileThatIsCutToNothingEndsWhoeverHasItOpen() async throws {
             try await Site.use { site in
-                let (worked, followed) = (try Lines(), try Lines())
-                try await site.succeed(["queue", "create", "q"])
-                try await site.succeed(["enqueue", "q", "x"])
-                let worker = try await site.start(["work", "q", "--", "echo", "done"], output: worked.writeEnd)
-                let follower = try await site.start(["log", "q", "--follow"], output: followed.writeEnd)
-                try worked.closeWriteEnd()
-                try followed.closeWriteEnd()
-                #expect(try await worked.next() == "done")
-                #expect(try await followed.next() != nil)
-                try await eventually { try site.number("SELECT done_total FROM penstock_queues") > 0 }
+                let (children, outputs) = try await workerAndFollower(site)
+                defer { withExtendedLifetime(outputs) {} }
                 #expect(truncate(site.file, 0) == 0)
                 // Before anybody who opens it, as the log beside it would go with the file's emptiness.
                 for command in [["enqueue", "q", "y"], ["status"], ["doctor"], ["doctor", "--repair"]] {
                     try await site.fail(command, with: 65, saying: "was cut to 0 bytes")
                 }
-                for child in [worker, follower] {
-                    let end = try await child.end
-                    #expect(end.status == .exited(65), "\(end.errors)")
-                    let last = end.errors.split(separator: "\n").last ?? ""
-                    #expect(last.hasPrefix("penstock: ") && last.contains("was cut to 0 bytes"), "\(end.errors)")
+                for child in children {
+                    try await expectItsEnd(child, saying: "was cut to 0 bytes")
                 }
             }
         }
@@ -110,24 +123,12 @@ extension Proofs {
         @Test(arguments: ["penstock_migration", "penstock_ready", "penstock_attempt", "penstock_quarantine"])
         func aFileThatLosesATableEndsWhoeverWaits(table: String) async throws {
             try await Site.use { site in
-                let (worked, followed) = (try Lines(), try Lines())
-                try await site.succeed(["queue", "create", "q"])
-                try await site.succeed(["enqueue", "q", "x"])
-                let worker = try await site.start(["work", "q", "--", "echo", "done"], output: worked.writeEnd)
-                let follower = try await site.start(["log", "q", "--follow"], output: followed.writeEnd)
-                try worked.closeWriteEnd()
-                try followed.closeWriteEnd()
-                #expect(try await worked.next() == "done")
-                #expect(try await followed.next() != nil)
-                try await eventually { try site.number("SELECT done_total FROM penstock_queues") > 0 }
+                let (children, outputs) = try await workerAndFollower(site)
+                defer { withExtendedLifetime(outputs) {} }
                 #expect(try await site.shell(".timeout 5000\nDROP TABLE \(table);").status == .exited(0))
                 let lost = ContinuousClock.now
-                for child in [worker, follower] {
-                    let end = try await child.end
-                    #expect(end.status == .exited(65), "\(end.errors)")
-                    let last = end.errors.split(separator: "\n").last ?? ""
-                    #expect(last.hasPrefix("penstock: ") && last.contains(" lost a part"), "\(end.errors)")
-                    #expect(last.contains(table), "\(end.errors)")
+                for child in children {
+                    try await expectItsEnd(child, saying: " lost a part", table)
                 }
                 // A worker that hears of everything looks by itself once a minute.
                 #expect(ContinuousClock.now - lost < .seconds(20))
@@ -167,12 +168,7 @@ extension Proofs {
                 try fed.writeEnd.writeAll(Array("2\n".utf8))
                 try fed.writeEnd.close()
                 for child in [worker, waiting, reading] {
-                    let end = try await child.end
-                    #expect(end.status == .exited(65), "\(end.errors)")
-                    let last = end.errors.split(separator: "\n").last ?? ""
-                    #expect(
-                        last.hasPrefix("penstock: ") && last.contains("was cut to 0 bytes while it was open"),
-                        "\(end.errors)")
+                    try await expectItsEnd(child, saying: "was cut to 0 bytes while it was open")
                 }
             }
         }

@@ -25,7 +25,7 @@ extension Proofs {
                         """, arguments: [laterCount])
                 try database.execute(
                     sql: """
-                        INSERT INTO penstock_scheduled (sequence, queue_id, due_at, priority, attempt, forgiven, keyed)
+                        INSERT INTO penstock_scheduled (sequence, queue_id, due_at, priority, attempt, forgiven, marks)
                             SELECT sequence, queue_id, (unixepoch() + 86400) * 1000000 + sequence, 100, 0, 0, 0
                             FROM penstock_log WHERE sequence > (SELECT last_sequence FROM penstock_state)
                         """)

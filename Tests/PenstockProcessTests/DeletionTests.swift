@@ -15,7 +15,7 @@ extension Proofs {
                     let holder = try DatabaseQueue(path: site.file)
                     defer { try? holder.close() }
                     var inTheMiddle = 0
-                    for _ in 1...6 * Proofs.scale {
+                    for round in 1...60 * Proofs.scale where inTheMiddle == 0 || round <= 6 * Proofs.scale {
                         try await site.succeed(["queue", "create", "q"])
                         try await site.succeed(["enqueue", "q", "--lines", "--file", lines])
                         try await site.succeed(["cancel", "--queue", "q"])

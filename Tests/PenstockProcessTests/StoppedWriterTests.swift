@@ -79,17 +79,33 @@ extension Proofs {
             }
         }
 
+        /// Starts a worker, and returns when it works its one message.
+        private func busyWorker(_ site: Site, _ options: [String] = []) async throws -> (worker: Child, lines: Lines) {
+            let lines = try Lines()
+            try await site.succeed(["queue", "create", "q"])
+            try await site.succeed(["enqueue", "--create", "busy", "x"])
+            let worker = try await site.start(
+                ["work", "busy"] + options + ["--", "sh", "-c", "echo began; exec sleep 1000"], output: lines.writeEnd)
+            try lines.closeWriteEnd()
+            #expect(try await lines.next() == "began")
+            return (worker, lines)
+        }
+
+        /// The worker has ended, and its command with it; the next one gets its message.
+        private func expectItsMessageIsBack(_ site: Site, _ lines: Lines, _ writer: StoppedWriter) async throws {
+            #expect(try await lines.next() == nil, "Its command has ended with it.")
+            try await writer.kill()
+            let next = try await site.succeed([
+                "work", "busy", "--drain", "--", "sh", "-c", "echo $PENSTOCK_SEQUENCE",
+            ])
+            #expect(next.output == "1\n")
+            try await site.expectHealthy()
+        }
+
         /// After its grace it waits for the file no longer than after a second signal.
         @Test func aBusyWorkerEndsAfterItsGrace() async throws {
             try await Site.use { site in
-                let lines = try Lines()
-                try await site.succeed(["queue", "create", "q"])
-                try await site.succeed(["enqueue", "--create", "busy", "x"])
-                let worker = try await site.start(
-                    ["work", "busy", "--grace", "100ms", "--", "sh", "-c", "echo began; exec sleep 1000"],
-                    output: lines.writeEnd)
-                try lines.closeWriteEnd()
-                #expect(try await lines.next() == "began")
+                let (worker, lines) = try await busyWorker(site, ["--grace", "100ms"])
                 let writer = try await StoppedWriter(site)
                 let began = ContinuousClock.now
                 worker.send(SIGTERM)
@@ -100,13 +116,7 @@ extension Proofs {
                     "\(end.errors)")
                 #expect(end.errors.count { $0 == "\n" } == 2, "\(end.errors)")
                 #expect(ContinuousClock.now - began < Self.atOnce)
-                #expect(try await lines.next() == nil, "Its command has ended with it.")
-                try await writer.kill()
-                let next = try await site.succeed([
-                    "work", "busy", "--drain", "--", "sh", "-c", "echo $PENSTOCK_SEQUENCE",
-                ])
-                #expect(next.output == "1\n")
-                try await site.expectHealthy()
+                try await expectItsMessageIsBack(site, lines, writer)
             }
         }
 
@@ -114,13 +124,7 @@ extension Proofs {
         /// that it is gone.
         @Test func aBusyWorkerEndsAtTheSecondSignal() async throws {
             try await Site.use { site in
-                let lines = try Lines()
-                try await site.succeed(["queue", "create", "q"])
-                try await site.succeed(["enqueue", "--create", "busy", "x"])
-                let worker = try await site.start(
-                    ["work", "busy", "--", "sh", "-c", "echo began; exec sleep 1000"], output: lines.writeEnd)
-                try lines.closeWriteEnd()
-                #expect(try await lines.next() == "began")
+                let (worker, lines) = try await busyWorker(site)
                 let writer = try await StoppedWriter(site)
                 let began = ContinuousClock.now
                 worker.send(SIGTERM)
@@ -128,13 +132,7 @@ extension Proofs {
                 let end = try await worker.end
                 #expect(end.status == .exited(143) || end.status == .exited(130), "\(end.errors)")
                 #expect(ContinuousClock.now - began < Self.atOnce)
-                #expect(try await lines.next() == nil, "Its command has ended with it.")
-                try await writer.kill()
-                let next = try await site.succeed([
-                    "work", "busy", "--drain", "--", "sh", "-c", "echo $PENSTOCK_SEQUENCE",
-                ])
-                #expect(next.output == "1\n")
-                try await site.expectHealthy()
+                try await expectItsMessageIsBack(site, lines, writer)
             }
         }
     }

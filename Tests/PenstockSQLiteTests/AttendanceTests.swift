@@ -91,7 +91,7 @@ import Testing
         busy.watch.attend()
         #expect(idle.wakeups.waiterCount == 1)
         time.advance(by: .milliseconds(3))
-        #expect(bell.attendance.tag(at: bucket) == nil)
+        #expect(bell.attendedTag(at: bucket) == nil)
         busy.watch.attend()
         #expect(!busy.watch.isAttending)
         #expect(try wasWoken())
@@ -126,7 +126,7 @@ import Testing
         bell.ring([(bucket, Ring(messages: 2))])
         busy.watch.end()
         #expect(try wasWoken())
-        #expect(bell.attendance.tag(at: bucket) == nil)
+        #expect(bell.attendedTag(at: bucket) == nil)
     }
 
     /// A killed process says nothing. Its word runs out.

@@ -51,14 +51,14 @@ import Testing
         let (table, columns, values) =
             switch backlog {
             case .scheduledOfHigherPriority:
-                ("penstock_scheduled", "queue_id, due_at, priority, attempt, forgiven, keyed", "1, 9e15, 50, 0, 0, 0")
+                ("penstock_scheduled", "queue_id, due_at, priority, attempt, forgiven, marks", "1, 9e15, 50, 0, 0, 0")
             case .finished: ("penstock_outcome", "queue_id, state, attempt, finished_at", "1, 'done', 1, i")
             case .dead: ("penstock_outcome", "queue_id, state, attempt, finished_at", "1, 'dead', 1, i")
-            case .readyElsewhere: ("penstock_ready", "queue_id, priority, attempt, forgiven, keyed", "2, 9, 0, 0, 0")
+            case .readyElsewhere: ("penstock_ready", "queue_id, priority, attempt, forgiven, marks", "2, 9, 0, 0, 0")
             case .leased:
                 (
                     "penstock_lease",
-                    "queue_id, token, worker_id, claimed_at, deadline, priority, attempt, forgiven, keyed",
+                    "queue_id, token, worker_id, claimed_at, deadline, priority, attempt, forgiven, marks",
                     "1, 1, 99, 1, 9e15, 0, 1, 0, 0"
                 )
             }

@@ -53,6 +53,42 @@ import Testing
         try await store.close()
     }
 
+    /// One that asks to be told is answered after the COMMIT, and other calls go on.
+    @Test(arguments: [false, true])
+    func aCallNeedNotWaitForTheDisk(isBroken: Bool) async throws {
+        let store = try await SQLiteStore.openWithJobs(path, options: disk.options)
+        let (told, telling) = AsyncStream<PenstockError?>.makeStream()
+        disk.hold()
+        let enqueue = StoreOperation.enqueue([.text("a")], to: .jobs, durability: .powerLoss)
+        let performed = try await store.perform([enqueue]) { telling.yield($0 as? PenstockError) }
+        #expect(performed.failure == nil)
+        #expect(try await store.take(1).count == 1)
+        #expect(try disk.textsAfterPowerCut().isEmpty)
+
+        disk.breakDown(isBroken)
+        disk.letGo()
+        let failure = try #require(await told.first { _ in true })
+        #expect(failure?.code == (isBroken ? .outcomeUnknown : nil))
+        if !isBroken { #expect(try disk.textsAfterPowerCut() == ["a"]) }
+        try await store.close()
+    }
+
+    /// What a step gave may be used outside as soon as it is on record, also when another attempt has recorded it.
+    @Test func aStepIsAsDurableAsItWasAskedToBe() async throws {
+        let store = try await SQLiteStore.openWithJobs(path, options: disk.options)
+        try await store.put(.text("a"), durability: .powerLoss)
+        let lease = try #require(try await store.take(1).first).lease
+        func record(_ name: String, _ durability: Durability) async throws {
+            _ = try await store.record(
+                StepName(name), result: [1], on: lease, extendingBy: nil, durability: durability)
+        }
+        try await waiting(for: 0) { try await record("a", .processCrash) }
+        try await waiting(for: 1) { try await record("b", .powerLoss) }
+        try await waiting(for: 0) { try await record("c", .processCrash) }
+        try await waiting(for: 1) { try await record("c", .powerLoss) }
+        try await store.close()
+    }
+
     /// The message that is there may never have been flushed.
     @Test func aSkippedMessageIsAsDurableAsItsReceiptSays() async throws {
         let store = try await SQLiteStore.openWithJobs(path, options: disk.options)

@@ -58,6 +58,24 @@ import Testing
         #expect(try mode(of: side + name) == (name.isEmpty ? 0o700 : 0o600))
     }
 
+    /// What was found may have been put elsewhere, and something else in its place, before it is mended.
+    @Test(arguments: ["", "/writer-lock"])
+    func whatIsPutInItsPlaceIsNotTouched(name: String) async throws {
+        chmod(side + name, 0o777)
+        let inspection = FolderInspection(SharedFolder(existingBesideDatabaseAt: path))
+        let faults = inspection.faults()
+        let fault = try #require(faults.first)
+        #expect(faults.map(\.path) == [side + name])
+        let other = folder.file("other")
+        try FileManager.default.moveItem(atPath: side + name, toPath: other)
+        chmod(other, 0o777)
+        try FileManager.default.createSymbolicLink(atPath: side + name, withDestinationPath: other)
+        #expect { try inspection.mend(fault) } throws: { error in
+            (error as? PenstockError)?.message.contains("is a link") == true
+        }
+        #expect(try mode(of: other) == 0o777)
+    }
+
     /// Messages lie there, as they do in the file.
     @Test(arguments: ["-wal", "-shm"]) func aLogThatOthersCanReadIsNarrowed(end: String) async throws {
         let store = try await SQLiteStore.open(path: path)

@@ -155,8 +155,12 @@ import Testing
         ("INSERT INTO penstock_cursor VALUES (1, 'ahead', 999, 0, NULL, 0)", ["strayCursor"]),
         ("INSERT INTO penstock_cursor VALUES (9, 'lost', 1, 0, NULL, 0)", ["strayCursor"]),
         (
+            "INSERT INTO penstock_schedule (name, queue_id, spec, payload, anchor) VALUES ('lost', 9, '@daily', x'', 0)",
+            ["straySchedule"]
+        ),
+        (
             "DROP TABLE penstock_outcome",
-            ["unreadable", "unreadable", "unreadable", "unreadable", "wrongSchema"]
+            ["unreadable", "unreadable", "unreadable", "unreadable", "unreadable", "wrongSchema"]
         ),
         ("UPDATE penstock_log SET headers = '1'", ["wrongHeaders"]),
         ("UPDATE penstock_log SET headers = '{\"a=b\": \"1\"}'", ["wrongHeaders"]),

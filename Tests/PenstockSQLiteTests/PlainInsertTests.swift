@@ -92,8 +92,8 @@ import Testing
                 """,
                 "SELECT * FROM penstock_queues",
                 "SELECT sequence, queue, policy, payload FROM penstock_drops ORDER BY sequence",
-                "SELECT queue_id, priority, sequence, attempt, forgiven, keyed FROM penstock_ready",
-                "SELECT sequence, queue_id, priority, attempt, forgiven, keyed FROM penstock_scheduled",
+                "SELECT queue_id, priority, sequence, attempt, forgiven, marks FROM penstock_ready",
+                "SELECT sequence, queue_id, priority, attempt, forgiven, marks FROM penstock_scheduled",
                 "SELECT * FROM penstock_unique",
                 "SELECT sequence, hex(payload), typeof(payload) FROM penstock_log",
                 "SELECT last_sequence, dropping FROM penstock_state",
@@ -105,7 +105,7 @@ import Testing
     }
 
     private static let policies: [QueuePolicy] =
-        [QueuePolicy()]
+        [QueuePolicy(retry: RetryPolicy(base: .seconds(3600), jitter: 0))]
         + OverflowPolicy.allCases.flatMap { whenFull in
             [1, 2, 5].map { capacity in
                 QueuePolicy(

@@ -79,10 +79,14 @@ import Testing
     /// Tables of a few rows, and results in memory: these may be looked through.
     private static let small: Set<String> = [
         "penstock_state", "penstock_queue", "queue", "penstock_worker", "worker", "found", "CONSTANT", "sqlite_master",
+        "wanted", "beyond",
     ]
 
     /// What finds lost work goes through the leases, which are no more than what is in hands.
     private static let looksThroughLeases = "SELECT worker_id, deadline FROM penstock_lease"
+
+    /// Once in an hour all schedules are asked with what data of a zone they were reckoned.
+    private static let looksThroughSchedules = "zone_data <> 0"
 
     /// Expects that no statement run since the last time goes through a table, or puts rows in order, and that those
     /// which contain a text go by an index.
@@ -97,6 +101,7 @@ import Testing
                 let words = step.split(separator: " ")
                 let isScan =
                     words.first == "SCAN" && !Self.small.contains(String(words[1])) && sql != Self.looksThroughLeases
+                    && !sql.contains(Self.looksThroughSchedules)
                 #expect(!isScan, "\(sql)\n\(steps)", sourceLocation: sourceLocation)
             }
         }
@@ -113,6 +118,33 @@ import Testing
     private func analyze(_ isWanted: Bool) async throws {
         if isWanted { try await pool.write { try $0.execute(sql: "ANALYZE") } }
         _ = statements.take()
+    }
+
+    @Test(arguments: [false, true]) func schedulesGoByIndexes(_ isAnalyzed: Bool) async throws {
+        for number in 1...300 {
+            let queue: QueueName = number.isMultiple(of: 2) ? .jobs : .mail
+            let schedule = Schedule(queue: queue, spec: "@yearly", message: .text("x"))
+            try await store.schedule(ScheduleName("s\(number)"), .put(schedule, replacing: false))
+        }
+        try await pool.write {
+            try $0.execute(sql: "UPDATE penstock_schedule SET next_due = 1, reckoned_from = 0 WHERE id < 4")
+        }
+        try await analyze(isAnalyzed)
+        _ = try await store.take(1)
+        _ = try await store.fire()
+        _ = try await store.fire()
+        try await expectSearches([
+            (
+                "queue_id = ?1 AND paused = 0 AND next_due <= ?3",
+                "penstock_schedule_due (queue_id=? AND paused=? AND next_due<?)"
+            ),
+            ("WHERE paused = 0 AND next_due <= ?2", "penstock_schedule_next (paused=? AND next_due<?)"),
+            (
+                "queue_id = ?1 AND paused = 0 AND next_due > ?2",
+                "penstock_schedule_due (queue_id=? AND paused=? AND next_due>?)"
+            ),
+            ("WHERE paused = 0 AND next_due > ?1", "penstock_schedule_next (paused=? AND next_due>?)"),
+        ])
     }
 
     // SQLite plans by statistics where somebody has made some, and they may be from another day.
@@ -149,6 +181,51 @@ import Testing
         try await store.configure(.jobs, .set(.bounded(1, .dropOldest)))
         try await store.put(.text("x"))
         try await expectSearches([("AND priority < ?2", "PRIMARY KEY (queue_id=? AND priority<?)")])
+        try await store.close()
+    }
+
+    @Test(arguments: [false, true]) func workflowsGoByIndexes(_ isAnalyzed: Bool) async throws {
+        for number in 1...50 {
+            let tasks = fan(20).map { name, parents in
+                NewTask(
+                    TaskName(stored: name), queue: .mail, message: .text(name),
+                    dependencies: parents.map { Dependency(on: TaskName(stored: $0)) })
+            }
+            let name = try WorkflowName("flow \(number)")
+            _ = try await store.start(NewWorkflow(name, tasks: tasks), durability: .processCrash)
+        }
+        try await analyze(isAnalyzed)
+        let name = try WorkflowName("flow 7")
+        let step = try StepName("s"), event = try EventName("e")
+        // Leases that do not end meanwhile, however busy the machine is: a look for those goes through all.
+        let messages = try await store.take(3, from: .mail, lease: .seconds(3600))
+        _ = try await store.record(step, result: [], on: messages[0].lease, extendingBy: .seconds(1))
+        _ = try await store.settle([
+            Settlement(messages[0].lease, .done, result: [1]), Settlement(messages[1].lease, .dead(error: "e")),
+            Settlement(messages[2].lease, .suspend(until: SystemTime().now + .seconds(60), event: event)),
+        ])
+        _ = try await store.emit(NewEvent(event), to: .workflow(name), durability: .processCrash)
+        _ = try await store.emit(NewEvent(event), to: .message(messages[2].lease.sequence), durability: .processCrash)
+        _ = try await store.apply(.redrive, to: .sequences([messages[1].lease.sequence]))
+        _ = try await store.cancel(name)
+        _ = try await store.reclaim()
+        _ = try await store.journal(of: messages[0].lease.sequence)
+        _ = try await store.event(event, for: messages[2].lease.sequence)
+        _ = try await store.tasks(TaskQuery(name, limit: 5, withResult: true))
+        try await expectSearches([
+            ("FROM json_each", "task USING INTEGER PRIMARY KEY (rowid=?)"),
+            ("AND child > ?2", "PRIMARY KEY (parent=? AND child>?)"),
+            (
+                "EXISTS (SELECT 1 FROM penstock_dependency WHERE child",
+                "penstock_dependency_child (child=? AND state=?)"
+            ),
+            ("open = 1 AND sequence > ?2", "penstock_task_open (workflow_id=? AND rowid>?)"),
+            ("task.sequence > ?2 ORDER BY", "penstock_task_workflow (workflow_id=? AND rowid>?)"),
+            ("AND task.sequence BETWEEN", "penstock_dependency_child (child=?)"),
+        ])
+        let retention = Retention(age: .zero, count: 5, deadAge: .zero)
+        _ = try await store.prune(PruneRequest(queue: .mail, retention: retention, limit: 10))
+        try await expectSearches([])
         try await store.close()
     }
 

@@ -108,6 +108,9 @@ import Testing
         }
         #expect(try await reader.status(of: .jobs).queues.count == 1)
         #expect(try await reader.log(LogQuery(queue: .jobs, .last(1))).records.isEmpty)
+        #expect(try await reader.schedules(nil).isEmpty)
+        let nightly = try ScheduleName("nightly")
+        _ = await expect(.unknownSchedule) { try await reader.schedules(nightly) }
         try await reader.close()
         #expect(try await versionInFile() == version)
     }

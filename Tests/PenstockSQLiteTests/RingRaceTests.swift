@@ -20,11 +20,11 @@ import Testing
         try await withThrowingTaskGroup(of: Void.self) { group in
             for player in 0...1 {
                 let doorbell = try Doorbell(side)
-                let wakeups = Wakeups { doorbell.listen(to: .news) }
+                let wakeups = doorbell.wakeups
                 let listener = ChangeListener(database: path, folder: side, doorbell: doorbell) {
                     ChangePoller(path: path, folder: side, time: SystemTime())
                 }
-                listener.start(wakeups)
+                listener.start()
                 group.addTask {
                     for _ in 1...rounds / 2 {
                         while true {
@@ -54,11 +54,11 @@ import Testing
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 1...3 {
                 let doorbell = try Doorbell(side)
-                let wakeups = Wakeups()
+                let wakeups = doorbell.wakeups
                 let listener = ChangeListener(database: path, folder: side, doorbell: doorbell) {
                     ChangePoller(path: path, folder: side, time: SystemTime())
                 }
-                listener.start(wakeups)
+                listener.start()
                 group.addTask {
                     while taken.count < rounds {
                         let token = wakeups.token(for: .jobs)

@@ -66,6 +66,21 @@ import Testing
         try await store.close()
     }
 
+    /// What came of the call went with the file, and that is what its caller is told.
+    @Test func aFileThatIsCutSaysSoToThoseWhoseCallAnotherProcessHad() async throws {
+        try await SQLiteStore.openWithJobs(path).close()
+        // It has nothing of the table with the answers in its memory yet.
+        let store = try await SQLiteStore.open(path: path)
+        let holder = try LockHolder(path)
+        let call = Task { try await store.put(.text("it")) }
+        try await holder.waitFor()
+        #expect(truncate(path, 0) == 0)
+        #expect(truncate(path + "-wal", 0) == 0)
+        holder.leave()
+        await expect(.corrupt) { try await call.value }
+        try? await store.close()
+    }
+
     /// What was written down for one request stays until its process has read it, whatever others do meanwhile.
     @Test func othersWriteWhileAnAnswerLies() async throws {
         let store = try await SQLiteStore.openWithJobs(path)

@@ -120,7 +120,7 @@ import Testing
         let other = try await SQLiteStore.open(path: path, options: options())
         store.worker.ask(at: time.boot.microseconds)
         await store.crash()
-        #expect(!WorkerLock.isHeld(file, in: side))
+        #expect(!WorkerLock.sight(of: file, in: side).isHeld)
         #expect(try await other.reclaim() == Reclaimed(fromDeadWorkers: 1))
         try await other.close()
     }
@@ -153,7 +153,7 @@ import Testing
         time.advance(by: .seconds(3600))
         asleep.withLock { $0 = .seconds(3600) }
         #expect(try await other.reclaim() == Reclaimed())
-        time.advance(by: Suspension.grace - .seconds(1))
+        time.advance(by: MachineSuspension.grace - .seconds(1))
         #expect(try await other.reclaim() == Reclaimed())
         #expect(try await store.extend([lease], by: .seconds(30)) == [true])
         time.advance(by: .seconds(2))
@@ -173,7 +173,7 @@ import Testing
         time.advance(by: .seconds(3600))
         asleep.withLock { $0 = .seconds(3600) }
         #expect(try await other.reclaim() == Reclaimed())
-        time.advance(by: Suspension.grace)
+        time.advance(by: MachineSuspension.grace)
         #expect(try await other.reclaim() == Reclaimed(fromExpiredLeases: 1))
         _ = try await store.take()
         time.advance(by: .seconds(3600))

@@ -102,7 +102,7 @@ import Testing
             ])
         #expect(
             try await program.rows("SELECT * FROM penstock_queues")
-                == ["jobs|0|3|dropOldest|1|1|1|1|3|7|1|1|1|1|0|0|0"])
+                == ["jobs|0|3|dropOldest|1|1|1|1|3|7|1|1|1|1|0|0|0|0"])
         try await store.close()
     }
 

@@ -72,7 +72,7 @@ import Testing
 
     @Test func nobodyRingsForNobody() throws {
         let alone = try Doorbell(SharedFolder(besideDatabaseAt: path))
-        alone.listen()
+        alone.board.listen()
         alone.ring([(3, Ring(messages: 1))])
         #expect(alone.board.word(at: 3).rings == 0)
         let other = try Doorbell(SharedFolder(besideDatabaseAt: path))

@@ -26,7 +26,7 @@ import Testing
 
         let message = try #require(try await store.take().first)
         let file = try #require(try lockFiles().first)
-        #expect(WorkerLock.isHeld(file, in: side))
+        #expect(WorkerLock.sight(of: file, in: side).isHeld)
         let worker = try #require(try await store.status(of: nil).workers.first)
         #expect(worker.isAlive)
         #expect(worker.processID == getpid())
@@ -49,7 +49,7 @@ import Testing
         _ = try await store.take()
         await store.crash()
         let file = try #require(try lockFiles().first)
-        #expect(!WorkerLock.isHeld(file, in: side))
+        #expect(!WorkerLock.sight(of: file, in: side).isHeld)
 
         let other = try await SQLiteStore.open(path: path)
         #expect(try await other.status(of: nil).workers.map(\.isAlive) == [false])
@@ -94,7 +94,7 @@ import Testing
                             Issue.record("No lock could be made.")
                             return
                         }
-                        #expect(WorkerLock.isHeld(lock.name, in: side))
+                        #expect(WorkerLock.sight(of: lock.name, in: side).isHeld)
                         lock.removeFile()
                     }
                 }

@@ -23,18 +23,20 @@ extension Event {
 /// An event as it is on record, whether or not this program knows its type. Subscribe to this type to see all that a bus
 /// has: `bus.subscribe(EventRecord.self)`.
 public struct EventRecord: Sendable {
+    @usableFromInline let content: any EventContent
+
     /// Its place in the bus's log; in memory 1, 2, 3, …
-    public let sequence: SequenceNumber
+    public var sequence: SequenceNumber { content.entry.sequence }
     /// The name of its type.
-    public let name: String
+    public var name: String { content.entry.name }
     /// When it was accepted.
-    public let sentAt: Timestamp
+    public var sentAt: Timestamp { content.entry.sentAt }
     /// The event as JSON; empty in memory, where events stay what they are.
-    public let payload: [UInt8]
+    public var payload: [UInt8] { content.entry.payload }
     /// The event, unless this program cannot tell what it is.
-    public let event: (any Event)?
+    public var event: (any Event)? { content.event }
     /// Why there is no event: its type is not registered here, or what was written cannot be read as that type.
-    public let unknownBecause: String?
+    public var unknownBecause: String? { (content as? UnreadEvent)?.reason }
 }
 
 /// An event that this program cannot tell what it is: its type is not registered here, or what was written cannot be read
@@ -42,6 +44,11 @@ public struct EventRecord: Sendable {
 public struct UnknownEvent: Sendable {
     /// The event as it is on record.
     public let record: EventRecord
+
+    @usableFromInline
+    init(record: EventRecord) {
+        self.record = record
+    }
 }
 
 /// Something that went wrong where nobody waited for it.

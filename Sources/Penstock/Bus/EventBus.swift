@@ -123,7 +123,7 @@ extension EventBus {
             try types.register(type(of: event))
             return buffer.publish(event)
         case .log(let buffer):
-            return try await buffer.writer.append(try types.message(of: event)).sequence
+            return try await buffer.writer.append(try message(of: event, try types.register(type(of: event)))).sequence
         }
     }
 
@@ -140,15 +140,19 @@ extension EventBus {
                 try bus.types.register(type(of: event))
                 buffer.publish(event)
             case .log(let buffer):
-                let name = type(of: event).eventName
-                try buffer.writer.handOver(try bus.types.message(of: event), limit: handedOverMax) {
+                let known = try bus.types.register(type(of: event))
+                try buffer.writer.handOver(try bus.message(of: event, known), limit: handedOverMax) {
                     [failures = bus.failures] result in
-                    if case .failure(let error) = result { failures.report(.handOver, name, nil, error) }
+                    if case .failure(let error) = result { failures.report(.handOver, known.name, nil, error) }
                 }
             }
         } catch {
             bus.failures.report(.handOver, type(of: event).eventName, nil, error)
         }
+    }
+
+    private func message(of event: some Event, _ type: EventType) throws -> NewMessage {
+        NewMessage(payload: try type.encode(event), headers: type.headers)
     }
 
     /// Returns when everything that was handed over before is on record, or `onFailure` was told of it.
@@ -158,7 +162,7 @@ extension EventBus {
 }
 
 /// Tells whoever wants to know of what goes wrong where nobody waits for it.
-struct EventFailures: Sendable {
+final class EventFailures: Sendable {
     private let logger: Logger?
     private let onFailure: @Sendable (EventBusFailure) -> Void
 

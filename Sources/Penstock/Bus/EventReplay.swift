@@ -58,7 +58,7 @@ extension EventBus {
         var last: [Kind] = []
         var first = 0
         func take(_ entry: EventRecord) async throws {
-            guard let event = EventTypes.match(entry, as: Kind.self) else { return }
+            guard let event = entry.matched(as: Kind.self) else { return }
             guard let count else { return try await handler(event) }
             guard count > 0 else { return }
             if last.count < count {
@@ -79,7 +79,8 @@ extension EventBus {
     }
 
     /// Makes the kind known when it is a type of events. That another type has its name is said by its sender.
+    @usableFromInline
     func makeKnown<Kind>(_ kind: Kind.Type) {
-        if let type = kind as? any Event.Type { try? types.register(type) }
+        if let type = kind as? any Event.Type { _ = try? types.register(type) }
     }
 }

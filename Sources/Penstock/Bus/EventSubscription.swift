@@ -27,6 +27,39 @@ public final class EventSubscription: Sendable {
     }
 }
 
+/// Events that were read together, for one subscription with a handler.
+@usableFromInline
+struct EventPortion: Sendable {
+    private let items: ArraySlice<LogItem<EventRecord>>
+    private var taken: Int
+    private let subscription: LogSubscription<EventRecord>
+    private let failures: EventFailures
+
+    init(
+        _ items: ArraySlice<LogItem<EventRecord>>, _ subscription: LogSubscription<EventRecord>,
+        _ failures: EventFailures
+    ) {
+        self.items = items
+        taken = items.startIndex
+        self.subscription = subscription
+        self.failures = failures
+    }
+
+    /// The next one; `nil` after the last, and when the subscription is over.
+    @usableFromInline
+    mutating func next() throws -> EventRecord? {
+        guard taken < items.endIndex, !subscription.isOver else { return nil }
+        defer { taken += 1 }
+        return try items[taken].value.get()
+    }
+
+    /// The handler threw `error`. Nobody is told when the subscription is over.
+    @usableFromInline
+    func report(_ error: any Error, of record: EventRecord) {
+        if !subscription.isOver { failures.report(.handler, record.name, record.sequence, error) }
+    }
+}
+
 /// The events of a kind, as they come. Made by ``EventBus/subscribe(_:)``, whose description holds for it.
 public struct EventSequence<Kind: Sendable>: AsyncSequence, Sendable {
     /// What the store throws.
@@ -60,9 +93,11 @@ public struct EventSequence<Kind: Sendable>: AsyncSequence, Sendable {
         ///
         /// - Throws: what the store throws. Then the subscription is over.
         public mutating func next(isolation: isolated (any Actor)? = #isolation) async throws -> Kind? {
-            while let entry = try await cursor.next(isolation: isolation) {
-                if let event = EventTypes.match(try entry.value.get(), as: Kind.self) { return event }
-            }
+            repeat {
+                while let entry = cursor.takeNext() {
+                    if let event = try entry.value.get().matched(as: Kind.self) { return event }
+                }
+            } while try await cursor.fill(isolation: isolation)
             return nil
         }
     }
@@ -83,28 +118,41 @@ extension EventBus {
     /// - Parameter kind: a type of events; a protocol as `(any Paid).self`, or a base class, for all that conform;
     ///   ``UnknownEvent`` or ``EventRecord``.
     public func subscribe<Kind: Sendable>(_ kind: Kind.Type = Kind.self) -> EventSequence<Kind> {
-        EventSequence(subscription(to: kind))
+        makeKnown(kind)
+        return EventSequence(subscription())
     }
 
     /// Subscribes to a kind of events with a handler, which gets one after the other. It is told as ``subscribe(_:)``
     /// tells, by a task that belongs to the token. What it throws goes to `onFailure`, and it gets the next event.
     ///
     /// - Returns: the token. Letting it go ends the subscription.
+    @inlinable
     public func subscribe<Kind: Sendable>(
         _ kind: Kind.Type = Kind.self, handler: @escaping @Sendable (Kind) async throws -> Void
     ) -> EventSubscription {
-        let subscription = subscription(to: kind)
+        makeKnown(kind)
+        return subscribe { events in
+            var events = events
+            while let record = try events.next() {
+                guard let event = record.matched(as: kind) else { continue }
+                do {
+                    try await handler(event)
+                } catch {
+                    events.report(error, of: record)
+                }
+            }
+        }
+    }
+
+    /// Subscribes to all events, whatever their kind: `body` is given what was read together, one after the other.
+    @usableFromInline
+    func subscribe(taking body: @escaping @Sendable (EventPortion) async throws -> Void) -> EventSubscription {
+        let subscription = subscription()
         let task = Task { [failures] in
             var cursor = LogCursor(subscription)
             do {
-                while let entry = try await cursor.next()?.value.get() {
-                    guard let event = EventTypes.match(entry, as: Kind.self) else { continue }
-                    do {
-                        try await handler(event)
-                    } catch {
-                        if subscription.isOver { return }
-                        failures.report(.handler, entry.name, entry.sequence, error)
-                    }
+                while try await cursor.fill() {
+                    try await body(EventPortion(cursor.takeAll(), subscription, failures))
                 }
             } catch {
                 failures.report(.subscription, nil, nil, error)
@@ -120,14 +168,14 @@ extension EventBus {
     /// ```
     ///
     /// - Returns: the token. Letting it go ends the subscription.
+    @inlinable
     public static func >> <Kind: Sendable>(
         bus: EventBus, handler: @escaping @Sendable (Kind) async throws -> Void
     ) -> EventSubscription {
         bus.subscribe(Kind.self, handler: handler)
     }
 
-    private func subscription<Kind>(to kind: Kind.Type) -> LogSubscription<EventRecord> {
-        makeKnown(kind)
+    private func subscription() -> LogSubscription<EventRecord> {
         let look =
             switch place {
             case .memory(let buffer): buffer.beginning()

@@ -43,8 +43,8 @@ final class MemoryBuffer: Sendable {
         var sequence = SequenceNumber(0)
         hub.publish { reach in
             sequence = SequenceNumber(reach.sequence.rawValue + 1)
-            let record = EventRecord(
-                sequence: sequence, name: name, sentAt: now, payload: [], event: event, unknownBecause: nil)
+            let entry = EventEntry(sequence: sequence, name: name, sentAt: now, payload: [])
+            let record = EventRecord(content: KnownEvent(entry, event))
             return LogItem(sequence: sequence, ordinal: reach.ordinal + 1, bytes: 1, value: .success(record))
         }
         return sequence

@@ -94,7 +94,7 @@ public struct NamedEventSequence<Kind: Sendable>: AsyncSequence, Sendable {
                 }
                 guard let item = try await cursor.next(isolation: isolation) else { return nil }
                 if item.sequence <= settled.reach { continue }
-                if let event = EventTypes.match(try item.value.get(), as: Kind.self) {
+                if let event = try item.value.get().matched(as: Kind.self) {
                     handedOut = item.sequence
                     return NamedEvent(event: event, sequence: item.sequence, settled: settled)
                 }

@@ -8,9 +8,7 @@ public struct JSONCodec<Element: Codable & Sendable>: PayloadCodec {
     /// Makes the codec that queues of `Codable` elements have unless they are told otherwise: Foundation's own
     /// strategies, with keys in order, so that equal elements have equal payloads.
     public init() {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        self.init(encoder: encoder, decoder: JSONDecoder())
+        self.init(encoder: .forPayloads(), decoder: JSONDecoder())
     }
 
     /// Makes a codec with strategies of the caller's. Nobody may change the two afterwards.

@@ -21,11 +21,14 @@ public struct Delivery<Element: Sendable>: Sendable {
     public let priority: Int
     /// The message that it is a replay of.
     public let origin: SequenceNumber?
+    /// Which task of which workflow it is; `nil` when it is none.
+    public let task: TaskPlace?
     /// What was enqueued.
     public let payload: Element
 
     let lease: Lease
     let holder: LeaseHolder
+    let journal: StepJournal
 
     init(_ message: ClaimedMessage, payload: Element, holder: LeaseHolder) {
         queue = holder.queue
@@ -34,9 +37,11 @@ public struct Delivery<Element: Sendable>: Sendable {
         headers = message.headers
         priority = message.priority
         origin = message.origin
+        task = message.task
         self.payload = payload
         lease = message.lease
         self.holder = holder
+        journal = StepJournal(message.lease, holder)
     }
 
     /// The message's place in the log.
@@ -67,6 +72,14 @@ public struct Delivery<Element: Sendable>: Sendable {
     /// Gives the message back unworked. It is ready at once, and the attempt does not count.
     public func release() async throws {
         try await holder.settle(lease, .release)
+    }
+
+    /// Says that the message goes on later, as `suspension` says; the attempt does not count. A ``Worker`` does so by itself: this
+    /// is for code that settles deliveries and meets the error.
+    public func suspend(_ suspension: Suspension) async throws {
+        // It may be the error of one wait of several.
+        let suspension = journal.suspension.flatMap(suspension.joined) ?? suspension
+        try await holder.settle(lease, .suspend(until: suspension.until, event: suspension.event))
     }
 
     /// Moves the end of the lease to `duration` from now.
@@ -100,7 +113,10 @@ extension Queue {
             return try decoded(message, by: holder)
         } catch {
             do {
-                try await holder.settleWhileHeld(message.lease, .dead(error: "\(error)", reason: .undecodable))
+                // The caller may be who carries verdicts, and cannot wait for itself.
+                _ = try await holder.line.whileAway {
+                    try await holder.settleWhileHeld(message.lease, .dead(error: "\(error)", reason: .undecodable))
+                }
             } catch let error as PenstockError where error.code == .leaseLost {
                 // Somebody was faster, by hand. It is not this reader's any more.
             }

@@ -61,6 +61,8 @@ package final class DeliveryEngine<Element: Sendable>: Sendable {
     /// Works until ``cancel()`` or a failure of the store, which it returns.
     package func run() async -> (any Error)? {
         defer { rest() }
+        holder.line.beginCarrying { [self] in tell { _ in } }
+        defer { holder.line.endCarrying() }
         do {
             try ReaderLimits(inFlightMax: inFlightMax, lease: holder.lease).validate()
             var claimLoop = ClaimLoop(holder)
@@ -96,14 +98,18 @@ package final class DeliveryEngine<Element: Sendable>: Sendable {
         let (demand, isCancelled) = state.withLock { ($0.demand, $0.isCancelled) }
         if isCancelled { return false }
         var waits = [toldWait(after: told)]
-        let room = min(demand, inFlightMax - inFlight.count())
+        let room = min(demand, inFlightMax - inFlight.count(without: holder.line.leases))
         if room > 0 {
             let messages = try await claimLoop.next(upTo: min(room, Limits.batchCountMax))
             if !messages.isEmpty {
-                try await handOut(messages)
+                // Downstream may take its time, and wait for a verdict of its own.
+                try await holder.line.whileAway { try await handOut(messages) }
                 return true
             }
             waits += claimLoop.waits
+        } else if !holder.line.isEmpty {
+            await claimLoop.settle()
+            return true
         } else if demand > 0 {
             waits.append { [inFlight] in try await inFlight.waitForDeparture(after: departedCount) }
         }

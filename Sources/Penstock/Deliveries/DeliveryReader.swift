@@ -49,14 +49,38 @@ final class DeliveryReader<Element: Sendable> {
     /// Claims what there is room for, or waits for a reason to try again.
     private func claim(isolation: isolated (any Actor)?) async throws {
         try limits.validate()
-        // Before the look, so that a departure in between is not lost.
-        let departedCount = inFlight.departedCount
         // The caller has asked for one at least.
         let asked = requested.count.map { min(max($0 - handedOut, 1), Limits.batchCountMax) }
-        let room = asked ?? limits.inFlightMax - inFlight.count()
-        guard room > 0 else { return try await inFlight.waitForDeparture(after: departedCount) }
+        var claimLoop = claimLoop
+        defer { self.claimLoop = claimLoop }
+        claimed = try await Self.claim(asked, inFlightMax: limits.inFlightMax, &claimLoop)[...]
+    }
 
-        claimed = try await claimLoop.next(upTo: room)[...]
-        if claimed.isEmpty { try await firstOf(claimLoop.waits) }
+    /// Not in the caller's isolation, which may be busy: verdicts wait for this.
+    private nonisolated static func claim(
+        _ asked: Int?, inFlightMax: Int, _ claimLoop: inout ClaimLoop
+    ) async throws -> [ClaimedMessage] {
+        let (inFlight, line) = (claimLoop.holder.inFlight, claimLoop.holder.line)
+        // Before the look, so that a departure in between is not lost.
+        let departedCount = inFlight.departedCount
+        // Verdicts that come until the claim is made go with it.
+        line.beginCarrying { inFlight.ringDeparture() }
+        defer { line.endCarrying() }
+        let room = asked ?? inFlightMax - inFlight.count(without: line.leases)
+        if room <= 0 {
+            if line.isEmpty {
+                try await inFlight.waitForDeparture(after: departedCount)
+            } else {
+                await claimLoop.settle()
+            }
+            return []
+        }
+        let claimed = try await claimLoop.next(upTo: room)
+        if claimed.isEmpty {
+            // Nothing wakes it for verdicts there.
+            line.endCarrying()
+            try await firstOf(claimLoop.waits)
+        }
+        return claimed
     }
 }

@@ -3,18 +3,18 @@ internal import Metrics
 internal import PenstockCore
 internal import Synchronization
 
+/// What became of a delivery.
+package enum SettleOutcome: Sendable {
+    case settled
+    /// It comes back, or another reader has it: the lease was lost, or could not be given back.
+    case lost
+    /// The store could not be told how the work ended.
+    case unsettled(any Error)
+}
+
 /// Takes care of the deliveries that a stream works on: extends their leases until the work has ended, and settles them
 /// then as a ``Worker`` does.
 package final class LeaseSettler<Element: Sendable>: Sendable {
-    /// What became of a delivery.
-    package enum Outcome: Sendable {
-        case settled
-        /// It comes back, or another reader has it: the lease was lost, or could not be given back.
-        case lost
-        /// The store could not be told how the work ended.
-        case unsettled(any Error)
-    }
-
     /// The readers whose leases are extended.
     private let readers = Mutex<Set<ObjectIdentifier>>([])
 
@@ -42,20 +42,29 @@ package final class LeaseSettler<Element: Sendable>: Sendable {
     }
 
     /// Settles a delivery whose work has ended, or never begins. Its lease is extended until that is done.
-    package func settle(_ delivery: Delivery<Element>, _ end: HandlerEnd, of run: HandlerRun? = nil) async -> Outcome {
-        let (lease, holder) = (delivery.lease, delivery.holder)
+    ///
+    /// - Parameter inLine: called once, when a claim that is made then does not overtake the verdict: mostly it goes in the same
+    ///   transaction.
+    package func settle(
+        _ delivery: Delivery<Element>, _ end: HandlerEnd, of run: HandlerRun? = nil, inLine: () -> Void = {}
+    ) async -> SettleOutcome {
+        let (lease, holder, end) = (delivery.lease, delivery.holder, delivery.journal.end(end))
         defer { if let run { holder.inFlight.endRun(run) } }
         guard let verdict = end.verdict else {
             holder.inFlight.remove(lease)
+            inLine()
             holder.metrics.leaseLost.increment()
             log(delivery, "lease lost; what its work gave may be given again")
             return .lost
         }
         // It may have been settled by hand.
-        guard holder.inFlight.contains(lease) else { return .settled }
+        guard holder.inFlight.contains(lease) else {
+            inLine()
+            return .settled
+        }
         do {
-            let state = try await holder.settleWhileHeld(lease, verdict)
-            if case .failed(let error) = end {
+            let state = try await holder.settleWhileHeld(lease, verdict, inLine: inLine)
+            if let error = end.failure {
                 log(delivery, state == .dead ? "message is a dead letter" : "attempt failed; message comes back", error)
             }
             return .settled

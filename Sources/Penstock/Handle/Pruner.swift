@@ -5,14 +5,6 @@ internal import PenstockCore
 struct Pruner: Sendable {
     let handle: StoreHandle
 
-    /// Tidies at once and then from minute to minute, until the task is cancelled; begins no round once the worker stops.
-    func run(until stopping: Latch) async {
-        repeat {
-            if stopping.isOpen { return }
-            await tidy()
-        } while (try? await handle.time.sleep(for: RateGate.pruneInterval)) != nil
-    }
-
     /// One round in a minute, shared by all workers of the process; each is small steps between which others get their
     /// turn. A round that fails is no reason to stop working: the next one makes it good.
     func tidy() async {

@@ -10,6 +10,8 @@ struct ClaimLoop: Sendable {
     /// When the next scheduled message is due, going by the last claim.
     private(set) var nextDue: Timestamp?
     private var retry = StoreRetry()
+    /// A look for lost work takes less, unless the store stalls.
+    private static let lookMax = Duration.seconds(1)
     /// Until when nothing is claimed, after the store failed.
     private var retryEnd: BootTime?
 
@@ -21,31 +23,63 @@ struct ClaimLoop: Sendable {
 
     // MARK: Calls
 
-    /// Carries out operations for this reader, and holds what they claim. Looks for lost work before a claim, when it is
-    /// time to.
+    /// Carries out operations for this reader, after the verdicts that wait in its line, and holds what they claim. Looks for
+    /// lost work before a claim, when it is time to.
     ///
     /// - Parameter keepsNews: whether what was announced before the last call is still of interest.
     /// - Throws: what the store threw. Then none of the operations was carried out; after `outcomeUnknown` nobody knows.
-    mutating func perform(_ operations: [StoreOperation], keepsNews: Bool = false) async throws -> Performed {
+    mutating func perform(
+        _ operations: [StoreOperation], keepsNews: Bool = false, flushed: (any MessageStore).Flushed? = nil
+    ) async throws -> Performed {
         // The token comes before the call, so that a ring in between is not lost.
         if !keepsNews || before == nil { expectNews() }
         if operations.contains(where: \.isClaim), handle.reclaimGate.tryPass() {
-            do {
-                _ = try await handle.storage.reclaim()
-            } catch let error as PenstockError where error.code == .outcomeUnknown {
-                // Told of, and looked for again half a second later: nothing else that is asked for here depends on it.
-                _ = retry.wait(after: error, of: "reclaim", for: holder.queue, handle)
-            }
+            try await lookForLostWork()
         }
         // Reckoned from before the call, so that no lease is held for longer than the store says.
         let ends = handle.time.boot + holder.lease
-        let performed = try await handle.storage.perform(operations)
+        let verdicts = holder.line.take()
+        let settle = verdicts.isEmpty ? [] : [StoreOperation.settle(verdicts.map(\.settlement))]
+        var performed: Performed
+        do {
+            performed = try await handle.storage.perform(settle + operations, flushed: flushed)
+            if !verdicts.isEmpty {
+                guard case .settled(let results)? = performed.answers.first else {
+                    throw PenstockError.unexpectedAnswer
+                }
+                performed.answers.removeFirst()
+                holder.line.answer(verdicts, results)
+            }
+        } catch {
+            await holder.line.handIn(verdicts, after: error, wasAlone: operations.isEmpty)
+            throw error
+        }
         for case .claimed(let claim) in performed.answers {
             holder.inFlight.add(claim.messages.map(\.lease), ending: ends)
             holder.metrics.recordClaim(of: claim.messages, at: handle.time.now)
             nextDue = claim.nextDue
         }
         return performed
+    }
+
+    private mutating func lookForLostWork() async throws {
+        // It would take back a message that is finished and whose lease has ended.
+        if !holder.inFlight.live(holder.line.leases, for: Self.lookMax) { await holder.line.handIn(holder.line.take()) }
+        do {
+            _ = try await handle.storage.reclaim()
+        } catch {
+            guard (error as? PenstockError)?.code == .outcomeUnknown else {
+                await holder.line.handIn(holder.line.take())
+                throw error
+            }
+            // Told of, and looked for again half a second later: nothing else that is asked for here depends on it.
+            _ = retry.wait(after: error, of: "reclaim", for: holder.queue, handle)
+        }
+    }
+
+    /// Hands in the verdicts that wait. Each one's task is told what became of it.
+    mutating func settle() async {
+        _ = try? await perform([], keepsNews: true)
     }
 
     /// What was announced until now is known.
@@ -61,9 +95,9 @@ struct ClaimLoop: Sendable {
     mutating func next(upTo limit: Int) async throws -> [ClaimedMessage] {
         let request = ClaimRequest(queue: holder.queue, limit: limit, lease: holder.lease)
         do {
-            guard case .claimed(let claim)? = try await perform([.claim(request)]).answers.first else {
-                throw PenstockError.unexpectedAnswer
-            }
+            let performed = try await perform([.claim(request)])
+            if let failure = performed.failure { throw failure }
+            guard case .claimed(let claim)? = performed.answers.first else { throw PenstockError.unexpectedAnswer }
             retry.succeeded()
             retryEnd = nil
             return claim.messages

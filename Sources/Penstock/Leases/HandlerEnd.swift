@@ -1,4 +1,4 @@
-internal import PenstockCore
+public import PenstockCore
 
 /// Thrown by a handler to say that no attempt can help: the message is a dead letter at once.
 public struct Reject: Error, CustomStringConvertible {
@@ -31,6 +31,35 @@ public struct RetryAfter: Error, CustomStringConvertible {
     public var description: String { reason }
 }
 
+/// Thrown by a handler that stops to wait, without holding a worker: its message goes on at a moment, or when it gets an event.
+///
+/// The attempt does not count, and nothing is logged as a failure. ``Delivery/sleep(_:for:)`` and ``Delivery/event(_:as:)`` throw
+/// this; a handler lets it pass. The next run begins at the beginning, and steps that are on record are not taken again.
+public struct Suspension: Error, CustomStringConvertible {
+    /// When the message goes on.
+    public var until: Timestamp
+    /// The event with which it goes on before that, if there is one.
+    public var event: EventName?
+
+    /// Makes a wish to go on at `until`, or with an event of that name.
+    public init(until: Timestamp, event: EventName? = nil) {
+        self.until = until
+        self.event = event
+    }
+
+    /// Both waits at once: it goes on with the first of what they wait for; `nil` when that is two different events, as a
+    /// message waits for one.
+    func joined(with other: Suspension) -> Suspension? {
+        if let event, let otherEvent = other.event, event != otherEvent { return nil }
+        return Suspension(until: min(until, other.until), event: event ?? other.event)
+    }
+
+    /// Says what was to be done with this error.
+    public var description: String {
+        "The handler waits, and its message goes on later. This error is for the worker: let it pass."
+    }
+}
+
 /// How the work of a handler, or of a stream, on one message ended.
 package enum HandlerEnd: Sendable {
     case finished
@@ -44,6 +73,11 @@ package enum HandlerEnd: Sendable {
     /// The message is not this process's any more.
     case leaseLost
 
+    /// What went wrong; `nil` when nothing did: a handler that stops to wait has not failed.
+    var failure: (any Error)? {
+        if case .failed(let error) = self, !(error is Suspension) { error } else { nil }
+    }
+
     /// What that says of the message; `nil` when there is nothing to say.
     var verdict: Verdict? {
         switch self {
@@ -53,6 +87,8 @@ package enum HandlerEnd: Sendable {
             switch error {
             case let reject as Reject:
                 return .dead(error: reject.reason)
+            case let suspension as Suspension:
+                return .suspend(until: suspension.until, event: suspension.event)
             case let retry as RetryAfter:
                 // Held to what a store takes: a wish out of range must not cost the message its verdict.
                 return .retry(error: retry.reason, after: min(max(retry.delay, .zero), Limits.delayMax))

@@ -3,16 +3,28 @@ internal import Synchronization
 
 /// The leases that one reader of a queue holds: claimed, and not settled.
 final class InFlight: Sendable {
+    /// What whoever extends all leases does with one.
+    enum Upkeep {
+        /// It is extended, and its work is ended when the store says that it is lost.
+        case extended
+        /// A verdict on its message is on the way to the store. It is extended, so that a store that stalls hears that its
+        /// worker lives; that it is gone may be the verdict's doing, and means nothing.
+        case settling
+        /// It is left alone, and ends when its time has come.
+        case ending
+    }
+
     private struct Entry {
         var lease: Lease
         /// When the lease ends, unless it is extended. Reckoned from before the claim, so never too late.
         var ends: BootTime
-        /// Whether this one is extended with the others.
-        var isExtended = true
+        var upkeep = Upkeep.extended
     }
 
     private struct State {
         var entries: [LeaseToken: Entry] = [:]
+        /// No lease ends before this.
+        var firstEnd: BootTime?
         /// The work on their messages, until it has left: that may be long after the lease was settled or lost. Two streams
         /// may work on one message.
         var runs: [LeaseToken: [HandlerRun]] = [:]
@@ -23,6 +35,11 @@ final class InFlight: Sendable {
         var departure: Latch?
         /// Whether every further run is given up at once.
         var isDismissed = false
+
+        mutating func mayEnd(at end: BootTime) {
+            if let firstEnd, firstEnd.microseconds <= end.microseconds { return }
+            firstEnd = end
+        }
 
         /// Counts `count` leases that have gone.
         ///
@@ -44,6 +61,7 @@ final class InFlight: Sendable {
         if leases.isEmpty { return }
         let arrival = state.withLock { state in
             for lease in leases { state.entries[lease.token] = Entry(lease: lease, ends: ends) }
+            state.mayEnd(at: ends)
             return state.arrival.take()
         }
         arrival?.open()
@@ -82,15 +100,15 @@ final class InFlight: Sendable {
         departure?.open()
     }
 
-    /// Says that these leases are about to be settled: no extension that comes just after it finds them gone, and takes
-    /// them for lost.
+    /// Says that these leases are about to be settled: an extension that comes after the settle finds them gone.
     ///
     /// - Returns: for each whether it is still held.
+    @discardableResult
     func beginSettling(_ leases: [Lease]) -> [Bool] {
         state.withLock { state in
             leases.map { lease in
                 guard state.entries[lease.token] != nil else { return false }
-                state.entries[lease.token]?.isExtended = false
+                state.entries[lease.token]?.upkeep = .settling
                 return true
             }
         }
@@ -106,8 +124,30 @@ final class InFlight: Sendable {
         return state.withLock { $0.entries[lease.token]?.ends.left(at: now) != nil }
     }
 
+    /// Whether all of these that are held will live for so long.
+    func live(_ leases: [Lease], for duration: Duration) -> Bool {
+        let now = time.boot
+        return state.withLock { state in
+            leases.allSatisfy { lease in
+                guard let entry = state.entries[lease.token] else { return true }
+                return entry.ends.left(at: now).map { $0 > duration } ?? false
+            }
+        }
+    }
+
+    /// Whether the lease is to be extended with the others, and ends before `end` unless it is.
+    func isExtended(_ lease: Lease, before end: BootTime) -> Bool {
+        state.withLock { state in
+            guard let entry = state.entries[lease.token], entry.upkeep == .extended else { return false }
+            return entry.ends.microseconds < end.microseconds
+        }
+    }
+
     func moveEnd(of lease: Lease, to ends: BootTime) {
-        state.withLock { $0.entries[lease.token]?.ends = ends }
+        state.withLock { state in
+            state.entries[lease.token]?.ends = ends
+            state.mayEnd(at: ends)
+        }
     }
 
     // MARK: Runs
@@ -139,6 +179,13 @@ final class InFlight: Sendable {
         state.withLock { $0.runs[lease.token] ?? [] }
     }
 
+    /// The lease is not this process's any more: the work on its message is ended, which takes the lease out.
+    func lose(_ lease: Lease) {
+        let runs = runs(on: lease)
+        if runs.isEmpty { remove(lease) }
+        for run in runs { run.end(.leaseLost) }
+    }
+
     /// Gives up all runs, and every one that is still to come: also those whose lease is settled or lost.
     func dismiss() {
         let runs = state.withLock { state in
@@ -153,36 +200,54 @@ final class InFlight: Sendable {
 
     // MARK: Extending
 
-    /// Says whether whoever extends all leases is to extend this one.
-    func setExtended(_ isExtended: Bool, _ lease: Lease) {
-        state.withLock { $0.entries[lease.token]?.isExtended = isExtended }
+    func setUpkeep(_ upkeep: Upkeep, _ lease: Lease) {
+        state.withLock { $0.entries[lease.token]?.upkeep = upkeep }
     }
 
     func isExtended(_ lease: Lease) -> Bool {
-        state.withLock { $0.entries[lease.token]?.isExtended == true }
+        state.withLock { $0.entries[lease.token]?.upkeep == .extended }
     }
 
     /// The leases that are to be extended.
     ///
-    /// - Parameter onlyOfRuns: whether only those of messages that a run works on.
+    /// - Parameter onlyOfRuns: whether only those of messages that a run works on, or that are being settled.
     func extended(onlyOfRuns: Bool) -> [Lease] {
         state.withLock { state in
             state.entries.compactMap { token, entry in
-                entry.isExtended && !(onlyOfRuns && state.runs[token] == nil) ? entry.lease : nil
+                switch entry.upkeep {
+                case .extended: !onlyOfRuns || state.runs[token] != nil ? entry.lease : nil
+                case .settling: entry.lease
+                case .ending: nil
+                }
             }
         }
     }
 
     /// How many leases are held now. One that has ended, and on whose message no run works, is forgotten: a delivery that
     /// was let go holds its place just as long as its message in the store.
-    func count() -> Int {
+    ///
+    /// - Parameter leases: these are not counted.
+    func count(without leases: [Lease] = []) -> Int {
         let boot = time.boot
         return state.withLock { state in
-            state.entries = state.entries.filter { token, entry in
-                state.runs[token] != nil || entry.ends.left(at: boot) != nil
+            if state.firstEnd?.left(at: boot) == nil {
+                state.entries = state.entries.filter { token, entry in
+                    state.runs[token] != nil || entry.ends.left(at: boot) != nil
+                }
+                state.firstEnd = nil
+                for entry in state.entries.values { state.mayEnd(at: entry.ends) }
             }
-            return state.entries.count
+            return state.entries.count - Set(leases.map(\.token)).count { state.entries[$0] != nil }
         }
+    }
+
+    /// Lets the task that waits for a departure look again.
+    func ringDeparture() {
+        let departure = state.withLock { state in
+            state.departedCount += 1
+            return state.departure.take()
+        }
+        departure?.open()
     }
 
     /// How many leases have gone, to be handed to ``waitForDeparture(after:)``.

@@ -4,11 +4,13 @@ internal import PenstockCore
 internal import PenstockSQLite
 
 /// Settles and extends for all deliveries of one reader.
-struct LeaseHolder: Sendable {
+final class LeaseHolder: Sendable {
     let queue: QueueName
     let handle: StoreHandle
     let metrics: QueueMetrics
     let inFlight: InFlight
+    /// The verdicts that are on their way to the store.
+    let line: SettleLine
     /// How long the reader's leases last unless they are extended.
     let lease: Duration
 
@@ -20,26 +22,39 @@ struct LeaseHolder: Sendable {
         handle = queue.handle
         metrics = queue.metrics
         inFlight = InFlight(time: queue.handle.time)
+        line = SettleLine(queue.handle.storage, inFlight)
         self.lease = lease
     }
 
     @discardableResult
-    func settle(_ lease: Lease, _ verdict: Verdict) async throws -> MessageState {
-        // Otherwise an extension that comes just after the settle would find the lease gone, and take it for lost.
-        inFlight.setExtended(false, lease)
+    func settle(_ lease: Lease, _ verdict: Verdict, inLine: () -> Void = {}) async throws -> MessageState {
+        try await settle(Settlement(lease, verdict), inLine: inLine)
+    }
+
+    @discardableResult
+    func settle(_ settlement: Settlement, inLine: () -> Void = {}) async throws -> MessageState {
         let result: SettleResult
         do {
-            result = try await storage.settle([Settlement(lease, verdict)]).first ?? .leaseLost
+            // What a workflow is given may be refused, and no other verdict is to go through that with it.
+            result =
+                settlement.added == nil
+                ? try await line.settle(settlement, inLine: inLine) : try await settleAlone(settlement)
         } catch {
-            inFlight.setExtended(true, lease)
+            inFlight.setUpkeep(.extended, settlement.lease)
             throw error
         }
-        inFlight.remove(lease)
-        metrics.record(verdict, result)
+        metrics.record(settlement.verdict, result)
         switch result {
         case .settled(let state): return state
-        case .leaseLost: throw lost(lease)
+        case .leaseLost: throw lost(settlement.lease)
         }
+    }
+
+    private func settleAlone(_ settlement: Settlement) async throws -> SettleResult {
+        inFlight.beginSettling([settlement.lease])
+        let result = try await storage.settle([settlement]).first ?? .leaseLost
+        inFlight.remove(settlement.lease)
+        return result
     }
 
     /// Settles, also for a task that is cancelled. When the store fails in a way that may pass, this tries again while the
@@ -47,18 +62,35 @@ struct LeaseHolder: Sendable {
     ///
     /// - Throws: what the store threw at the last try. The lease is held then as before.
     @discardableResult
-    func settleWhileHeld(_ lease: Lease, _ verdict: Verdict) async throws -> MessageState {
+    func settleWhileHeld(_ lease: Lease, _ verdict: Verdict, inLine: () -> Void = {}) async throws -> MessageState {
+        try await settleWhileHeld(Settlement(lease, verdict), inLine: inLine)
+    }
+
+    @discardableResult
+    func settleWhileHeld(_ settlement: Settlement, inLine: () -> Void = {}) async throws -> MessageState {
+        var isInLine = false
+        func tellOnce() {
+            if !isInLine { inLine() }
+            isInLine = true
+        }
+        defer { tellOnce() }
+        return try await tryWhileHeld(settlement.lease, "settle") {
+            try await settle(settlement, inLine: tellOnce)
+        }
+    }
+
+    /// Makes a call of the store, and again when that fails in a way that may pass, while the lease lives. A task that is
+    /// cancelled does not wait for that.
+    private func tryWhileHeld<Answer>(
+        _ lease: Lease, _ call: StaticString, _ body: () async throws -> Answer
+    ) async throws -> Answer {
         var retry = StoreRetry()
         while true {
             do {
-                do {
-                    return try await settle(lease, verdict)
-                } catch is CancellationError {
-                    return try await Task { try await settle(lease, verdict) }.value
-                }
+                return try await body()
             } catch {
                 guard inFlight.lives(lease), !Task.isCancelled,
-                    let delay = retry.wait(after: error, of: "settle", for: queue, handle),
+                    let delay = retry.wait(after: error, of: call, for: queue, handle),
                     (try? await time.sleep(for: delay)) != nil
                 else { throw error }
             }
@@ -67,14 +99,15 @@ struct LeaseHolder: Sendable {
 
     /// Settles within an application's transaction. The lease is held until that commits: should it be rolled back, or a
     /// savepoint in it, the message is as before, and can be settled again.
-    func settle(_ lease: Lease, _ verdict: Verdict, in database: Database) throws {
+    func settle(_ settlement: Settlement, in database: Database) throws {
+        let (lease, verdict) = (settlement.lease, settlement.verdict)
         guard let store = storage as? SQLiteStore else { throw PenstockError.notInATransaction }
-        inFlight.setExtended(false, lease)
+        inFlight.setUpkeep(.settling, lease)
         let result: SettleResult
         do {
-            result = try store.settle([Settlement(lease, verdict)], in: database).first ?? .leaseLost
+            result = try store.settle([settlement], in: database).first ?? .leaseLost
         } catch {
-            inFlight.setExtended(true, lease)
+            inFlight.setUpkeep(.extended, lease)
             throw error
         }
         guard case .settled = result else {
@@ -84,11 +117,11 @@ struct LeaseHolder: Sendable {
         database.afterNextTransaction(
             onCommit: { [inFlight, metrics] database in
                 // A savepoint that was rolled back has taken the verdict with it, though the transaction came through.
-                if (try? store.isHeld(lease, in: database)) == true { return inFlight.setExtended(true, lease) }
+                if (try? store.isHeld(lease, in: database)) == true { return inFlight.setUpkeep(.extended, lease) }
                 // Verdicts in several savepoints are one in the end.
                 if inFlight.remove(lease) { metrics.record(verdict, result) }
             },
-            onRollback: { [inFlight] _ in inFlight.setExtended(true, lease) })
+            onRollback: { [inFlight] _ in inFlight.setUpkeep(.extended, lease) })
     }
 
     func extend(_ lease: Lease, by duration: Duration) async throws {
@@ -98,6 +131,35 @@ struct LeaseHolder: Sendable {
             throw lost(lease)
         }
         inFlight.moveEnd(of: lease, to: ends)
+    }
+
+    /// Records a step, also for a task that is cancelled: what the step did is done. When the store fails in a way that may
+    /// pass, this tries again while the lease lives; a task that is cancelled does not wait for that.
+    ///
+    /// It is as durable as what the store enqueues: what the step gave may be used outside at once.
+    ///
+    /// The lease then lasts as long as a new one, but for one that somebody has made longer, or that is to end.
+    func record(_ step: StepName, _ result: [UInt8], on lease: Lease) async throws -> StepRecord {
+        do {
+            return try await tryWhileHeld(lease, "record") {
+                let ends = time.boot + self.lease
+                let duration = inFlight.isExtended(lease, before: ends) ? self.lease : nil
+                let record = try await Task { [handle] in
+                    try await handle.storage.record(
+                        step, result: result, on: lease, extendingBy: duration, durability: handle.durability)
+                }.value
+                if duration != nil { inFlight.moveEnd(of: lease, to: ends) }
+                return record
+            }
+        } catch let error as PenstockError where error.code == .leaseLost {
+            inFlight.lose(lease)
+            throw error
+        }
+    }
+
+    /// Throws when the lease is known to be lost, or settled.
+    func requireHeld(_ lease: Lease) throws {
+        guard inFlight.contains(lease) else { throw lost(lease) }
     }
 
     /// Puts messages back in line that nobody gets, also for a task that is cancelled.

@@ -42,9 +42,7 @@ struct LeaseKeeper: Sendable {
                 if isHeld {
                     inFlight.moveEnd(of: lease, to: ends)
                 } else if inFlight.isExtended(lease) {
-                    let runs = inFlight.runs(on: lease)
-                    if runs.isEmpty { inFlight.remove(lease) }
-                    for run in runs { run.end(.leaseLost) }
+                    inFlight.lose(lease)
                 }
             }
         } catch is CancellationError {

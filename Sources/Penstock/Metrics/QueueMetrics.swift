@@ -11,12 +11,13 @@ struct QueueMetrics: Sendable {
     let retried: Counter
     let dead: Counter
     let released: Counter
+    let suspended: Counter
     let leaseLost: Counter
     let storeErrors: Counter
     let wait: Timer
     let work: Timer
     let running: Meter
-    private let depths: (scheduled: Gauge, ready: Gauge, leased: Gauge, dead: Gauge)
+    private let depths: (pending: Gauge, scheduled: Gauge, ready: Gauge, leased: Gauge, dead: Gauge)
 
     init(queue: QueueName, factory: any MetricsFactory) {
         let dimensions = [("queue", queue.text)]
@@ -37,12 +38,13 @@ struct QueueMetrics: Sendable {
         retried = counter("retried")
         dead = counter("dead")
         released = counter("released")
+        suspended = counter("suspended")
         leaseLost = counter("lease_lost")
         storeErrors = counter("store_errors")
         wait = timer("wait")
         work = timer("work")
         running = Meter(label: "penstock.running", dimensions: dimensions, factory: factory)
-        depths = (depth(.scheduled), depth(.ready), depth(.leased), depth(.dead))
+        depths = (depth(.pending), depth(.scheduled), depth(.ready), depth(.leased), depth(.dead))
     }
 
     /// Counts what `enqueue` answered; the receipts are those of the first messages.
@@ -72,11 +74,16 @@ struct QueueMetrics: Sendable {
         case .settled(.done): done.increment()
         case .settled(.dead): dead.increment()
         case .settled:
-            if case .release = verdict { released.increment() } else { retried.increment() }
+            switch verdict {
+            case .release: released.increment()
+            case .suspend: suspended.increment()
+            default: retried.increment()
+            }
         }
     }
 
     func record(_ depths: Depths) {
+        self.depths.pending.record(depths.pending)
         self.depths.scheduled.record(depths.scheduled)
         self.depths.ready.record(depths.ready)
         self.depths.leased.record(depths.leased)

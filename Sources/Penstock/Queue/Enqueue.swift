@@ -137,13 +137,13 @@ extension Queue {
         let place = handle.lines.join(name)
         defer { handle.lines.leave(place) }
         do {
-            try await within(deadline) { try await handle.lines.reachHead(place) }
+            try await within(deadline, handle.time) { try await handle.lines.reachHead(place) }
             while true {
                 // The token comes before the offer: a ring in between is not lost.
                 let token = storage.changes.token(for: name)
                 receipts += try await offer(Array(messages.dropFirst(receipts.count)), durability)
                 if receipts.count == messages.count { return receipts }
-                try await within(deadline) { try await handle.waitForChange(of: name, after: token) }
+                try await within(deadline, handle.time) { try await handle.waitForChange(of: name, after: token) }
             }
         } catch is DeadlinePassed {
             var error = PenstockError(
@@ -164,19 +164,4 @@ extension Queue {
         metrics.record(receipts, of: messages)
         return receipts
     }
-
-    /// Waits, but not beyond `deadline`.
-    private func within(_ deadline: BootTime?, _ wait: @escaping @Sendable () async throws -> Void) async throws {
-        guard let deadline else { return try await wait() }
-        guard let left = deadline.left(at: handle.time.boot) else { throw DeadlinePassed() }
-        try await firstOf([
-            wait,
-            {
-                try await handle.time.sleep(for: left)
-                throw DeadlinePassed()
-            },
-        ])
-    }
 }
-
-private struct DeadlinePassed: Error {}

@@ -68,11 +68,11 @@ extension Queue {
         try await storage.apply(.redrive, to: .queue(name, states: [.dead], limit: limit))
     }
 
-    /// Cancels everything that waits. What runs goes on.
+    /// Cancels everything that waits, for a worker, for its time or for other messages. What runs goes on.
     ///
     /// - Returns: how many messages that was.
     @discardableResult
     public func purge() async throws -> Int {
-        try await storage.apply(.cancel, to: .queue(name, states: [.scheduled, .ready]))
+        try await storage.apply(.cancel, to: .queue(name, states: [.pending, .scheduled, .ready]))
     }
 }

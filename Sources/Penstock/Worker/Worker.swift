@@ -11,6 +11,7 @@ public import ServiceLifecycle
 /// | throws | comes back as the queue's policy says, with the error on record; a dead letter when attempts are used up |
 /// | throws ``RetryAfter`` | comes back after that delay |
 /// | throws ``Reject`` | is a dead letter at once |
+/// | throws ``Suspension`` | goes on at a moment or with an event; the attempt does not count |
 /// | runs longer than the timeout | its handler is cancelled, and it comes back as after an error |
 /// | settles the delivery itself | is what the handler said |
 ///

@@ -2,7 +2,7 @@ import ArgumentParser
 import Penstock
 
 /// `penstock cancel`
-struct CancelCommand: Subcommand {
+struct CancelCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "cancel",
         abstract: "Take messages out of the line.",
@@ -21,8 +21,9 @@ struct CancelCommand: Subcommand {
     @Flag(help: "With --queue: also those that workers have.")
     var running = false
 
-    func execute() async throws {
-        let states: Set<MessageState> = running ? [.scheduled, .ready, .leased] : [.scheduled, .ready]
+    @MainActor func run() async throws {
+        let states: Set<MessageState> =
+            running ? [.pending, .scheduled, .ready, .leased] : [.pending, .scheduled, .ready]
         try await selection.apply({ try await $0.cancel($1) }, states: states, "cancelled")
     }
 }

@@ -2,7 +2,7 @@ import ArgumentParser
 import Penstock
 
 /// `penstock doctor`
-struct DoctorCommand: Subcommand {
+struct DoctorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",
         abstract: "Look for what is wrong with the file or its workers, and repair it if told to.",
@@ -46,7 +46,7 @@ struct DoctorCommand: Subcommand {
         if dryRun, !repair { throw ValidationError("--dry-run is for --repair; without it nothing is changed.") }
     }
 
-    func execute() async throws {
+    @MainActor func run() async throws {
         let file = fileOptions.file
         try file.refuseMissing()
         let output = Output()

@@ -2,7 +2,7 @@ import ArgumentParser
 import Penstock
 
 /// `penstock list`
-struct ListCommand: Subcommand {
+struct ListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
         abstract: "List messages: those that wait or run, or those in the states you name.",
@@ -13,7 +13,7 @@ struct ListCommand: Subcommand {
               penstock list mail --state done,dead --last 5
               penstock list --json | jq -r .payload
 
-            Without --state: scheduled,ready,leased.
+            Without --state: pending,scheduled,ready,leased.
             """)
 
     @OptionGroup var fileOptions: FileOptions
@@ -31,8 +31,8 @@ struct ListCommand: Subcommand {
         try Bounds.check(limit, 1...Limits.rowsMax, "--limit")
     }
 
-    func execute() async throws {
-        let query = stretch.query(of: queue, states: [.scheduled, .ready, .leased], limit: limit)
+    @MainActor func run() async throws {
+        let query = stretch.query(of: queue, states: [.pending, .scheduled, .ready, .leased], limit: limit)
         let listing = Listing(
             query: query, isJSON: outputOptions.isJSON, table: MessageTables.list(), row: MessageTables.listRow)
         try await fileOptions.file.look(queue: queue) { try await listing.show(from: $0, on: Output()) }

@@ -2,7 +2,7 @@ import ArgumentParser
 import Penstock
 
 /// `penstock log`
-struct LogCommand: Subcommand {
+struct LogCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "log",
         abstract: "Read a queue's log: every message that was accepted, in order.",
@@ -26,7 +26,7 @@ struct LogCommand: Subcommand {
     @Flag(help: "Go on with what is accepted from now on.")
     var follow = false
 
-    func execute() async throws {
+    @MainActor func run() async throws {
         let output = Output()
         try await fileOptions.file.look(queue: queue) { store in
             let log = try await store.queue(queue.text, create: false).log(

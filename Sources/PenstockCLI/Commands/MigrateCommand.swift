@@ -2,7 +2,7 @@ import ArgumentParser
 import Penstock
 
 /// `penstock migrate`
-struct MigrateCommand: Subcommand {
+struct MigrateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "migrate",
         abstract: "Bring the file to this program's schema, or make a new one.",
@@ -19,7 +19,7 @@ struct MigrateCommand: Subcommand {
     @OptionGroup var fileOptions: FileOptions
     @OptionGroup var outputOptions: OutputOptions
 
-    func execute() async throws {
+    @MainActor func run() async throws {
         let file = fileOptions.file
         let isNew = !file.exists
         try await file.use(mayCreate: true) { _ in }

@@ -2,7 +2,7 @@ import ArgumentParser
 import Penstock
 
 /// `penstock prune`
-struct PruneCommand: Subcommand {
+struct PruneCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "prune",
         abstract: "Forget ended messages that retention does not keep, and give their space back.",
@@ -34,7 +34,7 @@ struct PruneCommand: Subcommand {
         transform: Values.duration)
     var retainDead: Duration?
 
-    func execute() async throws {
+    @MainActor func run() async throws {
         let isGiven = retainAge != nil || retainCount != nil || retainDead != nil
         let retention = isGiven ? Retention(age: retainAge, count: retainCount, deadAge: retainDead) : nil
         try await fileOptions.file.use(queue: queue) { store in

@@ -2,7 +2,7 @@ import ArgumentParser
 import Penstock
 
 /// `penstock replay`
-struct ReplayCommand: Subcommand {
+struct ReplayCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "replay",
         abstract: "Put history back in line, as new messages that name their origin.",
@@ -40,7 +40,7 @@ struct ReplayCommand: Subcommand {
         }
     }
 
-    func execute() async throws {
+    @MainActor func run() async throws {
         let query = stretch.query(of: queue, states: Set(MessageState.allCases.filter(\.isFinished)), limit: 1)
         if dryRun {
             try await fileOptions.file.look(queue: queue) { try await replay(query, in: $0) }

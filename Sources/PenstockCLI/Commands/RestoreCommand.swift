@@ -2,7 +2,7 @@ import ArgumentParser
 import Penstock
 
 /// `penstock restore`
-struct RestoreCommand: Subcommand {
+struct RestoreCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "restore",
         abstract: "Make a file with queues out of a backup of one.",
@@ -30,7 +30,7 @@ struct RestoreCommand: Subcommand {
     @Argument(help: "The backup's file.", completion: .file())
     var backup: String
 
-    func execute() async throws {
+    @MainActor func run() async throws {
         let (source, file) = (StoreFile(path: backup), fileOptions.file)
         guard source.exists else { throw Failure(.missing, "There is no backup at \(backup).") }
         let report: RestoreReport

@@ -2,7 +2,7 @@ import ArgumentParser
 import Penstock
 
 /// `penstock retry`
-struct RetryCommand: Subcommand {
+struct RetryCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "retry",
         abstract: "Put messages back in line now: dead letters with new attempts, and scheduled ones.",
@@ -19,7 +19,7 @@ struct RetryCommand: Subcommand {
     @Argument(help: .init("The messages' sequence numbers.", valueName: "sequence"), transform: Values.sequence)
     var sequences: [SequenceNumber]
 
-    func execute() async throws {
+    @MainActor func run() async throws {
         try await fileOptions.file.use { store in
             try Output().count(
                 try await store.redrive(.sequences(sequences)), "redriven", phrase: "put back in line",

@@ -3,7 +3,7 @@ import Penstock
 import PenstockCore
 
 /// `penstock status`
-struct StatusCommand: Subcommand {
+struct StatusCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",
         abstract: "Show how much waits, runs and has died, and who works.",
@@ -32,7 +32,7 @@ struct StatusCommand: Subcommand {
         guard interval >= .milliseconds(10) else { throw ValidationError("The shortest --interval is 10ms.") }
     }
 
-    func execute() async throws {
+    @MainActor func run() async throws {
         let output = Output()
         let time = SystemTime()
         try await fileOptions.file.look(queue: queue) { store in

@@ -30,9 +30,11 @@ struct Failure: Error, CustomStringConvertible {
         switch code {
         case .invalidInput, .illegalTransition: .usage
         case .notADatabase, .corrupt, .undecodable: .data
-        case .notFound, .unknownQueue, .unknownMessage, .unknownCursor: .missing
+        case .notFound, .unknownQueue, .unknownMessage, .unknownCursor, .unknownSchedule, .unknownWorkflow,
+            .unknownTask:
+            .missing
         case .queueFull, .queueDeleting: .unavailable
-        case .queueExists, .fileExists: .cannotCreate
+        case .queueExists, .scheduleExists, .fileExists: .cannotCreate
         case .diskFull, .storage, .fileReplaced: .inputOutput
         case .timedOut, .busy, .leaseLost: .temporary
         case .outcomeUnknown: .outcomeUnknown

@@ -22,13 +22,13 @@ enum ShellStatus: Int32, CaseIterable {
     var meaning: String {
         switch self {
         case .done: "done; for `work` also: stopped by a signal, with every message settled or given back"
-        case .finding: "`doctor` found something that fails"
+        case .finding: "`doctor` found something that fails, or `schedule import` something that cannot be a schedule"
         case .usage: "wrong arguments or input beyond a limit; nothing was done"
         case .data: "the file is damaged, or is no database of Penstock's"
-        case .missing: "no such file, queue or message"
+        case .missing: "no such file, queue, schedule or message"
         case .unavailable: "the queue is full and its policy is `fail`, or it is being deleted"
         case .software: "an error in Penstock itself"
-        case .cannotCreate: "the file or the queue cannot be made"
+        case .cannotCreate: "the file, the queue or the schedule cannot be made"
         case .inputOutput: "reading or writing failed, for example because the disk is full"
         case .temporary: "busy, or timed out; the same command may work later"
         case .outcomeUnknown:

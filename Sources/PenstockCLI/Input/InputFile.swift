@@ -15,6 +15,9 @@ struct InputFile {
             }
             return InputFile(descriptor: .standardInput, name: "Standard input")
         }
+        if path.isEmpty {
+            throw Failure(.usage, "The file's path is empty; name a file, or - for standard input.")
+        }
         let number = systemOpen(path, O_RDONLY | O_CLOEXEC)
         guard number >= 0 else {
             let failure = SystemFailure(code: errno)
@@ -26,8 +29,13 @@ struct InputFile {
 
     /// Everything that is in it.
     ///
+    /// - Parameters:
+    ///   - bytesMax: how much it may be, and what that limit is called.
+    ///   - remedy: what to do when it is more.
     /// - Throws: ``Failure`` when it is more than `bytesMax`, or cannot be read.
-    func readAll(bytesMax: Int) throws(Failure) -> [UInt8] {
+    func readAll(
+        bytesMax: Int, limit: String = "payloadBytesMax", remedy: String = "put it into a file that the payload names"
+    ) throws(Failure) -> [UInt8] {
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 256 * 1024)
         while true {
@@ -42,10 +50,7 @@ struct InputFile {
             guard count > 0 else { return bytes }
             bytes += chunk[..<count]
             guard bytes.count <= bytesMax else {
-                throw Failure(
-                    .usage,
-                    "\(name) has more than \(bytesMax) bytes (payloadBytesMax); put it into a file that the payload "
-                        + "names.")
+                throw Failure(.usage, "\(name) has more than \(bytesMax) bytes (\(limit)); \(remedy).")
             }
         }
     }

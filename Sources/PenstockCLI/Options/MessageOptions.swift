@@ -1,19 +1,11 @@
 import ArgumentParser
 import Penstock
 
-/// What travels with a message.
-struct MessageOptions: ParsableArguments {
+/// What travels with a message, whether it is enqueued now or by a schedule.
+struct EnvelopeOptions: ParsableArguments {
     @Option(
         parsing: .unconditional, help: .init("Higher ones are claimed first: -100 to 100.", valueName: "number"))
     var priority = 0
-
-    @Option(
-        help: .init("How long from now it is due.", valueName: "duration"), transform: Values.duration)
-    var delay: Duration?
-
-    @Option(
-        parsing: .unconditional, help: .init("When it is due.", valueName: "time"), transform: Values.time)
-    var at: Timestamp?
 
     @Option(help: .init("Attempts it is allowed; else what the queue's policy says.", valueName: "count"))
     var attempts: Int?
@@ -25,18 +17,38 @@ struct MessageOptions: ParsableArguments {
     var headers: [Values.Header] = []
 
     func validate() throws {
-        if delay != nil && at != nil { throw ValidationError("--delay and --at exclude each other.") }
         var names: Set<String> = []
         for header in headers where !names.insert(header.name).inserted {
             throw ValidationError("The header '\(header.name)' is given twice.")
         }
     }
 
+    func message(_ payload: [UInt8], due: Due = .now, key: UniqueKey?) -> NewMessage {
+        NewMessage(
+            payload: payload, headers: Dictionary(uniqueKeysWithValues: headers.map { ($0.name, $0.value) }),
+            priority: priority, due: due, attemptsMax: attempts, uniqueKey: key)
+    }
+}
+
+/// A message that is enqueued now: what travels with it, and when it is due.
+struct MessageOptions: ParsableArguments {
+    @OptionGroup var envelope: EnvelopeOptions
+
+    @Option(
+        help: .init("How long from now it is due.", valueName: "duration"), transform: Values.duration)
+    var delay: Duration?
+
+    @Option(
+        parsing: .unconditional, help: .init("When it is due.", valueName: "time"), transform: Values.time)
+    var at: Timestamp?
+
+    func validate() throws {
+        if delay != nil && at != nil { throw ValidationError("--delay and --at exclude each other.") }
+    }
+
     /// A message with that payload and these options.
     func message(_ payload: [UInt8], key: UniqueKey? = nil) -> NewMessage {
         let due: Due = if let delay { .after(delay) } else if let at { .at(at) } else { .now }
-        return NewMessage(
-            payload: payload, headers: Dictionary(uniqueKeysWithValues: headers.map { ($0.name, $0.value) }),
-            priority: priority, due: due, attemptsMax: attempts, uniqueKey: key)
+        return envelope.message(payload, due: due, key: key)
     }
 }

@@ -48,7 +48,7 @@ extension Output {
         _ count: Int, _ verb: String, phrase: String? = nil, isJSON: Bool, isChange: Bool = true
     ) throws(Failure) {
         try answer(
-            "\(count) \(count == 1 ? "message" : "messages") \(phrase ?? verb).", .object([verb: .integer(count)]),
+            "\(CountText.format(count, "message")) \(phrase ?? verb).", .object([verb: .integer(count)]),
             isJSON: isJSON, isChange: isChange && count > 0)
     }
 }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Penstock
+import PenstockSchedules
 
 /// A bound that may be `none`.
 struct OrNone<Value: Sendable>: Sendable {
@@ -32,6 +33,31 @@ enum Values {
             throw Failure(.usage, "a sequence number is a whole number from 1.")
         }
         return SequenceNumber(number)
+    }
+
+    @Sendable static func spec(_ text: String) throws -> ScheduleSpec {
+        try ScheduleSpec(text)
+    }
+
+    @Sendable static func schedule(_ text: String) throws -> ScheduleName {
+        try ScheduleName(text)
+    }
+
+    @Sendable static func workflow(_ text: String) throws -> WorkflowName {
+        try WorkflowName(text)
+    }
+
+    @Sendable static func task(_ text: String) throws -> TaskName {
+        try TaskName(text)
+    }
+
+    @Sendable static func missed(_ text: String) throws -> MissedFirings {
+        guard let missed = MissedFirings(rawValue: text) else { throw Failure(.usage, "write skip, one or all.") }
+        return missed
+    }
+
+    @Sendable static func zone(_ text: String) throws -> ZoneName {
+        try ZoneName(text)
     }
 
     @Sendable static func queue(_ text: String) throws -> QueueName {

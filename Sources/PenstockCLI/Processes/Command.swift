@@ -1,5 +1,6 @@
 import Penstock
 import Subprocess
+import Synchronization
 
 /// A program and its arguments, which a worker starts anew for each message.
 struct Command: Sendable {
@@ -9,6 +10,8 @@ struct Command: Sendable {
         var status: TerminationStatus
         /// The end of what it wrote to standard error.
         var errorTail: String
+        /// What it wrote to standard output, when that is kept.
+        var output: KeptOutput?
     }
 
     /// Bytes of standard error that are kept: with the status in front they fit into an attempt's error.
@@ -26,6 +29,8 @@ struct Command: Sendable {
     var clock: any Clock<Duration> = ContinuousClock()
     /// Where its standard output goes.
     var output: FileDescriptor = .standardOutput
+    /// Of how many bytes its standard output is kept, and then goes nowhere else; `nil`: it is not.
+    var keptBytesMax: Int?
     /// Says what it cannot be started for at this moment, before that is tried.
     var shortage: @Sendable () -> Shortage? = { nil }
     /// Is told when it cannot be started for now, once for each run.
@@ -36,7 +41,7 @@ struct Command: Sendable {
 
     /// Runs the command with `payload` as its standard input, in a group of `guardians`.
     ///
-    /// When `stop` is made, its time is over or the calling task is cancelled, the command's group gets SIGTERM, and SIGKILL after
+    /// When `stop` is made, its time is over, it writes more than is kept or the calling task is cancelled, the command's group gets SIGTERM, and SIGKILL after
     /// ``stopTime``; this returns when the command has ended either way, and whatever is left of its group is killed
     /// then. Where the system has not what a process takes, it is tried again until it has.
     ///
@@ -136,21 +141,50 @@ struct Command: Sendable {
         options.processGroupID = group.id
         let input = try PayloadInput.open(payload)
         defer { try? input.close() }
+        func began() {
+            // If the guardian has ended by now, nobody watches over the command.
+            if !group.isLed { group.killLateComers() }
+            // A stop that was asked for while the command was started has found nobody in the group.
+            if stop.cause != nil { group.terminate() }
+            begin.finish()
+        }
+        let tail = ErrorTail(bytesMax: Self.errorTailBytesMax)
+        let configuration = Configuration(
+            executable: .path(path), arguments: Arguments(executablePathOverride: name, remainingValues: arguments),
+            environment: .inherit.updating(variables), platformOptions: options)
         do {
+            if let keptBytesMax {
+                let result = try await Subprocess.run(
+                    configuration, input: .fileDescriptor(input, closeAfterSpawningProcess: false), output: .sequence,
+                    error: .sequence
+                ) { execution -> (error: String, output: KeptOutput) in
+                    began()
+                    let id = execution.processIdentifier.value
+                    let written = Mutex(0)
+                    async let output = Self.read(
+                        execution.standardOutput, of: id, into: KeptOutput(bytesMax: keptBytesMax)
+                    ) { bytes in
+                        let count = written.withLock { count in
+                            count += bytes.count
+                            return count
+                        }
+                        // Nothing that it still does can help the attempt, and it may go on for ever.
+                        if count > keptBytesMax { stop.make(.output) }
+                    }
+                    let error = await Self.read(execution.standardError, of: id, into: tail, passError)
+                    return (error.text, await output)
+                }
+                return End(
+                    status: result.terminationStatus, errorTail: result.closureResult.error,
+                    output: result.closureResult.output)
+            }
             let result = try await Subprocess.run(
-                .path(path), arguments: Arguments(executablePathOverride: name, remainingValues: arguments),
-                environment: .inherit.updating(variables), platformOptions: options,
-                input: .fileDescriptor(input, closeAfterSpawningProcess: false),
+                configuration, input: .fileDescriptor(input, closeAfterSpawningProcess: false),
                 output: .fileDescriptor(output, closeAfterSpawningProcess: false), error: .sequence
             ) { execution -> String in
-                // If the guardian has ended by now, nobody watches over the command.
-                if !group.isLed { group.killLateComers() }
-                // A stop that was asked for while the command was started has found nobody in the group.
-                if stop.cause != nil { group.terminate() }
-                begin.finish()
-                return await Self.read(
-                    execution.standardError, of: execution.processIdentifier.value, passError
-                ).text
+                began()
+                let id = execution.processIdentifier.value
+                return await Self.read(execution.standardError, of: id, into: tail, passError).text
             }
             return End(status: result.terminationStatus, errorTail: result.closureResult)
         } catch let error as SubprocessError {
@@ -170,15 +204,16 @@ struct Command: Sendable {
 
     /// Reads until the command `id` has ended, and then what is still in the pipe: something that it has left running
     /// may hold the pipe open, and write to it for ever.
-    private static func read(
-        _ chunks: SubprocessOutputSequence, of id: Int32, _ pass: @Sendable ([UInt8]) async -> Void
-    ) async -> ErrorTail {
-        var tail = ErrorTail(bytesMax: errorTailBytesMax)
+    private static func read<Gathered: OutputGathering>(
+        _ chunks: SubprocessOutputSequence, of id: Int32, into gathered: Gathered,
+        _ pass: @Sendable ([UInt8]) async -> Void = { _ in }
+    ) async -> Gathered {
+        var gathered = gathered
         var left: Int?
         do {
             for try await chunk in chunks {
                 let bytes = chunk.withUnsafeBytes { Array($0) }
-                tail.append(bytes)
+                gathered.append(bytes)
                 await pass(bytes)
                 if let known = left {
                     left = known - bytes.count
@@ -190,7 +225,7 @@ struct Command: Sendable {
         } catch {
             // What was read stands; that the rest cannot be had does not change how the command ended.
         }
-        return tail
+        return gathered
     }
 
     /// No pipe of ours holds more.

@@ -9,6 +9,8 @@ final class StopRequest: Sendable {
         case timeout
         /// The worker stops, and its grace is over.
         case grace
+        /// It wrote more to its standard output than is kept.
+        case output
         /// Whoever started it does not want it any more.
         case cancelled
     }

@@ -1,4 +1,5 @@
 import Penstock
+import PenstockSchedules
 
 /// Moments as people and programs type and read them: ISO 8601, or relative to now.
 ///

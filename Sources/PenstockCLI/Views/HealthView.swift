@@ -53,6 +53,7 @@ extension HealthReport {
             ([.wrongHeaders], "all headers can be read"),
             ([.wrongTimes], "every time is one that can be"),
             ([.strayCursor], "every cursor is in its log"),
+            ([.straySchedule], "every schedule has a queue"),
             ([.deletionUnfinished], "no deletion is unfinished"),
             ([.quarantined], "no row was set aside"),
         ]

@@ -1,6 +1,19 @@
 import Penstock
 
 extension MessageRecord {
+    /// Everything about the message as JSON, with what it has left behind.
+    func json(with journal: MessageJournal) -> JSONValue {
+        guard case .object(let members) = json(withAttempts: true) else { return .null }
+        var left: [JSONValue.Member] = [
+            .init(key: "workflow", value: .optional(journal.task) { .string($0.workflow.text) }),
+            .init(key: "task", value: .optional(journal.task) { .string($0.task.text) }),
+            .init(key: "awaited", value: .optional(journal.awaited) { .string($0.text) }),
+            .init(key: "steps", value: .array(journal.steps.map(\.json))),
+        ]
+        if let result = journal.result { left.append(.bytes(result, "result")) }
+        return .object(members + left)
+    }
+
     /// The message as JSON. The payload is there as `payload` when it is UTF-8, and as `payloadBase64` otherwise.
     ///
     /// - Parameter withAttempts: whether the failed attempts are part of it.
@@ -43,6 +56,17 @@ extension AttemptRecord {
     }
 }
 
+extension StepRecord {
+    /// The step as JSON.
+    var json: JSONValue {
+        .object([
+            .init(key: "step", value: .string(name.text)),
+            .init(key: "recordedAt", value: .time(recordedAt)),
+            .bytes(result, "result"),
+        ])
+    }
+}
+
 extension Receipt {
     /// The receipt as JSON.
     func json(queue: QueueName) -> JSONValue {
@@ -69,10 +93,13 @@ extension JSONValue {
 
 extension JSONValue.Member {
     /// A payload, under the key that says how it is written.
-    static func payload(_ bytes: [UInt8]) -> JSONValue.Member {
+    static func payload(_ bytes: [UInt8]) -> JSONValue.Member { .bytes(bytes, "payload") }
+
+    /// Bytes, under `key` when they are text, and as base64 under `keyBase64` otherwise.
+    static func bytes(_ bytes: [UInt8], _ key: String) -> JSONValue.Member {
         if let text = String(validating: bytes, as: UTF8.self) {
-            return JSONValue.Member(key: "payload", value: .string(text))
+            return JSONValue.Member(key: key, value: .string(text))
         }
-        return JSONValue.Member(key: "payloadBase64", value: .string(Base64.encode(bytes)))
+        return JSONValue.Member(key: "\(key)Base64", value: .string(Base64.encode(bytes)))
     }
 }

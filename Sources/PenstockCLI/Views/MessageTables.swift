@@ -45,8 +45,8 @@ enum MessageTables {
         return "\(TimeText.format(record.enqueuedAt))  \(record.sequence)  \(stateText(record))  \(payload)"
     }
 
-    /// Everything about one message.
-    static func details(_ record: MessageRecord) -> [String] {
+    /// Everything about one message, with what it has left behind.
+    static func details(_ record: MessageRecord, _ journal: MessageJournal) -> [String] {
         var facts: [(String, String)] = [
             ("sequence", "\(record.sequence)"), ("queue", Escape.text(record.queue.text)),
             ("state", stateText(record)), ("priority", "\(record.priority)"),
@@ -59,6 +59,10 @@ enum MessageTables {
         if let finishedAt = record.finishedAt { facts.append(("finished", TimeText.format(finishedAt))) }
         if let key = record.uniqueKey { facts.append(("key", Escape.text(key))) }
         if let origin = record.origin { facts.append(("origin", "\(origin)")) }
+        if let task = journal.task {
+            facts.append(("task", "\(Escape.text(task.task.text)) of \(Escape.text(task.workflow.text))"))
+        }
+        if let awaited = journal.awaited { facts.append(("awaits", Escape.text(awaited.text))) }
         for (name, value) in record.headers.sorted(by: { $0.key < $1.key }) {
             facts.append(("header", "\(Escape.text(name))=\(Escape.text(value))"))
         }
@@ -71,6 +75,13 @@ enum MessageTables {
                     "\(attempt.outcome.rawValue) \(ended) after \(took) by \(Escape.text(attempt.worker)): "
                         + Escape.text(attempt.error)
                 ))
+        }
+        for step in journal.steps {
+            let text = "\(Escape.text(step.name.text)) \(TimeText.format(step.recordedAt)): \(preview(step.result))"
+            facts.append(("step", text))
+        }
+        if let result = journal.result {
+            facts.append(("result", "\(result.count) bytes: \(preview(result, columns: 200))"))
         }
         facts.append(("payload", "\(record.payloadBytes) bytes: \(Escape.bytes((record.payload ?? [])[...]))"))
         let width = facts.map(\.0.count).max() ?? 0

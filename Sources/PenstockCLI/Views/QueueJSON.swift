@@ -8,6 +8,7 @@ extension QueueStatus {
             "isPaused": .bool(isPaused),
             "isDeleting": .bool(isDeleting),
             "depths": .object([
+                "pending": .integer(depths.pending),
                 "scheduled": .integer(depths.scheduled),
                 "ready": .integer(depths.ready),
                 "leased": .integer(depths.leased),

@@ -5,15 +5,17 @@ enum QueueTables {
     /// Queues with their depths and totals.
     static func status(_ queues: [QueueStatus]) -> Table {
         var table = Table([
-            .text("QUEUE", widthMax: 40), .text("STATE"), .number("CAPACITY"), .number("SCHEDULED"), .number("READY"),
-            .number("LEASED"), .number("DEAD"), .number("ENQUEUED"), .number("DONE"), .number("DROPPED"),
+            .text("QUEUE", widthMax: 40), .text("STATE"), .number("CAPACITY"), .number("PENDING"), .number("SCHEDULED"),
+            .number("READY"), .number("LEASED"), .number("DEAD"), .number("ENQUEUED"), .number("DONE"),
+            .number("DROPPED"),
             .number("RETRIED"), .number("RECLAIMED"),
         ])
         for queue in queues {
             table.add([
                 Escape.text(queue.name.text), state(queue),
-                queue.policy.capacity.map { "\($0.count)" } ?? "none", "\(queue.depths.scheduled)",
-                "\(queue.depths.ready)", "\(queue.depths.leased)", "\(queue.depths.dead)", "\(queue.totals.enqueued)",
+                queue.policy.capacity.map { "\($0.count)" } ?? "none", "\(queue.depths.pending)",
+                "\(queue.depths.scheduled)", "\(queue.depths.ready)", "\(queue.depths.leased)", "\(queue.depths.dead)",
+                "\(queue.totals.enqueued)",
                 "\(queue.totals.done)", "\(queue.totals.dropped)", "\(queue.totals.retried)",
                 "\(queue.totals.reclaimed)",
             ])
@@ -72,8 +74,8 @@ enum QueueTables {
             ("retain", retention(policy.retention)),
             (
                 "depths",
-                "\(queue.depths.scheduled) scheduled, \(queue.depths.ready) ready, \(queue.depths.leased) leased, "
-                    + "\(queue.depths.dead) dead, \(queue.depths.kept) kept"
+                "\(queue.depths.pending) pending, \(queue.depths.scheduled) scheduled, \(queue.depths.ready) ready, "
+                    + "\(queue.depths.leased) leased, \(queue.depths.dead) dead, \(queue.depths.kept) kept"
             ),
             (
                 "totals",

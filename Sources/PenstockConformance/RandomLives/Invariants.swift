@@ -5,7 +5,9 @@ enum Invariants {
     /// Arrivals never make a queue stand above its capacity, or further above than it stood.
     static func capacity(before: QueueStatus, after: QueueStatus) -> [String] {
         guard let capacity = before.policy.capacity?.count else { return [] }
-        let most = max(capacity, before.depths.waiting)
+        // What has waited for an arrival that it displaced comes in line whatever the capacity.
+        let released = max(0, before.depths.pending - after.depths.pending)
+        let most = max(capacity, before.depths.waiting) + released
         return after.depths.waiting <= most ? [] : ["\(after.depths.waiting) wait in \(after.name), for \(capacity)"]
     }
 
@@ -53,6 +55,7 @@ enum Invariants {
             var counted = Depths()
             for record in records where record.queue == queue.name {
                 switch record.state {
+                case .pending: counted.pending += 1
                 case .scheduled: counted.scheduled += 1
                 case .ready: counted.ready += 1
                 case .leased: counted.leased += 1
@@ -69,6 +72,18 @@ enum Invariants {
     /// No cursor is ahead of the log.
     static func cursors(_ cursors: [CursorRecord], last: Int) -> [String] {
         cursors.filter { $0.sequence.rawValue > Int64(last) }.map { "\($0) is ahead of the log, which ends at \(last)" }
+    }
+
+    /// A task that has begun waits for nothing, and one that waits has something to wait for.
+    static func tasks(_ tasks: [TaskRecord]) -> [String] {
+        tasks.filter { task in
+            let states = Set(task.dependencies.map(\.state))
+            return switch task.state {
+            case .pending: !states.contains(.open) || states.contains(.failed)
+            case .scheduled, .ready, .leased, .done, .dead, .dropped: states.contains(.open) || states.contains(.failed)
+            case .cancelled: false
+            }
+        }.map { "the dependencies of \($0) do not fit its state" }
     }
 
     /// What was accepted is there until the store was told to forget it.

@@ -40,7 +40,20 @@ final class LifeWorld {
         case .claim(let handle, let queue, let limit, let lease):
             return try await claim(ClaimRequest(queue: queue, limit: limit, lease: lease), by: handles[handle])
         case .settle(let handle, let verdicts):
-            return "\(try await handles[handle].settle(verdicts.map { Settlement(leases[$0.lease], $0.verdict) }))"
+            let settlements = verdicts.map { Settlement(leases[$0.lease], $0.verdict.soon(after: harness.time.now)) }
+            return "\(try await handles[handle].settle(settlements))"
+        case .finish(let handle, let lease, let result, let added):
+            guard leases.indices.contains(lease) else { return "no lease" }
+            return try await finish(Settlement(leases[lease], .done, result: result, added: added), by: handles[handle])
+        case .start(let handle, let workflow):
+            return try await start(workflow, by: handles[handle])
+        case .cancelWorkflow(let handle, let name):
+            return "\(try await handles[handle].cancel(name))"
+        case .record(let handle, let step, let lease):
+            guard leases.indices.contains(lease) else { return "no lease" }
+            return "\(try await handles[handle].record(step, result: [1], on: leases[lease], extendingBy: .seconds(9)))"
+        case .emit(let handle, let event, let target):
+            return "\(try await handles[handle].emit(NewEvent(event), to: target, durability: .processCrash))"
         case .extend(let handle, let numbers, let duration):
             return "\(try await handles[handle].extend(numbers.map { leases[$0] }, by: duration))"
         case .reclaim(let handle):
@@ -106,6 +119,27 @@ final class LifeWorld {
         return "\(receipts)"
     }
 
+    private func start(_ workflow: NewWorkflow, by handle: any MessageStore) async throws -> String {
+        let started = try await handle.start(workflow, durability: .processCrash)
+        if started.isNew {
+            violations += Invariants.rising([SequenceNumber(Int64(last))] + started.receipts.map(\.sequence))
+            count(started.receipts.count)
+        }
+        return "\(started)"
+    }
+
+    private func finish(_ settlement: Settlement, by handle: any MessageStore) async throws -> String {
+        let results = try await handle.settle([settlement])
+        if results == [.settled(.done)] { count(settlement.added?.tasks.count ?? 0) }
+        return "\(results)"
+    }
+
+    /// So many messages were accepted, one after the other.
+    private func count(_ count: Int) {
+        accepted += count
+        last += count
+    }
+
     private func claim(_ request: ClaimRequest, by handle: any MessageStore) async throws -> String {
         let before = try await handle.messages(MessageQuery(queue: request.queue, limit: Limits.rowsMax))
         let isPaused = try await handle.queueStatus(request.queue).isPaused
@@ -115,7 +149,8 @@ final class LifeWorld {
         leases += claim.messages.map(\.lease)
         let messages = claim.messages.map { message in
             "\(message.sequence) attempt \(message.attempt) priority \(message.priority) \(message.enqueuedAt) "
-                + "\(message.headers) \(message.payload) \(message.origin?.description ?? "")"
+                + "\(message.headers) \(message.payload) \(message.origin?.description ?? "") "
+                + "\(message.task.map { "\($0)" } ?? "")"
         }
         return "\(messages) next \(claim.nextDue.map { "\($0)" } ?? "none")"
     }
@@ -152,14 +187,36 @@ final class LifeWorld {
         violations += Invariants.cursors(status.cursors, last: last)
         violations += Invariants.records(records)
         violations += Invariants.depths(queues, records)
+        let workflows = try await handles[0].workflows(WorkflowQuery(limit: Limits.rowsMax))
+        var tasks: [TaskRecord] = []
+        for workflow in workflows { tasks += try await handles[0].tasks(TaskQuery(workflow.name, withResult: true)) }
+        violations += Invariants.tasks(tasks)
+        var journals: [MessageJournal] = []
+        for record in records.suffix(40) { journals.append(try await handles[0].journal(of: record.sequence)) }
         violations += Invariants.noneLost(records.count, accepted: accepted, forgotten: forgotten)
-        return queues.map { "\($0)" } + status.cursors.map { "\($0)" } + records.map { "\($0.comparable)" }
+        return queues.map { "\($0)" } + workflows.map(\.text) + tasks.map { "\($0)" } + journals.map { "\($0)" }
+            + status.cursors.map { "\($0)" } + records.map { "\($0.comparable)" }
+    }
+}
+
+extension Verdict {
+    /// The same, with a time that is not from the beginning of the world.
+    fileprivate func soon(after now: Timestamp) -> Verdict {
+        guard case .suspend(_, let event) = self else { return self }
+        return .suspend(until: now + .seconds(9), event: event)
+    }
+}
+
+extension WorkflowRecord {
+    fileprivate var text: String {
+        let counts = counts.filter { $0.value > 0 }.map { "\($0.value) \($0.key)" }.sorted()
+        return "\(id) \(name) \(startedAt) \(String(describing: cancelledAt)) \(counts) \(state)"
     }
 }
 
 extension Depths {
     /// How many messages there are, wherever they are.
-    fileprivate var all: Int { scheduled + ready + leased + dead + kept }
+    fileprivate var all: Int { pending + scheduled + ready + leased + dead + kept }
 }
 
 extension MessageRecord {

@@ -6,6 +6,11 @@ enum Step: CustomStringConvertible {
     case enqueue(by: Int, QueueName, [NewMessage])
     case claim(by: Int, QueueName, limit: Int, lease: Duration)
     case settle(by: Int, [(lease: Int, verdict: Verdict)])
+    case finish(by: Int, lease: Int, result: [UInt8]?, AddedTasks?)
+    case start(by: Int, NewWorkflow)
+    case cancelWorkflow(by: Int, WorkflowName)
+    case record(by: Int, StepName, lease: Int)
+    case emit(by: Int, EventName, EventTarget)
     case extend(by: Int, leases: [Int], Duration)
     case reclaim(by: Int)
     case crash(Int)
@@ -26,6 +31,13 @@ enum Step: CustomStringConvertible {
             "[\(handle)] enqueue to \(queue): " + messages.map(Self.describe).joined(separator: ", ")
         case .claim(let handle, let queue, let limit, let lease): "[\(handle)] claim \(limit) of \(queue) for \(lease)"
         case .settle(let handle, let verdicts): "[\(handle)] settle \(verdicts)"
+        case .finish(let handle, let lease, let result, let added):
+            "[\(handle)] finish \(lease) with \(String(describing: result)) and \(Self.describe(added?.tasks ?? []))"
+        case .start(let handle, let workflow):
+            "[\(handle)] start \(workflow.name?.text ?? ""): \(Self.describe(workflow.tasks))"
+        case .cancelWorkflow(let handle, let name): "[\(handle)] cancel \(name)"
+        case .record(let handle, let step, let lease): "[\(handle)] record \(step) of \(lease)"
+        case .emit(let handle, let event, let target): "[\(handle)] emit \(event) to \(target)"
         case .extend(let handle, let leases, let duration): "[\(handle)] extend \(leases) by \(duration)"
         case .reclaim(let handle): "[\(handle)] reclaim"
         case .crash(let handle): "[\(handle)] crash"
@@ -40,6 +52,13 @@ enum Step: CustomStringConvertible {
         case .pass(let duration): "\(duration) pass"
         case .setWallClock(let jump): "the wall clock jumps by \(jump)"
         }
+    }
+
+    private static func describe(_ tasks: [NewTask]) -> String {
+        tasks.map { task in
+            let parents = task.dependencies.map { "\($0.task) \($0.need)" }
+            return "\(task.name) in \(task.queue) after \(parents) \(describe(task.message))"
+        }.joined(separator: ", ")
     }
 
     private static func describe(_ message: NewMessage) -> String {

@@ -14,9 +14,14 @@ struct StepSource {
         let handle = random.next(in: 0...(Self.handleCount - 1))
         let queue = random.pick(Self.queues) ?? Self.queues[0]
         switch random.next(in: 0...99) {
-        case 0..<26: return .enqueue(by: handle, queue, batch())
+        case 0..<18: return .enqueue(by: handle, queue, batch())
+        case 18..<23: return .start(by: handle, workflow())
+        case 23: return .cancelWorkflow(by: handle, workflowName())
+        case 24: return .emit(by: handle, event(), target(last))
+        case 25: return .record(by: handle, step(), lease: leases(leaseCount).first ?? -1)
         case 26..<48: return .claim(by: handle, queue, limit: random.next(in: 1...6), lease: .seconds(number(1, 40)))
-        case 48..<66: return .settle(by: handle, leases(leaseCount).map { ($0, verdict()) })
+        case 48..<63: return .settle(by: handle, leases(leaseCount).map { ($0, verdict()) })
+        case 63..<66: return finish(by: handle, leaseCount)
         case 66..<69: return .extend(by: handle, leases: leases(leaseCount), .seconds(number(1, 40)))
         case 69..<75: return .reclaim(by: handle)
         case 75..<77: return .crash(handle)
@@ -33,7 +38,7 @@ struct StepSource {
         }
     }
 
-    private func number(_ low: Int, _ high: Int) -> Int { random.next(in: low...high) }
+    func number(_ low: Int, _ high: Int) -> Int { random.next(in: low...high) }
 
     private func batch() -> [NewMessage] {
         (0..<number(1, random.chance(0.2) ? 12 : 3)).map { _ in
@@ -74,7 +79,7 @@ struct StepSource {
     }
 
     /// Mostly leases given lately, sometimes old ones, and some of them twice.
-    private func leases(_ count: Int) -> [Int] {
+    func leases(_ count: Int) -> [Int] {
         guard count > 0 else { return [] }
         return (0..<number(1, 4)).map { _ in
             random.chance(0.8) ? max(0, count - number(1, 8)) : number(0, count - 1)
@@ -82,7 +87,8 @@ struct StepSource {
     }
 
     private func verdict() -> Verdict {
-        switch number(0, 9) {
+        switch number(0, 10) {
+        case 10: .suspend(until: Timestamp(microseconds: 0), event: random.chance(0.5) ? event() : nil)
         case 0...3: .done
         case 4, 5: .retry(error: "error \(number(1, 99))")
         case 6: .retry(error: "slow", outcome: .timedOut, after: .milliseconds(number(0, 3000)))

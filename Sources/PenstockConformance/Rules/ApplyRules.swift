@@ -29,7 +29,8 @@ enum ApplyRules {
         found[.leased] = try await store.put("leased")
         _ = try await store.takeOne()
         found[.ready] = try await store.put("ready")
-        found[.scheduled] = try await store.put(.text("scheduled", due: .after(.seconds(60)))).sequence
+        let tasks = try await store.beginLater("scheduled", then: "pending")
+        (found[.scheduled], found[.pending]) = (tasks.first, tasks.last)
         try await store.configure(.jobs, .set(.steady(2, .dropNewest)))
         found[.dropped] = try await store.put("dropped")
         for (state, sequence) in found { #expect(try await store.state(of: sequence) == state) }

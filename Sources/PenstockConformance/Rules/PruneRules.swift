@@ -10,6 +10,7 @@ enum PruneRules {
         "forgets by age or count, whichever comes first": byEither,
         "keeps dead letters, unless their age is bounded": deadLetters,
         "never forgets what waits or runs": neverTheLiving,
+        "takes nothing of what lies in between": takesNothingInBetween,
         "goes in steps": goesInSteps,
         "goes by each queue's policy, or the one asked for": byQueue,
         "checks its input": checksInput,
@@ -118,6 +119,39 @@ enum PruneRules {
         #expect(try await store.put(.text("other", key: "k")).skipped)
         #expect(try await store.give(.done, for: message) == .settled(.done))
         #expect(try await pruneAll(store, PruneRequest()) == 1)
+    }
+
+    /// Ended messages in runs of one to four, and between them what waits, runs, is dead or is another queue's.
+    static func takesNothingInBetween(_ bench: Bench) async throws {
+        let store = try await bench.open(.steady())
+        try await store.configure(.mail, .create(.steady(), ifAbsent: false))
+        var ended: [String] = []
+        var kept: [String] = []
+        for run in 1...4 {
+            for number in 1...run {
+                ended.append("\(run).\(number)")
+                try await store.put(ended[ended.count - 1])
+                try await store.work(.done)
+            }
+            switch run {
+            case 1: try await store.put("mail", to: .mail)
+            case 2:
+                try await store.put("dead")
+                try await store.work(.dead(error: "bad"))
+            case 3:
+                try await store.put("runs")
+                _ = try await store.takeOne()
+            default: try await store.put("waits")
+            }
+            kept.append(["mail", "dead", "runs", "waits"][run - 1])
+        }
+        let request = PruneRequest(queue: .jobs, retention: Retention(age: nil, count: 2))
+        #expect(try await pruneAll(store, request) == ended.count - 2)
+        #expect(Set(try await left(store)) == Set(kept + ended.suffix(2)))
+        #expect(try await store.depths() == .of(ready: 1, leased: 1, dead: 1, kept: 2))
+        #expect(try await store.depths(.mail) == .of(ready: 1))
+        #expect(try await pruneAll(store, PruneRequest(retention: Retention(age: .zero, deadAge: .zero))) == 3)
+        #expect(Set(try await left(store)) == ["mail", "runs", "waits"])
     }
 
     static func goesInSteps(_ bench: Bench) async throws {

@@ -99,7 +99,7 @@ enum QueryRules {
     static func byState(_ bench: Bench) async throws {
         let store = try await bench.open(.steady(9, .dropNewest))
         try await store.put((1...5).map { .text("\($0)") })
-        try await store.put(.text("scheduled", due: .after(.seconds(60))))
+        try await store.beginLater("scheduled", then: "pending")
         let messages = try await store.take(4)
         _ = try await store.settle([
             Settlement(messages[0].lease, .done), Settlement(messages[1].lease, .dead(error: "bad")),
@@ -109,7 +109,8 @@ enum QueryRules {
         try await store.put("dropped")
 
         let expected: [MessageState: String] = [
-            .scheduled: "scheduled", .ready: "5", .leased: "4", .done: "1", .dead: "2", .dropped: "dropped",
+            .pending: "pending", .scheduled: "scheduled", .ready: "5", .leased: "4", .done: "1", .dead: "2",
+            .dropped: "dropped",
             .cancelled: "3",
         ]
         for state in MessageState.allCases {
@@ -119,7 +120,7 @@ enum QueryRules {
         #expect(try await texts(store, MessageQuery(states: [.done, .leased])) == ["1", "4"])
         #expect(try await texts(store, MessageQuery(queue: .jobs, states: [.done, .ready])) == ["1", "5"])
         #expect(try await texts(store, MessageQuery(queue: .jobs, states: [.dead], end: .last, limit: 9)) == ["2"])
-        #expect(try await texts(store, MessageQuery(states: Set(MessageState.allCases))).count == 7)
+        #expect(try await texts(store, MessageQuery(states: Set(MessageState.allCases))).count == 8)
         #expect(try await texts(store, MessageQuery(states: [])).isEmpty)
     }
 

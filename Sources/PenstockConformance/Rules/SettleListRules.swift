@@ -62,7 +62,7 @@ enum SettleListRules {
             case .done: return .settled(.done)
             case .dead: return .settled(.dead)
             case .release: return .settled(.ready)
-            case .retry: return .settled(.scheduled)
+            case .retry, .suspend: return .settled(.scheduled)
             }
         }
 
@@ -89,7 +89,8 @@ enum SettleListRules {
             for message in try await store.take(1 + Int(random.next() % 15), from: queue) {
                 fates.append(
                     Fate(
-                        message: message, queue: queue, key: keys[message.text], verdict: verdict(random.nextUnit()),
+                        message: message, queue: queue, key: keys[message.text],
+                        verdict: verdict(random.nextUnit(), bench.time.now),
                         isCancelled: random.nextUnit() < 0.1))
             }
         }
@@ -114,11 +115,12 @@ enum SettleListRules {
         }
     }
 
-    private static func verdict(_ chance: Double) -> Verdict {
+    private static func verdict(_ chance: Double, _ now: Timestamp) -> Verdict {
         switch chance {
         case ..<0.85: .done
         case ..<0.9: .dead(error: "e")
-        case ..<0.95: .retry(error: "e")
+        case ..<0.93: .retry(error: "e")
+        case ..<0.96: .suspend(until: now + .seconds(9))
         default: .release
         }
     }

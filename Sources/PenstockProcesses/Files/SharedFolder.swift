@@ -27,15 +27,13 @@ package struct SharedFolder: Sendable {
     package init(besideDatabaseAt databasePath: String) throws {
         self.init(existingBesideDatabaseAt: databasePath)
         let rights = rights
-        if mkdir(path, 0o700) == 0 {
-            let isGroups = chown(path, rights.userToGiveTo, rights.group) == 0
-            chmod(path, isGroups ? rights.folderMode : 0o700)
-        } else if errno != EEXIST {
-            throw SystemErrors.failure("The folder \(path) cannot be made", errno)
-        } else {
-            var status = stat()
-            guard lstat(path, &status) == 0 else { throw SystemErrors.failure("\(path) cannot be read", errno) }
-            try check(status, path, isFolder: true) { chmod(path, $0) }
+        let isNew = mkdir(path, 0o700) == 0
+        if !isNew, errno != EEXIST { throw SystemErrors.failure("The folder \(path) cannot be made", errno) }
+        try use(path, isFolder: true) { status, own, setMode in
+            // Another user may have put something else in its place meanwhile.
+            guard isNew, status.st_uid == geteuid() else { return try check(status, path, isFolder: true, setMode) }
+            let isGroups = own(rights.userToGiveTo, rights.group) == 0
+            _ = setMode(isGroups ? rights.folderMode : 0o700)
         }
     }
 
@@ -75,12 +73,12 @@ package struct SharedFolder: Sendable {
     }
 
     /// Why `file` cannot be opened: for what is in its place, or for what the system says.
-    private func refusal(of file: String, _ number: Int32) -> PenstockError {
+    private func refusal(of path: String, _ number: Int32, isFolder: Bool = false) -> PenstockError {
         var status = stat()
-        if lstat(file, &status) == 0, case .foreign(let why) = flaw(of: status, isFolder: false) {
-            return foreign(file, why)
+        if lstat(path, &status) == 0, case .foreign(let why) = flaw(of: status, isFolder: isFolder) {
+            return foreign(path, why)
         }
-        return SystemErrors.failure("\(file) cannot be opened", number)
+        return SystemErrors.failure("\(path) cannot be opened", number)
     }
 
     /// Makes `file` and opens it for reading and writing, closed in child processes; `nil` when it is there already.
@@ -191,11 +189,37 @@ package struct SharedFolder: Sendable {
     }
 
     /// Gives the folder, or a file in it, the owner and the mode that it has when it is made.
+    ///
+    /// - Throws: also when what is at `path` may be another user's.
     func giveRights(_ path: String, isFolder: Bool) throws {
         let rights = rights
         let mode = isFolder ? rights.folderMode : rights.mode
-        guard chown(path, rights.userToGiveTo, rights.group) == 0, chmod(path, mode) == 0 else {
-            throw SystemErrors.failure("\(path) cannot be given the owner and the mode of the database", errno)
+        try use(path, isFolder: isFolder) { status, own, setMode in
+            if case .foreign(let why) = flaw(of: status, isFolder: isFolder) { throw foreign(path, why) }
+            guard own(rights.userToGiveTo, rights.group) == 0, setMode(mode) == 0 else {
+                throw SystemErrors.failure("\(path) cannot be given the owner and the mode of the database", errno)
+            }
+        }
+    }
+
+    /// Calls `body` with the status of what is at `path` now, and with what gives just this another owner or mode, whatever
+    /// takes its place meanwhile. No link is followed.
+    private func use(
+        _ path: String, isFolder: Bool,
+        _ body: (stat, _ own: (uid_t, gid_t) -> Int32, _ setMode: (mode_t) -> Int32) throws -> Void
+    ) throws {
+        var status = stat()
+        let kind = isFolder ? O_DIRECTORY : 0
+        let descriptor = Foundation.open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | kind)
+        if descriptor >= 0 {
+            defer { close(descriptor) }
+            guard fstat(descriptor, &status) == 0 else { throw SystemErrors.failure("\(path) cannot be read", errno) }
+            try body(status, { fchown(descriptor, $0, $1) }, { fchmod(descriptor, $0) })
+        } else if errno == EACCES, lstat(path, &status) == 0 {
+            // Not root, then, who may open everything: a user who cannot read it can only change what is their own.
+            try body(status, { lchown(path, $0, $1) }, { fchmodat(AT_FDCWD, path, $0, AT_SYMLINK_NOFOLLOW) })
+        } else {
+            throw refusal(of: path, errno, isFolder: isFolder)
         }
     }
 

@@ -63,11 +63,6 @@ package final class WorkerLock: Sendable {
         return Sight(isHeld: true, askedAt: readWord(descriptor))
     }
 
-    /// Whether the process that made the lock file `name` lives.
-    package static func isHeld(_ name: String, in folder: SharedFolder) -> Bool {
-        sight(of: name, in: folder).isHeld
-    }
-
     /// Whether `name` is one that a worker gives its file: `worker-` and a UUID.
     ///
     /// Names come from rows that any program may write, and from a folder. A path to another file is never one.

@@ -30,6 +30,21 @@ package enum SystemThread {
             "No thread can be made; raise the limit on processes (`ulimit -u`) or end some", failure)
     }
 
+    /// The value of `body`, which may block, and so runs away from Swift's cooperative threads: on a thread of its own, and
+    /// not on one of Dispatch's. Where the system makes no more threads, Dispatch waits for as long as that lasts, and a
+    /// caller is to be told.
+    ///
+    /// - Throws: what `body` throws; `storage` when the system makes no thread.
+    package static func run<T: Sendable>(_ body: @escaping @Sendable () throws -> T) async throws -> T {
+        try await withCheckedThrowingContinuation { continuation in
+            do {
+                try start("penstock call") { continuation.resume(with: Result { try body() }) }
+            } catch {
+                continuation.resume(throwing: error)
+            }
+        }
+    }
+
     /// Makes up to `count` threads that are there at the same time, and ends them.
     ///
     /// - Returns: how many the system has made.

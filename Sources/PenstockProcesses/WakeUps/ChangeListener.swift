@@ -1,4 +1,5 @@
-package import PenstockCore
+import Foundation
+import PenstockCore
 import Synchronization
 
 /// Watches what other processes do, from the first time that a task of this one waits. A process that only enqueues never
@@ -6,11 +7,12 @@ import Synchronization
 package final class ChangeListener: Sendable {
     private enum State {
         case idle
-        case watching(ChangeWatcherThread)
+        case watching(stop: @Sendable () -> Void)
         case stopped
     }
 
     private let state = Mutex(State.idle)
+    private let ended = Latch()
     private let isSure = Flag()
     private let database: String
     private let folder: SharedFolder
@@ -34,36 +36,216 @@ package final class ChangeListener: Sendable {
     /// kernel refuses to watch: waiters then have to look by themselves.
     package var hearsEverything: Bool { isSure.isRaised }
 
-    /// Begins to pass on to `wakeups` what happens.
-    package func start(_ wakeups: Wakeups) {
+    /// Begins to pass on to the doorbell's tasks what happens.
+    package func start() {
         state.withLock { state in
-            guard case .idle = state else { return }
-            let thread = try? ChangeWatcherThread(folder, doorbell: doorbell, database: database) {
-                [self] hearsWrites in
-                ChangeWatcher(
-                    doorbell: doorbell, wakeups: wakeups, poller: makePoller(), isSure: isSure, hearsWrites: hearsWrites
-                )
-            }
-            if let thread { state = .watching(thread) }
+            guard case .idle = state, let stop = try? watch() else { return }
+            state = .watching(stop: stop)
         }
     }
 
     /// Stops for good, soon.
     package func stop() {
-        _ = stopped()
+        state.withLock { state in
+            switch state {
+            case .idle: ended.open()
+            case .watching(let stop): stop()
+            case .stopped: break
+            }
+            state = .stopped
+        }
     }
 
     /// Stops for good, and returns when the file was let go.
     package func end() async {
-        await stopped()?.ended()
-    }
-
-    private func stopped() -> ChangeWatcherThread? {
-        state.withLock { state in
-            defer { state = .stopped }
-            guard case .watching(let thread) = state else { return nil }
-            thread.stop()
-            return thread
-        }
+        stop()
+        await ended.waitThoughCancelled()
     }
 }
+
+#if os(Linux)
+    extension ChangeListener {
+        /// Begins to watch, on a thread that sleeps in the kernel until a process rings, a worker's file is closed, or it is
+        /// time to look. Rings count from now on.
+        ///
+        /// - Returns: what ends it, to be called once.
+        private func watch() throws -> @Sendable () -> Void {
+            let notifications = Notifications()
+            var ends: [Int32] = [-1, -1]
+            guard let notifications, notifications.watch(doorbell.board.path, IN_MODIFY),
+                notifications.watch(folder.path, IN_CLOSE_WRITE),
+                // Closed in child processes from the start: a worker's command with an end would keep the thread.
+                socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0
+            else {
+                throw SystemErrors.failure("The doorbell cannot be watched; raise the system's limit on inotify", errno)
+            }
+            let (stopped, stopper) = (ends[0], ends[1])
+            notifications.watch(database, Notifications.lossOfName)
+            doorbell.board.listen()
+            let hearsWrites = notifications.watch(writeAheadLog, Notifications.nextWrite)
+            let heard = doorbell.board.words
+            do {
+                try SystemThread.start("penstock watch", stackByteCount: 512 * 1024) { [self] in
+                    let watcher = ChangeWatcher(
+                        doorbell: doorbell, poller: makePoller(), isSure: isSure, heard: heard,
+                        hearsWrites: hearsWrites)
+                    run(watcher, notifications, stopped)
+                    watcher.end()
+                    close(stopped)
+                    ended.open()
+                }
+            } catch {
+                for end in ends { close(end) }
+                throw error
+            }
+            return { close(stopper) }
+        }
+
+        private var writeAheadLog: String { database + "-wal" }
+
+        private func run(_ watcher: ChangeWatcher, _ notifications: Notifications, _ stopped: Int32) {
+            while true {
+                if watcher.untilLook() <= .zero {
+                    // It is heard once and then no more until the next look, however much is written. Before the look,
+                    // so that what is written after it is heard.
+                    notifications.watch(writeAheadLog, Notifications.nextWrite)
+                    watcher.look()
+                }
+                var waited = [
+                    pollfd(fd: notifications.descriptor, events: Int16(POLLIN), revents: 0),
+                    pollfd(fd: stopped, events: Int16(POLLIN), revents: 0),
+                ]
+                let pause = watcher.isAttending ? .zero : watcher.untilLook()
+                if poll(&waited, 2, pause > .zero ? Int32(pause / .milliseconds(1)) + 1 : 0) < 0 { continue }
+                if waited[1].revents != 0 { return }
+                if waited[0].revents != 0 {
+                    let heard = notifications.read()
+                    // Whatever the events say, any number of them is one ring: the board says what was rung for.
+                    watcher.hear()
+                    if heard.contains(.worker) { watcher.suspect() }
+                    if heard.contains(.writeAheadLog) { watcher.expectCommit() }
+                    if heard.contains(.database) { watcher.doubtFile() }
+                } else if watcher.isAttending {
+                    watcher.attend()
+                } else {
+                    continue
+                }
+                // While rings come fast they are heard together. The first one was heard at once.
+                if poll(&waited[1], 1, ChangeWatcher.hearingPauseMilliseconds) > 0 { return }
+            }
+        }
+    }
+
+    /// What the kernel says of files.
+    private final class Notifications: Sendable {
+        /// What it spoke of.
+        struct Heard: OptionSet {
+            let rawValue: Int
+            static let worker = Heard(rawValue: 1)
+            static let writeAheadLog = Heard(rawValue: 2)
+            static let database = Heard(rawValue: 4)
+        }
+
+        /// The next write to a file, and no other.
+        static let nextWrite = UInt32(IN_MODIFY) | UInt32(IN_ONESHOT)
+
+        /// A file was removed, moved, or another one has got its name. Its last name goes without a deletion as long as it is open.
+        static let lossOfName = UInt32(IN_ATTRIB) | UInt32(IN_MOVE_SELF) | UInt32(IN_DELETE_SELF)
+
+        let descriptor: Int32
+
+        init?() {
+            descriptor = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
+            if descriptor < 0 { return nil }
+        }
+
+        deinit {
+            close(descriptor)
+        }
+
+        /// Hears of such events from now on.
+        @discardableResult
+        func watch(_ path: String, _ events: some BinaryInteger) -> Bool {
+            inotify_add_watch(descriptor, path, UInt32(truncatingIfNeeded: events)) >= 0
+        }
+
+        /// Takes all that there is to hear.
+        func read() -> Heard {
+            var heard: Heard = []
+            var buffer = [UInt8](repeating: 0, count: 4096)
+            while true {
+                let length = Foundation.read(descriptor, &buffer, buffer.count)
+                if length <= 0 { return heard }
+                heard.formUnion(Self.heard(in: buffer[..<length]))
+            }
+        }
+
+        /// Reads the kernel's records, https://man7.org/linux/man-pages/man7/inotify.7.html.
+        private static func heard(in events: ArraySlice<UInt8>) -> Heard {
+            let headerSize = MemoryLayout<inotify_event>.size
+            var heard: Heard = []
+            var rest = events
+            while rest.count >= headerSize {
+                let header = rest.withUnsafeBytes { $0.loadUnaligned(as: inotify_event.self) }
+                // The kernel had too many to tell all.
+                if header.mask & UInt32(IN_Q_OVERFLOW) != 0 { return [.worker, .writeAheadLog, .database] }
+                // The watch of the write-ahead log goes with its event.
+                if header.mask & UInt32(IN_IGNORED) != 0 { heard.insert(.writeAheadLog) }
+                if header.mask & Self.lossOfName != 0 { heard.insert(.database) }
+                let name = rest.dropFirst(headerSize).prefix(Int(header.len))
+                if name.starts(with: WorkerLock.prefix.utf8) { heard.insert(.worker) }
+                rest = rest.dropFirst(headerSize + Int(header.len))
+            }
+            return heard
+        }
+    }
+#else
+    extension ChangeListener {
+        /// Begins to watch on a queue of its own: the doorbell's file and a timer wake it. Rings count from now on.
+        ///
+        /// - Returns: what ends it, to be called once.
+        private func watch() throws -> @Sendable () -> Void {
+            let queue = DispatchQueue(label: "penstock watch")
+            let descriptor = try folder.open(doorbell.board.path)
+            doorbell.board.listen()
+            let watched = Watched(
+                ChangeWatcher(
+                    doorbell: doorbell, poller: makePoller(), isSure: isSure, heard: doorbell.board.words,
+                    hearsWrites: false))
+            let source = DispatchSource.makeFileSystemObjectSource(
+                fileDescriptor: descriptor, eventMask: [.write, .attrib], queue: queue)
+            source.setEventHandler { watched.use { $0.hear() } }
+            source.setCancelHandler { close(descriptor) }
+            let timer = DispatchSource.makeTimerSource(queue: queue)
+            timer.schedule(deadline: .now(), repeating: .nanoseconds(Int(ChangeWatcher.pace / .nanoseconds(1))))
+            timer.setEventHandler { watched.use { $0.look() } }
+            timer.setCancelHandler { [ended] in
+                watched.end()
+                ended.open()
+            }
+            source.activate()
+            timer.activate()
+            return {
+                source.cancel()
+                timer.cancel()
+            }
+        }
+
+        private final class Watched: Sendable {
+            private let watcher: Mutex<ChangeWatcher?>
+
+            init(_ watcher: sending ChangeWatcher) { self.watcher = Mutex(watcher) }
+
+            func use(_ body: (ChangeWatcher) -> Void) {
+                watcher.withLock { watcher in if let watcher { body(watcher) } }
+            }
+
+            func end() {
+                watcher.withLock { watcher in
+                    watcher?.end()
+                    watcher = nil
+                }
+            }
+        }
+    }
+#endif

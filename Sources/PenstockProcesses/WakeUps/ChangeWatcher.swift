@@ -1,4 +1,4 @@
-package import PenstockCore
+import PenstockCore
 import Synchronization
 
 /// Passes on to this process's waiters what happens in others: one for each store, on one thread, however many wait.
@@ -16,12 +16,6 @@ package final class ChangeWatcher {
     package static let rest = Duration.seconds(5)
     /// Between two times that it hears rings: each wakes a thread in every process that waits, for little.
     package static let hearingPauseMilliseconds: Int32 = 1
-    #if os(Linux)
-        private static let canAttend = true
-    #else
-        /// It hears when it is woken, and not otherwise.
-        private static let canAttend = false
-    #endif
     /// From the kernel's word on the write-ahead log to the look. Most commits are there by then.
     private static let pause = Duration.milliseconds(30)
     /// After a worker's file was closed its lock goes, but not in the same moment.
@@ -35,7 +29,7 @@ package final class ChangeWatcher {
     private static let looksAfterLoss = 8
 
     private let doorbell: Doorbell
-    private let wakeups: Wakeups
+    private var wakeups: Wakeups { doorbell.wakeups }
     private let poller: any ChangePolling
     private let isSure: Flag
     /// Whether the kernel says when the write-ahead log is written to. Otherwise it looks at its pace.
@@ -51,16 +45,17 @@ package final class ChangeWatcher {
     private var lastLook: ContinuousClock.Instant
     private var nextLook: ContinuousClock.Instant
 
-    /// Begins to watch: rings from now on are passed on.
+    /// Begins to watch: what is rung for since `heard` was read is passed on.
     ///
     /// - Parameter isSure: is raised once it has looked without a failure.
-    package init(doorbell: Doorbell, wakeups: Wakeups, poller: any ChangePolling, isSure: Flag, hearsWrites: Bool) {
+    package init(
+        doorbell: Doorbell, poller: any ChangePolling, isSure: Flag, heard: [DoorbellBoard.Word], hearsWrites: Bool
+    ) {
         self.doorbell = doorbell
-        self.wakeups = wakeups
         self.poller = poller
         self.isSure = isSure
+        self.heard = heard
         self.hearsWrites = hearsWrites
-        heard = (0..<Wakeups.bucketCount).map(doorbell.board.word)
         lastLook = .now
         nextLook = lastLook
     }
@@ -75,11 +70,11 @@ package final class ChangeWatcher {
     }
 
     /// Where it hears without being woken: it has to ``attend()`` before long.
-    package var isAttending: Bool { !doorbell.attendance.buckets.isEmpty }
+    package var isAttending: Bool { !doorbell.attended.isEmpty }
 
     /// Hears where it hears without being woken.
     package func attend() {
-        for bucket in doorbell.attendance.buckets { hear(at: bucket) }
+        for bucket in doorbell.attended { hear(at: bucket) }
         doorbell.leaveQuiet()
     }
 
@@ -93,12 +88,7 @@ package final class ChangeWatcher {
         } else if word.rings != before.rings, word.messages == 0 {
             wakeups.ringAll(at: bucket, for: .room)
         } else if word.rings != before.rings {
-            wakeups.ring(at: bucket) { room in
-                if doorbell.attendance.isOthers(bucket) { return 0 }
-                let count = room == 0 ? 0 : doorbell.board.take(room, at: bucket)
-                if Self.canAttend { doorbell.attendance.hear(at: bucket, room: room, taken: count) }
-                return count
-            }
+            wakeups.ring(at: bucket) { room in doorbell.take(room, at: bucket) }
         }
     }
 

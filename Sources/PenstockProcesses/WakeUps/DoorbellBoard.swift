@@ -31,8 +31,7 @@ package struct Ring: Equatable {
 }
 
 /// What the doorbell's file says, in memory that every process on it shares: for each bucket of ``Wakeups`` how often it
-/// was rung for, for how many messages that no task was woken for yet, and until when a process attends it
-/// (``WakeSuppression``).
+/// was rung for, for how many messages that no task was woken for yet, and until when a process attends it (``Doorbell``).
 ///
 /// A process that rings writes to the word and then reads the attendance. A process that ends an attendance writes that and
 /// then reads the word. All processes see these steps in one order, so one of the two sees the other.
@@ -85,13 +84,37 @@ package final class DoorbellBoard: Sendable {
     /// The file, for the watchers.
     let path: String
 
-    var descriptor: Int32 { memory.descriptor }
+    // MARK: Stores that listen
+
+    /// What a store listens for. Each has a byte of its own to be locked.
+    package enum Purpose: Int {
+        case anything
+        /// Every ring, and not only for work: for tasks that follow a log or wait for room.
+        case news
+    }
+
+    /// Says that this store listens, until the board is let go. It must be said before the first look, so that a
+    /// process that commits after that look rings.
+    package func listen(to purpose: Purpose = .anything) {
+        lock(for: purpose).share()
+        // What was rung for until now, while the bucket was attended, is heard now.
+        if purpose == .news { touch() }
+    }
+
+    /// Whether another store listens for this, in this process or in another.
+    func isHeard(by purpose: Purpose) -> Bool { lock(for: purpose).isHeldByOthers }
+
+    private func lock(for purpose: Purpose) -> ByteLock {
+        ByteLock(descriptor: memory.descriptor, offset: Self.touchedByte + purpose.rawValue)
+    }
 
     /// Has the kernel wake all processes that listen. They read what the board says.
     func touch() {
         var one: UInt8 = 1
-        pwrite(descriptor, &one, 1, off_t(Self.touchedByte))
+        pwrite(memory.descriptor, &one, 1, off_t(Self.touchedByte))
     }
+
+    // MARK: Words
 
     private func wordBits(_ bucket: Int) -> UnsafeMutablePointer<Atomic<UInt64>> {
         (memory.start + Self.wordsStart).assumingMemoryBound(to: Atomic<UInt64>.self) + bucket
@@ -100,6 +123,9 @@ package final class DoorbellBoard: Sendable {
     private func attendanceEnd(_ bucket: Int) -> UnsafeMutablePointer<Atomic<UInt64>> {
         (memory.start + Self.attendanceStart).assumingMemoryBound(to: Atomic<UInt64>.self) + bucket
     }
+
+    /// What is announced at each bucket.
+    package var words: [Word] { (0..<Wakeups.bucketCount).map(word) }
 
     /// What is announced at `bucket`.
     package func word(at bucket: Int) -> Word {

@@ -2,8 +2,8 @@ public import PenstockStreams
 
 /// One subscription to a buffer: the lock around the core, between upstream and one subscriber.
 ///
-/// One thread at a time speaks to the subscriber. Whoever has something for it meanwhile, on another thread or further down
-/// this one's stack, leaves it in the core, and the one who speaks says it next. So `receive`, `request` and `cancel`
+/// One thread at a time speaks to the subscriber. A call that has something for it meanwhile, on another thread or further
+/// down this one's stack, leaves it in the core, and the thread that speaks says it next. So `receive`, `request` and `cancel`
 /// may race and re-enter, and nothing recurses. Upstream is asked only by a thread that has said everything: a source that
 /// answers at once then finds every earlier value delivered, and the demand that came of it.
 @usableFromInline
@@ -12,7 +12,7 @@ final class BufferConduit<Input, Failure: Error>: Conduit {
     @usableFromInline typealias Core = BufferCore<Input, Failure>
 
     @usableFromInline
-    struct State {
+    struct State: UpstreamHolder {
         @usableFromInline var core: Core
         @usableFromInline var downstream: Downstream?
         @usableFromInline var upstream = UpstreamSubscription()
@@ -78,10 +78,7 @@ final class BufferConduit<Input, Failure: Error>: Conduit {
         let first = state.withLock { state -> (Core.Step, Downstream)? in
             guard state.upstream.isOpen else { return nil }
             state.upstream.end()
-            switch completion {
-            case .finished: forgotten = state.core.ended(.finished)
-            case .failure(let failure): forgotten = state.core.ended(.failed(failure))
-            }
+            forgotten = state.core.ended(Completion(completion))
             return state.isSpeaking ? nil : state.speak()
         }
         if let first { speak(first) }
@@ -91,13 +88,16 @@ final class BufferConduit<Input, Failure: Error>: Conduit {
     // MARK: Downstream
 
     @inlinable func request(_ demand: Subscribers.Demand) {
-        let (mayAsk, first) = state.withLock { state -> (Bool, (Core.Step, Downstream)?) in
+        var count = 0
+        let first = state.withLock { state -> (Core.Step, Downstream)? in
             state.core.request(demand.count)
-            return state.isSpeaking ? (false, nil) : (true, state.speak())
+            if state.isSpeaking { return nil }
+            if let first = state.speak() { return first }
+            count = state.core.takeAsk()
+            return nil
         }
-        guard mayAsk else { return }
-        if let first { speak(first) }
-        ask()
+        if let first { speak(first) { count = $0.takeAsk() } }
+        state.ask(Subscribers.Demand(count: count))
     }
 
     @inlinable func cancel() {
@@ -140,10 +140,8 @@ final class BufferConduit<Input, Failure: Error>: Conduit {
             upstream?.cancel()
             withExtendedLifetime(forgotten) {}
             if case .customError(let makeError) = whenFull { end(.failure(makeError())) }
-        case .end(.finished):
-            end(.finished)
-        case .end(.failed(let failure)):
-            end(.failure(failure))
+        case .end(let completion):
+            end(completion.failure.map { .failure($0) } ?? .finished)
         }
         return 0
     }
@@ -151,18 +149,5 @@ final class BufferConduit<Input, Failure: Error>: Conduit {
     @inlinable func end(_ completion: Subscribers.Completion<Failure>) {
         let downstream = state.withLock { $0.downstream.take() }
         downstream?.receive(completion: completion)
-    }
-
-    /// Asks upstream for what there is to be asked, also for what comes up meanwhile.
-    @inlinable func ask() {
-        while true {
-            let (upstream, count) = state.withLock { state -> ((any Subscription)?, Int) in
-                guard state.core.toAsk > 0, let upstream = state.upstream.ask() else { return (nil, 0) }
-                return (upstream, state.core.takeAsk())
-            }
-            guard let upstream else { return }
-            upstream.request(Subscribers.Demand(count: count))
-            state.withLock { $0.upstream.asked() }?.cancel()
-        }
     }
 }

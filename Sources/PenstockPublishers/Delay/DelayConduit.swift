@@ -16,11 +16,9 @@ final class DelayConduit<Input, Failure: Error, Context: Scheduler>: Conduit {
     }
 
     @usableFromInline
-    struct State {
+    struct State: UpstreamHolder {
         @usableFromInline var core = DelayCore<Input, Moment>()
         @usableFromInline var upstream = UpstreamSubscription()
-        /// What upstream is still to be asked for.
-        @usableFromInline var toAsk = Subscribers.Demand.none
         /// The subscriber, until it is told the end or wants no more.
         @usableFromInline var downstream: Downstream?
         @usableFromInline var failure: Failure?
@@ -102,19 +100,7 @@ final class DelayConduit<Input, Failure: Error, Context: Scheduler>: Conduit {
     }
 
     @inlinable func request(_ demand: Subscribers.Demand) {
-        var more = demand
-        while true {
-            let (upstream, count) = state.withLock { state -> ((any Subscription)?, Subscribers.Demand) in
-                state.toAsk += more
-                guard state.toAsk > .none, let upstream = state.upstream.ask() else { return (nil, .none) }
-                defer { state.toAsk = .none }
-                return (upstream, state.toAsk)
-            }
-            guard let upstream else { return }
-            more = .none
-            upstream.request(count)
-            state.withLock { $0.upstream.asked() }?.cancel()
-        }
+        state.ask(demand)
     }
 
     @inlinable func cancel() {
@@ -141,7 +127,7 @@ final class DelayConduit<Input, Failure: Error, Context: Scheduler>: Conduit {
         tell()
     }
 
-    /// Says to the subscriber what there is to say, unless somebody does so already.
+    /// Says to the subscriber what there is to say, unless another thread does so already.
     @inlinable func tell() {
         tell(state.withLock { $0.isTelling ? nil : $0.next() })
     }
@@ -152,7 +138,7 @@ final class DelayConduit<Input, Failure: Error, Context: Scheduler>: Conduit {
             switch said {
             case .give(let value, let downstream):
                 let more = downstream.receive(value)
-                if more > .none { request(more) }
+                if more > .none { state.ask(more) }
             case .end(let completion, let downstream):
                 downstream.receive(completion: completion)
             }

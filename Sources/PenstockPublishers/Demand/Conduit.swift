@@ -29,6 +29,7 @@ extension Conduit {
     }
 }
 
+/// What a subscriber is given: made of closures.
 @usableFromInline
 final class ConduitSubscription: Subscription {
     private let onRequest: (Subscribers.Demand) -> Void

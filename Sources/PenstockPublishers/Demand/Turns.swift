@@ -1,9 +1,9 @@
 internal import DequeModule
 
-/// What is still to be said to one subscriber, in order, and whether somebody is saying it.
+/// What is still to be said to one subscriber, in order, and whether a thread is saying it.
 ///
-/// A subscriber is told one thing at a time. Whoever has something to say while another thread speaks, or while it
-/// speaks itself further up its stack, leaves it here, and the one who speaks says it next. So `receive`, `request` and
+/// A subscriber is told one thing at a time. A thread that has something to say while another one speaks, or while it
+/// speaks itself further up its stack, leaves it here, and the thread that speaks says it next. So `receive`, `request` and
 /// `cancel` may race and re-enter, the order is that of the events, and nothing recurses.
 struct Turns<Step> {
     private var steps: Deque<Step> = []

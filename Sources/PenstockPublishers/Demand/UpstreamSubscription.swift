@@ -13,12 +13,14 @@ struct UpstreamSubscription {
         case expected
         case open(any Subscription)
         case asked(any Subscription, by: ThreadName)
-        /// Somebody cancelled while the thread asked.
+        /// Another thread cancelled while this one asked.
         case toCancel(any Subscription, by: ThreadName)
         case over
     }
 
     @usableFromInline var phase = Phase.expected
+    /// What it is still to be asked for.
+    @usableFromInline var toAsk = Subscribers.Demand.none
 
     @inlinable init() {}
 
@@ -37,11 +39,13 @@ struct UpstreamSubscription {
         return true
     }
 
-    /// The thread would ask. Returns whom; it calls ``asked()`` afterwards.
-    @usableFromInline mutating func ask() -> (any Subscription)? {
-        guard case .open(let subscription) = phase else { return nil }
+    /// The thread would ask for so much more. Returns whom, and for how much; it calls ``asked()`` afterwards.
+    @usableFromInline mutating func ask(_ more: Subscribers.Demand) -> (any Subscription, Subscribers.Demand)? {
+        toAsk += more
+        guard toAsk > .none, case .open(let subscription) = phase else { return nil }
         phase = .asked(subscription, by: .current)
-        return subscription
+        defer { toAsk = .none }
+        return (subscription, toAsk)
     }
 
     /// The thread has asked. Returns what it is to cancel now.
@@ -81,9 +85,29 @@ struct UpstreamSubscription {
         return subscription
     }
 
-    /// Upstream has ended.
-    @usableFromInline mutating func end() {
-        phase = .over
+    /// Upstream has ended. Returns what it was, for callers that let it go where no lock is held.
+    @discardableResult
+    @usableFromInline mutating func end() -> Phase {
+        defer { phase = .over }
+        return phase
+    }
+}
+
+/// What a conduit keeps behind its lock, the subscription to upstream among it.
+@usableFromInline
+protocol UpstreamHolder {
+    var upstream: UpstreamSubscription { get set }
+}
+
+extension Guarded where State: UpstreamHolder {
+    /// Asks upstream for so much more, and for what other threads leave to this one meanwhile.
+    @inlinable func ask(_ more: Subscribers.Demand) {
+        var more = more
+        while let (upstream, demand) = withLock({ $0.upstream.ask(more) }) {
+            more = .none
+            upstream.request(demand)
+            withLock { $0.upstream.asked() }?.cancel()
+        }
     }
 }
 

@@ -130,7 +130,7 @@ final class SettlingConduit<Output, Input: Settleable>: Subscriber, Subscription
         perform { ([], $0.machine.workEnded(end, name)) }
     }
 
-    private func settled(_ name: Name, _ outcome: LeaseSettler<Element>.Outcome) {
+    private func settled(_ name: Name, _ outcome: SettleOutcome) {
         if case .unsettled(let error) = outcome { perform { $0.machine.ended(.failure(error)) } }
         perform { $0.machine.settled(name) }
     }

@@ -34,6 +34,7 @@ extension Publisher where Output: Settleable, Failure == any Error {
     /// | fails | comes back as the queue's policy says, the error on record; a dead letter when attempts are used up |
     /// | fails with ``/Penstock/RetryAfter`` | comes back after that delay |
     /// | fails with ``/Penstock/Reject`` | is a dead letter at once |
+    /// | fails with ``/Penstock/Suspension`` | goes on at a moment or with an event; the attempt does not count |
     ///
     /// - The stream goes on after a failure of an inner publisher. It fails when the store does.
     /// - Asks for `maxPublishers` deliveries at first, and for one more each time an inner publisher has ended, what it

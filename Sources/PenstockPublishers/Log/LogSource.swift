@@ -6,14 +6,8 @@ internal import Synchronization
 /// It asks upstream for as many values as may be on their way to the log, and for one more with each that is there.
 // Its state is behind a lock.
 final class LogSource<Input: Sendable, Failure: Error>: Subscriber, @unchecked Sendable {
-    private enum Phase {
-        case new
-        case open(any Subscription)
-        case over
-    }
-
-    private struct State {
-        var phase = Phase.new
+    private struct State: UpstreamHolder {
+        var upstream = UpstreamSubscription()
         var ending: LogEnding?
         var waiter: CheckedContinuation<LogEnding, Never>?
     }
@@ -66,33 +60,31 @@ final class LogSource<Input: Sendable, Failure: Error>: Subscriber, @unchecked S
 
     /// Ends it, the first time that it is called, and lets go of upstream.
     func end(_ ending: LogEnding) {
-        let (waiter, phase) = state.withLock { state in
-            guard state.ending == nil else { return (nil as CheckedContinuation<LogEnding, Never>?, Phase.over) }
-            state.ending = ending
-            let phase = state.phase
-            state.phase = .over
-            return (state.waiter.take(), phase)
+        let isFirst = state.withLock { state in
+            defer { state.ending = state.ending ?? ending }
+            return state.ending == nil
         }
-        if case .open(let subscription) = phase { subscription.cancel() }
+        guard isFirst else { return }
+        let (waiter, upstream) = state.withLock { ($0.waiter.take(), $0.upstream.cancel()) }
+        upstream?.cancel()
         waiter?.resume(returning: ending)
     }
 
     // MARK: Upstream
 
     func receive(subscription: any Subscription) {
-        let isWanted = state.withLock { state in
-            guard case .new = state.phase else { return false }
-            state.phase = .open(subscription)
-            return true
-        }
-        guard isWanted else { return subscription.cancel() }
-        subscription.request(.max(LogFeed<Input>.underWayMax))
+        guard state.withLock({ $0.upstream.begin(subscription) }) else { return subscription.cancel() }
+        state.ask(.max(LogFeed<Input>.underWayMax))
     }
 
     func receive(_ input: Input) -> Subscribers.Demand {
-        guard case .open = state.withLock({ $0.phase }) else { return .none }
+        guard state.withLock({ $0.upstream.isOpen }) else {
+            // A thread that asks is the one that cancels for another.
+            state.withLock { $0.upstream.cancelForAnother() }?.cancel()
+            return .none
+        }
         do {
-            try feed.stage(input) { [weak self] in self?.ask() }
+            try feed.stage(input) { [weak self] in self?.state.ask(.max(1)) }
         } catch {
             end(.broken(error))
         }
@@ -100,16 +92,11 @@ final class LogSource<Input: Sendable, Failure: Error>: Subscriber, @unchecked S
     }
 
     func receive(completion: Subscribers.Completion<Failure>) {
-        state.withLock { $0.phase = .over }
+        _ = state.withLock { $0.upstream.end() }
         switch completion {
         case .finished: end(.finished)
         case .failure(let error): end(.failed(error))
         }
-    }
-
-    private func ask() {
-        guard case .open(let subscription) = state.withLock({ $0.phase }) else { return }
-        subscription.request(.max(1))
     }
 }
 

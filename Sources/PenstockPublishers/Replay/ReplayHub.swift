@@ -20,7 +20,7 @@ public import PenstockStreams
 
     @usableFromInline struct State {
         @usableFromInline var core: Core
-        /// What reads upstream, when this is a shared replay that somebody subscribes to.
+        /// What reads upstream, when this is a shared replay that is subscribed to.
         @usableFromInline var reader: ReplayReader<Output, Failure>?
         /// The threads that speak to a subscriber now, when there are senders that wait.
         @usableFromInline var speakers: [ThreadName: Int] = [:]
@@ -50,8 +50,8 @@ public import PenstockStreams
     @inlinable func greet(_ listener: ReplayListener<Output, Failure>, _ name: Int) {
         if waitsAt != nil { speaks(1) }
         listener.subscriber.receive(
-            subscription: ReplaySubscription(
-                request: { count in self.perform { $0.core.request(count, by: name) } },
+            subscription: ConduitSubscription(
+                request: { demand in self.perform { $0.core.request(demand.count, by: name) } },
                 cancel: { self.leave(name) }))
         if waitsAt != nil { speaks(-1) }
         go(state.withLock { self.next(for: listener, name, 0, &$0) })
@@ -78,7 +78,7 @@ public import PenstockStreams
 
     /// Ends a subscription. The last one takes the reading of upstream with it.
     @inlinable func leave(_ name: Int) {
-        // What these hold is let go here, where no lock is held: it may hold whoever cancels.
+        // What these hold is let go here, where no lock is held: it may hold what cancels.
         let (reader, line, left) = perform { state in
             let reader = state.core.isOnlySubscriber(name) ? state.reader.take() : nil
             // Before its place in the backlog is free, which would send what upstream was not to send any more.
@@ -146,21 +146,6 @@ public import PenstockStreams
     @usableFromInline let subscriber: any Subscriber<Input, Failure>
 
     @inlinable init(_ subscriber: any Subscriber<Input, Failure>) { self.subscriber = subscriber }
-}
-
-/// One subscription to a replay.
-@usableFromInline final class ReplaySubscription: Subscription {
-    private let onRequest: (Int) -> Void
-    private let onCancel: () -> Void
-
-    @usableFromInline init(request: @escaping (Int) -> Void, cancel: @escaping () -> Void) {
-        onRequest = request
-        onCancel = cancel
-    }
-
-    @usableFromInline func request(_ demand: Subscribers.Demand) { onRequest(demand.count) }
-
-    @usableFromInline func cancel() { onCancel() }
 }
 
 extension Completion {

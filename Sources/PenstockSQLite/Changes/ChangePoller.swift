@@ -14,15 +14,17 @@ final class ChangePoller: ChangePolling {
     private let tables: KnownTables
     private let folder: SharedFolder
     private let time: any TimeSource
-    private let suspension: Suspension?
+    private let suspension: MachineSuspension?
     private var database: DatabaseQueue?
     private var connection: Connection?
     private var version: Int64?
     private var heldWork = HeldWork()
+    /// Whether the ends of tasks are not told yet to all that wait for them.
+    private var isCascading = false
 
     init(
         path: String, identity: FileIdentity? = nil, tables: KnownTables = KnownTables(), folder: SharedFolder,
-        time: any TimeSource, suspension: Suspension? = nil
+        time: any TimeSource, suspension: MachineSuspension? = nil
     ) {
         self.path = path
         self.identity = identity
@@ -47,8 +49,11 @@ final class ChangePoller: ChangePolling {
         }
         let now = time.boot
         sight.nextEnd = heldWork.untilNextEnd(at: now)
-        sight.hasLostWork = heldWork.isLost(
-            at: now, folder, forTheDead: forTheDead, sparesLiving: suspension?.isJustOver(at: now) == true)
+        // Whoever looks for lost work goes on with what another process left.
+        sight.hasLostWork =
+            isCascading
+            || heldWork.isLost(
+                at: now, folder, forTheDead: forTheDead, sparesLiving: suspension?.isJustOver(at: now) == true)
         return sight
     }
 
@@ -69,6 +74,7 @@ final class ChangePoller: ChangePolling {
                 Wakeups.bucket(of: QueueName(stored: row.text(0) ?? ""))
             }
             heldWork = try HeldWork(connection)
+            isCascading = try Cascade.isUnfinished(connection)
             self.version = version
         }
         return sight
@@ -90,5 +96,8 @@ final class ChangePoller: ChangePolling {
         """
         SELECT queue.name FROM penstock_depth AS depth JOIN penstock_queue AS queue ON queue.id = depth.queue_id
         WHERE depth.ready > 0 OR depth.scheduled > 0
+        UNION
+        SELECT queue.name FROM penstock_schedule AS schedule JOIN penstock_queue AS queue ON queue.id = schedule.queue_id
+        WHERE schedule.paused = 0 AND schedule.next_due IS NULL
         """)
 }

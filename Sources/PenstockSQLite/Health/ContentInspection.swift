@@ -12,15 +12,12 @@ enum ContentInspection {
             "{has|have} headers that break the rules (names, zero bytes or size), and no command can be given them",
             database, &report)
         for (table, column, _) in times {
-            let count =
-                try Int.fetchOne(database, sql: "SELECT count(*) FROM \(table) WHERE \(isImpossible(column))") ?? 0
-            if count == 0 { continue }
-            report.findings.append(
-                HealthFinding(
-                    .wrongTimes, .error,
-                    CountedText.sentence(
-                        "COUNT {row of \(table) has|rows of \(table) have} a time \(column) that cannot be; run `penstock "
-                            + "doctor --repair`.", count)))
+            report.add(
+                .wrongTimes, .error,
+                "COUNT {row of \(table) has|rows of \(table) have} a time \(column) that cannot be; run `penstock doctor "
+                    + "--repair`.",
+                count: try Int.fetchOne(database, sql: "SELECT count(*) FROM \(table) WHERE \(isImpossible(column))")
+                    ?? 0)
         }
     }
 
@@ -48,6 +45,9 @@ enum ContentInspection {
         ("penstock_lease", "claimed_at", .lease), ("penstock_outcome", "finished_at", .outcome),
         ("penstock_cursor", "moved_at", .cursor), ("penstock_attempt", "started_at", nil),
         ("penstock_attempt", "ended_at", nil), ("penstock_worker", "started_at", nil),
+        ("penstock_workflow", "started_at", nil), ("penstock_workflow", "cancelled_at", nil),
+        ("penstock_task", "due_at", nil),
+        ("penstock_step", "recorded_at", nil), ("penstock_event", "emitted_at", nil),
     ]
 
     /// Whether a column's time is no moment, as SQL.

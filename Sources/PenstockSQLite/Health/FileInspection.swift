@@ -8,30 +8,26 @@ enum FileInspection {
     private static let walBytesMax: Int64 = 256 * 1024 * 1024
 
     static func inspect(_ database: Database, _ path: String, _ report: inout HealthReport) throws {
-        report.file.bytes = bytes(of: path)
-        report.file.walBytes = bytes(of: path + "-wal")
+        report.file.bytes = FileIdentity.size(of: path)
+        report.file.walBytes = FileIdentity.size(of: path + "-wal")
         report.file.pageBytes = try number("page_size", database)
         report.file.journalMode = try String.fetchOne(database, sql: "PRAGMA journal_mode") ?? ""
         report.file.givesBackPages = try number("auto_vacuum", database) != 0
         report.file.pageCount = try number("page_count", database)
         report.file.freePageCount = try number("freelist_count", database)
         if report.file.journalMode != "wal" {
-            report.findings.append(
-                HealthFinding(
-                    .journalMode, .note,
-                    "The file's journal mode is '\(report.file.journalMode)'; it becomes 'wal' when a worker opens it.")
-            )
+            report.add(
+                .journalMode, .note,
+                "The file's journal mode is '\(report.file.journalMode)'; it becomes 'wal' when a worker opens it.")
         }
         if !report.file.givesBackPages {
-            report.findings.append(
-                HealthFinding(
-                    .keepsPages, .note,
-                    "The file never shrinks; `sqlite3 \(path) 'PRAGMA auto_vacuum = INCREMENTAL; VACUUM'` lets it."))
+            report.add(
+                .keepsPages, .note,
+                "The file never shrinks; `sqlite3 \(path) 'PRAGMA auto_vacuum = INCREMENTAL; VACUUM'` lets it.")
         }
         for message in try integrityCheck(database, path, report.file) where message != "ok" {
-            report.findings.append(
-                HealthFinding(
-                    .damaged, .error, "SQLite finds the file damaged: \(oneLine(message)); restore it from a copy."))
+            report.add(
+                .damaged, .error, "SQLite finds the file damaged: \(oneLine(message)); restore it from a copy.")
         }
     }
 
@@ -81,26 +77,19 @@ enum FileInspection {
         report.file.walPages = pages
         report.file.walPagesCheckpointed = done
         if done < pages {
-            report.findings.append(
-                HealthFinding(
-                    .walHeld, .warning,
-                    "A reader that does not end its transaction holds \(pages - done) of \(pages) pages in the "
-                        + "write-ahead log, which grows until it does; end that program."))
+            report.add(
+                .walHeld, .warning,
+                "A reader that does not end its transaction holds \(pages - done) of \(pages) pages in the write-ahead "
+                    + "log, which grows until it does; end that program.")
         } else if report.file.walBytes > walBytesMax {
-            report.findings.append(
-                HealthFinding(
-                    .walHeld, .note,
-                    "The write-ahead log has \(report.file.walBytes) bytes; it is cut at the next write after a "
-                        + "moment without readers."))
+            report.add(
+                .walHeld, .note,
+                "The write-ahead log has \(report.file.walBytes) bytes; it is cut at the next write after a moment "
+                    + "without readers.")
         }
     }
 
     private static func number(_ pragma: String, _ database: Database) throws -> Int {
         try Int.fetchOne(database, sql: "PRAGMA \(pragma)") ?? 0
-    }
-
-    private static func bytes(of path: String) -> Int64 {
-        var status = stat()
-        return stat(path, &status) == 0 ? Int64(status.st_size) : 0
     }
 }

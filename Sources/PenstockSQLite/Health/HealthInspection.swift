@@ -18,11 +18,10 @@ struct HealthInspection {
             report.findings.append(.unreadable("anything", error))
             report.unchecked.formUnion([.journalMode, .keepsPages, .wrongFolder])
         } catch let error as DatabaseError where error.extendedResultCode == .SQLITE_READONLY_ROLLBACK {
-            report.findings.append(
-                HealthFinding(
-                    .unreadable, .error,
-                    "A program died in the middle of a change to the file, and only one that writes takes that back; run "
-                        + "`penstock migrate`, and look again."))
+            report.add(
+                .unreadable, .error,
+                "A program died in the middle of a change to the file, and only one that writes takes that back; run "
+                    + "`penstock migrate`, and look again.")
             report.unchecked.formUnion([.journalMode, .keepsPages, .wrongFolder])
         } catch let error as DatabaseError where error.resultCode == .SQLITE_CORRUPT {
             // The end of the transaction says again what a part of it has met.
@@ -51,6 +50,7 @@ struct HealthInspection {
                 try LineInspection.inspectDepths(database, &$0)
             }
             try part("the messages' places", [.misplaced], &report) { try LineInspection.inspectPlaces(database, &$0) }
+            try part("workflows", [.misplaced], &report) { try WorkflowInspection.inspect(database, &$0) }
             try part("unique keys", [.wrongKeys], &report) { try LineInspection.inspectKeys(database, &$0) }
             try part("numbers", [.wrongNumbers, .wrongSequence], &report) {
                 try NumberInspection.inspect(database, &$0)
@@ -62,6 +62,7 @@ struct HealthInspection {
                 try LineInspection.inspectLeftovers(database, &$0)
             }
             try part("cursors", [.strayCursor], &report) { try CursorInspection.inspect(database, &$0) }
+            try part("schedules", [.straySchedule], &report) { try ScheduleInspection.inspect(database, &$0) }
         }
         // Closed before the next one, which as the last of all to close leaves no companions behind.
         try file.close()
@@ -77,26 +78,24 @@ struct HealthInspection {
         do {
             let version = try SchemaMigrator.version(of: database)
             if version > report.schemaVersionKnown {
-                report.findings.append(
-                    HealthFinding(
-                        .newerSchema, .warning,
-                        "The file has schema version \(version), and this program knows up to "
-                            + "\(report.schemaVersionKnown); use a newer penstock to look at the rest."))
+                report.add(
+                    .newerSchema, .warning,
+                    "The file has schema version \(version), and this program knows up to "
+                        + "\(report.schemaVersionKnown); use a newer penstock to look at the rest.")
             } else if version < report.schemaVersionKnown {
-                report.findings.append(
-                    HealthFinding(
-                        .olderSchema, .warning,
-                        version == 0
-                            ? "The file has none of Penstock's tables; `penstock migrate` makes them."
-                            : "The file has schema version \(version) of \(report.schemaVersionKnown); `penstock "
-                                + "migrate` brings it up to date."))
+                report.add(
+                    .olderSchema, .warning,
+                    version == 0
+                        ? "The file has none of Penstock's tables; `penstock migrate` makes them."
+                        : "The file has schema version \(version) of \(report.schemaVersionKnown); `penstock "
+                            + "migrate` brings it up to date.")
             }
             return version
         } catch let error as DatabaseError where error.resultCode == .SQLITE_CORRUPT {
             report.findings.append(.unreadable("the schema", error))
             return nil
         } catch let error as PenstockError where error.code == .corrupt {
-            report.findings.append(HealthFinding(.unreadable, .error, error.message))
+            report.add(.unreadable, .error, error.message)
             return nil
         }
     }
@@ -167,5 +166,28 @@ extension HealthFinding.Severity {
         case .warning: 1
         case .note: 2
         }
+    }
+}
+
+extension HealthReport {
+    /// Adds a finding.
+    ///
+    /// - Parameter count: how many things it is about; there is nothing to add about none. The sentence is then a template of
+    ///   ``CountedText``.
+    mutating func add(
+        _ kind: HealthFinding.Kind, _ severity: HealthFinding.Severity, _ sentence: String, count: Int? = nil,
+        queue: String? = nil
+    ) {
+        if count == 0 { return }
+        let sentence = count.map { CountedText.sentence(sentence, $0) } ?? sentence
+        findings.append(HealthFinding(kind, severity, sentence, queue: queue.map { QueueName(stored: $0) }))
+    }
+}
+
+/// Sentences about a number of things, in which one thing is one.
+enum CountedText {
+    /// `template` with `count` for COUNT, and of each `{one|several}` the words that go with it.
+    static func sentence(_ template: String, _ count: Int) -> String {
+        template.replacing(/\{([^|}]*)\|([^}]*)\}/) { count == 1 ? $0.1 : $0.2 }.replacing("COUNT", with: "\(count)")
     }
 }

@@ -7,19 +7,15 @@ enum NumberInspection {
         if let last = try Int64.fetchOne(database, sql: "SELECT last_sequence FROM penstock_state"),
             !(0...SequenceJump.lastMax).contains(last)
         {
-            report.findings.append(
-                HealthFinding(
-                    .wrongSequence, .error,
-                    "The last sequence number given is said to be \(last), which cannot be; run `penstock doctor "
-                        + "--repair`."))
+            report.add(
+                .wrongSequence, .error,
+                "The last sequence number given is said to be \(last), which cannot be; run `penstock doctor --repair`."
+            )
         }
         for (what, sql) in counts {
-            let count = try Int.fetchOne(database, sql: sql) ?? 0
-            if count == 0 { continue }
-            report.findings.append(
-                HealthFinding(
-                    .wrongNumbers, .error,
-                    CountedText.sentence("COUNT \(what) that cannot be; run `penstock doctor --repair`.", count)))
+            report.add(
+                .wrongNumbers, .error, "COUNT \(what) that cannot be; run `penstock doctor --repair`.",
+                count: try Int.fetchOne(database, sql: sql) ?? 0)
         }
     }
 
@@ -30,7 +26,7 @@ enum NumberInspection {
         ),
         (
             "{message in line has|messages in line have} a number of attempts",
-            ["ready", "scheduled", "lease"].map { table in
+            ["ready", "scheduled", "pending", "lease"].map { table in
                 """
                 SELECT sequence FROM penstock_\(table) WHERE attempt NOT BETWEEN 0 AND \(StoredRange.attempts.upperBound)
                     OR forgiven NOT BETWEEN 0 AND attempt

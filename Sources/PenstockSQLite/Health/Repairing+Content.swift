@@ -18,9 +18,7 @@ extension Repairing {
             (ContentInspection.unreadableHeaders, Quarantine.Reason.headers, "could not be read"),
             (ContentInspection.forbiddenHeaders, Quarantine.Reason.headerRules, "broke the rules"),
         ] {
-            try database.execute(
-                sql: QuarantineSource.log.copy(where: condition, now: "?", reason: "?", withPayload: false),
-                arguments: [now.microseconds, reason])
+            try keepCopy(of: .log, where: condition, because: reason, withPayload: false)
             try change(
                 .wrongHeaders, "COUNT {message|messages} whose headers \(what) {has|have} none; a copy was set aside.",
                 "UPDATE penstock_log SET headers = NULL WHERE \(condition)")
@@ -38,9 +36,7 @@ extension Repairing {
                 continue
             }
             if let source {
-                try database.execute(
-                    sql: source.copy(where: isImpossible, now: "?", reason: "?", withPayload: false),
-                    arguments: [now.microseconds, Quarantine.Reason.time])
+                try keepCopy(of: source, where: isImpossible, because: Quarantine.Reason.time, withPayload: false)
             }
             try change(
                 .wrongTimes,
@@ -48,5 +44,26 @@ extension Repairing {
                     + (source == nil ? "." : "; a copy was set aside."),
                 "UPDATE \(table) SET \(column) = \(now.microseconds) WHERE \(isImpossible)")
         }
+    }
+
+    /// Brings cursors back to the end of the log that are ahead of it.
+    mutating func repairCursors() throws {
+        let isAhead = "sequence > (SELECT last_sequence FROM penstock_state)"
+        try keepCopy(of: .cursor, where: isAhead, because: "The cursor stands where no log has come to.")
+        try change(
+            .strayCursor,
+            "COUNT {cursor|cursors} that stood where no log has come to {stands|stand} at its end; a copy was set aside.",
+            """
+            UPDATE penstock_cursor SET sequence = (SELECT last_sequence FROM penstock_state) WHERE \(isAhead)
+            """)
+    }
+
+    /// Keeps the rows as they are in `penstock_quarantine`.
+    func keepCopy(
+        of source: QuarantineSource, where condition: String, because reason: String, withPayload: Bool = true
+    ) throws {
+        try database.execute(
+            sql: source.copy(where: condition, now: "?", reason: "?", withPayload: withPayload),
+            arguments: [now.microseconds, reason])
     }
 }

@@ -32,7 +32,9 @@ struct Repairing {
         try repairing.repairKeys()
         try repairing.repairSequence()
         try repairing.repairCursors()
+        try ScheduleInspection.setAside(in: &repairing)
         try repairing.finishDeletions()
+        try repairing.repairTasks()
         try repairing.recount()
         return repairing.repairs
     }
@@ -67,7 +69,7 @@ struct Repairing {
     }
 
     private mutating func setAsideImpossibleNumbers() throws {
-        for source in [QuarantineSource.log, .ready, .scheduled, .lease, .outcome] {
+        for source in [QuarantineSource.log, .ready, .scheduled, .pending, .lease, .outcome] {
             try setAside(
                 .wrongNumbers, source, "{has|have} a sequence number that cannot be",
                 where: "sequence NOT BETWEEN 1 AND \(SequenceJump.lastMax)",
@@ -77,10 +79,8 @@ struct Repairing {
         let wrong = """
             attempt NOT BETWEEN 0 AND \(StoredRange.attempts.upperBound) OR forgiven NOT BETWEEN 0 AND attempt
             """
-        for source in [QuarantineSource.ready, .scheduled, .lease] {
-            try database.execute(
-                sql: source.copy(where: wrong, now: "?", reason: "?"),
-                arguments: [now.microseconds, Quarantine.Reason.attempt])
+        for source in [QuarantineSource.ready, .scheduled, .pending, .lease] {
+            try keepCopy(of: source, where: wrong, because: Quarantine.Reason.attempt)
             try change(
                 .wrongNumbers,
                 "COUNT {row|rows} of \(source.table) had {its|their} attempts counted from 0; a copy was set aside.",
@@ -104,7 +104,7 @@ struct Repairing {
             EXISTS (SELECT 1 FROM penstock_log AS log WHERE log.sequence = line.sequence
                 AND log.queue_id = line.queue_id
             """
-        for source in [QuarantineSource.ready, .scheduled, .lease] {
+        for source in [QuarantineSource.ready, .scheduled, .pending, .lease] {
             // Another priority than the log's is put right, as far as the right place is free.
             try change(
                 .misplaced, "COUNT {row|rows} of \(source.table) got the priority that the log has.",
@@ -132,9 +132,14 @@ struct Repairing {
             EXISTS (SELECT 1 FROM penstock_outcome AS other
                 WHERE other.queue_id = line.queue_id AND other.sequence = line.sequence)
             """
+        let isReady = """
+            EXISTS (SELECT 1 FROM penstock_ready AS other WHERE other.queue_id = line.queue_id
+                AND other.priority = line.priority AND other.sequence = line.sequence)
+            """
         for (source, condition) in [
             (QuarantineSource.lease, ended), (.scheduled, "\(ended) OR \(isIn(["lease"]))"),
             (.ready, "\(ended) OR \(isIn(["lease", "scheduled"]))"),
+            (.pending, "\(ended) OR \(isIn(["lease", "scheduled"])) OR \(isReady)"),
         ] {
             try setAside(
                 .misplaced, source, "{has|have} another place as well, which counts", where: condition,
@@ -158,6 +163,8 @@ struct Repairing {
             AND NOT EXISTS (SELECT 1 FROM penstock_ready AS line WHERE line.queue_id = log.queue_id
                 AND line.priority = log.priority AND line.sequence = log.sequence)
             AND NOT EXISTS (SELECT 1 FROM penstock_outcome AS line WHERE line.queue_id = log.queue_id
+                AND line.sequence = log.sequence)
+            AND NOT EXISTS (SELECT 1 FROM penstock_pending AS line WHERE line.queue_id = log.queue_id
                 AND line.sequence = log.sequence)
             """)
     }
@@ -191,15 +198,15 @@ struct Repairing {
             WHERE log.unique_key IS NOT NULL AND \(isOpen)
             AND NOT EXISTS (SELECT 1 FROM penstock_unique AS held WHERE held.sequence = log.sequence)
             """)
-        for table in ["ready", "scheduled", "lease"] {
+        for table in ["ready", "scheduled", "pending", "lease"] {
             try change(
                 .wrongKeys,
                 "COUNT {row of penstock_\(table) says again whether its|rows of penstock_\(table) say again whether their} "
                     + "message holds a key.",
                 """
                 WITH held (sequence) AS MATERIALIZED (SELECT sequence FROM penstock_unique)
-                UPDATE penstock_\(table) AS line SET keyed = NOT keyed
-                WHERE keyed <> (line.sequence IN (SELECT sequence FROM held))
+                UPDATE penstock_\(table) AS line SET marks = (marks & ~1) | (line.sequence IN (SELECT sequence FROM held))
+                WHERE marks & 1 <> (line.sequence IN (SELECT sequence FROM held))
                 """)
         }
     }
@@ -215,19 +222,6 @@ struct Repairing {
             """)
     }
 
-    private mutating func repairCursors() throws {
-        let isAhead = "sequence > (SELECT last_sequence FROM penstock_state)"
-        try database.execute(
-            sql: QuarantineSource.cursor.copy(where: isAhead, now: "?", reason: "?"),
-            arguments: [now.microseconds, "The cursor stands where no log has come to."])
-        try change(
-            .strayCursor,
-            "COUNT {cursor|cursors} that stood where no log has come to {stands|stand} at its end; a copy was set aside.",
-            """
-            UPDATE penstock_cursor SET sequence = (SELECT last_sequence FROM penstock_state) WHERE \(isAhead)
-            """)
-    }
-
     /// Finishes deletions that nobody goes on with. One that would take messages which wait or run is given up.
     private mutating func finishDeletions() throws {
         for row in try Row.fetchAll(database, sql: "SELECT id, name FROM penstock_queue WHERE deleting") {
@@ -238,6 +232,7 @@ struct Repairing {
                     sql: """
                         SELECT EXISTS (SELECT 1 FROM penstock_ready WHERE queue_id = ?1)
                             OR EXISTS (SELECT 1 FROM penstock_scheduled WHERE queue_id = ?1)
+                            OR EXISTS (SELECT 1 FROM penstock_pending WHERE queue_id = ?1)
                             OR EXISTS (SELECT 1 FROM penstock_lease WHERE queue_id = ?1)
                         """, arguments: [id]) ?? false
             if open {
@@ -263,7 +258,7 @@ struct Repairing {
     private mutating func recount() throws {
         try change(
             .wrongDepths, "COUNT {queue has|queues have} a row in penstock_depth again.", DepthCount.makeMissing)
-        let columns = ["scheduled", "ready", "leased", "dead", "kept"] + DepthCount.totals
+        let columns = ["pending", "scheduled", "ready", "leased", "dead", "kept"] + DepthCount.totals
         func all() throws -> [Row] {
             try Row.fetchAll(
                 database, sql: "SELECT \(columns.joined(separator: ", ")) FROM penstock_depth ORDER BY queue_id")
@@ -281,8 +276,7 @@ struct Repairing {
         _ kind: HealthFinding.Kind, _ source: QuarantineSource, _ what: String, where condition: String,
         because reason: String
     ) throws {
-        try database.execute(
-            sql: source.copy(where: condition, now: "?", reason: "?"), arguments: [now.microseconds, reason])
+        try keepCopy(of: source, where: condition, because: reason)
         try change(
             kind, "COUNT {row|rows} of \(source.table) that \(what) {was|were} set aside.",
             source.delete(where: condition))

@@ -1,30 +1,67 @@
+import GRDB
 public import PenstockCore
+import PenstockProcesses
 
 extension SQLiteStore {
-    /// Inspects the file at `path` without changing it: whether it is sound, and whether its workers get on.
+    /// Inspects the file at `path`, as `PenstockStore.inspectHealth` says, as far as it can be read.
     ///
-    /// Works beside running workers, and on files of an older or newer schema, that are damaged, or that are none of
-    /// Penstock's: it reports, as far as it can read. It reads every page of the file, so it takes a while on a large
-    /// one. Nothing is written but by one passive checkpoint, which changes nothing that anybody sees, and which is left
-    /// out when the file cannot be written, its schema is newer, or something in it is wrong. A symbolic link is followed
-    /// first.
-    ///
-    /// - Parameters:
-    ///   - path: the database's file.
-    ///   - stuckAfter: for how long a living worker may hold one message before the report names it.
-    ///   - time: the clocks by which leases are judged.
-    /// - Throws: ``PenstockError`` with code `notFound` when there is no file, `notADatabase` when it is not one of
-    ///   SQLite's, `readOnly` when it may not be read, or `busy`.
+    /// Nothing is written but by one passive checkpoint, which changes nothing that anybody sees, and which is left out when
+    /// the file cannot be written, its schema is newer, or something in it is wrong.
     public static func inspectHealth(
         path: String, stuckAfter: Duration = .seconds(3600), time: any TimeSource = SystemTime()
     ) async throws -> HealthReport {
-        try await Blocking.run {
-            let path = try DatabasePath.existing(path)
-            do {
-                return try HealthInspection(path: path, stuckAfter: stuckAfter, time: time).report()
-            } catch {
-                throw StorageErrors.translated(error, path: path)
+        try await DatabasePath.use(path, mustExist: true) { path in
+            try HealthInspection(path: path, stuckAfter: stuckAfter, time: time).report()
+        }
+    }
+
+    /// Makes the file at `path` agree with itself again, as `PenstockStore.repair` says, and after that the folder beside it,
+    /// where a file is damaged or has a wrong mode. With `dryRun` the file is left as it is, but for the write lock, which is
+    /// held meanwhile. It mends no damage to the file itself, and no lost table.
+    public static func repair(
+        path: String, dryRun: Bool = false, time: any TimeSource = SystemTime()
+    ) async throws -> RepairReport {
+        try await DatabasePath.use(path, mustExist: true) { path in
+            try repair(resolved: path, dryRun: dryRun, now: time.now)
+        }
+    }
+
+    private static func repair(resolved path: String, dryRun: Bool, now: Timestamp) throws -> RepairReport {
+        var configuration = Configuration()
+        configuration.label = "penstock repair"
+        configuration.busyMode = .timeout(30)
+        let file = try DatabaseQueue(path: path, configuration: configuration)
+        defer { try? file.close() }
+        return try file.writeWithoutTransaction { database in
+            try SchemaMigrator(path: path).refuseUnreadable(database)
+            try SchemaMigrator(path: path).refuseOlder(database)
+            // On pages that are damaged a repair would do more harm.
+            if let damage = try String.fetchOne(database, sql: "PRAGMA quick_check(1)"), damage != "ok" {
+                throw PenstockError(
+                    .corrupt,
+                    "SQLite finds \(path) damaged: \(FileInspection.oneLine(damage)); restore it from a copy. Nothing was "
+                        + "changed.")
             }
+            var report = RepairReport(path: path, isDryRun: dryRun)
+            try database.inTransaction(.immediate) {
+                report.repairs = try Repairing.perform(database, now: now)
+                return dryRun || report.repairs.isEmpty ? .rollback : .commit
+            }
+            report.repairs += FolderInspection(SharedFolder(existingBesideDatabaseAt: path)).repairs(dryRun: dryRun)
+            return report
+        }
+    }
+}
+
+extension FolderInspection {
+    /// Mends what can be; `dryRun`: only says what would be. What the system refuses, the next inspection still finds.
+    fileprivate func repairs(dryRun: Bool) -> [Repair] {
+        faults().filter(\.isMendable).compactMap { fault in
+            if !dryRun, (try? mend(fault)) == nil { return nil }
+            let isAnew = if case .damaged = fault.kind { true } else { false }
+            return Repair(
+                .wrongFolder, 1,
+                "\(fault.path) was \(isAnew ? "made anew" : "given the database's owner and mode").")
         }
     }
 }

@@ -19,41 +19,28 @@ struct WorkerInspection {
         }
         report.expiredLeases = try Reclaiming.endedLeaseCount(Connection(database), boot: boot, folder)
         describe(&report)
-        let strayCount = try WorkerRow.strays(Connection(database)).count
-        if strayCount > 0 {
-            report.findings.append(
-                HealthFinding(
-                    .wrongWorkers, .error,
-                    CountedText.sentence(
-                        "COUNT {row of penstock_worker names|rows of penstock_worker name} a file that no worker makes; "
-                            + "`penstock doctor --repair` removes {it|them}.", strayCount)))
-        }
+        report.add(
+            .wrongWorkers, .error,
+            "COUNT {row of penstock_worker names|rows of penstock_worker name} a file that no worker makes; `penstock doctor "
+                + "--repair` removes {it|them}.",
+            count: try WorkerRow.strays(Connection(database)).count)
     }
 
     private func describe(_ report: inout HealthReport) {
         for worker in report.deadWorkers where worker.leased > 0 {
-            report.findings.append(
-                HealthFinding(
-                    .deadWorkers, .warning,
-                    "The worker \(worker.name) is dead and holds "
-                        + CountedText.sentence(
-                            "COUNT {message|messages}; any running worker puts {it|them} back.", worker.leased)))
+            let what = CountedText.sentence(
+                "COUNT {message|messages}; any running worker puts {it|them} back.", worker.leased)
+            report.add(.deadWorkers, .warning, "The worker \(worker.name) is dead and holds \(what)")
         }
         for worker in report.stuckWorkers {
-            report.findings.append(
-                HealthFinding(
-                    .stuckWorkers, .warning,
-                    "The worker \(worker.name) lives and has held a message for longer than \(stuckAfter); look at "
-                        + "process \(worker.processID)."))
+            report.add(
+                .stuckWorkers, .warning,
+                "The worker \(worker.name) lives and has held a message for longer than \(stuckAfter); look at process "
+                    + "\(worker.processID).")
         }
-        if report.expiredLeases > 0 {
-            report.findings.append(
-                HealthFinding(
-                    .expiredLeases, .warning,
-                    CountedText.sentence(
-                        "COUNT {lease has ended and was not extended; any running worker puts its message|leases have ended "
-                            + "and were not extended; any running worker puts their messages} back.",
-                        report.expiredLeases)))
-        }
+        report.add(
+            .expiredLeases, .warning,
+            "COUNT {lease has ended and was not extended; any running worker puts its message|leases have ended and were "
+                + "not extended; any running worker puts their messages} back.", count: report.expiredLeases)
     }
 }

@@ -28,7 +28,7 @@ enum OpenFile {
             // It stays open until the pool is: the first to open a file reads all of its write-ahead log, and the next one need not.
             let readOnlyConnection = try refuseUnusable(path, busyMax: busyMax)
             let pool = try DatabasePool(path: path, configuration: configuration(busyMax: busyMax))
-            if leavesWriteAheadLog, size(of: path + "-wal") <= leftBytesMax {
+            if leavesWriteAheadLog, FileIdentity.size(of: path + "-wal") <= leftBytesMax {
                 return Opened(pool: pool, readOnlyConnection: readOnlyConnection)
             }
             try readOnlyConnection?.close()
@@ -46,9 +46,6 @@ enum OpenFile {
 
     /// The first program to open a file reads all of a write-ahead log that was left, about a millisecond for this much.
     private static let leftBytesMax = 512 * 1024
-
-    /// The size of the file at `path`; 0 when there is none.
-    private static func size(of path: String) -> Int { Int(FileIdentity.status(of: path)?.st_size ?? 0) }
 
     private static func prepareFile(_ path: String, createIfMissing: Bool) throws {
         if createIfMissing, FileIdentity.status(of: path) == nil, errno == ENOENT { return try createPrivately(path) }
@@ -73,7 +70,7 @@ enum OpenFile {
     /// - Returns: the connection that it was checked through; `nil` for an empty file.
     private static func refuseUnusable(_ path: String, busyMax: Duration) throws -> DatabaseQueue? {
         // A new file has its first page before it has a write-ahead log.
-        if size(of: path) == 0 { return nil }
+        if FileIdentity.size(of: path) == 0 { return nil }
         do {
             return try refuseForeign(path, readonly: true, busyMax: busyMax)
         } catch let error as DatabaseError where error.extendedResultCode == .SQLITE_READONLY_ROLLBACK {
@@ -129,5 +126,37 @@ enum OpenFile {
             sqlite3_busy_timeout(database.sqliteConnection, 0)
         }
         return configuration
+    }
+}
+
+/// Waits for a lock whose holder wakes nobody.
+enum Patience {
+    /// Runs `body` again for as long as it finds the database locked, up to `limit` from now.
+    ///
+    /// The pauses between are uneven, lest two that wait keep step.
+    static func whileLocked<T>(upTo limit: Duration, _ body: () throws -> T) throws -> T {
+        let started = ContinuousClock.now
+        while true {
+            do {
+                return try body()
+            } catch let error as DatabaseError
+                where error.resultCode == .SQLITE_BUSY && ContinuousClock.now - started < limit
+            {
+                pause()
+            }
+        }
+    }
+
+    /// Half a millisecond to four and a half.
+    static func pause() {
+        usleep(500 + UInt32.random(in: 0..<4000))
+    }
+
+    /// How a connection waits for a lock: for `limit`, about.
+    static func busyMode(upTo limit: Duration) -> Database.BusyMode {
+        .callback { pauses in
+            pause()
+            return pauses < Int(limit / .microseconds(2500))
+        }
     }
 }

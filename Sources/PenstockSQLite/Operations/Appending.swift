@@ -18,18 +18,17 @@ enum Appending {
         }
         if messages.isEmpty { return [] }
         let sequences = try LogRows.write(messages, account, in: transaction)
-        try transaction.connection.run(insertOutcomes) { row in
-            row.bind(sequences.lowerBound, at: 1)
-            row.bind(sequences.upperBound, at: 2)
-            row.bind(transaction.now.microseconds, at: 3)
-        }
+        try transaction.connection.run(
+            insertOutcomes, .integer(sequences.lowerBound), .integer(sequences.upperBound),
+            .integer(transaction.now.microseconds))
         account.change.enqueuedTotal += Int64(messages.count)
         account.change.doneTotal += Int64(messages.count)
         account.change.count(.done, Int64(messages.count))
         account.ring(messages: 0)
         if let count = account.policy.retention.count {
+            var look = RetentionLook(besideAppendTo: queue)
             try Pruning.forget(
-                beyond: Retention(age: nil, count: count), of: account, limit: messages.count + arrearsMax,
+                beyond: Retention(age: nil, count: count), of: account, limit: messages.count + arrearsMax, &look,
                 in: transaction)
         }
         return sequences.map { Receipt(sequence: SequenceNumber($0), state: .done, durability: durability) }

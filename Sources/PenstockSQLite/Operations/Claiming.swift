@@ -9,13 +9,26 @@ enum Claiming {
     ///
     /// - Returns: the empty claim, or `nil` when there is something to take or to make ready.
     static func check(_ request: ClaimRequest, _ connection: Connection, _ now: Timestamp) throws -> Claim? {
-        let queue = try connection.first(readQueue, .text(request.queue.text)) { ($0.integer(0), $0.integer(1) != 0) }
-        guard let (id, isClosed) = queue else { throw Transaction.unknownQueue(request.queue) }
+        let queue = try connection.first(readQueue, .text(request.queue.text)) {
+            ($0.integer(0), $0.integer(1) != 0, $0.integer(2) != 0)
+        }
+        guard let (id, isClosed, hasSchedules) = queue else { throw Transaction.unknownQueue(request.queue) }
+        // Its next step may make messages ready, here or elsewhere.
+        if try Cascade.isUnfinished(connection) { return nil }
         if isClosed { return Claim(messages: [], nextDue: nil) }
         if try connection.first(anyReady, .integer(id), read: { $0.integer(0) != 0 }) == true { return nil }
-        let due = try connection.first(firstDue, .integer(id)) { Timestamp(microseconds: $0.integer(0)) }
+        var due = try connection.first(firstDue, .integer(id)) { Timestamp(microseconds: $0.integer(0)) }
         if let due, due <= now { return nil }
+        if hasSchedules {
+            if try Firing.hasDue(of: id, at: now, connection) { return nil }
+            due = earlier(due, try Firing.nextDue(of: id, after: now, connection))
+        }
         return Claim(messages: [], nextDue: due)
+    }
+
+    private static func earlier(_ first: Timestamp?, _ second: Timestamp?) -> Timestamp? {
+        guard let first, let second else { return first ?? second }
+        return min(first, second)
     }
 
     /// Carries out one claim, of no more than `limit` messages.
@@ -23,12 +36,16 @@ enum Claiming {
         _ request: ClaimRequest, limit: Int, worker: WorkerIdentity, in transaction: Transaction
     ) throws -> Claim {
         let account = try transaction.account(of: request.queue)
+        try Cascade.goOn(in: transaction)
         if account.isPaused || account.isDeleting { return Claim(messages: [], nextDue: nil) }
+        let hasSchedules = try transaction.hasSchedules(account)
+        if hasSchedules { _ = try Firing.fireDue(of: account.id, in: transaction) }
         let promoted = try promote(account, in: transaction)
         // A token is a random number and the message's sequence number, so that one statement can write those of all
         // messages. Of 62 bits, so that no sum overflows: SQLite would go on with a floating-point number.
         let tokenBase = Int64(bitPattern: transaction.random.next() >> 2)
-        var messages = try readReady(account, limit: limit, tokenBase, in: transaction)
+        let reading = try readReady(account, limit: limit, tokenBase, in: transaction)
+        var messages = reading.messages
         let connection = transaction.connection
         if !messages.isEmpty {
             let lease = LeaseRow(
@@ -37,9 +54,13 @@ enum Claiming {
             try move(&messages, account, lease, in: transaction)
             let newCount = messages.count { $0.lease.sequence.rawValue > transaction.lastSequenceBefore }
             let promotedCount = messages.count { promoted.contains($0.lease.sequence.rawValue) }
+            if reading.hasTasks { try TaskPlaces.fill(&messages, connection) }
             account.claimed(messages.count, newCount: newCount, promotedCount: promotedCount)
         }
-        let due = try connection.first(firstDue, .integer(account.id)) { Timestamp(microseconds: $0.integer(0)) }
+        var due = try connection.first(firstDue, .integer(account.id)) { Timestamp(microseconds: $0.integer(0)) }
+        if hasSchedules {
+            due = earlier(due, try Firing.nextDue(of: account.id, after: transaction.now, connection))
+        }
         return Claim(messages: messages, nextDue: due)
     }
 
@@ -52,7 +73,7 @@ enum Claiming {
         ) { row in
             LineEntry(
                 sequence: row.integer(0), account: account, state: .scheduled, priority: row.integer(1),
-                attempt: row.integer(2), forgiven: row.integer(3), keyed: row.integer(4) != 0)
+                attempt: row.integer(2), forgiven: row.integer(3), marks: Marks(rawValue: row.integer(4)))
         }
         for entry in due {
             let ready = Lifecycle.Outcome(state: .ready, attempt: Int(entry.attempt), forgiven: Int(entry.forgiven))
@@ -64,7 +85,7 @@ enum Claiming {
     /// The messages that are next in line, with their payloads. Rows that contradict the rest are set aside on the way.
     private static func readReady(
         _ account: QueueAccount, limit: Int, _ tokenBase: Int64, in transaction: Transaction
-    ) throws -> [ClaimedMessage] {
+    ) throws -> Reading {
         var reading = try readRows(account, limit: limit, tokenBase, in: transaction)
         for _ in 1...setAsideRoundsMax where !reading.wrong.isEmpty {
             for (sequence, reason) in reading.wrong {
@@ -73,7 +94,7 @@ enum Claiming {
             reading = try readRows(account, limit: limit, tokenBase, in: transaction)
         }
         if reading.isAll, limit > 0 { try noneIsLeft(account, reading.messages, in: transaction) }
-        return reading.wrong.isEmpty ? reading.messages : []
+        return reading.wrong.isEmpty ? reading : Reading()
     }
 
     /// Sees to it that the queue's depth says so when every ready message is taken.
@@ -91,6 +112,8 @@ enum Claiming {
     /// What is next in line.
     private struct Reading {
         var messages: [ClaimedMessage] = []
+        /// Whether tasks of workflows are among them.
+        var hasTasks = false
         /// Rows that contradict the rest, and why.
         var wrong: [(sequence: Int64, reason: String)] = []
         /// Whether nothing else is ready.
@@ -123,6 +146,7 @@ enum Claiming {
                 reading.wrong.append((number, Quarantine.Reason.attempt))
                 continue
             }
+            if Marks(rawValue: statement.integer(7)).contains(.task) { reading.hasTasks = true }
             let sequence = SequenceNumber(number)
             let payload = try statement.bytes(6)
             bytes += payload.count
@@ -151,15 +175,10 @@ enum Claiming {
         where index + 1 == messages.count || messages[index + 1].priority != message.priority {
             let last = message.lease.sequence.rawValue
             func insert() throws {
-                try connection.run(insertLeases) { row in
-                    row.bind(account.id, at: 1)
-                    row.bind(Int64(message.priority), at: 2)
-                    row.bind(last, at: 3)
-                    row.bind(lease.tokenBase, at: 4)
-                    row.bind(lease.workerID, at: 5)
-                    row.bind(transaction.now.microseconds, at: 6)
-                    row.bind(lease.deadline, at: 7)
-                }
+                try connection.run(
+                    insertLeases, .integer(account.id), .integer(Int64(message.priority)), .integer(last),
+                    .integer(lease.tokenBase), .integer(lease.workerID), .integer(transaction.now.microseconds),
+                    .integer(lease.deadline))
             }
             do {
                 try insert()
@@ -174,11 +193,8 @@ enum Claiming {
                 leasedAlready.formUnion(found)
                 try insert()
             }
-            try connection.run(deleteReady) { row in
-                row.bind(account.id, at: 1)
-                row.bind(Int64(message.priority), at: 2)
-                row.bind(last, at: 3)
-            }
+            try connection.run(
+                deleteReady, .integer(account.id), .integer(Int64(message.priority)), .integer(last))
         }
         if !leasedAlready.isEmpty { messages.removeAll { leasedAlready.contains($0.lease.sequence.rawValue) } }
     }
@@ -190,7 +206,11 @@ enum Claiming {
         var deadline: Int64
     }
 
-    private static let readQueue = Query("SELECT id, paused OR deleting FROM penstock_queue WHERE name = ?1")
+    private static let readQueue = Query(
+        """
+        SELECT id, paused OR deleting, EXISTS (SELECT 1 FROM penstock_schedule WHERE queue_id = queue.id AND paused = 0)
+        FROM penstock_queue AS queue WHERE name = ?1
+        """)
     // A depth that says otherwise was made wrong by hand; the claim puts it right.
     private static let anyReady = Query(
         """
@@ -201,12 +221,13 @@ enum Claiming {
         "SELECT due_at FROM penstock_scheduled WHERE queue_id = ?1 ORDER BY due_at LIMIT 1")
     private static let selectDue = Query(
         """
-        SELECT sequence, priority, attempt, forgiven, keyed FROM penstock_scheduled
+        SELECT sequence, priority, attempt, forgiven, marks FROM penstock_scheduled
         WHERE queue_id = ?1 AND due_at <= ?2 ORDER BY due_at, sequence LIMIT ?3
         """)
     private static let selectReady = Query(
         """
-        SELECT ready.sequence, ready.priority, ready.attempt, log.enqueued_at, log.headers, log.origin, log.payload
+        SELECT ready.sequence, ready.priority, ready.attempt, log.enqueued_at, log.headers, log.origin, log.payload,
+            ready.marks
         FROM penstock_ready AS ready LEFT JOIN penstock_log AS log ON log.sequence = ready.sequence
             AND log.queue_id = ready.queue_id AND log.priority = ready.priority
         WHERE ready.queue_id = ?1 ORDER BY ready.priority DESC, ready.sequence LIMIT ?2
@@ -220,8 +241,8 @@ enum Claiming {
     private static let insertLeases = Query(
         """
         INSERT INTO penstock_lease
-            (sequence, queue_id, token, worker_id, claimed_at, deadline, priority, attempt, forgiven, keyed)
-        SELECT sequence, queue_id, ?4 + sequence, ?5, ?6, ?7, priority, attempt + 1, forgiven, keyed
+            (sequence, queue_id, token, worker_id, claimed_at, deadline, priority, attempt, forgiven, marks)
+        SELECT sequence, queue_id, ?4 + sequence, ?5, ?6, ?7, priority, attempt + 1, forgiven, marks
         FROM penstock_ready WHERE queue_id = ?1 AND priority = ?2 AND sequence <= ?3
         """)
     private static let deleteReady = Query(

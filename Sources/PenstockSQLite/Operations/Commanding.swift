@@ -42,7 +42,7 @@ enum Commanding {
             }
             moves.append((entry, outcome))
         }
-        for (entry, outcome) in moves { try Line.move(entry, to: outcome, in: transaction) }
+        try carryOut(command, moves, in: transaction)
         for sequence in orphans { _ = try Quarantine.setAsideOrphans(sequence, in: transaction) }
         return moves.count + orphans.count
     }
@@ -63,6 +63,7 @@ enum Commanding {
             try SequenceSource.state(state).sequences(account.id, query, limit: limit, transaction.connection.database)
         }.sorted().prefix(limit)
         var moved = 0
+        var moves: [(LineEntry, Lifecycle.Outcome)] = []
         var keys: Set<[UInt8]> = []
         for sequence in sequences {
             guard let entry = try Line.locate(sequence, in: transaction) else {
@@ -73,10 +74,31 @@ enum Commanding {
                 let outcome = try Line.outcome(of: command.event, on: entry, in: transaction),
                 try canHaveKey(entry, outcome, &keys, in: transaction)
             else { continue }
-            try Line.move(entry, to: outcome, in: transaction)
-            moved += 1
+            moves.append((entry, outcome))
         }
-        return (moved, sequences.last ?? .max)
+        try carryOut(command, moves, in: transaction)
+        return (moved + moves.count, sequences.last ?? .max)
+    }
+
+    /// Moves messages, one after the other. What follows from the end of a task comes before the next one, which may be among
+    /// what is cancelled because of it; as it was to be moved, it is looked at again.
+    private static func carryOut(
+        _ command: LineCommand, _ moves: [(LineEntry, Lifecycle.Outcome)], in transaction: Transaction
+    ) throws {
+        var areStale = false
+        for (entry, outcome) in moves {
+            if !areStale {
+                try Line.move(entry, to: outcome, in: transaction)
+            } else if let entry = try Line.locate(entry.sequence, in: transaction),
+                let outcome = try Line.outcome(of: command.event, on: entry, in: transaction)
+            {
+                try Line.move(entry, to: outcome, in: transaction)
+            }
+            if !transaction.cascade.isEmpty {
+                areStale = true
+                try Cascade.perform(in: transaction)
+            }
+        }
     }
 
     /// Whether a dead letter that goes back in line can have its unique key again: nobody holds it, and none of
@@ -98,7 +120,7 @@ extension LineCommand {
     /// What can be done to which messages, for people.
     fileprivate var what: String {
         switch self {
-        case .cancel: "scheduled, ready and leased messages can be cancelled"
+        case .cancel: "pending, scheduled, ready and leased messages can be cancelled"
         case .redrive: "dead and scheduled messages can be put back in line"
         case .discard: "dead messages can be discarded"
         }

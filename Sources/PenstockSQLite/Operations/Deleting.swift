@@ -89,18 +89,20 @@ enum Deleting {
         """
         SELECT EXISTS (SELECT 1 FROM penstock_ready WHERE queue_id = ?1)
             OR EXISTS (SELECT 1 FROM penstock_scheduled WHERE queue_id = ?1)
+            OR EXISTS (SELECT 1 FROM penstock_pending WHERE queue_id = ?1)
             OR EXISTS (SELECT 1 FROM penstock_lease WHERE sequence > 0 AND queue_id = ?1)
         """)
     private static let selectOpenCount = Query(
         """
         SELECT (SELECT count(*) FROM penstock_ready WHERE queue_id = ?1)
             + (SELECT count(*) FROM penstock_scheduled WHERE queue_id = ?1)
+            + (SELECT count(*) FROM penstock_pending WHERE queue_id = ?1)
             + (SELECT count(*) FROM penstock_lease WHERE queue_id = ?1)
         """)
     private static let writeDeleting = Query("UPDATE penstock_queue SET deleting = ?2 WHERE id = ?1")
     private static let selectLog = Query(
         "SELECT sequence FROM penstock_log WHERE queue_id = ?1 ORDER BY sequence LIMIT ?2")
-    private static let leftovers = ["ready", "scheduled", "lease", "outcome", "unique"].map { table in
+    private static let leftovers = ["ready", "scheduled", "pending", "lease", "outcome", "unique"].map { table in
         Query("DELETE FROM penstock_\(table) WHERE queue_id = ?1")
     }
     private static let deleteQueue = Query("DELETE FROM penstock_queue WHERE id = ?1")

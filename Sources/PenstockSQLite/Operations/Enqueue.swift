@@ -8,27 +8,21 @@ enum Enqueue {
     ) throws -> [Receipt] {
         let account = try transaction.account(of: queue)
         try account.refuseDeleting()
-        if account.policy.capacity?.whenFull == .fail, messages.count > 1 {
-            return try transaction.nested {
-                try accept(messages, account, durability, in: transaction)
-            }
-        }
-        return try accept(messages, account, durability, in: transaction)
-    }
-
-    private static func accept(
-        _ messages: [NewMessage], _ account: QueueAccount, _ durability: Durability, in transaction: Transaction
-    ) throws -> [Receipt] {
         if messages.count > 1, try areReadyAtOnce(messages, account, in: transaction) {
             return try acceptTogether(messages, account, durability, in: transaction)
         }
-        var receipts: [Receipt] = []
-        receipts.reserveCapacity(messages.count)
-        for message in messages {
-            guard let receipt = try accept(message, account, durability, in: transaction) else { break }
-            receipts.append(receipt)
+        func acceptEach() throws -> [Receipt] {
+            var receipts: [Receipt] = []
+            receipts.reserveCapacity(messages.count)
+            for message in messages {
+                guard let receipt = try accept(message, account, durability, in: transaction) else { break }
+                receipts.append(receipt)
+            }
+            return receipts
         }
-        return receipts
+        // All or none: the one that finds no room undoes those before it.
+        let isUndone = messages.count > 1 && account.policy.capacity?.whenFull == .fail
+        return isUndone ? try transaction.nested(acceptEach) : try acceptEach()
     }
 
     /// Whether there is room for all of `messages`, and nothing to look up or to decide for any of them.
@@ -43,10 +37,8 @@ enum Enqueue {
         _ messages: [NewMessage], _ account: QueueAccount, _ durability: Durability, in transaction: Transaction
     ) throws -> [Receipt] {
         let sequences = try LogRows.write(messages, account, in: transaction)
-        try transaction.connection.run(insertReady) { row in
-            row.bind(sequences.lowerBound, at: 1)
-            row.bind(sequences.upperBound, at: 2)
-        }
+        try transaction.connection.run(
+            insertReady, .integer(sequences.lowerBound), .integer(sequences.upperBound))
         account.change.count(.ready, Int64(messages.count))
         account.change.enqueuedTotal += Int64(messages.count)
         account.ring(messages: messages.count)
@@ -55,7 +47,7 @@ enum Enqueue {
 
     private static let insertReady = Query(
         """
-        INSERT INTO penstock_ready (queue_id, priority, sequence, attempt, forgiven, keyed)
+        INSERT INTO penstock_ready (queue_id, priority, sequence, attempt, forgiven, marks)
         SELECT queue_id, priority, sequence, 0, 0, 0 FROM penstock_log WHERE sequence BETWEEN ?1 AND ?2
         """)
 
@@ -77,10 +69,10 @@ enum Enqueue {
             }
             replaced = existing
         }
-        var displaced = replaced
+        var displaced = replaced.map { SequenceNumber($0.sequence) }
         if let replaced {
             // The arriving message takes its place, so nobody asks whether there is room.
-            try move(replaced, by: .replaced, in: transaction)
+            try Line.move(replaced, by: .replaced, in: transaction)
         } else if try !account.hasRoom(for: 1, transaction.connection), let policy = account.policy.capacity {
             switch policy.whenFull {
             case .fail:
@@ -93,10 +85,7 @@ enum Enqueue {
             case .dropNewest:
                 return try dropArriving(message, account, durability, in: transaction)
             case .dropOldest:
-                if let oldest = try Overflow.oldestWaiting(account, in: transaction) {
-                    try move(oldest, by: .displaced, in: transaction)
-                    displaced = oldest
-                }
+                displaced = try Overflow.displaceOldest(account, in: transaction)
             }
         }
         let sequence = try LogRows.write([message], account, in: transaction).lowerBound
@@ -105,14 +94,14 @@ enum Enqueue {
         let place = Lifecycle.Outcome(state: due == nil ? .ready : .scheduled, due: due, attempt: 0, forgiven: 0)
         let entry = LineEntry(
             sequence: sequence, account: account, state: place.state, priority: Int64(message.priority), attempt: 0,
-            forgiven: 0, keyed: message.uniqueKey != nil)
+            forgiven: 0, marks: message.uniqueKey == nil ? [] : .uniqueKey)
         try Line.insert(entry, place, in: transaction)
         account.change.count(place.state, 1)
         account.change.enqueuedTotal += 1
         account.ring(messages: 1)
         return Receipt(
             sequence: SequenceNumber(sequence), state: place.state, durability: durability,
-            displaced: displaced.map { SequenceNumber($0.sequence) })
+            displaced: displaced)
     }
 
     private static func dropArriving(
@@ -126,16 +115,20 @@ enum Enqueue {
         return Receipt(
             sequence: SequenceNumber(sequence), state: .dropped, durability: durability)
     }
-
-    private static func move(_ entry: LineEntry, by event: Lifecycle.Event, in transaction: Transaction) throws {
-        if let outcome = try Line.outcome(of: event, on: entry, in: transaction) {
-            try Line.move(entry, to: outcome, in: transaction)
-        }
-    }
 }
 
 /// Which message a full queue drops.
 enum Overflow {
+    /// Drops the oldest message that waits, if there is one, and says which one it was.
+    static func displaceOldest(_ account: QueueAccount, in transaction: Transaction) throws -> SequenceNumber? {
+        guard let oldest = try oldestWaiting(account, in: transaction) else { return nil }
+        if try Line.move(oldest, by: .displaced, in: transaction) {
+            // What waited for its end, however it ends, comes in line before anybody asks for room again.
+            try Cascade.perform(in: transaction)
+        }
+        return SequenceNumber(oldest.sequence)
+    }
+
     /// The message that `dropOldest` drops: the ready one with the lowest sequence number or, when none is ready, the
     /// scheduled one that is due first.
     ///

@@ -1,3 +1,5 @@
+import PenstockCore
+
 /// Giving the pages of messages that were forgotten back to the file system.
 enum FreePages {
     /// Pages given back in one step: 4 MiB.

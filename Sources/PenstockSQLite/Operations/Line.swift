@@ -1,28 +1,8 @@
 import PenstockCore
 
-/// Where a message is, with everything that moves along with it.
-struct LineEntry {
-    var sequence: Int64
-    var account: QueueAccount
-    var state: MessageState
-    var priority: Int64
-    var attempt: Int64
-    var forgiven: Int64
-    /// Whether it holds a unique key.
-    var keyed: Bool
-    /// Set while it is leased.
-    var lease: HeldLease?
-
-    struct HeldLease {
-        var token: Int64
-        var workerID: Int64
-        var claimedAt: Int64
-    }
-}
-
 /// Moves messages between the tables of the line.
 ///
-/// Invariant: a message of the log has one row in exactly one of `penstock_scheduled`, `penstock_ready`,
+/// Invariant: a message of the log has one row in exactly one of `penstock_pending`, `penstock_scheduled`, `penstock_ready`,
 /// `penstock_lease` and `penstock_outcome`, and the queue's depths count these rows.
 enum Line {
     /// Moves a message to where `outcome` says, with all that follows: depths, totals, its key, the failed attempt.
@@ -34,17 +14,49 @@ enum Line {
             try Attempts.record(failure, of: entry, lease, in: transaction)
         }
         var entry = entry
-        if outcome.state.isFinished, entry.keyed {
-            try UniqueKeys.release(entry.sequence, account, in: transaction)
-            entry.keyed = false
-        }
-        if outcome.state.isWaiting, entry.state == .dead {
-            entry.keyed = try UniqueKeys.holdAgain(entry.sequence, account, in: transaction)
-        }
+        if entry.state.isFinished { entry.marks = try marks(of: entry, goingTo: outcome.state, in: transaction) }
+        if !entry.marks.isEmpty { try follow(&entry, outcome.state, in: transaction) }
         try insert(entry, outcome, in: transaction)
         account.change.count(outcome.state, 1)
         if outcome.state.isFinished { account.change.countEnd(outcome.state) }
         if outcome.state.isWaiting { account.ring(messages: 1) } else if entry.state.isWaiting { account.ringForRoom() }
+    }
+
+    /// Lets `event` befall a message, and moves it to where that takes it.
+    ///
+    /// - Returns: whether its state knows the event. Nothing is changed otherwise.
+    @discardableResult
+    static func move(_ entry: LineEntry, by event: Lifecycle.Event, in transaction: Transaction) throws -> Bool {
+        guard let outcome = try outcome(of: event, on: entry, in: transaction) else { return false }
+        try move(entry, to: outcome, in: transaction)
+        return true
+    }
+
+    /// What is to be seen to as a message that has ended comes back, or ends otherwise.
+    private static func marks(
+        of entry: LineEntry, goingTo state: MessageState, in transaction: Transaction
+    ) throws -> Marks {
+        var marks: Marks = []
+        if state.isWaiting, try UniqueKeys.holdAgain(entry.sequence, entry.account, in: transaction) {
+            marks.insert(.uniqueKey)
+        }
+        if try TaskRows.has(entry.sequence, transaction.connection) { marks.insert(.task) }
+        return marks
+    }
+
+    /// Sees to what a message's marks say as it goes to `state`.
+    private static func follow(_ entry: inout LineEntry, _ state: MessageState, in transaction: Transaction) throws {
+        if state.isFinished, entry.marks.contains(.uniqueKey) {
+            try UniqueKeys.release(entry.sequence, entry.account, in: transaction)
+            entry.marks.remove(.uniqueKey)
+        }
+        if entry.state == .scheduled, entry.marks.contains(.awaitsEvent) {
+            try Awaiting.end(entry.sequence, transaction.connection)
+            entry.marks.remove(.awaitsEvent)
+        }
+        if entry.marks.contains(.task), state.isFinished || entry.state.isFinished {
+            try TaskRows.note(entry, isOpen: !state.isFinished, in: transaction)
+        }
     }
 
     /// Where message `sequence` is; `nil` when the log does not know it, or it has no place in the line.
@@ -59,19 +71,38 @@ enum Line {
         func entry(_ state: MessageState, _ row: PreparedStatement) -> LineEntry {
             LineEntry(
                 sequence: sequence, account: account, state: state, priority: priority, attempt: row.integer(0),
-                forgiven: row.integer(1), keyed: row.integer(2) != 0)
+                forgiven: row.integer(1), marks: Marks(rawValue: row.integer(2)))
         }
         let ready = try connection.first(
             readReady, .integer(queueID), .integer(priority), .integer(sequence), read: { entry(.ready, $0) })
         if let ready { return ready }
         let scheduled = try connection.first(readScheduled, .integer(sequence), read: { entry(.scheduled, $0) })
         if let scheduled { return scheduled }
-        return try connection.first(readOutcome, .integer(queueID), .integer(sequence)) { row in
+        let ended = try connection.first(readOutcome, .integer(queueID), .integer(sequence)) { row in
             LineEntry(
                 sequence: sequence, account: account,
                 state: row.text(1).flatMap(MessageState.init) ?? .cancelled,
-                priority: priority, attempt: row.integer(0), forgiven: 0, keyed: false)
+                priority: priority, attempt: row.integer(0), forgiven: 0, marks: [],
+                reason: row.text(2).flatMap(StateReason.init))
         }
+        if let ended { return ended }
+        return try connection.first(readPending, .integer(queueID), .integer(sequence), read: { entry(.pending, $0) })
+    }
+
+    /// Where a task is that most likely waits for others: there it is looked for first.
+    static func locateTask(_ sequence: Int64, in transaction: Transaction) throws -> LineEntry? {
+        let pending = try transaction.connection.first(readPendingTask, .integer(sequence)) { row in
+            (
+                queue: row.integer(0), priority: row.integer(1), attempt: row.integer(2), forgiven: row.integer(3),
+                marks: Marks(rawValue: row.integer(4))
+            )
+        }
+        guard let pending, let account = try transaction.account(id: pending.queue) else {
+            return try locate(sequence, in: transaction)
+        }
+        return LineEntry(
+            sequence: sequence, account: account, state: .pending, priority: pending.priority,
+            attempt: pending.attempt, forgiven: pending.forgiven, marks: pending.marks)
     }
 
     /// Message `sequence`, if a worker holds it.
@@ -80,7 +111,8 @@ enum Line {
             (
                 queue: row.integer(0),
                 lease: LineEntry.HeldLease(token: row.integer(1), workerID: row.integer(2), claimedAt: row.integer(3)),
-                priority: row.integer(4), attempt: row.integer(5), forgiven: row.integer(6), keyed: row.integer(7) != 0
+                priority: row.integer(4), attempt: row.integer(5), forgiven: row.integer(6),
+                marks: Marks(rawValue: row.integer(7))
             )
         }
         guard let row else { return nil }
@@ -91,24 +123,20 @@ enum Line {
         }
         return LineEntry(
             sequence: sequence, account: account, state: .leased, priority: row.priority,
-            attempt: row.attempt, forgiven: row.forgiven, keyed: row.keyed, lease: row.lease)
-    }
-
-    /// What ``Lifecycle`` needs to know of `entry`.
-    static func situation(_ entry: LineEntry, in transaction: Transaction) throws -> Lifecycle.Situation {
-        let own = try transaction.connection.first(readAttemptsMax, .integer(entry.sequence)) { $0.optionalInteger(0) }
-        let attemptsMax = (own ?? nil).map(Int.init) ?? entry.account.policy.retry.attemptsMax
-        return Lifecycle.Situation(
-            state: entry.state, attempt: Int(entry.attempt), forgiven: Int(entry.forgiven), attemptsMax: attemptsMax)
+            attempt: row.attempt, forgiven: row.forgiven, marks: row.marks, lease: row.lease)
     }
 
     /// Where `event` takes `entry`; `nil` when its state does not know the event.
     static func outcome(
         of event: Lifecycle.Event, on entry: LineEntry, in transaction: Transaction
     ) throws -> Lifecycle.Outcome? {
-        Lifecycle.outcome(
-            of: event, on: try situation(entry, in: transaction), now: transaction.now,
-            policy: entry.account.policy.retry, random: transaction.random.nextUnit())
+        let retry = entry.account.policy.retry
+        let own = try transaction.connection.first(readAttemptsMax, .integer(entry.sequence)) { $0.optionalInteger(0) }
+        let situation = Lifecycle.Situation(
+            state: entry.state, attempt: Int(entry.attempt), forgiven: Int(entry.forgiven),
+            attemptsMax: (own ?? nil).map(Int.init) ?? retry.attemptsMax)
+        return Lifecycle.outcome(
+            of: event, on: situation, now: transaction.now, policy: retry, random: transaction.random.nextUnit())
     }
 
     /// Takes a message out of the table it is in. Counts nothing.
@@ -122,6 +150,8 @@ enum Line {
                 deleteReady, .integer(entry.account.id), .integer(entry.priority), .integer(entry.sequence))
         case .scheduled:
             try connection.run(deleteScheduled, .integer(entry.sequence))
+        case .pending:
+            try connection.run(deletePending, .integer(entry.account.id), .integer(entry.sequence))
         case .done, .dead, .dropped, .cancelled:
             try connection.run(deleteOutcome, .integer(entry.account.id), .integer(entry.sequence))
         }
@@ -131,17 +161,22 @@ enum Line {
     static func insert(
         _ entry: LineEntry, _ outcome: Lifecycle.Outcome, in transaction: Transaction
     ) throws {
+        func bindPlace(_ row: PreparedStatement) {
+            row.bind(entry.account.id, at: 1)
+            row.bind(entry.priority, at: 2)
+            row.bind(entry.sequence, at: 3)
+            row.bind(Int64(outcome.attempt), at: 4)
+            row.bind(Int64(outcome.forgiven), at: 5)
+            row.bind(entry.marks.rawValue, at: 6)
+        }
         switch outcome.state {
         case .ready:
-            try fill(.ready, entry.sequence, entry.account, in: transaction) { connection in
-                try connection.run(insertReady) { row in
-                    row.bind(entry.account.id, at: 1)
-                    row.bind(entry.priority, at: 2)
-                    row.bind(entry.sequence, at: 3)
-                    row.bind(Int64(outcome.attempt), at: 4)
-                    row.bind(Int64(outcome.forgiven), at: 5)
-                    row.bind(Int64(entry.keyed ? 1 : 0), at: 6)
-                }
+            try fill(.ready, entry.sequence, entry.account, in: transaction) {
+                try $0.run(insertReady, bind: bindPlace)
+            }
+        case .pending:
+            try fill(.pending, entry.sequence, entry.account, in: transaction) {
+                try $0.run(insertPending, bind: bindPlace)
             }
         case .scheduled:
             try fill(.scheduled, entry.sequence, entry.account, in: transaction) { connection in
@@ -149,7 +184,7 @@ enum Line {
                     insertScheduled, .integer(entry.sequence), .integer(entry.account.id),
                     .integer((outcome.due ?? transaction.now).microseconds), .integer(entry.priority),
                     .integer(Int64(outcome.attempt)), .integer(Int64(outcome.forgiven)),
-                    .integer(entry.keyed ? 1 : 0))
+                    .integer(entry.marks.rawValue))
             }
         case .done, .dead, .dropped, .cancelled:
             try record(
@@ -203,65 +238,52 @@ enum Line {
     private static let readAttemptsMax = Query("SELECT attempts_max FROM penstock_log WHERE sequence = ?1")
     private static let readLease = Query(
         """
-        SELECT queue_id, token, worker_id, claimed_at, priority, attempt, forgiven, keyed
+        SELECT queue_id, token, worker_id, claimed_at, priority, attempt, forgiven, marks
         FROM penstock_lease WHERE sequence = ?1
         """)
     private static let readReady = Query(
         """
-        SELECT attempt, forgiven, keyed FROM penstock_ready
+        SELECT attempt, forgiven, marks FROM penstock_ready
         WHERE queue_id = ?1 AND priority = ?2 AND sequence = ?3
         """)
     private static let readScheduled = Query(
-        "SELECT attempt, forgiven, keyed FROM penstock_scheduled WHERE sequence = ?1")
+        "SELECT attempt, forgiven, marks FROM penstock_scheduled WHERE sequence = ?1")
     private static let readScheduledQueue = Query("SELECT queue_id FROM penstock_scheduled WHERE sequence = ?1")
     private static let readOutcome = Query(
-        "SELECT attempt, state FROM penstock_outcome WHERE queue_id = ?1 AND sequence = ?2")
+        "SELECT attempt, state, reason FROM penstock_outcome WHERE queue_id = ?1 AND sequence = ?2")
+    private static let readPending = Query(
+        "SELECT attempt, forgiven, marks FROM penstock_pending WHERE queue_id = ?1 AND sequence = ?2")
+    private static let readPendingTask = Query(
+        """
+        SELECT pending.queue_id, pending.priority, pending.attempt, pending.forgiven, pending.marks
+        FROM penstock_log AS log CROSS JOIN penstock_pending AS pending
+            ON pending.queue_id = log.queue_id AND pending.sequence = log.sequence
+        WHERE log.sequence = ?1
+        """)
     private static let deleteLease = Query("DELETE FROM penstock_lease WHERE sequence = ?1")
     private static let deleteReady = Query(
         "DELETE FROM penstock_ready WHERE queue_id = ?1 AND priority = ?2 AND sequence = ?3")
     private static let deleteScheduled = Query("DELETE FROM penstock_scheduled WHERE sequence = ?1")
+    private static let deletePending = Query("DELETE FROM penstock_pending WHERE queue_id = ?1 AND sequence = ?2")
     private static let deleteOutcome = Query("DELETE FROM penstock_outcome WHERE queue_id = ?1 AND sequence = ?2")
     private static let insertReady = Query(
         """
-        INSERT INTO penstock_ready (queue_id, priority, sequence, attempt, forgiven, keyed)
+        INSERT INTO penstock_ready (queue_id, priority, sequence, attempt, forgiven, marks)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6)
         """)
     private static let insertScheduled = Query(
         """
-        INSERT INTO penstock_scheduled (sequence, queue_id, due_at, priority, attempt, forgiven, keyed)
+        INSERT INTO penstock_scheduled (sequence, queue_id, due_at, priority, attempt, forgiven, marks)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+        """)
+    private static let insertPending = Query(
+        """
+        INSERT INTO penstock_pending (queue_id, priority, sequence, attempt, forgiven, marks)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6)
         """)
     private static let insertOutcome = Query(
         """
         INSERT INTO penstock_outcome (queue_id, sequence, state, reason, attempt, finished_at)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6)
         """)
-}
-
-/// The record of attempts that did not end well.
-enum Attempts {
-    /// Keeps the failed attempt of `entry`; of more than ``Limits/attemptsKeptMax`` the first ones go.
-    static func record(
-        _ failure: Lifecycle.Failure, of entry: LineEntry, _ lease: LineEntry.HeldLease, in transaction: Transaction
-    ) throws {
-        let connection = transaction.connection
-        let worker = try connection.first(readWorker, .integer(lease.workerID)) { $0.text(0) ?? "" }
-        try connection.run(
-            insert, .integer(entry.sequence), .integer(entry.attempt), .text(failure.outcome.rawValue),
-            .text(failure.error), .text(worker ?? "unknown"), .integer(lease.claimedAt),
-            .integer(transaction.now.microseconds))
-        if entry.attempt > Limits.attemptsKeptMax {
-            try connection.run(
-                trim, .integer(entry.sequence), .integer(entry.attempt - Int64(Limits.attemptsKeptMax)))
-        }
-    }
-
-    private static let readWorker = Query("SELECT name FROM penstock_worker WHERE id = ?1")
-    // A release takes an attempt's number back, so a number can come twice; the later one is the true one.
-    private static let insert = Query(
-        """
-        INSERT OR REPLACE INTO penstock_attempt (sequence, attempt, outcome, error, worker, started_at, ended_at)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
-        """)
-    private static let trim = Query("DELETE FROM penstock_attempt WHERE sequence = ?1 AND attempt <= ?2")
 }

@@ -1,4 +1,3 @@
-import Foundation
 import PenstockCore
 
 /// Writing messages into the log, and nowhere else.
@@ -62,23 +61,5 @@ enum LogRows {
                 (sequence, queue_id, enqueued_at, priority, attempts_max, unique_key, headers, origin, payload)
             VALUES \(rows.joined(separator: ", "))
             """)
-    }
-}
-
-/// Headers as the log stores them: a JSON object of strings.
-enum HeaderText {
-    /// `headers` as JSON with its keys in order, or `nil` when there are none.
-    static func encode(_ headers: [String: String]) -> String? {
-        if headers.isEmpty { return nil }
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        // A dictionary of strings can always be written as JSON.
-        return (try? encoder.encode(headers)).map { String(decoding: $0, as: UTF8.self) }
-    }
-
-    /// The headers that `text` holds. What is not an object of strings counts as none: the file may be anybody's.
-    static func decode(_ text: String?) -> [String: String] {
-        guard let text else { return [:] }
-        return (try? JSONDecoder().decode([String: String].self, from: Data(text.utf8))) ?? [:]
     }
 }

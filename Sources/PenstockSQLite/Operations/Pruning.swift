@@ -5,60 +5,126 @@ enum Pruning {
     /// Messages forgotten in one step at most, so that it never holds the writer long.
     static let stepMax = 10_000
 
-    /// One step: forgets up to `request.limit` messages.
-    static func perform(_ request: PruneRequest, in transaction: Transaction) throws -> Pruned {
-        let names: [QueueName]
+    /// What a step has come to.
+    struct Step: Sendable {
+        var pruned: Pruned
+        /// Where another step goes on, as this one has looked at enough; `nil` when it came to its limit or its end.
+        var place: RetentionLook.Place?
+    }
+
+    /// One step: forgets up to `request.limit` messages, from where another one has stopped.
+    static func perform(
+        _ request: PruneRequest, from place: RetentionLook.Place?, in transaction: Transaction
+    ) throws -> Step {
+        var names: [QueueName]
         if let queue = request.queue {
             names = [queue]
         } else {
             names = try transaction.connection.all(selectNames) { QueueName(stored: $0.text(0) ?? "") }
         }
+        if let place { names = Array(names.drop { $0 != place.queue }) }
         let limit = min(request.limit, stepMax)
         var left = limit
         var hasMore = false
+        guard let first = names.first else { return Step(pruned: Pruned()) }
+        var look = RetentionLook(at: place ?? RetentionLook.Place(queue: first))
         for name in names where !hasMore {
             let account = try transaction.account(of: name)
             let retention = request.retention ?? account.policy.retention
-            let pruned = try forget(beyond: retention, of: account, limit: left, in: transaction)
+            look.begin(name)
+            let pruned = try forget(beyond: retention, of: account, limit: left, &look, in: transaction)
             hasMore = pruned.hasMore
             left -= pruned.messages
+            if look.isSpent, !hasMore { return Step(pruned: Pruned(messages: limit - left), place: look.place) }
         }
-        return Pruned(messages: limit - left, hasMore: hasMore)
+        return Step(pruned: Pruned(messages: limit - left, hasMore: hasMore))
     }
 
     /// Forgets up to `limit` messages of a queue that are beyond `retention`, and counts for each cursor which of them
     /// it had not come to.
     @discardableResult
     static func forget(
-        beyond retention: Retention, of account: QueueAccount, limit: Int, in transaction: Transaction
+        beyond retention: Retention, of account: QueueAccount, limit: Int, _ look: inout RetentionLook,
+        in transaction: Transaction
     ) throws -> Pruned {
-        let outlived = try outlived(account, retention, limit: limit + 1, in: transaction)
-        for entry in outlived.prefix(limit) { try forget(entry, in: transaction) }
-        try Cursors.count(forgotten: outlived.prefix(limit).map(\.sequence), account, in: transaction)
-        return Pruned(messages: min(limit, outlived.count), hasMore: outlived.count > limit)
+        var traces = try Traces(transaction.connection)
+        // Without workflows, as most files are, nothing is asked of each message.
+        let outlived =
+            traces.hasTasks
+            ? try look.outlived(account, retention, limit: limit + 1, in: transaction)
+            : try outlived(account, retention, limit: limit + 1, in: transaction)
+        let forgotten = outlived.prefix(limit)
+        if forgotten.isEmpty { return Pruned(messages: 0, hasMore: !outlived.isEmpty) }
+        try forget(ended: forgotten.map(\.sequence), account, &traces, in: transaction)
+        for entry in forgotten { account.change.count(entry.state, -1) }
+        try Cursors.count(forgotten: forgotten.map(\.sequence), account, in: transaction)
+        return Pruned(messages: forgotten.count, hasMore: outlived.count > limit)
+    }
+
+    /// Removes every trace of ended messages of a queue, which are in order. Counts nothing.
+    ///
+    /// Neighbours go together, by three statements: in a queue that is a log that is mostly all of them.
+    private static func forget(
+        ended sequences: [Int64], _ account: QueueAccount, _ traces: inout Traces, in transaction: Transaction
+    ) throws {
+        let connection = transaction.connection
+        var first = sequences.startIndex
+        for index in sequences.indices
+        where index + 1 == sequences.endIndex || sequences[index + 1] != sequences[index] &+ 1 {
+            let (low, high) = (sequences[first], sequences[index])
+            first = index + 1
+            try connection.run(deleteOutcomes) { row in
+                row.bind(account.id, at: 1)
+                row.bind(low, at: 2)
+                row.bind(high, at: 3)
+            }
+            for query in [deleteAttemptsOfMany, deleteLogOfMany] {
+                try connection.run(query) { row in
+                    row.bind(low, at: 1)
+                    row.bind(high, at: 2)
+                }
+            }
+            try traces.forget(low...max(low, high), connection)
+        }
+        try traces.forgetWorkflows(connection)
     }
 
     /// Removes every trace of a message. Counts it out of its queue's depths.
     static func forget(_ entry: LineEntry, in transaction: Transaction) throws {
-        if entry.keyed { try UniqueKeys.release(entry.sequence, entry.account, in: transaction) }
+        if entry.marks.contains(.uniqueKey) {
+            try UniqueKeys.release(entry.sequence, entry.account, in: transaction)
+        }
         try Line.remove(entry, in: transaction)
         entry.account.change.count(entry.state, -1)
         try forgetTraces(of: entry.sequence, in: transaction)
     }
 
-    /// Removes a message from the log, and the record of its attempts.
+    /// Removes a message from the log, and all that it has left behind. Tasks that wait for it are told that it is gone.
     static func forgetTraces(of sequence: Int64, in transaction: Transaction) throws {
+        let connection = transaction.connection
+        var traces = try Traces(connection)
+        if traces.hasTasks, try TaskRows.has(sequence, connection) { transaction.cascade.note(sequence) }
+        try traces.forget(sequence...sequence, connection)
+        try traces.forgetWorkflows(connection)
         try transaction.connection.run(deleteAttempts, .integer(sequence))
         try transaction.connection.run(deleteLog, .integer(sequence))
     }
 
-    /// Up to `limit` messages of a queue that are beyond its retention; fewer only when there are no more.
+    /// How many messages the queue's retention counts.
+    static func keptCount(_ account: QueueAccount, in transaction: Transaction) throws -> Int64 {
+        let kept = try transaction.connection.first(readKept, .integer(account.id)) { $0.integer(0) } ?? 0
+        return kept.clamped(to: StoredRange.counts) + account.change.kept
+    }
+
+    /// Up to `limit` messages of a queue that are beyond its retention, in a file without tasks; fewer only when there are no
+    /// more.
     private static func outlived(
         _ account: QueueAccount, _ retention: Retention, limit: Int, in transaction: Transaction
     ) throws -> [LineEntry] {
         let connection = transaction.connection
         let id = Value.integer(account.id)
         let most = Value.integer(Int64(limit))
+        var first: [LineEntry] = []
         var found: [Int64: LineEntry] = [:]
         func add(_ entries: [LineEntry]) {
             for entry in entries { found[entry.sequence] = entry }
@@ -66,15 +132,17 @@ enum Pruning {
         func entry(_ row: PreparedStatement) -> LineEntry {
             LineEntry(
                 sequence: row.integer(0), account: account, state: row.text(1).flatMap(MessageState.init) ?? .done,
-                priority: 0, attempt: 0, forgiven: 0, keyed: false)
+                priority: 0, attempt: 0, forgiven: 0, marks: [])
         }
         if let count = retention.count {
-            let kept = try connection.first(readKept, id) { $0.integer(0) } ?? 0
-            let excess = kept + account.change.kept - Int64(count)
+            let excess = try keptCount(account, in: transaction) - Int64(count)
             if excess > 0 {
-                add(try connection.all(selectFirst, id, .integer(min(excess, Int64(limit))), read: entry))
+                first = try connection.all(selectFirst, id, .integer(min(excess, Int64(limit))), read: entry)
             }
         }
+        // Of one kind they are in order: the way of each append to a log that is full.
+        if retention.age == nil, retention.deadAge == nil { return first }
+        for entry in first { found[entry.sequence] = entry }
         if let age = retention.age {
             let moment = (transaction.now - age).microseconds
             add(try connection.all(selectEnded, id, .integer(moment), most, read: entry))
@@ -103,6 +171,10 @@ enum Pruning {
         SELECT sequence, state FROM penstock_outcome
         WHERE queue_id = ?1 AND state = 'dead' AND finished_at <= ?2 ORDER BY finished_at LIMIT ?3
         """)
+    private static let deleteOutcomes = Query(
+        "DELETE FROM penstock_outcome WHERE queue_id = ?1 AND sequence BETWEEN ?2 AND ?3")
+    private static let deleteAttemptsOfMany = Query("DELETE FROM penstock_attempt WHERE sequence BETWEEN ?1 AND ?2")
+    private static let deleteLogOfMany = Query("DELETE FROM penstock_log WHERE sequence BETWEEN ?1 AND ?2")
     private static let deleteAttempts = Query("DELETE FROM penstock_attempt WHERE sequence = ?1")
     private static let deleteLog = Query("DELETE FROM penstock_log WHERE sequence = ?1")
 }

@@ -3,6 +3,7 @@ import PenstockCore
 
 /// The tables whose rows can be set aside, and how a row of each is kept.
 enum QuarantineSource: String, CaseIterable {
+    case pending
     case scheduled
     case ready
     case lease
@@ -37,12 +38,13 @@ enum QuarantineSource: String, CaseIterable {
 
     private var columns: [String] {
         switch self {
-        case .scheduled: ["sequence", "queue_id", "due_at", "priority", "attempt", "forgiven", "keyed"]
-        case .ready: ["sequence", "queue_id", "priority", "attempt", "forgiven", "keyed"]
+        case .pending: ["sequence", "queue_id", "priority", "attempt", "forgiven", "marks"]
+        case .scheduled: ["sequence", "queue_id", "due_at", "priority", "attempt", "forgiven", "marks"]
+        case .ready: ["sequence", "queue_id", "priority", "attempt", "forgiven", "marks"]
         case .lease:
             [
                 "sequence", "queue_id", "token", "worker_id", "claimed_at", "deadline", "priority", "attempt",
-                "forgiven", "keyed",
+                "forgiven", "marks",
             ]
         case .outcome: ["sequence", "queue_id", "state", "reason", "attempt", "finished_at"]
         case .unique: ["sequence", "queue_id", "unique_key"]
@@ -63,10 +65,11 @@ enum Quarantine {
         _ source: QuarantineSource, _ sequence: Int64, of queueID: Int64, because reason: String,
         in transaction: Transaction
     ) throws {
-        let (copy, delete) = statements(of: source)
-        try transaction.connection.run(
-            copy, .integer(sequence), .integer(queueID), .integer(transaction.now.microseconds), .text(reason))
-        try transaction.connection.run(delete, .integer(sequence), .integer(queueID))
+        for (table, copy, delete) in statements where table == source {
+            try transaction.connection.run(
+                copy, .integer(sequence), .integer(queueID), .integer(transaction.now.microseconds), .text(reason))
+            try transaction.connection.run(delete, .integer(sequence), .integer(queueID))
+        }
         try transaction.account(id: queueID)?.mustRecount()
     }
 
@@ -115,37 +118,20 @@ enum Quarantine {
         static let inTheWay = "The message had come to another place, and moved to this one."
     }
 
-    private static func statements(of source: QuarantineSource) -> (copy: Query, delete: Query) {
-        switch source {
-        case .scheduled: scheduled
-        case .ready: ready
-        case .lease: lease
-        case .outcome: outcome
-        case .unique: unique
-        case .cursor: cursor
-        case .log: log
-        }
-    }
-
-    private static func statements(_ source: QuarantineSource) -> (copy: Query, delete: Query) {
+    /// For each table what copies a row, and what deletes it.
+    private static let statements = QuarantineSource.allCases.map { source in
         let condition = "sequence = ?1 AND queue_id = ?2"
         return (
-            Query(source.copy(where: condition, now: "?3", reason: "?4")), Query(source.delete(where: condition))
+            table: source, copy: Query(source.copy(where: condition, now: "?3", reason: "?4")),
+            delete: Query(source.delete(where: condition))
         )
     }
-
-    private static let scheduled = statements(.scheduled)
-    private static let ready = statements(.ready)
-    private static let lease = statements(.lease)
-    private static let outcome = statements(.outcome)
-    private static let unique = statements(.unique)
-    private static let cursor = statements(.cursor)
-    private static let log = statements(.log)
     private static let inLog = Query("SELECT 1 FROM penstock_log WHERE sequence = ?1")
     private static let selectOrphans = Query(
         """
         SELECT 'ready', queue_id FROM penstock_ready WHERE sequence = ?1
         UNION ALL SELECT 'scheduled', queue_id FROM penstock_scheduled WHERE sequence = ?1
+        UNION ALL SELECT 'pending', queue_id FROM penstock_pending WHERE sequence = ?1
         UNION ALL SELECT 'lease', queue_id FROM penstock_lease WHERE sequence = ?1
         UNION ALL SELECT 'outcome', queue_id FROM penstock_outcome WHERE sequence = ?1
         """)

@@ -13,25 +13,25 @@ enum Reclaiming {
         var hasMore: Bool
     }
 
-    /// Answers, without a transaction, that nobody died and no lease ended.
+    /// Answers, without a transaction, that nobody died, no lease ended and no cascade is left.
     ///
-    /// - Parameter sparesLiving: whether no lease of a worker that lives counts as ended.
     /// - Returns: the empty report, or `nil` when there is something to put back.
     static func check(
-        _ connection: Connection, boot: BootTime, _ folder: SharedFolder, sparesLiving: Bool
+        _ connection: Connection, at boot: BootTime, _ folder: SharedFolder, _ suspension: MachineSuspension
     ) throws -> Step? {
+        let sparesLiving = suspension.isJustOver(at: boot)
+        if try Cascade.isUnfinished(connection) { return nil }
         if try HeldWork(connection).isLost(at: boot, folder, sparesLiving: sparesLiving) { return nil }
         return Step(reclaimed: Reclaimed(), hasMore: false)
     }
 
-    /// Puts up to `stepCount` lost messages back.
-    ///
-    /// - Parameter sparesLiving: whether no lease of a worker that lives counts as ended.
+    /// Puts up to `stepCount` lost messages back, and goes on with what others have left of a cascade.
     static func perform(
-        _ folder: SharedFolder, sparesLiving: Bool, in transaction: Transaction
+        _ folder: SharedFolder, _ suspension: MachineSuspension, in transaction: Transaction
     ) throws -> Step {
         let connection = transaction.connection
         let boot = transaction.time.boot
+        let sparesLiving = suspension.isJustOver(at: boot)
         var reclaimed = Reclaimed()
         var left = stepCount
         func putBack(_ query: Query, _ arguments: [Int64], _ how: AttemptOutcome) throws -> Int {
@@ -56,7 +56,8 @@ enum Reclaiming {
             }
         }
         if left > 0 { reclaimed.fromDeadWorkers += try putBack(orphanedLeases, [], .workerDied) }
-        return Step(reclaimed: reclaimed, hasMore: left == 0)
+        let hasCascade = try Cascade.goOn(in: transaction)
+        return Step(reclaimed: reclaimed, hasMore: left == 0 || hasCascade)
     }
 
     /// How many leases of living workers have ended, so that their messages are to be put back.
@@ -70,10 +71,8 @@ enum Reclaiming {
     /// Gives back, uncounted, every message that the worker `id` holds: its process ends in good order.
     static func releaseAll(of id: Int64, in transaction: Transaction) throws {
         for sequence in try lost(leasesOf, [id], limit: .max, transaction.connection) {
-            guard let entry = try Line.leased(sequence, in: transaction),
-                let outcome = try Line.outcome(of: .settled(.release), on: entry, in: transaction)
-            else { continue }
-            try Line.move(entry, to: outcome, in: transaction)
+            guard let entry = try Line.leased(sequence, in: transaction) else { continue }
+            try Line.move(entry, by: .settled(.release), in: transaction)
         }
     }
 
@@ -96,9 +95,8 @@ enum Reclaiming {
 
     private static func putBack(_ sequence: Int64, _ how: AttemptOutcome, in transaction: Transaction) throws {
         guard let entry = try Line.leased(sequence, in: transaction),
-            let outcome = try Line.outcome(of: .lost(how), on: entry, in: transaction)
+            try Line.move(entry, by: .lost(how), in: transaction)
         else { return }
-        try Line.move(entry, to: outcome, in: transaction)
         entry.account.change.reclaimedTotal += 1
     }
 

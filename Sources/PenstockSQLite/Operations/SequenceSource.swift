@@ -33,6 +33,7 @@ enum SequenceSource {
         case .log: ("penstock_log AS line", "1")
         case .state(.ready): ("penstock_ready AS line", "1")
         case .state(.scheduled): ("penstock_scheduled AS line NOT INDEXED", "1")
+        case .state(.pending): ("penstock_pending AS line", "1")
         case .state(.leased): ("penstock_lease AS line", "1")
         case .state(.done): ("penstock_outcome AS line", "line.state = 'done'")
         case .state(.dead): ("penstock_outcome AS line INDEXED BY penstock_outcome_dead", "line.state = 'dead'")

@@ -2,8 +2,30 @@ import PenstockCore
 
 /// Verdicts on leased messages, and more time for them.
 enum Settling {
+    /// Throws `invalidInput` when a verdict, or a task that is added, is one that cannot be.
+    static func validate(_ settlements: [Settlement], now: Timestamp) throws {
+        for settlement in settlements {
+            try settlement.validate()
+            try settlement.added?.validate(now: now)
+        }
+    }
+
     /// Carries out verdicts, in their order: each if its lease is still held.
+    ///
+    /// - Throws: what tasks that are added are refused for. Then nothing of the call is written.
     static func perform(_ settlements: [Settlement], in transaction: Transaction) throws -> [SettleResult] {
+        let results =
+            settlements.contains { $0.added != nil }
+            ? try transaction.nested { try performEach(settlements, in: transaction) }
+            : try performEach(settlements, in: transaction)
+        // What has waited for these is there for a claim in the same transaction.
+        try Cascade.perform(in: transaction)
+        return results
+    }
+
+    private static func performEach(
+        _ settlements: [Settlement], in transaction: Transaction
+    ) throws -> [SettleResult] {
         var results: [SettleResult] = []
         results.reserveCapacity(settlements.count)
         while results.count < settlements.count {
@@ -18,17 +40,25 @@ enum Settling {
     }
 
     private static func perform(_ settlement: Settlement, in transaction: Transaction) throws -> SettleResult {
-        guard let entry = try Line.leased(settlement.lease.sequence.rawValue, in: transaction),
+        guard var entry = try Line.leased(settlement.lease.sequence.rawValue, in: transaction),
             entry.lease?.token == settlement.lease.token.rawValue
         else { return .leaseLost }
+        if let added = settlement.added {
+            // What the verdicts before this one have released takes room before what is added.
+            try Cascade.perform(in: transaction)
+            try Workflows.add(added, by: entry, in: transaction)
+        }
         let outcome: Lifecycle.Outcome?
         if case .done = settlement.verdict {
             // What `Lifecycle` says of `done` depends on nothing that would have to be read first.
             outcome = Lifecycle.Outcome(state: .done, attempt: Int(entry.attempt), forgiven: Int(entry.forgiven))
+        } else if case .suspend(let until, let event?) = settlement.verdict {
+            outcome = try Events.suspend(&entry, until: until, awaiting: event, in: transaction)
         } else {
             outcome = try Line.outcome(of: .settled(settlement.verdict), on: entry, in: transaction)
         }
         guard let outcome else { return .leaseLost }
+        if let result = settlement.result { try Journals.keep(result, of: entry.sequence, transaction.connection) }
         try Line.move(entry, to: outcome, in: transaction)
         if outcome.failure != nil, outcome.state.isWaiting { entry.account.change.retriedTotal += 1 }
         return .settled(outcome.state)
@@ -64,8 +94,8 @@ enum DoneRun {
 
     /// Finishes the run of at least two messages that `settlements` begins with.
     ///
-    /// It ends before a verdict other than `done`, a lease that is lost, a message that holds a unique key, and a
-    /// message of another queue. Leases of other queues may lie in between.
+    /// It ends before a verdict other than `done`, a result, tasks that are added, a lease that is lost, a message with marks,
+    /// and a message of another queue. Leases of other queues may lie in between.
     ///
     /// - Returns: how many messages it finished; 0 when there is no such run.
     static func finish(_ settlements: ArraySlice<Settlement>, in transaction: Transaction) throws -> Int {
@@ -75,21 +105,14 @@ enum DoneRun {
         guard let account = try transaction.account(id: run.queueID) else { return 0 }
         // Between the first and the last the queue has no leases but those of the run.
         do {
-            try transaction.connection.run(insertOutcomes) { row in
-                row.bind(first, at: 1)
-                row.bind(run.last, at: 2)
-                row.bind(run.queueID, at: 3)
-                row.bind(transaction.now.microseconds, at: 4)
-            }
+            try transaction.connection.run(
+                insertOutcomes, .integer(first), .integer(run.last), .integer(run.queueID),
+                .integer(transaction.now.microseconds))
         } catch  where error.isContradiction {
             // One of them has ended before, going by the table. Each by itself finds out which.
             return 0
         }
-        try transaction.connection.run(deleteLeases) { row in
-            row.bind(first, at: 1)
-            row.bind(run.last, at: 2)
-            row.bind(run.queueID, at: 3)
-        }
+        try transaction.connection.run(deleteLeases, .integer(first), .integer(run.last), .integer(run.queueID))
         account.change.count(.leased, -Int64(run.count))
         account.change.count(.done, Int64(run.count))
         account.change.doneTotal += Int64(run.count)
@@ -119,7 +142,7 @@ enum DoneRun {
                 isAtLease = try statement.step()
                 passed += 1
             }
-            guard isAtLease, case .done = settlement.verdict,
+            guard isAtLease, case .done = settlement.verdict, settlement.result == nil, settlement.added == nil,
                 statement.integer(0) == wanted, statement.integer(2) == run.queueID,
                 statement.integer(1) == settlement.lease.token.rawValue, statement.integer(3) == 0
             else { break }
@@ -131,7 +154,7 @@ enum DoneRun {
     }
 
     private static let readLeases = Query(
-        "SELECT sequence, token, queue_id, keyed FROM penstock_lease WHERE sequence >= ?1 ORDER BY sequence")
+        "SELECT sequence, token, queue_id, marks FROM penstock_lease WHERE sequence >= ?1 ORDER BY sequence")
     private static let insertOutcomes = Query(
         """
         INSERT INTO penstock_outcome (queue_id, sequence, state, reason, attempt, finished_at)

@@ -7,21 +7,38 @@ import Synchronization
 ///
 /// Both come with the first claim, so a process that only enqueues has neither. The lock is taken before the row is
 /// written: a row without a lock is a dead process, at every moment.
+///
+/// In the lock's file, which needs no store, it says that it asks for more time for its leases and has no answer yet. An
+/// extension goes through the same writer as everything else. When the store stalls for longer than a lease lasts,
+/// extensions are still in line when the first process gets through, and that one must not take the messages of workers
+/// that live. The word holds for a few seconds (`WorkerStanding`), and is said again each second. A process that is stopped,
+/// hangs or dies does not say it again.
 final class WorkerIdentity: Sendable {
     private struct Registration {
         var id: Int64
         var lock: WorkerLock
     }
 
+    /// The calls that ask for more time, and what says again that they do.
+    private struct Asking {
+        var callCount = 0
+        var task: Task<Void, Never>?
+    }
+
+    private static let interval = Duration.seconds(1)
+
     private let registration = Mutex<Registration?>(nil)
+    private let asking = Mutex(Asking())
     private let folder: SharedFolder
     private let name: String?
+    private let time: any TimeSource
     private let startedAt: Timestamp
 
-    init(_ folder: SharedFolder, name: String?, startedAt: Timestamp) {
+    init(_ folder: SharedFolder, name: String?, time: any TimeSource) {
         self.folder = folder
-        self.startedAt = startedAt
         self.name = name
+        self.time = time
+        startedAt = time.now
     }
 
     /// The row's number, if a row was written.
@@ -58,12 +75,6 @@ final class WorkerIdentity: Sendable {
         try connection.run(Self.delete, .integer(id))
     }
 
-    /// Says in the worker's file that this process asks at `moment` for more time for its leases; `nil`: that it does not
-    /// ask any more.
-    func ask(at moment: Int64?) {
-        registration.withLock { $0?.lock.ask(at: moment) }
-    }
-
     /// Lets go of the lock and leaves the file, as the kernel does when a process is killed.
     func die() {
         registration.withLock { $0 = nil }
@@ -75,6 +86,52 @@ final class WorkerIdentity: Sendable {
             registration?.lock.removeFile()
             registration = nil
         }
+    }
+
+    // MARK: Asking for more time
+
+    /// Runs `extend`, which extends leases, and says meanwhile that it asks.
+    ///
+    /// When it fails because the store answers nobody, the word stands for as long as it holds: time enough to ask again. What
+    /// this process alone cannot do must not keep its messages from the others.
+    func askingForMoreTime<Answer: Sendable>(_ extend: () async throws -> Answer) async throws -> Answer {
+        asking.withLock { asking in
+            asking.callCount += 1
+            guard asking.callCount == 1 else { return }
+            ask(at: time.boot.microseconds)
+            asking.task = Task { [self] in
+                while (try? await time.sleep(for: Self.interval)) != nil { sayAgain() }
+            }
+        }
+        do {
+            let answer = try await extend()
+            endAsking(isAnswered: true)
+            return answer
+        } catch {
+            endAsking(isAnswered: (error as? PenstockError)?.isOfStalledStore != true)
+            throw error
+        }
+    }
+
+    private func sayAgain() {
+        // Inside the lock, so that no word comes after the last call has its answer.
+        asking.withLock { if $0.callCount > 0 { ask(at: time.boot.microseconds) } }
+    }
+
+    private func endAsking(isAnswered: Bool) {
+        asking.withLock { asking in
+            asking.callCount -= 1
+            guard asking.callCount == 0 else { return }
+            asking.task?.cancel()
+            asking.task = nil
+            ask(at: isAnswered ? nil : time.boot.microseconds)
+        }
+    }
+
+    /// Says in the worker's file that this process asks at `moment` for more time for its leases; `nil`: that it does not
+    /// ask any more.
+    func ask(at moment: Int64?) {
+        registration.withLock { $0?.lock.ask(at: moment) }
     }
 
     /// Read from the kernel: what Foundation calls the host's name can be a question to a name server.

@@ -1,5 +1,6 @@
 import PenstockCore
 import PenstockProcesses
+import Synchronization
 
 /// A worker as its row says.
 struct WorkerRow: Sendable {
@@ -17,7 +18,7 @@ struct WorkerRow: Sendable {
 /// | is dead: the kernel says that nobody holds its lock, or its row names a file that no worker makes | at once |
 /// | lives, and reads the clock that the asking process reads | when their leases have ended |
 /// | lives, reads that clock, and asks for more time right now | not yet: the store has stalled, and the worker has not |
-/// | lives, reads that clock, and the machine has just been suspended | not yet: each worker is about to ask (``Suspension``) |
+/// | lives, reads that clock, and the machine has just been suspended | not yet: each worker is about to ask (``MachineSuspension``) |
 /// | lives, and reads another clock or one without a name | not: the end of such a lease says nothing here |
 ///
 /// Only the lock says which workers live. The name of a boot does not: a sandbox may hide it.
@@ -122,4 +123,50 @@ extension WorkerRow {
     }
 
     private static let select = Query("SELECT id, lock_name, boot_id FROM penstock_worker")
+}
+
+/// Notices that the machine was suspended: the clock of leases has gone on, and no process has.
+///
+/// After that the leases of all workers may have ended at once, though each is about to ask for more time. The first
+/// process to look must not take their messages: for a while after it has noticed, it counts no ends of leases. A process that was
+/// started since does not know.
+final class MachineSuspension: Sendable {
+    /// How long no ends count: time enough for a worker that lives to have its leases extended.
+    static let grace = WorkerStanding.wordHolds
+    /// Two clocks are not read in the same moment.
+    private static let slack = Duration.seconds(1)
+
+    private struct State {
+        var asleep: Duration
+        var noticedAt: BootTime?
+    }
+
+    private let asleep: @Sendable () -> Duration
+    private let state: Mutex<State>
+
+    /// - Parameter asleep: how long the machine has been suspended, counted from some moment.
+    init(asleep: @escaping @Sendable () -> Duration) {
+        self.asleep = asleep
+        state = Mutex(State(asleep: asleep()))
+    }
+
+    /// Whether the machine was suspended until a moment ago, as far as this process knows. To be asked often: what it
+    /// notices is the difference to the time before.
+    func isJustOver(at now: BootTime) -> Bool {
+        state.withLock { state in
+            let asleep = asleep()
+            if asleep - state.asleep > Self.slack { state.noticedAt = now }
+            state.asleep = asleep
+            guard let noticedAt = state.noticedAt else { return false }
+            let isRecent = (noticedAt + Self.grace).left(at: now) != nil
+            if !isRecent { state.noticedAt = nil }
+            return isRecent
+        }
+    }
+
+    /// Measures by the clock that goes on while the machine is suspended, and the one that does not.
+    static func measured() -> @Sendable () -> Duration {
+        let (always, awake) = (ContinuousClock.now, SuspendingClock.now)
+        return { (ContinuousClock.now - always) - (SuspendingClock.now - awake) }
+    }
 }

@@ -25,6 +25,7 @@ enum LogReader {
         var records: [LogRecord] = []
         var bound = PageBytes()
         var isAtEnd = true
+        var headers = HeaderReader()
         let statement = try connection.statement(selectPage)
         defer { statement.reset() }
         statement.bind(id, at: 1)
@@ -41,7 +42,7 @@ enum LogReader {
                 LogRecord(
                     sequence: SequenceNumber(statement.integer(0)),
                     enqueuedAt: Timestamp(microseconds: statement.integer(1)),
-                    headers: HeaderText.decode(statement.text(2)), payload: payload))
+                    headers: headers.headers(of: statement, at: 2), payload: payload))
         }
         return LogPage(
             records: records, count: count ?? (isAtEnd ? records.count : nil), isAtEnd: isAtEnd,

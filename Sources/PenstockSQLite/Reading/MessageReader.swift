@@ -69,7 +69,7 @@ enum MessageReader {
         let state: MessageState =
             if let ended { MessageState(rawValue: ended) ?? .cancelled } else if claimed != nil {
                 .leased
-            } else if due != nil { .scheduled } else { .ready }
+            } else if due != nil { .scheduled } else if row["pending"] != nil { .pending } else { .ready }
         return MessageRecord(
             sequence: SequenceNumber(row["sequence"] as Int64),
             queue: QueueName(stored: row["name"]),
@@ -118,13 +118,16 @@ enum MessageReader {
             log.origin, length(log.payload) AS payload_bytes,
             coalesce(log.attempts_max, queue.attempts_max) AS attempts_max,
             outcome.state, outcome.reason, outcome.finished_at, lease.claimed_at, lease.worker_id, scheduled.due_at,
-            coalesce(outcome.attempt, lease.attempt, scheduled.attempt, ready.attempt) AS attempt
+            pending.sequence AS pending,
+            coalesce(outcome.attempt, lease.attempt, scheduled.attempt, ready.attempt, pending.attempt) AS attempt
         FROM penstock_log AS log
         JOIN penstock_queue AS queue ON queue.id = log.queue_id
         LEFT JOIN penstock_outcome AS outcome
             ON outcome.queue_id = log.queue_id AND outcome.sequence = log.sequence
         LEFT JOIN penstock_lease AS lease ON lease.sequence = log.sequence
         LEFT JOIN penstock_scheduled AS scheduled ON scheduled.sequence = log.sequence
+        LEFT JOIN penstock_pending AS pending
+            ON pending.queue_id = log.queue_id AND pending.sequence = log.sequence
         LEFT JOIN penstock_ready AS ready ON ready.queue_id = log.queue_id
             AND ready.priority = log.priority AND ready.sequence = log.sequence
         WHERE log.sequence = ?

@@ -1,7 +1,6 @@
 import GRDB
 import PenstockCore
 import PenstockProcesses
-import PenstockProcesses
 
 /// Reads queues, their numbers, and the workers.
 enum QueueReader {
@@ -33,6 +32,7 @@ enum QueueReader {
             let at = QueueRow.columnCount
             func number(_ offset: Int) -> Int { Int(row.integer(at + offset)) }
             var depths = Depths()
+            depths.pending = number(12)
             depths.scheduled = number(0)
             depths.ready = number(1)
             depths.leased = number(2)
@@ -73,7 +73,7 @@ enum QueueReader {
         """
         SELECT \(QueueRow.columns), depth.scheduled, depth.ready, depth.leased, depth.dead, depth.kept,
             depth.enqueued_total, depth.done_total, depth.dead_total, depth.dropped_total, depth.cancelled_total,
-            depth.retried_total, depth.reclaimed_total
+            depth.retried_total, depth.reclaimed_total, depth.pending
         FROM penstock_queue AS queue JOIN penstock_depth AS depth ON depth.queue_id = queue.id ORDER BY queue.name
         """)
     private static let selectWorkers = Query(

@@ -1,5 +1,6 @@
 import GRDB
-import PenstockCore
+public import PenstockCore
+import PenstockProcesses
 
 /// What a restore does, one after the other.
 enum RestoreStep: CaseIterable, Sendable {
@@ -132,8 +133,26 @@ struct Restoring: Sendable {
     /// As a worker that gives back what it has not worked: the attempt does not count. A message that has another place as
     /// well keeps that one.
     private static let release = """
-        INSERT OR IGNORE INTO penstock_ready (queue_id, priority, sequence, attempt, forgiven, keyed)
-        SELECT queue_id, priority, sequence, max(attempt, 1) - 1, min(forgiven, max(attempt, 1) - 1), keyed
+        INSERT OR IGNORE INTO penstock_ready (queue_id, priority, sequence, attempt, forgiven, marks)
+        SELECT queue_id, priority, sequence, max(attempt, 1) - 1, min(forgiven, max(attempt, 1) - 1), marks
         FROM penstock_lease
         """
+}
+
+extension SQLiteStore {
+    /// Makes a store at `path` out of the backup at `backup`, as `PenstockStore.restore` says.
+    public static func restore(from backup: String, to path: String) async throws -> RestoreReport {
+        try await restore(from: backup, to: path, after: { _ in })
+    }
+
+    /// - Parameter step: is called after each step. For tests, in which the process dies there.
+    static func restore(
+        from backup: String, to path: String, after step: @escaping @Sendable (RestoreStep) throws -> Void
+    ) async throws -> RestoreReport {
+        try await SystemThread.run {
+            let backup = try DatabasePath.existing(backup)
+            let path = try DatabasePath.resolved(path)
+            return try Restoring(backup: backup, path: path, after: step).perform()
+        }
+    }
 }

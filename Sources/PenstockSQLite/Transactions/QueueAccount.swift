@@ -3,6 +3,7 @@ import PenstockProcesses
 
 /// By how much a transaction changes a queue's depths and totals.
 struct DepthChange: Equatable {
+    var pending: Int64 = 0
     var scheduled: Int64 = 0
     var ready: Int64 = 0
     /// Whether ``ready`` is how many there are, and not by how many there are more.
@@ -27,6 +28,7 @@ struct DepthChange: Equatable {
     /// Counts `count` messages more, or fewer, in `state`.
     mutating func count(_ state: MessageState, _ count: Int64) {
         switch state {
+        case .pending: pending += count
         case .scheduled: scheduled += count
         case .ready: ready += count
         case .leased: leased += count
@@ -42,7 +44,7 @@ struct DepthChange: Equatable {
         case .dead: deadTotal += 1
         case .dropped: droppedTotal += 1
         case .cancelled: cancelledTotal += 1
-        case .scheduled, .ready, .leased: break
+        case .pending, .scheduled, .ready, .leased: break
         }
     }
 }
@@ -150,7 +152,7 @@ final class QueueAccount {
                 .integer(change.dead), .integer(change.kept), .integer(change.enqueuedTotal),
                 .integer(change.doneTotal), .integer(change.deadTotal), .integer(change.droppedTotal),
                 .integer(change.cancelledTotal), .integer(change.retriedTotal), .integer(change.reclaimedTotal),
-                .integer(change.isReadyKnown ? 1 : 0))
+                .integer(change.isReadyKnown ? 1 : 0), .integer(change.pending))
             if connection.changesCount == 0 { try recount(connection) }
         } catch  where error.isContradiction {
             try recount(connection)
@@ -176,7 +178,7 @@ final class QueueAccount {
         """
         UPDATE penstock_depth SET
             scheduled = scheduled + ?2, ready = CASE ?14 WHEN 1 THEN ?3 ELSE ready + ?3 END, leased = leased + ?4,
-            dead = dead + ?5, kept = kept + ?6,
+            dead = dead + ?5, kept = kept + ?6, pending = pending + ?15,
             enqueued_total = enqueued_total + ?7, done_total = done_total + ?8, dead_total = dead_total + ?9,
             dropped_total = dropped_total + ?10, cancelled_total = cancelled_total + ?11,
             retried_total = retried_total + ?12, reclaimed_total = reclaimed_total + ?13
@@ -194,37 +196,98 @@ final class QueueAccount {
         """)
 }
 
-/// How depths are counted, as SQL.
-enum DepthCount {
-    /// What sets the depths of a queue to the number of its rows.
-    static func depths(of queueID: String) -> String {
+/// A queue's row, as the writer keeps it in memory.
+struct QueueRow: Sendable {
+    var id: Int64
+    var name: QueueName
+    var isPaused: Bool
+    var isDeleting: Bool
+    var policy: QueuePolicy
+
+    /// The columns ``init(_:)`` reads, in its order.
+    static let columns = """
+        queue.id, queue.name, queue.paused, queue.capacity, queue.when_full, queue.attempts_max, queue.retry_base,
+        queue.retry_factor, queue.retry_cap, queue.retry_jitter, queue.retain_age, queue.retain_count,
+        queue.retain_dead_age, queue.deleting
         """
-        scheduled = (SELECT count(*) FROM penstock_scheduled AS line WHERE line.queue_id = \(queueID)),
-        ready = (SELECT count(*) FROM penstock_ready AS line WHERE line.queue_id = \(queueID)),
-        leased = (SELECT count(*) FROM penstock_lease AS line WHERE line.queue_id = \(queueID)),
-        dead = (SELECT count(*) FROM penstock_outcome AS line
-            WHERE line.queue_id = \(queueID) AND line.state = 'dead'),
-        kept = (SELECT count(*) FROM penstock_outcome AS line
-            WHERE line.queue_id = \(queueID) AND line.state <> 'dead')
-        """
+    static let columnCount = 14
+
+    init(_ row: PreparedStatement) {
+        id = row.integer(0)
+        name = QueueName(stored: row.text(1) ?? "")
+        isPaused = row.integer(2) != 0
+        isDeleting = row.integer(13) != 0
+        var capacity: Capacity?
+        if let count = row.optionalInteger(3), let whenFull = row.text(4).flatMap(OverflowPolicy.init) {
+            capacity = Capacity(Int(count), whenFull: whenFull)
+        }
+        policy = QueuePolicy(
+            capacity: capacity,
+            retry: RetryPolicy(
+                attemptsMax: Int(row.integer(5)),
+                base: .microseconds(row.integer(6)),
+                factor: row.real(7),
+                cap: .microseconds(row.integer(8)),
+                jitter: row.real(9)),
+            retention: Retention(
+                age: row.optionalInteger(10).map { .microseconds($0) },
+                count: row.optionalInteger(11).map(Int.init),
+                deadAge: row.optionalInteger(12).map { .microseconds($0) }))
+    }
+}
+
+/// The queues' policies, kept in memory between transactions for as long as the file's `policy_version` stays.
+final class PolicyCache {
+    private var version: Int64 = -1
+    private var rows: [QueueName: QueueRow] = [:]
+    private var names: [Int64: QueueName] = [:]
+    private var scheduled: [Int64: Bool] = [:]
+
+    /// Forgets everything when `version` is another than the one it was read at.
+    func validate(at version: Int64) {
+        if version != self.version {
+            forget()
+            self.version = version
+        }
     }
 
-    static let totals = [
-        "enqueued_total", "done_total", "dead_total", "dropped_total", "cancelled_total", "retried_total",
-        "reclaimed_total",
-    ]
-
-    /// Makes the rows of queues that have none.
-    static let makeMissing = "INSERT OR IGNORE INTO penstock_depth (queue_id) SELECT id FROM penstock_queue"
-
-    /// Counts the depths of every queue anew, and makes its totals sound.
-    static let countAll = """
-        UPDATE penstock_depth SET \(depths(of: "penstock_depth.queue_id")),
-            \(totals.map { "\($0) = \(sound($0))" }.joined(separator: ", "))
-        """
-
-    /// A total that can be added to: one that nobody can have counted begins anew.
-    static func sound(_ total: String) -> String {
-        "CASE WHEN \(total) BETWEEN 0 AND \(StoredRange.counts.upperBound) THEN \(total) ELSE 0 END"
+    /// Forgets everything: after a rollback, or a change in this transaction.
+    func forget() {
+        version = -1
+        rows = [:]
+        names = [:]
+        scheduled = [:]
     }
+
+    /// Whether the queue has schedules.
+    func hasSchedules(_ id: Int64, _ connection: Connection) throws -> Bool {
+        if let known = scheduled[id] { return known }
+        let found = try connection.first(Self.anySchedule, .integer(id)) { $0.integer(0) != 0 } ?? false
+        scheduled[id] = found
+        return found
+    }
+
+    /// The queue called `name`, or `nil` when there is none.
+    func row(named name: QueueName, _ connection: Connection) throws -> QueueRow? {
+        if let row = rows[name] { return row }
+        return try keep(connection.first(Self.byName, .text(name.text), read: QueueRow.init))
+    }
+
+    /// The queue with that id, or `nil` when there is none.
+    func row(id: Int64, _ connection: Connection) throws -> QueueRow? {
+        if let name = names[id], let row = rows[name] { return row }
+        return try keep(connection.first(Self.byID, .integer(id), read: QueueRow.init))
+    }
+
+    private func keep(_ row: QueueRow?) -> QueueRow? {
+        if let row {
+            rows[row.name] = row
+            names[row.id] = row.name
+        }
+        return row
+    }
+
+    private static let anySchedule = Query("SELECT EXISTS (SELECT 1 FROM penstock_schedule WHERE queue_id = ?1)")
+    private static let byName = Query("SELECT \(QueueRow.columns) FROM penstock_queue AS queue WHERE queue.name = ?1")
+    private static let byID = Query("SELECT \(QueueRow.columns) FROM penstock_queue AS queue WHERE queue.id = ?1")
 }

@@ -34,3 +34,39 @@ enum SequenceJump {
             UNION ALL SELECT max(sequence) FROM penstock_quarantine WHERE sequence <= \(lastMax)))
         """
 }
+
+/// How depths are counted, as SQL.
+enum DepthCount {
+    /// What sets the depths of a queue to the number of its rows.
+    static func depths(of queueID: String) -> String {
+        """
+        pending = (SELECT count(*) FROM penstock_pending AS line WHERE line.queue_id = \(queueID)),
+        scheduled = (SELECT count(*) FROM penstock_scheduled AS line WHERE line.queue_id = \(queueID)),
+        ready = (SELECT count(*) FROM penstock_ready AS line WHERE line.queue_id = \(queueID)),
+        leased = (SELECT count(*) FROM penstock_lease AS line WHERE line.queue_id = \(queueID)),
+        dead = (SELECT count(*) FROM penstock_outcome AS line
+            WHERE line.queue_id = \(queueID) AND line.state = 'dead'),
+        kept = (SELECT count(*) FROM penstock_outcome AS line
+            WHERE line.queue_id = \(queueID) AND line.state <> 'dead')
+        """
+    }
+
+    static let totals = [
+        "enqueued_total", "done_total", "dead_total", "dropped_total", "cancelled_total", "retried_total",
+        "reclaimed_total",
+    ]
+
+    /// Makes the rows of queues that have none.
+    static let makeMissing = "INSERT OR IGNORE INTO penstock_depth (queue_id) SELECT id FROM penstock_queue"
+
+    /// Counts the depths of every queue anew, and makes its totals sound.
+    static let countAll = """
+        UPDATE penstock_depth SET \(depths(of: "penstock_depth.queue_id")),
+            \(totals.map { "\($0) = \(sound($0))" }.joined(separator: ", "))
+        """
+
+    /// A total that can be added to: one that nobody can have counted begins anew.
+    static func sound(_ total: String) -> String {
+        "CASE WHEN \(total) BETWEEN 0 AND \(StoredRange.counts.upperBound) THEN \(total) ELSE 0 END"
+    }
+}

@@ -1,9 +1,6 @@
 import PenstockCore
 import PenstockProcesses
 
-/// Queues to ring for.
-typealias Rung = [QueueName: Ring]
-
 /// One write transaction: what its jobs share, and what is written once for all of them at its end.
 ///
 /// Sequence numbers and depths are read once and written once, so that neither costs anything per message.
@@ -13,8 +10,10 @@ final class Transaction {
     let now: Timestamp
     let time: any TimeSource
     let random: any RandomSource
+    /// What follows from the ends and the returns of tasks, and is still to be done.
+    var cascade = CascadeWork()
     /// Queues that somebody may be waiting for, beside what their accounts say.
-    private var rungApart: Rung = [:]
+    private var rungApart: [QueueName: Ring] = [:]
 
     private let policies: PolicyCache
     /// The last sequence number given so far.
@@ -59,6 +58,11 @@ final class Transaction {
         return try policies.row(id: id, connection).map(open)
     }
 
+    /// Whether the queue has schedules. Kept in memory, as its policy is.
+    func hasSchedules(_ account: QueueAccount) throws -> Bool {
+        try policies.hasSchedules(account.id, connection)
+    }
+
     /// Whether there is a queue called `name`.
     func exists(_ name: QueueName) throws -> Bool {
         try policies.row(named: name, connection) != nil
@@ -86,12 +90,21 @@ final class Transaction {
     }
 
     /// The queues that somebody may be waiting for.
-    var rung: Rung {
+    var rung: [QueueName: Ring] {
         var rung = rungApart
         for account in accounts.values {
             if let ring = account.ring { rung[account.name, default: Ring()].add(ring) }
         }
         return rung
+    }
+
+    /// What to ring for once this is committed.
+    var rings: [(bucket: Int, ring: Ring)] {
+        rung.map { queue, ring in
+            var ring = ring
+            ring.tag = Wakeups.tag(of: queue)
+            return (Wakeups.bucket(of: queue), ring)
+        }
     }
 
     /// Sees to it that the commit, if it waits for the disk, does so even when nothing else is written. Then everything
@@ -110,6 +123,7 @@ final class Transaction {
         let sequence = lastSequence
         let changes = accounts.mapValues { ($0.change, $0.ring) }
         let rungBefore = rungApart
+        let cascadeBefore = cascade
         try connection.run(Self.savepoint)
         do {
             let value = try body()
@@ -121,6 +135,7 @@ final class Transaction {
             lastSequence = sequence
             for (id, account) in accounts { (account.change, account.ring) = changes[id] ?? (DepthChange(), nil) }
             rungApart = rungBefore
+            cascade = cascade.undone(to: cascadeBefore)
             throw error
         }
     }

@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import GRDBSQLite
 import PenstockCore
@@ -77,11 +78,20 @@ struct DatabaseAccess: Sendable {
         try level(of: database) ?? 0 >= full ? .powerLoss : .processCrash
     }
 
-    /// Runs `body` in a transaction of its own, the last one on a connection, if nobody else writes at this moment. Waits
-    /// for no other process.
+    /// Runs `body` in a transaction of its own, the last one on a connection, if it can be had within `max`. That is time enough
+    /// for processes that end together, and short enough when the one that writes is stopped.
     ///
     /// - Returns: whether it was committed.
-    func writeAtOnce(_ connection: Connection, _ body: () throws -> Void) -> Bool {
+    func write(within max: Duration, _ connection: Connection, _ body: () throws -> Void) -> Bool {
+        let end = ContinuousClock.now + max
+        while !writeAtOnce(connection, body) {
+            guard ContinuousClock.now < end else { return false }
+            usleep(1000)
+        }
+        return true
+    }
+
+    private func writeAtOnce(_ connection: Connection, _ body: () throws -> Void) -> Bool {
         guard writerLock.tryAcquire() else { return false }
         defer { writerLock.release() }
         do {

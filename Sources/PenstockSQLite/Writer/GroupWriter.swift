@@ -30,15 +30,11 @@ final class GroupWriter: Sendable {
 
     /// Starts the thread, which keeps the writer until it is stopped.
     ///
-    /// - Parameter ring: is called after a commit, with what to ring for.
     /// - Throws: when the system makes no thread.
-    init(
-        access: DatabaseAccess, time: any TimeSource, random: any RandomSource,
-        ring: @escaping @Sendable (Rung) -> Void
-    ) throws {
+    init(access: DatabaseAccess, time: any TimeSource, random: any RandomSource, doorbell: Doorbell) throws {
         busyMax = access.busyMax
         try SystemThread.start("penstock writer") { [self] in
-            TransactionRunner(self, access: access, time: time, random: random, ring: ring).run()
+            TransactionRunner(self, access: access, time: time, random: random, doorbell: doorbell).run()
             end.open()
         }
     }
@@ -54,6 +50,7 @@ final class GroupWriter: Sendable {
     ///   - remote: the same call, for another process to carry out.
     ///   - unflushed: makes the answer of a call that is committed, and of which nobody knows whether it is on the disk;
     ///     `nil`: it throws.
+    ///   - flushed: when given, the caller is answered after the COMMIT, and this is told what became of the flush.
     ///   - body: throws ``PenstockError`` only before its first write.
     func perform<T: Sendable>(
         durability: Durability? = nil,
@@ -61,12 +58,13 @@ final class GroupWriter: Sendable {
         check: PendingJob<T>.Check? = nil,
         remote: PendingJob<T>.Remote? = nil,
         unflushed: PendingJob<T>.Unflushed? = nil,
+        flushed: (any MessageStore).Flushed? = nil,
         _ body: @escaping @Sendable (Transaction) throws -> T
     ) async throws -> T {
         try await withCheckedThrowingContinuation { continuation in
             let job = PendingJob(
                 durability: durability, weight: weight, check: check, deadline: .now + busyMax,
-                remote: remote, unflushed: unflushed, body: body, continuation: continuation)
+                remote: remote, unflushed: unflushed, flushed: flushed, body: body, continuation: continuation)
             if !submit(job) { continuation.resume(throwing: Self.closed) }
         }
     }
@@ -81,21 +79,19 @@ final class GroupWriter: Sendable {
         unless check: @escaping @Sendable (Connection) throws -> Bool,
         _ last: @escaping @Sendable (Transaction) throws -> Void
     ) async throws {
-        let result: Result<Void, any Error>
+        var failure: (any Error)?
         do {
-            result = .success(
-                try await withCheckedThrowingContinuation { continuation in
-                    let job = PendingJob(
-                        durability: nil, weight: 1, check: { connection, _ in try check(connection) ? () : nil },
-                        deadline: .now + busyMax, remote: nil, unflushed: nil, body: last,
-                        continuation: continuation)
-                    if !submit(job, isLast: true) { continuation.resume() }
-                })
+            try await withCheckedThrowingContinuation { continuation in
+                let job = PendingJob(
+                    check: { connection, _ in try check(connection) ? () : nil }, deadline: .now + busyMax, body: last,
+                    continuation: continuation)
+                if !submit(job, isLast: true) { continuation.resume() }
+            }
         } catch {
-            result = .failure(error)
+            failure = error
         }
         await end.waitThoughCancelled()
-        try result.get()
+        if let failure { throw failure }
     }
 
     /// Finishes what was asked for, ends the thread, and returns when it is through.

@@ -21,6 +21,10 @@ protocol Job: AnyObject, Sendable {
     func perform(in transaction: Transaction) throws
     /// Keeps the answer of the process that has carried out the ``remoteCall``.
     func accept(_ receipts: [Receipt])
+    /// It is committed, and not on the disk yet: answers a caller that does not wait for that.
+    ///
+    /// - Returns: whether the caller has its answer.
+    func answerUnflushed() -> Bool
     /// Gives the caller its answer: that of ``perform(in:)`` or, when the transaction came to nothing, `error`.
     func finish(_ error: (any Error)?)
 }
@@ -38,17 +42,21 @@ final class PendingJob<Answer: Sendable>: Job {
     private let remote: Remote?
     private let readOnlyCheck: Check?
     private let unflushed: Unflushed?
+    private let flushed: (any MessageStore).Flushed?
     private let body: @Sendable (Transaction) throws -> Answer
     private let continuation: CheckedContinuation<Answer, any Error>
     private let answer = Mutex<Result<Answer, PenstockError>?>(nil)
+    /// Whether the caller has its answer, and only the flush is still to be told.
+    private let isAnswered = Mutex(false)
 
     init(
-        durability: Durability?,
-        weight: Int,
+        durability: Durability? = nil,
+        weight: Int = 1,
         check: Check?,
         deadline: ContinuousClock.Instant,
-        remote: Remote?,
-        unflushed: Unflushed?,
+        remote: Remote? = nil,
+        unflushed: Unflushed? = nil,
+        flushed: (any MessageStore).Flushed? = nil,
         body: @escaping @Sendable (Transaction) throws -> Answer,
         continuation: CheckedContinuation<Answer, any Error>
     ) {
@@ -56,6 +64,7 @@ final class PendingJob<Answer: Sendable>: Job {
         self.weight = weight
         readOnlyCheck = check
         self.unflushed = unflushed
+        self.flushed = flushed
         self.deadline = deadline
         self.remote = remote
         self.body = body
@@ -75,6 +84,7 @@ final class PendingJob<Answer: Sendable>: Job {
         do {
             guard let answer = try readOnlyCheck?(connection, now) else { return false }
             continuation.resume(returning: answer)
+            flushed?(nil)
         } catch let error as PenstockError {
             continuation.resume(throwing: error)
         }
@@ -94,9 +104,18 @@ final class PendingJob<Answer: Sendable>: Job {
         if let remote { answer.withLock { $0 = .success(remote.answer(receipts)) } }
     }
 
+    func answerUnflushed() -> Bool {
+        guard flushed != nil, case .success(let value)? = answer.withLock({ $0 }) else { return false }
+        isAnswered.withLock { $0 = true }
+        continuation.resume(returning: value)
+        return true
+    }
+
     func finish(_ error: (any Error)?) {
         let answer = answer.withLock { $0 }
-        if let error {
+        if isAnswered.withLock({ $0 }) {
+            flushed?(error)
+        } else if let error {
             if let unflushed, case .success(let value) = answer, (error as? PenstockError)?.code == .outcomeUnknown {
                 continuation.resume(returning: unflushed(value, error))
             } else {
@@ -104,6 +123,7 @@ final class PendingJob<Answer: Sendable>: Job {
             }
         } else if let answer {
             continuation.resume(with: answer.mapError { $0 as any Error })
+            if case .success = answer { flushed?(nil) }
         } else {
             continuation.resume(throwing: PenstockError(.storage, "The transaction ended without an answer."))
         }
@@ -115,7 +135,9 @@ extension PenstockError {
     /// the middle of it, and what it has written must not be committed.
     var isRefusal: Bool {
         switch code {
-        case .invalidInput, .unknownQueue, .queueDeleting, .queueExists, .unknownMessage, .queueFull,
+        case .invalidInput, .unknownSchedule, .scheduleExists, .unknownWorkflow, .unknownTask, .unknownQueue,
+            .queueDeleting, .queueExists,
+            .unknownMessage, .queueFull,
             .illegalTransition, .leaseLost:
             true
         default:

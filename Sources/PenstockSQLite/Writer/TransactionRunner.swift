@@ -15,25 +15,22 @@ final class TransactionRunner {
     private let access: DatabaseAccess
     private let time: any TimeSource
     private let random: any RandomSource
-    private let ring: @Sendable (Rung) -> Void
+    private let doorbell: Doorbell
     private let policies = PolicyCache()
     private lazy var writerAccess = WriterAccess(access, writer, random: random) { [unowned self] slot, ticket in
         try withConnection { try Answers.read(slot: slot, ticket: ticket, $0) }
     }
     private var connection: Connection?
-    /// Whether the next jobs may be carried out by another process.
-    private var maySend = true
 
-    /// - Parameter ring: is called after a commit, with what to ring for.
     init(
         _ writer: GroupWriter, access: DatabaseAccess, time: any TimeSource, random: any RandomSource,
-        ring: @escaping @Sendable (Rung) -> Void
+        doorbell: Doorbell
     ) {
         self.writer = writer
         self.access = access
         self.time = time
         self.random = random
-        self.ring = ring
+        self.doorbell = doorbell
     }
 
     /// What came of some jobs.
@@ -42,8 +39,8 @@ final class TransactionRunner {
         var committed: [any Job] = []
         /// Jobs that came to nothing, and why.
         var failed: [(job: any Job, error: any Error)] = []
-        /// What to ring for, for each commit.
-        var rung: [Rung] = []
+        /// What to ring for.
+        var rings: [(bucket: Int, ring: Ring)] = []
         /// Jobs that are committed, and on the disk where that was asked for, and not answered yet.
         var flushed: [any Job] = []
         /// Requests of other processes that are committed, and whose processes do not know it yet.
@@ -63,15 +60,16 @@ final class TransactionRunner {
     /// Carries out the jobs that are in the line when this process may write. Those that a read-only check answers are
     /// answered.
     private func carryOut() -> Outcome {
-        if let jobs = writer.takeCheckable() {
-            writer.putBack(withConnection { connection in jobs.filter { !isAnswered($0, connection) } })
+        while let jobs = writer.takeCheckable() {
+            let left = withConnection { connection in jobs.filter { !isAnswered($0, connection) } }
+            writer.putBack(left)
+            if !left.isEmpty { break }
+            // A caller that has its answer may have asked for the next thing by now, which a look may answer as well.
             if writer.count == 0 { return Outcome() }
         }
-        let entry = writerAccess.enter(maySend: maySend)
-        maySend = true
-        switch entry {
+        switch writerAccess.enter() {
         case .nothingLeft: return Outcome()
-        case .answered(let answered): return accept(answered)
+        case .answered(let receipts, let isFlushed): return accept(receipts, isFlushed: isFlushed)
         case .acquired: break
         }
         defer { writerAccess.leave() }
@@ -95,13 +93,11 @@ final class TransactionRunner {
         }
     }
 
-    /// What another process has done of the jobs that come first in the line.
-    private func accept(_ answered: WriterAccess.Answered) -> Outcome {
-        let jobs = writer.takeFirst(answered.receipts.count)
-        for (job, receipts) in zip(jobs, answered.receipts) { job.accept(receipts) }
-        // What was refused there has its answer from its own process.
-        maySend = !answered.isPartial
-        guard !answered.isFlushed, let failure = access.flusher?.flushed() else { return Outcome(flushed: jobs) }
+    /// Another process has carried out the jobs that come first in the line.
+    private func accept(_ receipts: [[Receipt]], isFlushed: Bool) -> Outcome {
+        let jobs = writer.takeFirst(receipts.count)
+        for (job, receipts) in zip(jobs, receipts) { job.accept(receipts) }
+        guard !isFlushed, let failure = access.flusher?.flushed() else { return Outcome(flushed: jobs) }
         return Outcome(
             failed: jobs.filter(\.awaitsFlush).map { ($0, failure) }, flushed: jobs.filter { !$0.awaitsFlush })
     }
@@ -109,17 +105,23 @@ final class TransactionRunner {
     /// Rings and answers. Callers that wait for the disk are answered here when no call waits for the next transaction, which
     /// spares a lone caller the way to another thread.
     private func answer(_ outcome: Outcome) {
-        for rung in outcome.rung { ring(rung) }
+        doorbell.ring(outcome.rings)
         for (job, error) in outcome.failed { job.finish(error) }
         for job in outcome.flushed { job.finish(nil) }
         var unflushed: [any Job] = []
+        var isWaitedFor = false
         for job in outcome.committed {
-            if access.flusher != nil, job.awaitsFlush { unflushed.append(job) } else { job.finish(nil) }
+            if access.flusher != nil, job.awaitsFlush {
+                if !job.answerUnflushed() { isWaitedFor = true }
+                unflushed.append(job)
+            } else {
+                job.finish(nil)
+            }
         }
         let unflushedRequests = outcome.requests.filter(\.awaitsFlush)
         finish(outcome.requests.filter { !$0.awaitsFlush })
         guard let flusher = access.flusher, !unflushed.isEmpty || !unflushedRequests.isEmpty else { return }
-        if unflushedRequests.isEmpty, writer.count > 0 { return flusher.flushSoon(for: unflushed) }
+        if unflushedRequests.isEmpty, writer.count > 0 || !isWaitedFor { return flusher.flushSoon(for: unflushed) }
         // Processes that sleep until this are not put off for the next transaction. When it fails they find out by
         // themselves.
         if flusher.flush(for: unflushed) { finish(unflushedRequests) }
@@ -170,7 +172,7 @@ final class TransactionRunner {
             do throws(Failure) {
                 while true {
                     if let one = try transact(commitFlushes: commitFlushes, takesRequests: false, { [job] }) {
-                        outcome.rung += one.rung
+                        outcome.rings += one.rings
                         outcome.committed += one.committed
                         break
                     }
@@ -225,10 +227,11 @@ final class TransactionRunner {
                     }
                     for index in requests.indices { try requests[index].perform(in: transaction) }
                     for job in jobs { try job.perform(in: transaction) }
+                    try Cascade.writeDown(in: transaction)
                     try transaction.writeDown()
                     try connection.execute(DatabaseAccess.commit)
                     transaction.committed()
-                    return Outcome(committed: jobs, rung: [transaction.rung], requests: requests)
+                    return Outcome(committed: jobs, rings: transaction.rings, requests: requests)
                 } catch {
                     throw undone(error, connection)
                 }

@@ -10,20 +10,11 @@ final class WriterAccess {
     enum Entry {
         /// This process holds the writer lock, until ``leave()``.
         case acquired
-        /// Another process has carried out the calls that come first in the line.
-        case answered(Answered)
+        /// Another process has carried out the calls that come first in the line, and this is what each of them gave;
+        /// whether all of it is on the disk already.
+        case answered([[Receipt]], isFlushed: Bool)
         /// Nobody waits any more.
         case nothingLeft
-    }
-
-    /// What another process has done of the calls that come first in the line.
-    struct Answered {
-        /// What each call gave. There are fewer than calls when one was refused there.
-        var receipts: [[Receipt]]
-        /// Whether a call was refused there: it comes next, and this process carries it out itself.
-        var isPartial: Bool
-        /// Whether all of it is on the disk already.
-        var isFlushed: Bool
     }
 
     /// How long a wait lasts until the process that is waited for may have died, and is looked for.
@@ -36,23 +27,18 @@ final class WriterAccess {
     /// How much longer than its deadline a call is waited for that another process has in hand: it is better to know.
     private static let doubtMax = Duration.seconds(2)
 
-    private let lock: WriterLock
+    private let database: DatabaseAccess
     private let line: GroupWriter
     private let random: any RandomSource
-    /// Whether this store hands calls over.
-    private let handsOver: Bool
-    private let busyMax: Duration
     /// Reads from the database what became of a request.
     private let readAnswer: (_ slot: Int, _ ticket: UInt64) throws -> [UInt8]?
-    private lazy var slot = lock.slots.flatMap { WriterSlot(of: $0, random: random) }
+    private lazy var slot = database.writerLock.slots.flatMap { WriterSlot(of: $0, random: random) }
 
     init(
-        _ access: DatabaseAccess, _ line: GroupWriter, random: any RandomSource,
+        _ database: DatabaseAccess, _ line: GroupWriter, random: any RandomSource,
         readAnswer: @escaping (_ slot: Int, _ ticket: UInt64) throws -> [UInt8]?
     ) {
-        lock = access.writerLock
-        handsOver = access.sharesTransactions
-        busyMax = access.busyMax
+        self.database = database
         self.line = line
         self.random = random
         self.readAnswer = readAnswer
@@ -61,20 +47,23 @@ final class WriterAccess {
     /// The number of this store's slot, once it has waited.
     var ownSlot: Int? { hasWaited ? slot?.number : nil }
     private var hasWaited = false
+    /// Whether the next call was refused by the process that carried out those before it. This one then carries it out
+    /// itself, so that it has its answer.
+    private var isNextRefused = false
 
     /// Lets another process write.
     func leave() {
-        lock.release(after: ownSlot)
+        database.writerLock.release(after: ownSlot)
     }
 
     /// Waits until this process may write, or until another one has carried out what waits in the line.
-    ///
-    /// - Parameter maySend: whether the next calls may be handed over.
-    func enter(maySend: Bool) -> Entry {
-        if lock.tryAcquire() { return .acquired }
+    func enter() -> Entry {
+        let maySend = database.sharesTransactions && !isNextRefused
+        isNextRefused = false
+        if database.writerLock.tryAcquire() { return .acquired }
         hasWaited = true
         guard let slot else { return poll() }
-        return Wait(self, slot, maySend: maySend && handsOver).run()
+        return Wait(self, slot, maySend: maySend).run()
     }
 
     /// Answers the calls whose deadline has come.
@@ -83,7 +72,7 @@ final class WriterAccess {
     /// - Returns: whether any call is left.
     @discardableResult
     func answerLate(after count: Int = 0) -> Bool {
-        for job in line.takeLate(after: count) { job.finish(Self.busy(busyMax)) }
+        for job in line.takeLate(after: count) { job.finish(Self.busy(database.busyMax)) }
         return line.count > 0
     }
 
@@ -94,7 +83,7 @@ final class WriterAccess {
 
     /// Waits without a slot: tries again from time to time.
     private func poll() -> Entry {
-        while !lock.tryAcquire() {
+        while !database.writerLock.tryAcquire() {
             if !answerLate() { return .nothingLeft }
             Patience.pause()
         }
@@ -145,12 +134,12 @@ final class WriterAccess {
             case .done:
                 return answered(isFlushed: true)
             case .waiting, .posted:
-                return access.lock.tryAcquire() ? decided() : nil
+                return access.database.writerLock.tryAcquire() ? decided() : nil
             case .taken, .free, nil:
                 // Not taken means that the memory is damaged: what became of the request is in the database.
                 if state == .taken, !isLate || pause < WriterAccess.pauseOfDoubt { return nil }
                 if let entry = answered(isFlushed: false) { return entry }
-                return access.lock.tryAcquire() ? decided() : nil
+                return access.database.writerLock.tryAcquire() ? decided() : nil
             }
         }
 
@@ -164,7 +153,7 @@ final class WriterAccess {
                 }
             } catch {
                 access.leave()
-                return unknown()
+                return unknown("what came of it cannot be read.")
             }
             slot.end()
             return .acquired
@@ -181,8 +170,8 @@ final class WriterAccess {
         private func answered(_ bytes: [UInt8], isFlushed: Bool) -> Entry {
             slot.end()
             let receipts = RemoteAnswer(bytes).receipts
-            return .answered(
-                Answered(receipts: receipts, isPartial: receipts.count < postedCount, isFlushed: isFlushed))
+            access.isNextRefused = receipts.count < postedCount
+            return .answered(receipts, isFlushed: isFlushed)
         }
 
         /// Answers the calls whose deadline has come, and goes on for the others.
@@ -202,17 +191,20 @@ final class WriterAccess {
                     slot.end()
                     return .nothingLeft
                 }
-                return postedCount > 0 && left + WriterAccess.doubtMax <= .zero ? unknown() : nil
+                guard postedCount > 0, left + WriterAccess.doubtMax <= .zero else { return nil }
+                return unknown("has not said in \(access.database.busyMax) what came of it; is it stopped?")
             }
         }
 
         /// Answers the calls that another process has in hand, and waits no longer for it.
-        private func unknown() -> Entry? {
+        private func unknown(_ why: String) -> Entry? {
             slot.end()
-            let error = PenstockError(
+            var error: any Error = PenstockError(
                 .outcomeUnknown,
-                "Another process carries this call out, and has not said in \(access.busyMax) what came of it; is it "
-                    + "stopped? Look whether its messages are there before you make the call again.")
+                "Another process carries this call out, and \(why) Look whether its messages are there before you make the "
+                    + "call again.")
+            // What came of the calls went with the file: that is what to tell.
+            do { try access.database.requireStill() } catch let loss { error = loss }
             for job in access.line.takeFirst(postedCount) { job.finish(error) }
             if access.line.count == 0 { return .nothingLeft }
             post()

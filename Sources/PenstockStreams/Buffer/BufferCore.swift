@@ -140,12 +140,6 @@ package struct BufferCore<Element, Failure: Error> {
         }
     }
 
-    /// How many values to ask upstream for.
-    @inlinable package var toAsk: Int {
-        guard case .open(_, let toAsk) = upstream else { return 0 }
-        return toAsk
-    }
-
     /// How many values to ask upstream for now: the caller asks.
     @inlinable package mutating func takeAsk() -> Int {
         guard case .open(let owed, let toAsk) = upstream else { return 0 }

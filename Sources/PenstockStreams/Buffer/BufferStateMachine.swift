@@ -1,12 +1,6 @@
 /// What one iteration of a buffer does beside its core, as a value: its consumer, its tasks, and how far they are.
 ///
 /// A puller is the loop that reads upstream; it suspends while the buffer is paused.
-///
-/// ```
-/// idle --next--> running --failed, letGo--> stopping --tasksEnded--> ended
-///   \                \--------------tasksEnded-------------------------^
-///    \---------------------------------letGo---------------------------^
-/// ```
 @usableFromInline
 struct BufferStateMachine<
     Element: Sendable, Failure: Error, Consumer: Sendable, Puller: Sendable
@@ -36,20 +30,11 @@ struct BufferStateMachine<
         case release([Element])
     }
 
-    @usableFromInline
-    enum Phase: Sendable {
-        case idle, running
-        /// Everything is cancelled, and something may still run. The consumer is to be told why.
-        case stopping(Failure?)
-        /// Nothing runs any more. The consumer is to be told of the failure once.
-        case ended(Failure?)
-    }
-
-    @usableFromInline var phase = Phase.idle
+    @usableFromInline var phase = IterationPhase<Failure>.idle
     @usableFromInline var core: BufferCore<Element, Failure>
     /// The consumer that has come for the next element. While it waits, nothing is promised.
     @usableFromInline var consumer: Consumer?
-    /// Whether elements are asked for by `request` alone, before somebody comes for them.
+    /// Whether elements are asked for by `request` alone, before the consumer comes for them.
     @usableFromInline var asksInAdvance = false
     /// The loop that reads upstream, while it is paused.
     @usableFromInline var puller: Puller?
@@ -94,7 +79,7 @@ struct BufferStateMachine<
 
     /// Whether the puller may come for an element (true), is to stop (false), or has to wait (nil).
     @inlinable var mayPull: Bool? {
-        guard case .running = phase else { return false }
+        guard phase.isRunning else { return false }
         return core.isOwed ? true : nil
     }
 
@@ -109,7 +94,7 @@ struct BufferStateMachine<
 
     /// Upstream gave an element.
     @inlinable mutating func arrived(_ element: Element) -> Action? {
-        guard case .running = phase else { return nil }
+        guard phase.isRunning else { return nil }
         core.arrived(element)
         switch core.next(giving: consumer != nil) {
         case .give(let element): return consumer.take().map { .give(element, to: $0) }
@@ -121,7 +106,7 @@ struct BufferStateMachine<
 
     /// Upstream failed, or the buffer's overflow does. What was asked for and has arrived is still there.
     @inlinable mutating func failed(_ failure: Failure) -> [Action] {
-        guard case .running = phase else { return [] }
+        guard phase.isRunning else { return [] }
         return stop(.stopping(failure), lettingGo: core.ended(.failed(failure)))
     }
 
@@ -165,14 +150,14 @@ struct BufferStateMachine<
 
     /// Asks for what demand has made room for.
     @inlinable mutating func askForMore() -> [Action] {
-        guard case .running = phase else { return [] }
+        guard phase.isRunning else { return [] }
         let count = core.takeAsk()
         guard count > 0 else { return [] }
         guard let puller = puller.take() else { return [.ask(count)] }
         return [.ask(count), .goOn(puller)]
     }
 
-    @inlinable mutating func stop(_ phase: Phase, lettingGo waiting: [Element]) -> [Action] {
+    @inlinable mutating func stop(_ phase: IterationPhase<Failure>, lettingGo waiting: [Element]) -> [Action] {
         self.phase = phase
         guard let puller = puller.take() else { return [.cancel] + release(waiting) }
         return [.cancel, .stop(puller)] + release(waiting)

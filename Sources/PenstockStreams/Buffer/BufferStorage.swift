@@ -13,14 +13,7 @@ where Base.Element: Sendable {
     /// Resumed with whether to go on.
     @usableFromInline typealias Puller = CheckedContinuation<Bool, Never>
     @usableFromInline typealias Machine = BufferStateMachine<Element, Failure, Consumer, Puller>
-
-    @usableFromInline
-    struct State {
-        @usableFromInline var machine: Machine
-        @usableFromInline var task: Task<Void, Never>?
-
-        @inlinable init(machine: Machine) { self.machine = machine }
-    }
+    @usableFromInline typealias State = IterationState<Machine>
 
     @usableFromInline let flow: Flow
     @usableFromInline let state: Mutex<State>
@@ -30,7 +23,7 @@ where Base.Element: Sendable {
         self.flow = flow
         let core = BufferCore<Element, Failure>(
             size: flow.size, prefetch: flow.prefetch, whenFull: .init(flow.whenFull))
-        state = Mutex(State(machine: Machine(core)))
+        state = Mutex(State(Machine(core)))
     }
 
     @inlinable func request(_ count: Int) {
@@ -55,7 +48,7 @@ where Base.Element: Sendable {
     @inlinable func perform(_ event: (inout Machine) -> [Machine.Action]) {
         let actions = state.withLock { state in
             let actions = event(&state.machine)
-            // Inside the lock, so that whoever cancels next finds the task.
+            // Inside the lock, so that a thread that cancels next finds the task.
             if case .start? = actions.first {
                 state.task = Task(executorPreference: consumersExecutor()) { await self.run() }
             }
@@ -71,8 +64,7 @@ where Base.Element: Sendable {
         case .goOn(let puller): puller.resume(returning: true)
         case .stop(let puller): puller.resume(returning: false)
         case .give(let element, let consumer): consumer.resume(returning: .success(element))
-        case .end(let consumer, let failure):
-            consumer.resume(returning: failure.map { .failure($0) } ?? .success(nil))
+        case .end(let consumer, let failure): consumer.end(failure)
         case .discard(let element): flow.onDrop(element)
         case .overflow(let element):
             flow.onDrop(element)

@@ -3,12 +3,6 @@
 ///
 /// A puller is the loop that reads upstream; it suspends while as many elements are held as may be. A timer is the loop
 /// that sleeps until the next moment; it suspends while there is none.
-///
-/// ```
-/// idle --next--> running --failed, letGo--> stopping --tasksEnded--> ended
-///   \                \--------------tasksEnded-------------------------^
-///    \---------------------------------letGo---------------------------^
-/// ```
 @usableFromInline
 struct DelayStateMachine<
     Element: Sendable, Moment: Comparable & Sendable, Failure: Error, Consumer: Sendable, Puller: Sendable,
@@ -30,15 +24,7 @@ struct DelayStateMachine<
         case stop(Puller?, Timer?, [Element])
     }
 
-    @usableFromInline enum Phase: Sendable {
-        case idle, running
-        /// Everything is cancelled, and something may still run. The consumer is to be told why, if it was a failure.
-        case stopping(Failure?)
-        /// Nothing runs any more. What is due may still be there to be taken.
-        case ended(Failure?)
-    }
-
-    @usableFromInline var phase = Phase.idle
+    @usableFromInline var phase = IterationPhase<Failure>.idle
     @usableFromInline var core = DelayCore<Element, Moment>()
     /// How many elements upstream may still be asked for now.
     @usableFromInline var asksLeft: Int
@@ -49,10 +35,6 @@ struct DelayStateMachine<
 
     @inlinable init(holding heldMax: Int) {
         asksLeft = heldMax
-    }
-
-    @inlinable var isRunning: Bool {
-        if case .running = phase { true } else { false }
     }
 
     /// Takes an element that is due. Upstream is to be asked for one more, and the puller to come for it.
@@ -85,7 +67,7 @@ struct DelayStateMachine<
 
     /// Whether the puller may come for an element now, which it then does; `nil` when it is to wait.
     @inlinable mutating func mayPull() -> Bool? {
-        guard isRunning else { return false }
+        guard phase.isRunning else { return false }
         guard asksLeft > 0 else { return nil }
         asksLeft -= 1
         return true
@@ -112,7 +94,7 @@ struct DelayStateMachine<
 
     /// The timer waits for the next moment.
     @inlinable mutating func timerWaits(_ timer: Timer) -> Action? {
-        guard isRunning, !core.isTimeless else { return .sleep(timer, until: nil) }
+        guard phase.isRunning, !core.isTimeless else { return .sleep(timer, until: nil) }
         self.timer = timer
         return setTimer()
     }
@@ -127,7 +109,7 @@ struct DelayStateMachine<
 
     /// Upstream failed.
     @inlinable mutating func failed(_ failure: Failure) -> Action? {
-        isRunning ? stop(failure) : nil
+        phase.isRunning ? stop(failure) : nil
     }
 
     /// The consumer was cancelled, or let its iterator go.
@@ -144,7 +126,7 @@ struct DelayStateMachine<
 
     /// Upstream has ended, and no task runs any more.
     @inlinable mutating func tasksEnded() -> Action? {
-        if case .stopping(let failure) = phase { phase = .ended(failure) } else { phase = .ended(nil) }
+        phase.tasksEnded()
         return consumer.take().flatMap { next($0) }
     }
 

@@ -15,13 +15,7 @@ final class DelayStorage<Base: AsyncSequence & Sendable, C: Clock>: StreamStorag
     /// Resumed with the moment to sleep for, or none when nobody needs it any more.
     @usableFromInline typealias Timer = CheckedContinuation<C.Instant?, Never>
     @usableFromInline typealias Machine = DelayStateMachine<Element, C.Instant, Failure, Consumer, Puller, Timer>
-
-    @usableFromInline struct State {
-        @usableFromInline var machine: Machine
-        @usableFromInline var task: Task<Void, Never>?
-
-        @inlinable init(machine: Machine) { self.machine = machine }
-    }
+    @usableFromInline typealias State = IterationState<Machine>
 
     @usableFromInline let flow: Flow
     @usableFromInline let state: Mutex<State>
@@ -29,7 +23,7 @@ final class DelayStorage<Base: AsyncSequence & Sendable, C: Clock>: StreamStorag
 
     @inlinable init(_ flow: Flow) {
         self.flow = flow
-        state = Mutex(State(machine: Machine(holding: flow.heldMax)))
+        state = Mutex(State(Machine(holding: flow.heldMax)))
     }
 
     @inlinable func take() -> Element? {
@@ -50,7 +44,7 @@ final class DelayStorage<Base: AsyncSequence & Sendable, C: Clock>: StreamStorag
     @inlinable func perform(_ event: (inout Machine) -> Machine.Action?) {
         let action = state.withLock { state in
             let action = event(&state.machine)
-            // Inside the lock, so that whoever cancels next finds the task.
+            // Inside the lock, so that a thread that cancels next finds the task.
             if case .start? = action { state.task = Task(executorPreference: consumersExecutor()) { await self.run() } }
             return action
         }
@@ -65,8 +59,7 @@ final class DelayStorage<Base: AsyncSequence & Sendable, C: Clock>: StreamStorag
             askForMore(puller)
         case .goOn(let puller, let goesOn): puller.resume(returning: goesOn)
         case .sleep(let timer, let moment): timer.resume(returning: moment)
-        case .end(let consumer, let failure):
-            consumer.resume(returning: failure.map { .failure($0) } ?? .success(nil))
+        case .end(let consumer, let failure): consumer.end(failure)
         case .stop(let puller, let timer, _):
             state.withLock { $0.task }?.cancel()
             puller?.resume(returning: false)

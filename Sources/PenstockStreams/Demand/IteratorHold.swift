@@ -4,6 +4,14 @@ package typealias StreamConsumer<Element: Sendable, Failure: Error> = CheckedCon
     Result<Element?, Failure>, Never
 >
 
+extension CheckedContinuation {
+    /// Tells the consumer that no more elements come, and why if it was a failure.
+    @inlinable package func end<Element: Sendable, Failure: Error>(_ failure: Failure?)
+    where T == Result<Element?, Failure>, E == Never {
+        resume(returning: failure.map { .failure($0) } ?? .success(nil))
+    }
+}
+
 /// One iteration of a sequence, which its iterator asks for elements.
 @usableFromInline
 package protocol StreamStorage: Sendable {
@@ -19,6 +27,18 @@ package protocol StreamStorage: Sendable {
 
     /// Nobody wants more.
     func letGo()
+}
+
+/// What an iteration keeps behind its lock.
+@usableFromInline
+package struct IterationState<Machine: Sendable>: Sendable {
+    @usableFromInline package var machine: Machine
+    /// What reads upstream, once the iteration has begun.
+    @usableFromInline package var task: Task<Void, Never>?
+
+    @inlinable package init(_ machine: Machine) {
+        self.machine = machine
+    }
 }
 
 /// What the copies of one iterator have in common. It lets the iteration go with the last of them; the iteration cannot

@@ -80,7 +80,7 @@ package struct FlatMapCore<Element, Name> {
     /// An inner sequence ended, which makes room for another.
     @inlinable package mutating func ended() {
         runningCount -= 1
-        // Whoever was asked for all there is need not be asked for more.
+        // An upstream that was asked for all there is need not be asked for more.
         if case .open(let room) = upstream, maxConcurrent < .max { upstream = .open(room: room + 1) }
     }
 

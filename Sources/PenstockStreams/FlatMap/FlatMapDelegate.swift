@@ -1,16 +1,22 @@
 /// Takes part in the inner sequences of one iteration, from their beginnings to their ends.
-@usableFromInline package protocol FlatMapDelegate<Element>: Sendable {
-    /// What the inner sequences are made of.
-    associatedtype Element: Sendable
-
+///
+/// Closures and no protocol: the code that calls them is compiled for the types of the program's flatMap.
+@usableFromInline package struct FlatMapDelegate<Element: Sendable>: Sendable {
     /// Works beside the inner sequences. It is cancelled when the last one has ended, and waited for.
-    func run() async
-
+    @usableFromInline let run: @Sendable () async -> Void
     /// Reads the inner sequence of an element, and does what belongs to its end. What it throws, the stream fails with.
-    func read(_ inner: FlatMapInner, of element: Element) async throws
-
+    @usableFromInline let read: @Sendable (_ inner: FlatMapInner, _ element: Element) async throws -> Void
     /// Discards an element that arrived after the end, and whose inner sequence never begins.
-    func discard(_ element: Element) async
+    @usableFromInline let discard: @Sendable (_ element: Element) async -> Void
+
+    /// Makes one.
+    package init(
+        run: @escaping @Sendable () async -> Void,
+        read: @escaping @Sendable (_ inner: FlatMapInner, _ element: Element) async throws -> Void,
+        discard: @escaping @Sendable (_ element: Element) async -> Void
+    ) {
+        (self.run, self.read, self.discard) = (run, read, discard)
+    }
 }
 
 /// One inner sequence, for the delegate that reads it.

@@ -15,11 +15,11 @@ public struct FlatMapSequence<
     @usableFromInline let delegate: Delegate?
 
     @usableFromInline struct Delegate: Sendable {
-        @usableFromInline var make: @Sendable () -> any FlatMapDelegate<Base.Element>
+        @usableFromInline var make: @Sendable () -> FlatMapDelegate<Base.Element>
         @usableFromInline var failure: @Sendable (any Error) -> Failure
 
         @inlinable init(
-            make: @escaping @Sendable () -> any FlatMapDelegate<Base.Element>,
+            make: @escaping @Sendable () -> FlatMapDelegate<Base.Element>,
             failure: @escaping @Sendable (any Error) -> Failure
         ) {
             self.make = make
@@ -49,7 +49,7 @@ public struct FlatMapSequence<
         _ base: Base,
         maxConcurrent: Int,
         transform: @escaping @Sendable (Base.Element) -> Inner,
-        delegate: @escaping @Sendable () -> any FlatMapDelegate<Base.Element>
+        delegate: @escaping @Sendable () -> FlatMapDelegate<Base.Element>
     ) where Failure == any Error {
         self.init(
             base, maxConcurrent: maxConcurrent, transform: transform, failureOfBase: { $0 }, failureOfInner: { $0 },

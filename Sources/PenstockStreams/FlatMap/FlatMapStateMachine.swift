@@ -3,18 +3,12 @@ public import DequeModule
 /// What an iteration of a bounded flatMap does, as a value: events go in, and an action may come out for the caller to
 /// perform. How many inner sequences run, and whose value is next, its ``FlatMapCore`` decides.
 ///
-/// It holds no lock and starts no task. Whoever waits is a `Consumer` or a `Producer`: continuations in the storage, plain
-/// names in tests. A producer is one of three, and suspends until an action lets it go on (true) or stops it:
+/// It holds no lock and starts no task. What waits is a `Consumer` or a `Producer`: continuations in the storage, plain names
+/// in tests. A producer is one of three, and suspends until an action lets it go on (true) or stops it:
 ///
 /// - the inner sequence that has a value which nobody has taken;
 /// - a slot, which reads one inner sequence after the other, and waits for its turn to read an element of upstream;
 /// - the spawner, which makes another slot when there is a turn and no slot waits for it.
-///
-/// ```
-/// idle --next--> running --failed, letGo--> stopping --tasksEnded--> ended
-///   \                \--------------tasksEnded-------------------------^
-///    \---------------------------------letGo---------------------------^
-/// ```
 @usableFromInline
 struct FlatMapStateMachine<
     Element: Sendable, Failure: Error, Consumer: Sendable, Producer: Sendable
@@ -45,17 +39,7 @@ struct FlatMapStateMachine<
         case stop
     }
 
-    @usableFromInline enum Phase: Sendable {
-        /// Nobody has asked for an element yet, and nothing runs.
-        case idle
-        case running
-        /// Everything is cancelled, and something may still run. The consumer is to be told why, if it was a failure.
-        case stopping(Failure?)
-        /// Nothing runs any more.
-        case ended(Failure?)
-    }
-
-    @usableFromInline var phase = Phase.idle
+    @usableFromInline var phase = IterationPhase<Failure>.idle
     @usableFromInline var core: FlatMapCore<Element, Producer>
     /// Whether a slot reads upstream, and no other may.
     @usableFromInline var hasReader = false
@@ -67,10 +51,6 @@ struct FlatMapStateMachine<
 
     @inlinable init(maxConcurrent: Int) {
         core = FlatMapCore(maxConcurrent: maxConcurrent)
-    }
-
-    @inlinable var isRunning: Bool {
-        if case .running = phase { true } else { false }
     }
 
     // MARK: The consumer
@@ -100,7 +80,7 @@ struct FlatMapStateMachine<
     /// The consumer was cancelled, or let its iterator go.
     @inlinable mutating func letGo() -> Action? {
         if case .idle = phase { phase = .ended(nil) }
-        return isRunning ? stop(nil) : nil
+        return phase.isRunning ? stop(nil) : nil
     }
 
     // MARK: Upstream
@@ -108,7 +88,7 @@ struct FlatMapStateMachine<
     /// A slot would read an element of upstream. It does when it is told so, and nobody else does until it has; `nil` when
     /// it is to wait.
     @inlinable mutating func takeTurn() -> Bool? {
-        guard isRunning, core.isOpen else { return false }
+        guard phase.isRunning, core.isOpen else { return false }
         guard !hasReader, core.takeAsk(1) == 1 else { return nil }
         hasReader = true
         return true
@@ -137,14 +117,14 @@ struct FlatMapStateMachine<
     /// Upstream finished.
     @inlinable mutating func upstreamFinished() -> Action? {
         core.upstreamFinished()
-        return isRunning ? .rest(takeIdle()) : nil
+        return phase.isRunning ? .rest(takeIdle()) : nil
     }
 
     // MARK: Inner sequences
 
     /// An inner sequence has a value.
     @inlinable mutating func offer() -> Offer {
-        guard isRunning else { return .stop }
+        guard phase.isRunning else { return .stop }
         guard let consumer, core.mayGive() else { return .wait }
         self.consumer = nil
         return .give(to: consumer)
@@ -177,18 +157,18 @@ struct FlatMapStateMachine<
 
     /// Upstream or an inner sequence failed. The first failure is the one that counts.
     @inlinable mutating func failed(_ failure: Failure) -> Action? {
-        isRunning ? stop(failure) : nil
+        phase.isRunning ? stop(failure) : nil
     }
 
     /// Upstream and all inner sequences have ended, and no task runs any more.
     @inlinable mutating func tasksEnded() -> Action? {
-        if case .stopping(let failure) = phase { phase = .ended(failure) } else { phase = .ended(nil) }
+        phase.tasksEnded()
         return consumer.take().flatMap { next($0) }
     }
 
     // MARK: -
 
-    /// Lets somebody read upstream, if there is room and somebody waits for it.
+    /// Lets a slot that waits for it read upstream, if there is room, or else the spawner make another slot for that.
     @inlinable mutating func passTurn() -> Action? {
         guard !slots.isEmpty || spawner != nil, takeTurn() == true else { return nil }
         return (slots.popLast() ?? spawner.take()).map { .goOn($0, true) }

@@ -15,13 +15,7 @@ final class FlatMapStorage<
     /// Resumed with whether to go on.
     @usableFromInline typealias Producer = UnsafeContinuation<Bool, Never>
     @usableFromInline typealias Machine = FlatMapStateMachine<Element, Failure, Consumer, Producer>
-
-    @usableFromInline struct State {
-        @usableFromInline var machine: Machine
-        @usableFromInline var task: Task<Void, Never>?
-
-        @inlinable init(machine: Machine) { self.machine = machine }
-    }
+    @usableFromInline typealias State = IterationState<Machine>
 
     /// Upstream's iterator, for the slots to share.
     // The machine gives the turn to one slot at a time, and only that one touches it.
@@ -37,7 +31,7 @@ final class FlatMapStorage<
 
     @inlinable init(_ flow: Flow) {
         self.flow = flow
-        state = Mutex(State(machine: Machine(maxConcurrent: flow.maxConcurrent)))
+        state = Mutex(State(Machine(maxConcurrent: flow.maxConcurrent)))
     }
 
     @inlinable func take() -> Element? {
@@ -58,7 +52,7 @@ final class FlatMapStorage<
     @inlinable func perform(_ event: (inout Machine) -> Machine.Action?) {
         let action = state.withLock { state in
             let action = event(&state.machine)
-            // Inside the lock, so that whoever cancels next finds the task.
+            // Inside the lock, so that a thread that cancels next finds the task.
             if case .start? = action { state.task = Task(executorPreference: consumersExecutor()) { await self.run() } }
             return action
         }
@@ -72,8 +66,7 @@ final class FlatMapStorage<
         case .give(let element, let consumer, let inner):
             consumer.resume(returning: .success(element))
             inner.resume(returning: true)
-        case .end(let consumer, let failure):
-            consumer.resume(returning: failure.map { .failure($0) } ?? .success(nil))
+        case .end(let consumer, let failure): consumer.end(failure)
         case .goOn(let producer, let goesOn):
             producer.resume(returning: goesOn)
         case .rest(let producers):
@@ -130,7 +123,7 @@ final class FlatMapStorage<
             } catch {
                 return perform { $0.failed(flow.failure(ofInner: error)) }
             }
-            // Before a slot comes for it: whoever is pulled only then would be asked too late.
+            // Before a slot comes for it: an upstream that hears of it only then would be asked too late.
             demand.ask(1)
             // An inner sequence that has cancelled its own task cancels no other: the next one has a task of its own.
             if Task.isCancelled { return perform { $0.innerFinished() } }
@@ -138,7 +131,7 @@ final class FlatMapStorage<
         }
     }
 
-    @inlinable func read(_ upstream: Upstream, with delegate: some FlatMapDelegate<Base.Element>) async {
+    @inlinable func read(_ upstream: Upstream, with delegate: FlatMapDelegate<Base.Element>) async {
         var hasTurn: Bool? = true
         while await goesOn(hasTurn), let arrived = await nextElement(of: upstream) {
             guard let element = begins(arrived) else { return await delegate.discard(arrived) }
@@ -150,7 +143,7 @@ final class FlatMapStorage<
                 }
             }
             do {
-                try await delegate.read(FlatMapInner(read: read, makeRoom: { self.makeRoom() }), of: element)
+                try await delegate.read(FlatMapInner(read: read, makeRoom: { self.makeRoom() }), element)
             } catch {
                 if let failure = flow.delegate?.failure(error) { perform { $0.failed(failure) } }
             }

@@ -26,7 +26,7 @@ public final class AsyncPassthroughSubject<Element: Sendable, Failure: Error>: A
     /// How many subscriptions there are.
     @inlinable public var subscriberCount: Int { storage.subscriberCount }
 
-    /// Sends an element to whoever has asked for one. After the end it goes to nobody.
+    /// Sends an element to all subscribers that have asked for one. After the end it goes to nobody.
     ///
     /// - Returns: how many subscribers it went to. When it is fewer than subscribe, the others have lost it.
     @discardableResult
@@ -46,30 +46,7 @@ public final class AsyncPassthroughSubject<Element: Sendable, Failure: Error>: A
     }
 
     /// Subscribes. Nothing is asked for before the first `next()`.
-    @inlinable public func makeAsyncIterator() -> Iterator {
-        Iterator(storage)
-    }
-
-    /// One subscription. Letting it go ends it.
-    public struct Iterator: AsyncIteratorProtocol, DemandedIterator {
-        @usableFromInline let hold: IteratorHold<ReplaySubscription<Element, Failure>>
-
-        @inlinable init(_ storage: ReplayStorage<Element, Failure>) {
-            hold = IteratorHold(ReplaySubscription(to: storage))
-        }
-
-        @usableFromInline package var request: @Sendable (Int) -> Void {
-            hold.storage.request
-        }
-
-        /// The next element that is sent, or `nil` after the end and when the task is cancelled.
-        @inlinable public mutating func next(
-            isolation: isolated (any Actor)? = #isolation
-        ) async throws(Failure) -> Element? {
-            try await hold.next(isolation: isolation)
-        }
+    @inlinable public func makeAsyncIterator() -> ReplayIterator<Element, Failure> {
+        ReplayIterator(storage)
     }
 }
-
-@available(*, unavailable)
-extension AsyncPassthroughSubject.Iterator: Sendable {}

@@ -63,30 +63,7 @@ public final class AsyncReplaySubject<Element: Sendable, Failure: Error>: AsyncS
     }
 
     /// Subscribes: what is remembered now and what is sent from now on comes out of the iterator.
-    @inlinable public func makeAsyncIterator() -> Iterator {
-        Iterator(storage)
-    }
-
-    /// One subscription. Letting it go ends it.
-    public struct Iterator: AsyncIteratorProtocol, DemandedIterator {
-        @usableFromInline let hold: IteratorHold<ReplaySubscription<Element, Failure>>
-
-        @inlinable init(_ storage: ReplayStorage<Element, Failure>) {
-            hold = IteratorHold(ReplaySubscription(to: storage))
-        }
-
-        @usableFromInline package var request: @Sendable (Int) -> Void {
-            hold.storage.request
-        }
-
-        /// The next element, or `nil` after the end and when the task is cancelled.
-        @inlinable public mutating func next(
-            isolation: isolated (any Actor)? = #isolation
-        ) async throws(Failure) -> Element? {
-            try await hold.next(isolation: isolation)
-        }
+    @inlinable public func makeAsyncIterator() -> ReplayIterator<Element, Failure> {
+        ReplayIterator(storage)
     }
 }
-
-@available(*, unavailable)
-extension AsyncReplaySubject.Iterator: Sendable {}

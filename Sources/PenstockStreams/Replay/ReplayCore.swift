@@ -15,10 +15,10 @@ extension ReplayWord: Sendable where Element: Sendable {}
 /// other, until it is `nil`. The rules of all replays, shared sequences and subjects, for `for await` as well as Combine.
 ///
 /// - A listener is what a subscriber is spoken to by: a continuation, or a subscriber of Combine. It is with the core
-///   while nobody speaks to it. Whoever is told to speak to it has it, and comes back with it.
+///   while nobody speaks to it. A caller that is told to speak to it has it, and comes back with it.
 /// - A subscriber is told of the end when it has heard everything, and is forgotten with that. An unknown name is one
 ///   whose subscription is over.
-/// - Senders that found no room stand in line, and so does the end when it comes while somebody stands there: the order
+/// - Senders that found no room stand in line, and so does the end when it comes while a sender stands there: the order
 ///   is that of the calls.
 /// - Nothing is let go in here: what is not needed any more goes to the caller, as letting it go may run its `deinit`.
 @usableFromInline package struct ReplayCore<Element, Failure: Error, Listener, Sender> {
@@ -85,7 +85,7 @@ extension ReplayWord: Sendable where Element: Sendable {}
     /// Whether it is over, or will be when the line is empty.
     @inlinable package var isEnded: Bool { completion != nil || completionInLine != nil }
 
-    /// Somebody subscribes, and is to get what is remembered first. Its listener is elsewhere until it comes.
+    /// A subscriber comes, and is to get what is remembered first. Its listener is elsewhere until it comes.
     @inlinable package mutating func subscribe(asksInAdvance: Bool = false) -> Name {
         let name = newName()
         let subscriber = Subscriber(name: name, remembered: memory, asksInAdvance: asksInAdvance)
@@ -126,14 +126,14 @@ extension ReplayWord: Sendable where Element: Sendable {}
         return nil
     }
 
-    /// Somebody sends an element, unless that would mean to stand in line.
+    /// A sender has an element, and sends it unless that would mean to stand in line.
     @inlinable package mutating func offer(_ element: Element) -> Sending {
         if isEnded { return .refused }
         if fullCount > 0 || !line.isEmpty { return .noRoom }
         return admit(element)
     }
 
-    /// Somebody sends an element, and stands in line with it when there is no room.
+    /// A sender sends an element, and stands in line with it when there is no room.
     @inlinable package mutating func send(_ element: Element, _ sender: Sender, as name: Name) -> Sending {
         let sending = offer(element)
         if case .noRoom = sending { line.append((name, element, sender)) }
@@ -145,7 +145,7 @@ extension ReplayWord: Sendable where Element: Sendable {}
         line.firstIndex { $0.name == name }.map { line.remove(at: $0) }
     }
 
-    /// Somebody ends the replay. The first end is the one that counts.
+    /// A sender, or upstream, ends the replay. The first end is the one that counts.
     @inlinable package mutating func complete(_ completion: Completion<Failure>) {
         if !isEnded { completionInLine = completion }
     }
@@ -164,7 +164,7 @@ extension ReplayWord: Sendable where Element: Sendable {}
         return Array(line)
     }
 
-    /// The next thing to do, if there is something. Whoever gets it does it, and asks again.
+    /// The next thing to do, if there is something. The caller does it, and asks again.
     @inlinable package mutating func next() -> Step? {
         if let element = dropped.popFirst() { return .drop(element) }
         while let name = called.popFirst() {
@@ -202,7 +202,7 @@ extension ReplayWord: Sendable where Element: Sendable {}
                 subscribers[index].isCut = true
                 return false
             case .dropOldest: dropped.append(subscribers[index].elements.remove(at: subscribers[index].demand))
-            // With somebody who is full nothing is admitted.
+            // While a subscriber is full, nothing is admitted.
             case .suspendSender: break
             }
         }

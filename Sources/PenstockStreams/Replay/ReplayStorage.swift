@@ -50,7 +50,7 @@ public import Synchronization
         let name = state.withLock { $0.core.newName() }
         let isSent = await withTaskCancellationHandler {
             await withCheckedContinuation { sender in
-                // Inside the lock, so that whoever is cancelled before it does not stand in line.
+                // Inside the lock, so that a sender that is cancelled before it does not stand in line.
                 let sending = perform { Task.isCancelled ? .refused : $0.send(element, sender, as: name) }
                 tell(sender, sending)
             }
@@ -81,8 +81,8 @@ public import Synchronization
     @inlinable func tell(_ consumer: Consumer, _ word: Word) {
         switch word {
         case .give(let element): consumer.resume(returning: .success(element))
-        case .end(let failure): consumer.resume(returning: failure.map { .failure($0) } ?? .success(nil))
-        case .cut(let failure): consumer.resume(returning: .failure(failure()))
+        case .end(let failure): consumer.end(failure)
+        case .cut(let failure): consumer.end(failure())
         }
     }
 

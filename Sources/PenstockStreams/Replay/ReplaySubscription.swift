@@ -22,3 +22,26 @@ struct ReplaySubscription<Element: Sendable, Failure: Error>: StreamStorage {
 
     @inlinable func request(_ count: Int) { replay.request(count, by: name) }
 }
+
+/// One subscription to a subject, or to a sequence that is shared. Letting it go ends it.
+public struct ReplayIterator<Element: Sendable, Failure: Error>: AsyncIteratorProtocol, DemandedIterator {
+    @usableFromInline let hold: IteratorHold<ReplaySubscription<Element, Failure>>
+
+    @inlinable init(_ storage: ReplayStorage<Element, Failure>) {
+        hold = IteratorHold(ReplaySubscription(to: storage))
+    }
+
+    @usableFromInline package var request: @Sendable (Int) -> Void {
+        hold.storage.request
+    }
+
+    /// The next element, or `nil` after the end and when the task is cancelled.
+    @inlinable public mutating func next(
+        isolation: isolated (any Actor)? = #isolation
+    ) async throws(Failure) -> Element? {
+        try await hold.next(isolation: isolation)
+    }
+}
+
+@available(*, unavailable)
+extension ReplayIterator: Sendable {}

@@ -3,7 +3,7 @@ public import Synchronization
 /// The one reading of upstream that feeds a shared replay.
 ///
 /// ```
-/// idle --next--> running --last leaves--> stopping --it has ended--> idle, or running when somebody wants more
+/// idle --next--> running --last leaves--> stopping --it has ended--> idle, or running when a subscriber wants more
 ///                   \-----------------it has ended-----------------> over
 /// ```
 @usableFromInline enum ReplayUpstream<Consumer: Sendable>: Sendable {
@@ -35,7 +35,7 @@ extension ReplayStorage {
         return word
     }
 
-    /// Inside the lock, so that whoever cancels next finds the task.
+    /// Inside the lock, so that a thread that cancels next finds the task.
     @inlinable func begin(_ state: inout State) {
         guard let read else { return }
         state.upstream = .running(

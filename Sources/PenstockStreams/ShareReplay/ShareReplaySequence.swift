@@ -35,36 +35,12 @@ where Base.Element: Sendable {
     @inlinable public var subscriberCount: Int { storage.subscriberCount }
 
     /// Subscribes: what is remembered now and what comes from now on comes out of the iterator. Upstream is asked for
-    /// nothing before the first `next()` of a subscriber.
-    @inlinable public func makeAsyncIterator() -> Iterator {
-        Iterator(storage)
-    }
-
-    /// One subscription. Letting it go ends it.
-    public struct Iterator: AsyncIteratorProtocol, DemandedIterator {
-        @usableFromInline let hold: IteratorHold<ReplaySubscription<Base.Element, Failure>>
-
-        @inlinable init(_ storage: ReplayStorage<Base.Element, Failure>) {
-            hold = IteratorHold(ReplaySubscription(to: storage))
-        }
-
-        @usableFromInline package var request: @Sendable (Int) -> Void {
-            hold.storage.request
-        }
-
-        /// The next element, or `nil` after the last one and when the task is cancelled.
-        ///
-        /// The subscriber whose cancellation ends upstream is told so only when upstream's task has ended.
-        @inlinable public mutating func next(
-            isolation: isolated (any Actor)? = #isolation
-        ) async throws(Failure) -> Base.Element? {
-            try await hold.next(isolation: isolation)
-        }
+    /// nothing before the first `next()` of a subscriber. The one whose cancellation ends upstream is told so only when
+    /// upstream's task has ended.
+    @inlinable public func makeAsyncIterator() -> ReplayIterator<Element, Failure> {
+        ReplayIterator(storage)
     }
 }
-
-@available(*, unavailable)
-extension ShareReplaySequence.Iterator: Sendable {}
 
 extension AsyncSequence where Self: Sendable, Element: Sendable {
     /// Reads the sequence once for all subscribers, and gives each newcomer the last `count` elements first.

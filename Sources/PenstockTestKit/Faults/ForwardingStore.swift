@@ -28,6 +28,28 @@ public enum StoreCall: String, Sendable, CaseIterable {
     case apply
     /// `prune`
     case prune
+    /// `schedule`
+    case schedule
+    /// `schedules`
+    case schedules
+    /// `fire`
+    case fire
+    /// `start`, of a workflow
+    case start
+    /// `cancel`, of a workflow
+    case cancel
+    /// `workflows`
+    case workflows
+    /// `tasks`
+    case tasks
+    /// `record`, of a step
+    case record
+    /// `journal`
+    case journal
+    /// `emit`
+    case emit
+    /// `event`
+    case event
     /// `close`
     case close
 }
@@ -148,6 +170,67 @@ extension ForwardingStore {
     /// Hands the call on.
     public func prune(_ request: PruneRequest) async throws -> Pruned {
         try await pass(.prune) { try await base.prune(request) }
+    }
+
+    /// Hands the call on.
+    @discardableResult
+    public func schedule(_ name: ScheduleName, _ change: ScheduleChange) async throws -> ScheduleRecord? {
+        try await pass(.schedule) { try await base.schedule(name, change) }
+    }
+
+    /// Hands the call on.
+    public func schedules(_ name: ScheduleName?) async throws -> [ScheduleRecord] {
+        try await pass(.schedules) { try await base.schedules(name) }
+    }
+
+    /// Hands the call on.
+    public func fire() async throws -> Timestamp? {
+        try await pass(.fire) { try await base.fire() }
+    }
+
+    /// Hands the call on.
+    public func start(_ workflow: NewWorkflow, durability: Durability) async throws -> StartedWorkflow {
+        try await pass(.start) { try await base.start(workflow, durability: durability) }
+    }
+
+    /// Hands the call on.
+    public func cancel(_ workflow: WorkflowName) async throws -> Int {
+        try await pass(.cancel) { try await base.cancel(workflow) }
+    }
+
+    /// Hands the call on.
+    public func workflows(_ query: WorkflowQuery) async throws -> [WorkflowRecord] {
+        try await pass(.workflows) { try await base.workflows(query) }
+    }
+
+    /// Hands the call on.
+    public func tasks(_ query: TaskQuery) async throws -> [TaskRecord] {
+        try await pass(.tasks) { try await base.tasks(query) }
+    }
+
+    /// Hands the call on.
+    public func record(
+        _ step: StepName, result: [UInt8], on lease: Lease, extendingBy duration: Duration?, durability: Durability
+    ) async throws -> StepRecord {
+        try await pass(.record) {
+            try await base.record(
+                step, result: result, on: lease, extendingBy: duration, durability: durability)
+        }
+    }
+
+    /// Hands the call on.
+    public func journal(of sequence: SequenceNumber) async throws -> MessageJournal {
+        try await pass(.journal) { try await base.journal(of: sequence) }
+    }
+
+    /// Hands the call on.
+    public func emit(_ event: NewEvent, to target: EventTarget, durability: Durability) async throws -> Bool {
+        try await pass(.emit) { try await base.emit(event, to: target, durability: durability) }
+    }
+
+    /// Hands the call on.
+    public func event(_ name: EventName, for sequence: SequenceNumber) async throws -> [UInt8]? {
+        try await pass(.event) { try await base.event(name, for: sequence) }
     }
 
     /// Hands the call on.

@@ -65,10 +65,12 @@ public final class InMemoryStore: MessageStore {
     }
 
     /// Carries out operations, all of them as a whole; see ``/PenstockCore/MessageStore``.
-    public func perform(_ operations: [StoreOperation]) async throws -> Performed {
-        try database.act(as: id) { state, moment throws(PenstockError) in
+    public func perform(_ operations: [StoreOperation], flushed: Flushed?) async throws -> Performed {
+        let performed = try database.act(as: id) { state, moment throws(PenstockError) in
             try state.perform(operations, worker: id, at: moment)
         }
+        flushed?(nil)
+        return performed
     }
 
     /// Moves the ends of leases; see ``/PenstockCore/MessageStore``.
@@ -141,8 +143,8 @@ public final class InMemoryStore: MessageStore {
         var isGone = false
         while !isGone {
             try await afterStep?()
-            isGone = try database.act(as: id) { state, _ throws(PenstockError) in
-                try state.deleteStep(of: queue, limit: Self.stepMax)
+            isGone = try database.act(as: id) { state, moment throws(PenstockError) in
+                try state.deleteStep(of: queue, limit: Self.stepMax, at: moment)
             }
         }
     }
@@ -158,6 +160,86 @@ public final class InMemoryStore: MessageStore {
     public func prune(_ request: PruneRequest) async throws -> Pruned {
         try database.act(as: id) { state, moment throws(PenstockError) in
             try state.prune(request, at: moment)
+        }
+    }
+
+    /// Makes, changes, runs or removes a schedule; see ``/PenstockCore/MessageStore``.
+    @discardableResult
+    public func schedule(_ name: ScheduleName, _ change: ScheduleChange) async throws -> ScheduleRecord? {
+        try database.act(as: id) { state, moment throws(PenstockError) in
+            try state.schedule(name, change, at: moment)
+        }
+    }
+
+    /// Reads schedules; see ``/PenstockCore/MessageStore``.
+    public func schedules(_ name: ScheduleName?) async throws -> [ScheduleRecord] {
+        try database.act(as: id) { state, _ throws(PenstockError) in
+            try state.schedules(name)
+        }
+    }
+
+    /// Enqueues what schedules have to enqueue now; see ``/PenstockCore/MessageStore``.
+    public func fire() async throws -> Timestamp? {
+        try database.act(as: id) { state, moment throws(PenstockError) in
+            state.fire(at: moment)
+        }
+    }
+
+    /// Accepts the messages of a workflow; see ``/PenstockCore/MessageStore``.
+    public func start(_ workflow: NewWorkflow, durability: Durability) async throws -> StartedWorkflow {
+        try database.act(as: id) { state, moment throws(PenstockError) in
+            try state.start(workflow, durability: durability, at: moment)
+        }
+    }
+
+    /// Cancels what has not ended of a workflow; see ``/PenstockCore/MessageStore``.
+    public func cancel(_ workflow: WorkflowName) async throws -> Int {
+        try database.act(as: id) { state, moment throws(PenstockError) in
+            try state.cancel(workflow, at: moment)
+        }
+    }
+
+    /// Reads workflows; see ``/PenstockCore/MessageStore``.
+    public func workflows(_ query: WorkflowQuery) async throws -> [WorkflowRecord] {
+        try database.act(as: id) { state, _ throws(PenstockError) in
+            try state.workflows(query)
+        }
+    }
+
+    /// Reads tasks of a workflow; see ``/PenstockCore/MessageStore``.
+    public func tasks(_ query: TaskQuery) async throws -> [TaskRecord] {
+        try database.act(as: id) { state, _ throws(PenstockError) in
+            try state.tasks(query)
+        }
+    }
+
+    /// Records what a step gave; see ``/PenstockCore/MessageStore``.
+    public func record(
+        _ step: StepName, result: [UInt8], on lease: Lease, extendingBy duration: Duration?, durability: Durability
+    ) async throws -> StepRecord {
+        try database.act(as: id) { state, moment throws(PenstockError) in
+            try state.record(step, result: result, on: lease, extendingBy: duration, at: moment)
+        }
+    }
+
+    /// Reads what a message has left behind; see ``/PenstockCore/MessageStore``.
+    public func journal(of sequence: SequenceNumber) async throws -> MessageJournal {
+        try database.act(as: id) { state, _ throws(PenstockError) in
+            try state.journal(of: sequence)
+        }
+    }
+
+    /// Tells of an event; see ``/PenstockCore/MessageStore``.
+    public func emit(_ event: NewEvent, to target: EventTarget, durability: Durability) async throws -> Bool {
+        try database.act(as: id) { state, moment throws(PenstockError) in
+            try state.emit(event, to: target, at: moment)
+        }
+    }
+
+    /// What an event brought; see ``/PenstockCore/MessageStore``.
+    public func event(_ name: EventName, for sequence: SequenceNumber) async throws -> [UInt8]? {
+        try database.act(as: id) { state, _ throws(PenstockError) in
+            try state.event(name, for: sequence)
         }
     }
 

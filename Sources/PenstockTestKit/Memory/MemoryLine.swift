@@ -25,11 +25,16 @@ struct MemoryLine: Sendable {
     private(set) var ready = Ordered<ReadyPlace>()
     private(set) var scheduled = Ordered<DuePlace>()
     private(set) var leased = Ordered<SequenceNumber>()
+    /// Those that wait for other messages.
+    private(set) var pending = Ordered<SequenceNumber>()
     /// Which message holds a unique key.
     private(set) var keys: [KeyBytes: SequenceNumber] = [:]
 
     /// What counts against the capacity.
     var waiting: Int { ready.elements.count + scheduled.elements.count }
+
+    /// How many messages have not ended.
+    var openCount: Int { waiting + leased.elements.count + pending.elements.count }
 
     /// The message that `dropOldest` drops.
     var oldest: SequenceNumber? {
@@ -42,6 +47,7 @@ struct MemoryLine: Sendable {
         case .ready: ready.insert(ReadyPlace(priority: message.new.priority, sequence: message.sequence))
         case .scheduled: scheduled.insert(DuePlace(due: message.due ?? message.enqueuedAt, sequence: message.sequence))
         case .leased: leased.insert(message.sequence)
+        case .pending: pending.insert(message.sequence)
         case .done, .dead, .dropped, .cancelled: return
         }
         if let key = message.new.uniqueKey?.key { keys[KeyBytes(key)] = message.sequence }
@@ -53,6 +59,7 @@ struct MemoryLine: Sendable {
         case .ready: ready.remove(ReadyPlace(priority: message.new.priority, sequence: message.sequence))
         case .scheduled: scheduled.remove(DuePlace(due: message.due ?? message.enqueuedAt, sequence: message.sequence))
         case .leased: leased.remove(message.sequence)
+        case .pending: pending.remove(message.sequence)
         case .done, .dead, .dropped, .cancelled: return
         }
         if let key = message.new.uniqueKey?.key { keys[KeyBytes(key)] = nil }

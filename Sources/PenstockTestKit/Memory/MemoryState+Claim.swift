@@ -7,6 +7,7 @@ extension MemoryState {
         workers[worker]?.hasClaimed = true
         guard !queue.isPaused, !queue.isDeleting else { return Claim(messages: [], nextDue: nil) }
 
+        fireDue(of: request.queue, at: moment)
         makeReadyWhatIsDue(in: request.queue, at: moment)
         var claimed: [ClaimedMessage] = []
         for place in queues[request.queue]?.line.ready.elements.prefix(request.limit) ?? [] {
@@ -14,7 +15,8 @@ extension MemoryState {
                 claimed.append(message)
             }
         }
-        return Claim(messages: claimed, nextDue: queues[request.queue]?.line.scheduled.elements.first?.due)
+        let due = [queues[request.queue]?.line.scheduled.elements.first?.due, nextFiring(of: request.queue)]
+        return Claim(messages: claimed, nextDue: due.compactMap(\.self).min())
     }
 
     private mutating func makeReadyWhatIsDue(in queue: QueueName, at moment: Moment) {
@@ -35,7 +37,7 @@ extension MemoryState {
         return ClaimedMessage(
             lease: Lease(sequence: sequence, token: token), attempt: message.attempt, enqueuedAt: message.enqueuedAt,
             priority: message.new.priority, headers: message.new.headers, payload: message.new.payload,
-            origin: message.new.origin)
+            origin: message.new.origin, task: message.task)
     }
 }
 

@@ -34,11 +34,11 @@ extension MemoryState {
     /// Begins to delete a queue: it takes nothing and gives nothing from here on.
     mutating func beginDeletion(of name: QueueName, force: Bool) throws(PenstockError) {
         let line = try queue(name).line
-        guard force || line.waiting + line.leased.elements.count == 0 else {
+        guard force || line.openCount == 0 else {
             throw PenstockError(
                 .illegalTransition,
-                "The queue '\(name)' still has \(line.waiting) waiting and \(line.leased.elements.count) running "
-                    + "messages; cancel them first, or delete it with force.")
+                "The queue '\(name)' still has \(line.openCount) messages that wait or run; cancel them first, or "
+                    + "delete it with force.")
         }
         queues[name]?.isDeleting = true
         ring(name)
@@ -47,20 +47,24 @@ extension MemoryState {
     /// Deletes up to `limit` messages of a queue and, when none is left, the queue.
     ///
     /// - Returns: whether the queue is gone.
-    mutating func deleteStep(of name: QueueName, limit: Int) throws(PenstockError) -> Bool {
+    mutating func deleteStep(of name: QueueName, limit: Int, at moment: Moment) throws(PenstockError) -> Bool {
         _ = try queue(name)
         let sequences = messages(of: name).prefix(limit).map(\.sequence)
         for sequence in sequences { forget(sequence) }
+        cascade(at: moment)
         guard sequences.count < limit else { return false }
         queues[name] = nil
+        schedules = schedules.filter { $0.value.schedule.queue != name }
         ring(name)
         return true
     }
 
     /// Takes a message out of the log as if it had never been. Its sequence number is not used again.
     mutating func forget(_ sequence: SequenceNumber) {
-        if let message = messages[sequence] { queues[message.queue]?.line.remove(message) }
-        messages[sequence] = nil
+        guard let message = messages.removeValue(forKey: sequence) else { return }
+        queues[message.queue]?.line.remove(message)
         log.remove(sequence)
+        events[.message(sequence)] = nil
+        if let place = message.task { forget(place, sequence) }
     }
 }

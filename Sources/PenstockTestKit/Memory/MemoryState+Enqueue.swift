@@ -90,4 +90,22 @@ extension MemoryState {
         ringIfAwaited(message.sequence, name, from: nil, to: message.state)
         return Receipt(sequence: message.sequence, state: message.state, durability: durability)
     }
+
+    /// Accepts a task: into the line when it waits for none, by its queue's policy, and otherwise to wait.
+    mutating func accept(_ task: NewTask, at place: TaskPlace, _ moment: Moment) -> SequenceNumber {
+        if task.dependencies.isEmpty {
+            _ = accept(task.message, to: task.queue, at: moment, durability: .processCrash)
+        } else {
+            lastSequence.rawValue += 1
+            let message = MemoryMessage(
+                sequence: lastSequence, queue: task.queue, new: task.message, enqueuedAt: moment.now, state: .pending)
+            messages[lastSequence] = message
+            log.insert(lastSequence)
+            queues[task.queue]?.line.add(message)
+            queues[task.queue]?.totals.enqueued += 1
+            ring(task.queue, for: .log)
+        }
+        messages[lastSequence]?.task = place
+        return lastSequence
+    }
 }

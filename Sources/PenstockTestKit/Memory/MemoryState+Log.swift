@@ -31,8 +31,9 @@ extension MemoryState {
                 guard let message = messages[sequence] else { return false }
                 return message.queue == name && message.state.isFinished && message.state != .dead
             }
-            let beyond = Array(ended.prefix(max(0, min(ended.count - count, batch.count + 64))))
-            countMissed(beyond, in: name)
+            let beyond = ended.dropLast(count).filter { messages[$0].map { !isNeeded($0) } ?? false }
+                .prefix(batch.count + 64)
+            countMissed(Array(beyond), in: name)
             for sequence in beyond { forget(sequence) }
         }
         return receipts

@@ -25,11 +25,13 @@ extension MemoryState {
         message.forgiven = outcome.forgiven
         message.finishedAt = outcome.state.isFinished ? moment.now : nil
         message.hold = nil
+        message.awaited = nil
         queues[message.queue]?.line.add(message)
         messages[sequence] = message
 
         queues[message.queue]?.totals.count(event, outcome.state)
         ringIfAwaited(sequence, message.queue, from: left, to: outcome.state)
+        if message.task != nil, outcome.state.isFinished || left.isFinished { tell(of: sequence, at: moment) }
         return outcome
     }
 
@@ -51,7 +53,7 @@ extension Totals {
         case .dead: dead += 1
         case .dropped: dropped += 1
         case .cancelled: cancelled += 1
-        case .scheduled, .ready, .leased: break
+        case .pending, .scheduled, .ready, .leased: break
         }
         switch event {
         case .settled(.retry) where state != .dead: retried += 1

@@ -5,12 +5,18 @@ extension MemoryState {
         try request.validate()
         if let name = request.queue { _ = try queue(name) }
         let names = request.queue.map { [$0] } ?? queues.keys.sorted()
-        let beyond = names.flatMap { name in
-            outlived(in: name, by: request.retention ?? queues[name]?.policy.retention ?? Retention(), at: moment.now)
+        var pruned = Pruned()
+        // One after another: dead letters that go with one queue free what is in the next.
+        for name in names where !pruned.hasMore {
+            let retention = request.retention ?? queues[name]?.policy.retention ?? Retention()
+            let beyond = outlived(in: name, by: retention, at: moment.now)
+            let forgotten = beyond.prefix(request.limit - pruned.messages)
+            countMissed(Array(forgotten), in: name)
+            for sequence in forgotten { forget(sequence) }
+            pruned.messages += forgotten.count
+            pruned.hasMore = beyond.count > forgotten.count
         }
-        for name in names { countMissed(Array(beyond.prefix(request.limit)), in: name) }
-        for sequence in beyond.prefix(request.limit) { forget(sequence) }
-        return Pruned(messages: min(beyond.count, request.limit), hasMore: beyond.count > request.limit)
+        return pruned
     }
 
     /// Counts, for each cursor of a queue, those of `forgotten` that it has not gone past.
@@ -27,11 +33,13 @@ extension MemoryState {
             guard let age, let finishedAt = message.finishedAt else { return false }
             return now - finishedAt >= age
         }
-        let ended = messages(of: name).filter { $0.state.isFinished }
+        let ended = messages(of: name).filter(\.state.isFinished)
         let letters = ended.filter { $0.state == .dead && isOlder($0, than: retention.deadAge) }
         let others = ended.filter { $0.state != .dead }
         let beyondCount = others.dropLast(retention.count ?? others.count)
         let beyondAge = others.filter { isOlder($0, than: retention.age) }
-        return Set((letters + beyondCount + beyondAge).map(\.sequence)).sorted()
+        // Tasks that are still needed are passed over, and no younger message goes in their place.
+        let beyond = (letters + beyondCount + beyondAge).filter { !isNeeded($0) }
+        return Set(beyond.map(\.sequence)).sorted()
     }
 }

@@ -62,6 +62,7 @@ extension MemoryState {
         var depths = Depths()
         for message in messages(of: name) {
             switch message.state {
+            case .pending: depths.pending += 1
             case .scheduled: depths.scheduled += 1
             case .ready: depths.ready += 1
             case .leased: depths.leased += 1

@@ -2,18 +2,48 @@ import PenstockCore
 
 extension MemoryState {
     /// Whether `lease` is the one under which its message is held now. Every operation on a lease asks this first.
-    private func isHeld(_ lease: Lease) -> Bool {
+    func isHeld(_ lease: Lease) -> Bool {
         messages[lease.sequence]?.hold?.token == lease.token
     }
 
     mutating func settle(_ settlements: [Settlement], at moment: Moment) throws(PenstockError) -> [SettleResult] {
-        for settlement in settlements { try settlement.validate() }
-        return settlements.map { settlement in
-            guard isHeld(settlement.lease),
-                let outcome = move(settlement.lease.sequence, by: .settled(settlement.verdict), at: moment)
-            else { return .leaseLost }
-            return .settled(outcome.state)
+        for settlement in settlements {
+            try settlement.validate()
+            try settlement.added?.validate(now: moment.now)
         }
+        guard settlements.contains(where: { $0.added != nil }) else {
+            return settlements.map { settle($0, at: moment) }
+        }
+        // Tasks that cannot be added undo the call.
+        let before = self
+        var results: [SettleResult] = []
+        do throws(PenstockError) {
+            for settlement in settlements {
+                if let added = settlement.added, isHeld(settlement.lease) {
+                    try add(added, by: settlement.lease.sequence, at: moment)
+                }
+                results.append(settle(settlement, at: moment))
+            }
+        } catch {
+            self = before
+            throw error
+        }
+        return results
+    }
+
+    private mutating func settle(_ settlement: Settlement, at moment: Moment) -> SettleResult {
+        let sequence = settlement.lease.sequence
+        guard isHeld(settlement.lease) else { return .leaseLost }
+        var verdict = settlement.verdict
+        var awaited: EventName?
+        if case .suspend(_, let name?) = verdict {
+            awaited = name
+            if (try? event(name, for: sequence)) != nil { verdict = .suspend(until: moment.now) }
+        }
+        if let result = settlement.result { messages[sequence]?.result = result }
+        guard let outcome = move(sequence, by: .settled(verdict), at: moment) else { return .leaseLost }
+        if outcome.state == .scheduled { messages[sequence]?.awaited = awaited }
+        return .settled(outcome.state)
     }
 
     mutating func extend(

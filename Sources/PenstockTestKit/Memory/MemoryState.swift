@@ -13,6 +13,12 @@ struct MemoryState: Sendable {
     var lastSequence = SequenceNumber(0)
 
     var queues: [QueueName: MemoryQueue] = [:]
+    var workflows: [WorkflowName: MemoryWorkflow] = [:]
+    var events: [EventTarget: [EventName: [UInt8]]] = [:]
+    /// Tasks that have ended, come back or gone, and whose children do not know it yet.
+    var untold: [SequenceNumber] = []
+    var schedules: [ScheduleName: MemorySchedule] = [:]
+    var lastSchedule = 0
 
     /// The handles on the store, each of which stands for a process.
     var workers: [Int64: MemoryWorker] = [:]
@@ -100,6 +106,16 @@ struct MemoryMessage: Sendable {
     /// By what worker it is held, while it is leased.
     var hold: Hold?
     var attempts: [AttemptRecord] = []
+    /// Which task of which workflow it is.
+    var task: TaskPlace?
+    /// What it waits for or has waited for, in the order of the log.
+    var dependencies: [MemoryDependency] = []
+    /// What its handler has left behind.
+    var steps: [StepRecord] = []
+    /// The event that it waits for, while it is scheduled.
+    var awaited: EventName?
+    /// What it gave when it was done.
+    var result: [UInt8]?
 
     struct Hold: Sendable {
         var token: LeaseToken

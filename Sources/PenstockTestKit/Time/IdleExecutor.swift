@@ -20,7 +20,8 @@ package final class IdleExecutor: TaskExecutor {
 
     /// Makes an executor that runs one job at a time, or as many as there are threads.
     package init(isSerial: Bool) {
-        queue = DispatchQueue(label: "idle executor", attributes: isSerial ? [] : .concurrent)
+        // Not of the threads that Swift's own tasks run on: where these wait for the store, Dispatch would add one a second.
+        queue = DispatchQueue(label: "idle executor", qos: .userInitiated, attributes: isSerial ? [] : .concurrent)
         Self.all.withLock { $0.append(self) }
     }
 

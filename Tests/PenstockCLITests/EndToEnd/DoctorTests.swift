@@ -130,9 +130,14 @@ struct DoctorTests {
         let tool = try await damaged("INSERT INTO penstock_migration VALUES (99, 'later', 0)")
         try await tool.fail(["doctor", "--repair"], with: 78, saying: "schema version 99")
         try await tool.fail(["doctor", "--dry-run"], with: 64, saying: "--dry-run is for --repair")
+        let workflows = ["tasks", "dependencies", "workflows", "steps", "events"].map { "DROP VIEW penstock_\($0); " }
+        let tables = ["workflow", "task", "dependency", "cascade", "result", "step", "event", "awaited", "pending"]
         let toSchema9 =
-            "DELETE FROM penstock_migration WHERE version > 9; DROP VIEW penstock_quarantined; "
-            + "DROP TABLE penstock_quarantine"
+            workflows.joined() + "DROP TRIGGER penstock_task_dropped; "
+            + tables.map { "DROP TABLE penstock_\($0); " }.joined()
+            + "DROP VIEW penstock_firings; DROP VIEW penstock_schedules; DROP TRIGGER penstock_queue_deleted_schedules; "
+            + "DROP TABLE penstock_firing; DROP TABLE penstock_schedule; DROP VIEW penstock_quarantined; "
+            + "DROP TABLE penstock_quarantine; DELETE FROM penstock_migration WHERE version > 9"
         #expect(try await tool.sql(toSchema9) == "")
         try await tool.fail(["doctor", "--repair"], with: 78, saying: "run `penstock migrate` to bring it up to date")
     }

@@ -7,7 +7,10 @@ struct HelpTests {
         ["doctor"], ["restore"], ["migrate"], ["queue", "create"], ["queue", "set"], ["queue", "show"],
         ["queue", "list"],
         ["queue", "pause"], ["queue", "resume"], ["queue", "delete"], ["dead", "list"], ["dead", "redrive"],
-        ["dead", "discard"],
+        ["dead", "discard"], ["schedule", "add"], ["schedule", "list"], ["schedule", "show"], ["schedule", "next"],
+        ["schedule", "pause"], ["schedule", "resume"], ["schedule", "run"], ["schedule", "remove"],
+        ["workflow", "run"], ["workflow", "list"], ["workflow", "show"], ["workflow", "graph"], ["workflow", "result"],
+        ["workflow", "emit"], ["workflow", "cancel"],
     ])
     func everyCommandHasExamplesOfItself(command: [String]) async throws {
         let help = try await Tool.empty().succeed(command + ["--help"]).output
@@ -17,7 +20,7 @@ struct HelpTests {
 
     @Test func aListSaysWhichStatesItTakes() async throws {
         let help = try await Tool.empty().succeed(["list", "--help"]).output
-        #expect(help.contains("Without --state: scheduled,ready,leased."))
+        #expect(help.contains("Without --state: pending,scheduled,ready,leased."))
     }
 
     @Test func theRootNamesEveryCommandAndExitStatus() async throws {

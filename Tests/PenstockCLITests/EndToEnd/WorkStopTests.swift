@@ -32,6 +32,16 @@ struct WorkStopTests {
         #expect(try await messages(tool) == ["done 1", "ready 0"])
     }
 
+    /// It would write for ever, and nothing that it still does can help its message.
+    @Test func aCommandThatWritesMoreThanIsKeptIsStopped() async throws {
+        let tool = try await Tool.withQueue()
+        try await tool.succeed(["enqueue", "q", "x", "--attempts", "1"])
+        _ = try await tool.run(["work", "q", "--max", "1", "--result", "--", "yes"])
+        let attempt = try await tool.succeed(["show", "1", "--json"]).object()["attempts"][0]
+        #expect(attempt["error"].text.contains("more than 1048576 bytes"))
+        #expect(try await messages(tool) == ["dead 1"])
+    }
+
     /// What it does not let end within the grace is told to stop, and given back.
     @Test func afterTheGraceCommandsAreStoppedAndGivenBack() async throws {
         let tool = try await Tool.withQueue()

@@ -53,7 +53,7 @@ struct WrongInputTests {
         (["work", "q", "--concurrency", "0", "--", "true"], "--concurrency is 1 to 1000"),
         (["work", "q", "--lease", "1ms", "--", "true"], "100ms to 7d"),
         (["work", "q", "--timeout", "0s", "--", "true"], "--timeout"),
-        (["list", "q", "--state", "lost"], "'lost' is no state; the states are scheduled, ready"),
+        (["list", "q", "--state", "lost"], "'lost' is no state; the states are pending, scheduled, ready"),
         (["list", "q", "--limit", "0"], "--limit is 1 to 10000"),
         (["show", "0"], "a whole number from 1"),
         (["show", "one"], "a whole number from 1"),

@@ -90,6 +90,21 @@ struct CommandTests {
         #expect(try await pipe.readToEnd() == [])
     }
 
+    /// The same for output that is kept: what came until the end is the result, whoever holds the pipe open after that. What
+    /// writes for ever gives no more than the pipe holds.
+    @Test(arguments: [
+        "echo given; sleep 1000 & exit 0", "echo given; (trap '' TERM HUP; exec sleep 1000) & exit 0",
+        "echo given; exec 2>&-; sleep 1000 & exit 0", "echo given; yes & exit 0",
+    ])
+    func whatHoldsKeptOutputOpenHoldsNothingUp(script: String) async throws {
+        var command = shell(script)
+        command.keptBytesMax = 1024 * 1024
+        let end = try await Guardians.use { [command] in try await run(command, in: $0) }
+        #expect(end.status == .exited(0))
+        let output = try #require(end.output)
+        #expect(output.isTooLong || output.bytes.starts(with: Array("given\n".utf8)))
+    }
+
     @Test func aCancelledOneIsToldToStopAndMaySayWhy() async throws {
         let pipe = try TestPipe()
         let end = try await Guardians.use { guardians in

@@ -100,31 +100,11 @@ import Testing
     }
 
     @Test func aThreadThatAsksIsTheOneThatCancels() {
-        let slow = SlowUpstream()
-        let probe = Probe<Int, Never>()
-        slow.delay(for: 1, scheduler: scheduler).subscribe(probe)
-        let wait = onAnotherThread { probe.request(1) }
-        slow.isAsked.wait()
-        probe.cancel()
-        #expect(slow.cancels == 0)
-        slow.mayReturn.signal()
-        wait()
-        #expect(slow.cancels == 1)
-        #expect(slow.overlaps == 0)
+        SlowUpstream.expectTheThreadThatAsksToCancel { $0.delay(for: 1, scheduler: scheduler) }
     }
 
     @Test func whatIsAskedForWhileAThreadAsksIsAskedForByIt() {
-        let slow = SlowUpstream()
-        let probe = Probe<Int, Never>()
-        slow.delay(for: 1, scheduler: scheduler).subscribe(probe)
-        let wait = onAnotherThread { probe.request(1) }
-        slow.isAsked.wait()
-        probe.request(1)
-        slow.mayReturn.signal()
-        slow.isAsked.wait()
-        slow.mayReturn.signal()
-        wait()
-        #expect(slow.overlaps == 0)
+        SlowUpstream.expectTheThreadThatAsksToAskForMore { $0.delay(for: 1, scheduler: scheduler) }
     }
 
     @Test func aLongSourceThatAnswersAtOnceCanBeCancelledByAnotherThread() {

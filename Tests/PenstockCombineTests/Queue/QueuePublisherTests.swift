@@ -1,3 +1,4 @@
+import Dispatch
 import PenstockCombine
 import PenstockTestKit
 import Testing
@@ -87,8 +88,9 @@ import Testing
         }
         await process.read(queue.publisher, reader)
         #expect(reader.values.map(\.payload) == [1])
+        // In a task of its own, which is no cancelled one.
+        try await eventually { try await process.count(.ready) == 2 }
         #expect(try await process.count(.leased) == 1)
-        #expect(try await process.count(.ready) == 2)
         #expect(reader.completionCount == 0)
     }
 
@@ -106,5 +108,30 @@ import Testing
         let mistaken = Reader(demand: 1)
         await open.read(other.publisher(inFlightMax: 0), mistaken)
         #expect((mistaken.failure as? PenstockError)?.code == .invalidInput)
+    }
+
+    /// A subscriber that holds up the thread that gives it deliveries, until an earlier one is done.
+    @Test func aVerdictDoesNotWaitForTheSubscriber() async throws {
+        let process = try await World(.memory).open()
+        let queue = try await process.store.queue("q", of: Int.self)
+        _ = try await queue.enqueue(contentsOf: [1, 2])
+        let (done, ended) = (DispatchSemaphore(value: 0), Tally())
+        let subscription = queue.publisher(inFlightMax: 2).sink(
+            receiveCompletion: { _ in },
+            receiveValue: { delivery in
+                if delivery.payload == 1 {
+                    Task {
+                        try await delivery.done()
+                        done.signal()
+                    }
+                } else {
+                    if done.wait(timeout: .now() + 20) == .success { ended.add() }
+                    ended.add()
+                }
+            })
+        try await ended.wait(for: 1)
+        #expect(ended.count == 2, "The first delivery was done while the second was worked on.")
+        subscription.cancel()
+        await process.crash()
     }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import PenstockCombine
+import Testing
 
 @testable import PenstockPublishers
 
@@ -40,6 +41,38 @@ final class SlowUpstream: Publisher, Subscription {
             if calls.underWay > 0 { calls.overlaps += 1 }
             calls.underWay += 1
         }
+    }
+}
+
+extension SlowUpstream {
+    /// Expects that the thread that asks is the one that cancels, when another one cancels `operated` meanwhile.
+    static func expectTheThreadThatAsksToCancel(_ operated: (SlowUpstream) -> some Publisher<Int, Never>) {
+        let slow = SlowUpstream()
+        let probe = Probe<Int, Never>()
+        operated(slow).subscribe(probe)
+        let wait = onAnotherThread { probe.request(1) }
+        slow.isAsked.wait()
+        probe.cancel()
+        #expect(slow.cancels == 0)
+        slow.mayReturn.signal()
+        wait()
+        #expect(slow.cancels == 1)
+        #expect(slow.overlaps == 0)
+    }
+
+    /// Expects that the thread that asks is the one that asks for more, when another one asks `operated` meanwhile.
+    static func expectTheThreadThatAsksToAskForMore(_ operated: (SlowUpstream) -> some Publisher<Int, Never>) {
+        let slow = SlowUpstream()
+        let probe = Probe<Int, Never>()
+        operated(slow).subscribe(probe)
+        let wait = onAnotherThread { probe.request(1) }
+        slow.isAsked.wait()
+        probe.request(1)
+        slow.mayReturn.signal()
+        slow.isAsked.wait()
+        slow.mayReturn.signal()
+        wait()
+        #expect(slow.overlaps == 0)
     }
 }
 

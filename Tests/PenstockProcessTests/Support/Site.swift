@@ -48,6 +48,8 @@ final class Site: Sendable {
     static let program = built("penstock")
     /// Where it put the stream that a proof kills.
     static let pipeline = built("PenstockPipeline")
+    /// Where it put the handler with steps that a proof kills.
+    static let stepper = built("PenstockStepper")
 
     /// A program of this package: it is beside the test bundle.
     private static func built(_ name: String) -> FilePath {

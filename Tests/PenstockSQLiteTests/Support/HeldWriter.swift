@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import PenstockCore
+import PenstockProcesses
 import PenstockTestKit
 import Synchronization
 
@@ -24,7 +25,7 @@ final class HeldWriter: Sendable {
             let check: @Sendable (Connection, Timestamp) throws -> Void? = { _, _ in hold() }
             try await store.writer.perform(check: inTransaction ? nil : check) { _ in hold() }
         }
-        try await Blocking.run { [begun] in begun.wait() }
+        try await SystemThread.run { [begun] in begun.wait() }
     }
 
     /// Returns once `count` calls wait.

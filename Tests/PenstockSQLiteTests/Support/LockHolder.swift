@@ -42,7 +42,10 @@ final class LockHolder {
 
     /// Commits what a store would for `requests`, and their answers with it.
     func commit(_ requests: [WriterSlots.Taken]) throws {
-        let database = try DatabaseQueue(path: path)
+        // A store that closes has the whole file to itself for a moment.
+        var configuration = Configuration()
+        configuration.busyMode = .timeout(30)
+        let database = try DatabaseQueue(path: path, configuration: configuration)
         try database.write { database in
             for request in requests {
                 let calls = RemoteCall.read(request.bytes, now: SystemTime().now)

@@ -48,8 +48,10 @@ extension SQLiteStore {
         return try #require(receipts.first)
     }
 
-    func take(_ limit: Int = 1, from queue: QueueName = .jobs) async throws -> [ClaimedMessage] {
-        try await claim(ClaimRequest(queue: queue, limit: limit, lease: .seconds(30))).messages
+    func take(
+        _ limit: Int = 1, from queue: QueueName = .jobs, lease: Duration = .seconds(30)
+    ) async throws -> [ClaimedMessage] {
+        try await claim(ClaimRequest(queue: queue, limit: limit, lease: lease)).messages
     }
 
     /// The texts of everything in the log, in order.
@@ -105,5 +107,11 @@ func mode(of path: String) throws -> Int {
 
 /// Takes a file of the newest schema back to version 9.
 let toSchema9 = """
+    DROP VIEW penstock_tasks; DROP VIEW penstock_dependencies; DROP VIEW penstock_workflows; DROP VIEW penstock_steps;
+    DROP VIEW penstock_events; DROP TRIGGER penstock_task_dropped; DROP TABLE penstock_workflow; DROP TABLE penstock_task;
+    DROP TABLE penstock_dependency; DROP TABLE penstock_cascade; DROP TABLE penstock_result; DROP TABLE penstock_step;
+    DROP TABLE penstock_event; DROP TABLE penstock_awaited; DROP TABLE penstock_pending;
+    DROP VIEW penstock_firings; DROP VIEW penstock_schedules; DROP TRIGGER penstock_queue_deleted_schedules;
+    DROP TABLE penstock_firing; DROP TABLE penstock_schedule;
     DELETE FROM penstock_migration WHERE version > 9; DROP VIEW penstock_quarantined; DROP TABLE penstock_quarantine
     """

@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import GRDB
 import PenstockTestKit
@@ -10,6 +11,8 @@ final class TestDisk: Sendable {
     private struct State {
         var flushCount = 0
         var isBroken = false
+        /// What a flush waits for.
+        var gate: DispatchSemaphore?
         var flushedLog = Data()
         var acknowledged: Set<String> = []
     }
@@ -37,6 +40,17 @@ final class TestDisk: Sendable {
         state.withLock { $0.acknowledged.formUnion(texts) }
     }
 
+    /// Makes every flush wait until it is let go.
+    func hold() {
+        state.withLock { $0.gate = DispatchSemaphore(value: 0) }
+    }
+
+    /// Lets the flushes go that wait, one for each call.
+    func letGo() {
+        let gate = state.withLock { $0.gate.take() }
+        gate?.signal()
+    }
+
     /// Makes every flush fail, or no more.
     func breakDown(_ isBroken: Bool = true) {
         state.withLock { $0.isBroken = isBroken }
@@ -57,7 +71,8 @@ final class TestDisk: Sendable {
     }
 
     private func flush() -> Int32 {
-        state.withLock { state in
+        state.withLock { $0.gate }?.wait()
+        return state.withLock { state in
             state.flushCount += 1
             if state.isBroken {
                 errno = EIO

@@ -105,24 +105,24 @@ import Testing
     }
 
     @Test func pullerAsks() {
-        expect(consumerWaits, { $0.pullerAsks("p") }, gives: [.goOn("p")])
-        expect(consumerIsBusy, { $0.pullerAsks("p") }, gives: [.goOn("p")])
-        expect(full(), { $0.pullerAsks("p") }, gives: [.goOn("p")])
+        expect(consumerWaits, { $0.pullerAsks("p") }, gives: .goOn("p"))
+        expect(consumerIsBusy, { $0.pullerAsks("p") }, gives: .goOn("p"))
+        expect(full(), { $0.pullerAsks("p") }, gives: .goOn("p"))
         var overflowed = full()
         _ = overflowed.arrived(4)
-        expect(overflowed, { $0.pullerAsks("p") }, gives: [])
-        expect(stoppingByFailure, { $0.pullerAsks("p") }, gives: [.stop("p")])
-        expect(stoppingAsLetGo, { $0.pullerAsks("p") }, gives: [.stop("p")])
+        expect(overflowed, { $0.pullerAsks("p") }, gives: nil)
+        expect(stoppingByFailure, { $0.pullerAsks("p") }, gives: .stop("p"))
+        expect(stoppingAsLetGo, { $0.pullerAsks("p") }, gives: .stop("p"))
     }
 
     @Test func arrived() {
-        expect(consumerWaits, { $0.arrived(7) }, gives: [.give(7, to: "consumer")])
-        expect(consumerIsBusy, { $0.arrived(7) }, gives: [])
-        expect(full(), { $0.arrived(7) }, gives: [.discard(7)])
-        expect(full(.byRequest, .dropOldest), { $0.arrived(7) }, gives: [.discard(2)])
-        expect(full(.byRequest, .customError { Broken() }), { $0.arrived(7) }, gives: [.overflow(7)])
-        expect(stoppingByFailure, { $0.arrived(7) }, gives: [])
-        expect(stoppingAsLetGo, { $0.arrived(7) }, gives: [])
+        expect(consumerWaits, { $0.arrived(7) }, gives: .give(7, to: "consumer"))
+        expect(consumerIsBusy, { $0.arrived(7) }, gives: nil)
+        expect(full(), { $0.arrived(7) }, gives: .discard(7))
+        expect(full(.byRequest, .dropOldest), { $0.arrived(7) }, gives: .discard(2))
+        expect(full(.byRequest, .customError { Broken() }), { $0.arrived(7) }, gives: .overflow(7))
+        expect(stoppingByFailure, { $0.arrived(7) }, gives: nil)
+        expect(stoppingAsLetGo, { $0.arrived(7) }, gives: nil)
     }
 
     @Test func failed() {
@@ -145,11 +145,11 @@ import Testing
     }
 
     @Test func tasksEnded() {
-        expect(consumerWaits, { $0.tasksEnded() }, gives: [.end("consumer", nil)])
-        expect(consumerIsBusy, { $0.tasksEnded() }, gives: [])
-        expect(stoppingAndConsumerWaits, { $0.tasksEnded() }, gives: [.end("consumer", Broken())])
-        expect(stoppingByFailure, { $0.tasksEnded() }, gives: [])
-        expect(stoppingAsLetGo, { $0.tasksEnded() }, gives: [.end("consumer", nil)])
+        expect(consumerWaits, { $0.tasksEnded() }, gives: .end("consumer", nil))
+        expect(consumerIsBusy, { $0.tasksEnded() }, gives: nil)
+        expect(stoppingAndConsumerWaits, { $0.tasksEnded() }, gives: .end("consumer", Broken()))
+        expect(stoppingByFailure, { $0.tasksEnded() }, gives: nil)
+        expect(stoppingAsLetGo, { $0.tasksEnded() }, gives: .end("consumer", nil))
     }
 
     // MARK: What holds over several events

@@ -57,14 +57,6 @@ import Testing
         return machine
     }
 
-    private func expect(
-        _ machine: Machine, _ event: (inout Machine) -> Machine.Action?, gives action: Machine.Action?,
-        sourceLocation: SourceLocation = #_sourceLocation
-    ) {
-        var machine = machine
-        #expect(event(&machine) == action, sourceLocation: sourceLocation)
-    }
-
     // MARK: One event each, in every state
 
     @Test func take() {

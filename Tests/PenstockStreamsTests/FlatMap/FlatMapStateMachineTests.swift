@@ -48,14 +48,6 @@ import Testing
     private var ended: Machine { machine(after: { $0.next("consumer") as Any }, { $0.tasksEnded() as Any }) }
     private var endedBeforeBegun: Machine { machine(after: { $0.letGo() as Any }) }
 
-    private func expect(
-        _ machine: Machine, _ event: (inout Machine) -> Machine.Action?, gives action: Machine.Action?,
-        sourceLocation: SourceLocation = #_sourceLocation
-    ) {
-        var machine = machine
-        #expect(event(&machine) == action, sourceLocation: sourceLocation)
-    }
-
     // MARK: One event each, in every state
 
     @Test func take() {

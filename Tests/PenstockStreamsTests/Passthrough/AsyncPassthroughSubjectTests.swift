@@ -61,7 +61,7 @@ import Testing
     }
 
     @Test func aSubjectThatIsLetGoFinishes() async throws {
-        func subscription() -> AsyncPassthroughSubject<Int, Broken>.Iterator {
+        func subscription() -> AsyncPassthroughSubject<Int, Broken>.AsyncIterator {
             AsyncPassthroughSubject<Int, Broken>().makeAsyncIterator()
         }
         var iterator = subscription()

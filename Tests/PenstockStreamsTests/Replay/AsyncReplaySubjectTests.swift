@@ -114,7 +114,7 @@ import Testing
     }
 
     @Test func aSubjectThatIsLetGoFinishes() async throws {
-        func subscription() -> Subject.Iterator {
+        func subscription() -> Subject.AsyncIterator {
             let subject = Subject(bufferSize: 1)
             subject.offer(1)
             return subject.makeAsyncIterator()

@@ -6,19 +6,10 @@ struct Broken: Error, Equatable {
 }
 
 /// Expects what a machine in some state says is to be done for an event.
-func expect<Machine, Action: Equatable>(
-    _ machine: Machine, _ event: (inout Machine) -> [Action], gives actions: [Action],
+func expect<Machine, Actions: Equatable>(
+    _ machine: Machine, _ event: (inout Machine) -> Actions, gives actions: Actions,
     sourceLocation: SourceLocation = #_sourceLocation
 ) {
     var machine = machine
     #expect(event(&machine) == actions, sourceLocation: sourceLocation)
-}
-
-/// Expects what a machine in some state says is to be done for an event, at most one thing.
-func expect<Machine, Action: Equatable>(
-    _ machine: Machine, _ event: (inout Machine) -> Action?, gives actions: [Action],
-    sourceLocation: SourceLocation = #_sourceLocation
-) {
-    var machine = machine
-    #expect(event(&machine).map { [$0] } ?? [] == actions, sourceLocation: sourceLocation)
 }

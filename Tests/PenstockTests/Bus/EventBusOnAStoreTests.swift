@@ -49,6 +49,8 @@ import Testing
         let placed = bus.subscribe(Placed.self)
         let unknown = bus.subscribe(UnknownEvent.self)
         let all = bus.subscribe(EventRecord.self)
+        // Now the subscriptions stand: what another process sends from here on is theirs.
+        await bus.flush()
         try await sender.send(Placed(id: 1))
         try await sender.send(Shipped(id: 2, price: 3))
         let raw = try await the.store.queue("events")

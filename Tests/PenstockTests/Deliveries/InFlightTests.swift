@@ -35,6 +35,16 @@ import Testing
         #expect(inFlight.count() == 0)
     }
 
+    /// The store may stall while a verdict is on its way, and others must hear that the worker lives.
+    @Test func aLeaseIsExtendedUntilItsVerdictIsThere() {
+        let inFlight = inFlight()
+        inFlight.beginSettling([lease])
+        #expect(inFlight.extended(onlyOfRuns: true) == [lease])
+        #expect(!inFlight.isExtended(lease))
+        inFlight.setUpkeep(.ending, lease)
+        #expect(inFlight.extended(onlyOfRuns: false).isEmpty)
+    }
+
     @Test func afterADismissalWhatComesLaterIsGivenUp() async {
         let inFlight = inFlight()
         let other = Lease(sequence: SequenceNumber(2), token: LeaseToken(rawValue: 2))

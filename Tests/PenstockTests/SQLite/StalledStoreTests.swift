@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import Penstock
 import PenstockCore
+import PenstockProcesses
 import PenstockSQLite
 import PenstockTestKit
 import Synchronization
@@ -20,6 +21,32 @@ import Testing
         configuration.allowsUnsafeTransactions = true
         configuration.busyMode = .timeout(10)
         return try DatabaseQueue(path: path, configuration: configuration)
+    }
+
+    /// Lets time pass, once each worker that holds leases has asked for more time, or need not yet: on a loaded machine it
+    /// would go on without workers that live.
+    private func advance(by duration: Duration, lease: Duration, at path: String, _ program: DatabaseQueue) async throws
+    {
+        let folder = SharedFolder(existingBesideDatabaseAt: path)
+        try await eventually {
+            let boot = time.boot.microseconds
+            let ends = try await program.writeWithoutTransaction { database in
+                try Row.fetchAll(
+                    database,
+                    sql: """
+                        SELECT lock_name, min(deadline) FROM penstock_lease
+                        JOIN penstock_worker ON penstock_worker.id = worker_id GROUP BY worker_id
+                        """
+                ).map { (lockName: $0[0] as String, end: $0[1] as Int64) }
+            }
+            return ends.allSatisfy { worker in
+                if worker.end - boot > (lease / 2).wholeMicroseconds { return true }
+                let askedAt = WorkerLock.sight(of: worker.lockName, in: folder).askedAt
+                return askedAt.map { boot - $0 < Duration.milliseconds(2_500).wholeMicroseconds } ?? false
+            }
+        }
+        time.advance(by: duration)
+        await giveWay()
     }
 
     /// Three processes with ten handlers each, and one that has room. Nobody gets a message that another has, however long
@@ -65,14 +92,13 @@ import Testing
                 if busyMax < .seconds(1), time.now.microseconds.isMultiple(of: 2_000_000) {
                     await #expect(throws: PenstockError.self) { try await queues[3].enqueue(0) }
                 }
-                time.advance(by: .milliseconds(100))
-                await giveWay()
+                try await advance(by: .milliseconds(100), lease: .seconds(30), at: path, program)
             }
             let before = time.now
             try await program.writeWithoutTransaction { try $0.execute(sql: "COMMIT") }
             // Until all leases are extended, and everybody has looked for lost work.
             try await eventually {
-                time.advance(by: .milliseconds(100))
+                try await advance(by: .milliseconds(100), lease: .seconds(30), at: path, program)
                 let leases = try await program.read {
                     try Int.fetchOne(
                         $0, sql: "SELECT count(*) FROM penstock_lease WHERE deadline > ?",
@@ -125,13 +151,10 @@ import Testing
         try await program.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE") }
         gate.add()
         try await ended.wait(for: 2)
-        for _ in 1...200 {
-            time.advance(by: .milliseconds(100))
-            await giveWay()
-        }
+        for _ in 1...200 { try await advance(by: .milliseconds(100), lease: .seconds(5), at: path, program) }
         try await program.writeWithoutTransaction { try $0.execute(sql: "COMMIT") }
         try await eventually {
-            time.advance(by: .milliseconds(1))
+            try await advance(by: .milliseconds(1), lease: .seconds(5), at: path, program)
             return try await queues[0].status().totals.done == 2
         }
         try await worker.value

@@ -127,6 +127,16 @@ import Testing
         #expect(try await the.store.list(MessageQuery(states: [.cancelled])).count == 4)
     }
 
+    @Test func purgingTakesWhatWaitsForOtherMessages() async throws {
+        let queue = try await the.queue()
+        var workflow = Workflow()
+        let first = try workflow.add("first", 1, to: queue)
+        try workflow.add("second", 2, to: queue, after: first)
+        let started = try await the.store.start(workflow)
+        try await queue.purge()
+        for receipt in started.receipts.values { #expect(try await the.state(receipt) == .cancelled) }
+    }
+
     @Test func pruningGoesOnUntilNothingIsLeft() async throws {
         let queue = try await the.queue()
         for _ in 1...3 { try await queue.enqueue(contentsOf: Array(1...500)) }

@@ -11,10 +11,10 @@ import Testing
 
     private var extensions: Tally { the.calls.calls(of: .extend) }
 
-    /// Waits until the worker's keeper sleeps, and moves the clock to its next turn.
+    /// Waits until the worker's keeper sleeps, besides its housekeeper, and moves the clock to its next turn.
     private func passAThird(of lease: Duration) async throws {
         let count = extensions.count
-        try await eventually { the.time.sleeperCount > 0 }
+        try await the.time.waitForSleepers(count: Fixture.sleepersOfWorker)
         the.time.advance(by: lease / 3)
         try await extensions.wait(for: count + 1)
     }

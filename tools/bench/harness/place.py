@@ -9,8 +9,6 @@ import time
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent
 ROOT = FOLDER.parent.parent
-# Where the programs for streams are built: they are linked in another way than the others.
-STREAMS_BUILD = FOLDER / ".build" / "streams"
 
 
 class Unavailable(Exception):
@@ -28,7 +26,7 @@ class Place:
         self.slow_disk = self.scratch / "slowdisk.so"
         self.python = self.scratch / "venv" / "bin" / "python"
         self.driver = FOLDER / ".build" / "release" / "penstock-bench"
-        self.streams = STREAMS_BUILD / "release" / "streams-bench"
+        self.streams = FOLDER / ".build" / "release" / "streams-bench"
         self.penstock = FOLDER / ".build" / "release" / "penstock"
         self.schema = ROOT / "Migrations" / "SQL"
         # Why a program or a package is not there, by its name.

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import sys
 
-from .place import FOLDER, ROOT, STREAMS_BUILD, is_root, say
+from .place import FOLDER, ROOT, is_root, say
 
 # Debian's packages by the program or file that tells whether they are there.
 PACKAGES = {
@@ -14,7 +14,7 @@ PACKAGES = {
     "nats-server": "nats-server",
     "strace": "strace",
 }
-PYTHON_PACKAGES = ["litequeue", "persist-queue", "huey"]
+PYTHON_PACKAGES = ["litequeue", "persist-queue", "huey", "celery[redis]"]
 
 
 def _run(command, **options):
@@ -36,13 +36,24 @@ def programs(place, wants_cli, wants_streams):
         place.missing["slow disk"] = "the preloaded library is for Linux"
     say("building Penstock in release (minutes at first)")
     static = [] if sys.platform == "darwin" else ["--static-swift-stdlib"]
-    build = ["nice", "swift", "build", "-c", "release", "--package-path", FOLDER]
-    # The command as well: one build of Penstock serves both of them.
+    build = ["nice", "swift", "build", "-c", "release", "--package-path", FOLDER, *static]
+    # The command as well: one build of Penstock serves all of them.
     for product in ["penstock-bench"] + ["penstock"] * wants_cli:
-        _run([*build, *static, "--product", product], stdout=subprocess.DEVNULL)
+        _run([*build, "--product", product], stdout=subprocess.DEVNULL)
     if wants_streams:
-        # The port of Combine needs all of Foundation, which cannot be linked into a program without libcurl's headers.
-        _run([*build, "--scratch-path", STREAMS_BUILD, "--product", "streams-bench"], stdout=subprocess.DEVNULL)
+        _run([*build, "--product", "streams-bench", *_curl(place)], stdout=subprocess.DEVNULL)
+
+
+def _curl(place):
+    """What to add to a build that links all of Foundation, as the port of Combine needs.
+
+    That includes libcurl, which is on every machine with a toolchain, but under its plain name only with its headers.
+    """
+    if sys.platform == "darwin":
+        return []
+    folder = place.empty("lib")
+    (folder / "libcurl.so").write_text("INPUT(libcurl.so.4)\n")
+    return ["-Xlinker", f"-L{folder}"]
 
 
 def peers(place):

@@ -99,6 +99,12 @@ def penstock(place):
               processes(place, 1, 4, 100, 1, ["--consumers", 4, "--claim", 100]), first=20000, together=400)
     yield Row("penstock.eight", "penstock", "full life, 8 producer and 4 worker processes, one at a time",
               processes(place, 8, 1, 1, 4, ["--handlers", 1]), first=1000, together=8, quick=True, latency="latency")
+    graphs = {
+        "plain": "1,000 messages in one enqueue", "fan": "workflow of 1,000: one, 998 after it, one after those",
+        "layers": "workflow of 1,000: ten layers, each task after two", "chain": "workflow of 1,000: a chain"}
+    for shape, title in graphs.items():
+        yield row(f"graph.{shape}", f"full life, 64 handlers, {title}", ["graph", "--shape", shape], first=5000,
+                  together=1000, quick=shape in ("plain", "fan"))
     yield Row("penstock.cli", "penstock", "`penstock enqueue` of one message, start to finish", cli(place), unit="ms",
               lower_is_better=True, fixed=20, together=1, quick=True)
 
@@ -188,6 +194,8 @@ def peers(place):
                 f"{name}.{batch}", "peers", f"{title}, {how}", with_server(place, server, name, batch), durability,
                 first=1000 if batch == 1 else 20000, together=None if durability == NEVER else 8 * batch,
                 quick=name == "redis-streams" or (name, batch) == ("nats", 100), latency="latency")
+    yield Row("celery.chord", "peers", "Celery with redis: chord of 999 tasks and one after them", celery(place),
+              EVERYTHING, first=1000)
     for name in ("litequeue", "persist-queue", "huey"):
         how = "8 + 4 threads of one process" if name == "persist-queue" else "one at a time"
         yield Row(f"{name}.1", "peers", f"{name} (Python, SQLite), {how}", python_queue(place, name), FLUSHED,
@@ -198,6 +206,14 @@ def with_server(place, server, name, batch, preload=None):
     def run(count, trace=None):
         with server(place, name, trace, preload) as running:
             return call([place.peers, "processes", name, "--batch", batch, "--count", count, *running.options()])
+    return run
+
+
+def celery(place):
+    def run(count, trace=None):
+        place.need("celery[redis]")
+        with servers.Redis(place, "celery", trace) as running:
+            return call([place.python, FOLDER / "celery_chords.py", "--port", running.port, "--count", count])
     return run
 
 

@@ -11,6 +11,7 @@ HEADINGS = {
     "backlog": "Cost of a claim",
     "idle": "Idle workers, memory, files",
     "streams": "Operators in memory",
+    "durable": "Streams and buses on a store",
 }
 COLUMNS = ["row", "durability", "median", "min", "max", "unit", "p50", "p99", "p99.9", "max us", "CPU us", "flushes"]
 

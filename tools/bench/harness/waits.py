@@ -95,7 +95,7 @@ def idle(place):
             call([place.driver, "fill", "--db", self.database])
             self.running = Running(self.command)
             if self.says_when:
-                self.running.wait_until_ready()
+                self.running.wait_until_ready(120)
             return [self.running.pid]
 
         def __exit__(self, *_):
@@ -115,9 +115,10 @@ def idle(place):
             self.client.end()
             self.server.__exit__()
 
-    def library():
+    def library(schedules=0):
         database = place.database("idle")
-        return Worker([place.driver, "idle", "--keep", "--db", database], database, says_when=True)
+        return Worker(
+            [place.driver, "idle", "--keep", "--db", database, "--schedules", schedules], database, says_when=True)
 
     def command():
         place.need("penstock")
@@ -126,6 +127,8 @@ def idle(place):
 
     common = dict(unit="ms CPU/min", lower_is_better=True, fixed=1, runs=1, durability=READ_ONLY)
     yield Row("idle.worker", "idle", "Penstock: Worker that waits", watch(library), quick=True, **common)
+    yield Row("idle.schedules", "idle", "Penstock: Worker that waits, 1,000 schedules", watch(lambda: library(1000)),
+              **common)
     yield Row("idle.command", "idle", "Penstock: `penstock work` that waits", watch(command), **common)
     yield Row("idle.redis", "idle", "redis: client in XREADGROUP BLOCK 0, and server", watch(RedisPair), quick=True,
               **common)

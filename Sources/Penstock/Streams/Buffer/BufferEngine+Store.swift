@@ -10,21 +10,23 @@ extension BufferEngine {
     /// does nothing: call ``cancel(handingBack:)``.
     ///
     /// - Returns: why the stream ended, if not because it had finished or was cancelled.
-    package func run() async -> (any Error)? {
+    @usableFromInline package func run() async -> (any Error)? {
         var claimLoop = ClaimLoop(holder)
         var departedCount: Int?
+        holder.line.beginCarrying { [self] in wake() }
         while true {
             // The token comes before the look, so that a ring in between is not lost.
             let token = work.token(for: queue.name)
-            let (step, actions, stillWaiters) = state.withLock { state in
+            let (step, hasVerdicts, actions, stillWaiters) = state.withLock { state in
                 let (step, actions) = state.machine.nextStep()
-                guard case .rest = step else {
+                let hasVerdicts = !holder.line.isEmpty
+                guard case .rest = step, !hasVerdicts else {
                     state.isResting = false
-                    return (step, actions, [@Sendable () -> Void]())
+                    return (step, hasVerdicts, actions, [@Sendable () -> Void]())
                 }
                 state.isResting = true
                 defer { state.stillWaiters = [] }
-                return (step, actions, state.stillWaiters)
+                return (step, hasVerdicts, actions, state.stillWaiters)
             }
             carryOut(actions)
             for waiter in stillWaiters { waiter() }
@@ -32,6 +34,7 @@ extension BufferEngine {
                 switch step {
                 case .open: try await open()
                 case .perform(let steps): try await perform(steps, &claimLoop)
+                case .rest where hasVerdicts, .count where hasVerdicts: await claimLoop.settle()
                 case .count: try await count(&claimLoop, &departedCount)
                 case .rest(let isWatching): try await rest(after: token, isWatching ? claimLoop : nil, departedCount)
                 case .end: return await end()
@@ -86,7 +89,7 @@ extension BufferEngine {
                 if !isOpen, lastEnd == nil { lastEnd = time.boot + options.lease }
                 guard lastEnd.map({ $0.left(at: time.boot) != nil }) ?? true,
                     let delay = retry.wait(after: error, of: call, for: queue.name, queue.handle),
-                    (try? await time.sleep(for: delay)) != nil
+                    (try? await holder.line.whileAway({ try await time.sleep(for: delay) })) != nil
                 else { throw error }
             }
         }
@@ -149,17 +152,17 @@ extension BufferEngine {
     ///
     /// A call of which nobody knows whether it took effect is not made again when it stores values, as it may store one
     /// twice: then the stream fails with that.
-    private func persistently(
-        _ operations: [StoreOperation], _ claimLoop: inout ClaimLoop
-    ) async -> Performed {
+    private func persistently(_ operations: [StoreOperation], _ claimLoop: inout ClaimLoop) async -> Performed {
         let stores = operations.contains(where: \.isEnqueue)
         // What found no room waits for what is announced since it was offered.
         let isBlocked = state.withLock { $0.machine.operations.isBlocked }
         var answers: [StoreAnswer] = []
         do {
-            return try await persistently("perform", if: { !stores || $0.code != .outcomeUnknown }) {
-                let performed = try await claimLoop.perform(
-                    Array(operations[answers.count...]), keepsNews: isBlocked)
+            let repeats = { [unflushed] (error: PenstockError) in
+                !unflushed.hasFailed && (!stores || error.code != .outcomeUnknown)
+            }
+            return try await persistently("perform", if: repeats) {
+                let performed = try await perform(Array(operations[answers.count...]), &claimLoop, keepsNews: isBlocked)
                 answers += performed.answers
                 if let failure = performed.failure as? PenstockError, failure.mayPass { throw failure }
                 return Performed(answers: answers, failure: performed.failure)
@@ -167,6 +170,21 @@ extension BufferEngine {
         } catch {
             return Performed(answers: answers, failure: error)
         }
+    }
+
+    /// One call of the store. It is answered at its COMMIT; what it stores is handed out when it is on the disk.
+    private func perform(
+        _ operations: [StoreOperation], _ claimLoop: inout ClaimLoop, keepsNews: Bool
+    ) async throws -> Performed {
+        guard operations.contains(where: \.isEnqueue) else {
+            return try await claimLoop.perform(operations, keepsNews: keepsNews)
+        }
+        let (call, flushed) = unflushed.begin { [self] error in perform { $0.storageFailed(error) + [.wake] } }
+        var first: SequenceNumber?
+        defer { unflushed.answered(call, from: first) }
+        let performed = try await claimLoop.perform(operations, keepsNews: keepsNews, flushed: flushed)
+        for case .enqueued(let receipts) in performed.answers where first == nil { first = receipts.first?.sequence }
+        return performed
     }
 
     /// Returns whether all have found a place.
@@ -197,6 +215,13 @@ extension BufferEngine {
         perform { $0.claimed(claim.messages.count, isShort: claim.isAll(of: limit)) }
         var left = claim.messages[...]
         defer { refuse(left.map(\.lease)) }
+        if let last = left.lazy.map(\.lease.sequence).max() { try await unflushed.wait(upTo: last) }
+        guard outlets.givesToCode else { return try await handOut(&left) }
+        // Downstream may take its time, and wait for a verdict of its own.
+        try await holder.line.whileAway { try await handOut(&left) }
+    }
+
+    private func handOut(_ left: inout ArraySlice<ClaimedMessage>) async throws {
         while let message = left.first {
             let delivery = try await queue.opened(message, by: holder)
             left.removeFirst()
@@ -257,6 +282,9 @@ extension BufferEngine {
     }
 
     private func end() async -> (any Error)? {
+        holder.line.endCarrying()
+        var unflushedFailure: (any Error)?
+        do { try await unflushed.wait(upTo: nil) } catch { unflushedFailure = error }
         let (refused, failure, stillWaiters) = state.withLock { state in
             state.isResting = true
             defer { state.stillWaiters = [] }
@@ -264,6 +292,6 @@ extension BufferEngine {
         }
         await holder.giveBack(refused)
         for waiter in stillWaiters { waiter() }
-        return failure
+        return failure ?? unflushedFailure
     }
 }

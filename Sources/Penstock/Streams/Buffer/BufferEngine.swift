@@ -9,13 +9,14 @@ internal import Synchronization
 /// and from whatever thread, and do what its outlets say.
 ///
 /// Everything but ``run()`` returns at once.
+@usableFromInline
 package final class BufferEngine<Element: Sendable>: Sendable {
     /// Goes on with true, or stops with false.
-    package typealias Puller = @Sendable (_ goesOn: Bool) -> Void
+    @usableFromInline package typealias Puller = @Sendable (_ goesOn: Bool) -> Void
     typealias Machine = DurableBufferStateMachine<NewMessage, Puller>
 
     /// What a subscription is told.
-    package struct Options: Sendable {
+    @usableFromInline package struct Options: Sendable {
         /// How many values may wait, within `Limits.capacityRange`.
         package var size: Int
         /// How upstream is asked for values.
@@ -28,7 +29,7 @@ package final class BufferEngine<Element: Sendable>: Sendable {
         package var delay: Duration?
 
         /// Makes options.
-        package init(
+        @usableFromInline package init(
             size: Int, prefetch: BufferPrefetch, whenFull: DurableOverflow, lease: Duration = .seconds(30),
             delay: Duration? = nil
         ) {
@@ -41,26 +42,30 @@ package final class BufferEngine<Element: Sendable>: Sendable {
     }
 
     /// Where things go. All of these are called outside of any lock, and may call the engine.
-    package struct Outlets: Sendable {
+    @usableFromInline package struct Outlets: Sendable {
         /// Asks upstream for so many values more; `Int.max`: without limit. Never before ``opened``.
         package var ask: @Sendable (Int) -> Void
         /// Gives a delivery to downstream, which has asked for it. Returns whether it was taken; one that was not goes
         /// back in line at the end.
         package var give: @Sendable (Delivery<Element>) -> Bool
+        /// Whether ``give`` runs code of the program.
+        package var givesToCode: Bool
         /// Cancels upstream.
         package var cancelUpstream: @Sendable () -> Void
         /// The queue is ready, and from now on upstream is asked at once.
         package var opened: @Sendable () -> Void
 
         /// Makes outlets.
-        package init(
+        @usableFromInline package init(
             ask: @escaping @Sendable (Int) -> Void,
             give: @escaping @Sendable (Delivery<Element>) -> Bool,
+            givesToCode: Bool = false,
             cancelUpstream: @escaping @Sendable () -> Void,
             opened: @escaping @Sendable () -> Void = {}
         ) {
             self.ask = ask
             self.give = give
+            self.givesToCode = givesToCode
             self.cancelUpstream = cancelUpstream
             self.opened = opened
         }
@@ -81,12 +86,13 @@ package final class BufferEngine<Element: Sendable>: Sendable {
     let options: Options
     let outlets: Outlets
     let holder: LeaseHolder
+    let unflushed = UnflushedValues()
     let state: Mutex<State>
     /// Rings when the store loop has something to do.
     let work = Wakeups()
 
     /// Makes a subscription that has not begun.
-    package init(queue: Queue<Element>, options: Options, outlets: Outlets) {
+    @usableFromInline package init(queue: Queue<Element>, options: Options, outlets: Outlets) {
         self.queue = queue
         self.options = options
         self.outlets = outlets
@@ -98,17 +104,17 @@ package final class BufferEngine<Element: Sendable>: Sendable {
     }
 
     /// Downstream asks for so many values more; `Int.max`: for any number.
-    package func request(_ count: Int) {
+    @usableFromInline package func request(_ count: Int) {
         perform { $0.request(count) }
     }
 
     /// Calls `puller` when upstream owes a value and there is room for it.
-    package func whenWanted(_ puller: @escaping Puller) {
+    @usableFromInline package func whenWanted(_ puller: @escaping Puller) {
         perform { $0.pullerAsks(puller) }
     }
 
     /// Upstream gave a value. Of several threads that each give some, each keeps its own order.
-    package func arrived(_ element: Element) {
+    @usableFromInline package func arrived(_ element: Element) {
         do {
             let payload = try queue.codec.encode(element)
             let due = options.delay.map { Due.at(queue.handle.time.now + $0) } ?? .now
@@ -119,7 +125,7 @@ package final class BufferEngine<Element: Sendable>: Sendable {
     }
 
     /// Upstream has finished.
-    package func upstreamFinished() {
+    @usableFromInline package func upstreamFinished() {
         state.withLock { [time = queue.handle.time] state in
             if let delay = options.delay { state.finishDue = time.now + delay }
         }
@@ -127,18 +133,18 @@ package final class BufferEngine<Element: Sendable>: Sendable {
     }
 
     /// Upstream failed.
-    package func upstreamFailed(_ failure: any Error) {
+    @usableFromInline package func upstreamFailed(_ failure: any Error) {
         perform { $0.failed(failure) }
     }
 
     /// Downstream wants no more. What it was given and hands back goes back in line.
-    package func cancel(handingBack deliveries: [Delivery<Element>] = []) {
+    @usableFromInline package func cancel(handingBack deliveries: [Delivery<Element>] = []) {
         state.withLock { $0.refused += deliveries.map(\.lease) }
         perform { $0.cancel() }
     }
 
     /// Puts back in line what downstream was given before the end and does not want.
-    package func giveBack(_ deliveries: [Delivery<Element>]) {
+    @usableFromInline package func giveBack(_ deliveries: [Delivery<Element>]) {
         let leases = deliveries.map(\.lease)
         for lease in leases { holder.inFlight.remove(lease) }
         queue.handle.beginRelease(leases)
@@ -180,6 +186,15 @@ package final class BufferEngine<Element: Sendable>: Sendable {
         }
         if mustWake { work.ring(queue.name) }
         carryOut(actions)
+    }
+
+    /// Wakes the store loop for a verdict.
+    func wake() {
+        let mustWake = state.withLock { state in
+            defer { state.isResting = false }
+            return state.isResting
+        }
+        if mustWake { work.ring(queue.name) }
     }
 
     func carryOut(_ actions: [Machine.Action]) {

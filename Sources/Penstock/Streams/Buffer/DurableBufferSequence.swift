@@ -9,34 +9,21 @@ where Base.Element: Sendable {
     /// What upstream, the overflow policy or the store throws.
     public typealias Failure = any Error
 
-    let base: Base
-    let queue: Queue<Base.Element>
-    let options: BufferEngine<Base.Element>.Options
+    @usableFromInline let base: Base
+    @usableFromInline let queue: Queue<Base.Element>
+    @usableFromInline let options: BufferEngine<Base.Element>.Options
 
     /// Begins an iteration. It asks for nothing, of the queue or of upstream, before the first `next()`.
-    public func makeAsyncIterator() -> Iterator {
+    @inlinable public func makeAsyncIterator() -> Iterator {
         Iterator(DurableBufferStorage(self))
     }
 
     /// Gives the deliveries. Letting it go cancels upstream; what waits stays in the queue.
     public struct Iterator: AsyncIteratorProtocol, DemandedIterator {
-        /// Says when the last copy of the iterator is gone. The storage cannot: its own task holds it.
-        private final class Hold: Sendable {
-            let storage: DurableBufferStorage<Base>
+        @usableFromInline let hold: IteratorHold<DurableBufferStorage<Base>>
 
-            init(_ storage: DurableBufferStorage<Base>) {
-                self.storage = storage
-            }
-
-            deinit {
-                storage.letGo()
-            }
-        }
-
-        private let hold: Hold
-
-        init(_ storage: DurableBufferStorage<Base>) {
-            hold = Hold(storage)
+        @inlinable init(_ storage: DurableBufferStorage<Base>) {
+            hold = IteratorHold(storage)
         }
 
         @usableFromInline package var request: @Sendable (Int) -> Void {
@@ -47,10 +34,10 @@ where Base.Element: Sendable {
         ///
         /// It returns `nil` or throws only when no task of the stream runs any more, and what it held and did not give
         /// is back in line.
-        public mutating func next(
+        @inlinable public mutating func next(
             isolation: isolated (any Actor)? = #isolation
         ) async throws -> Delivery<Base.Element>? {
-            try await hold.storage.next(isolation: isolation)
+            try await hold.next(isolation: isolation)
         }
     }
 }

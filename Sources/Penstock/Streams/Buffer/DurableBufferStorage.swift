@@ -1,18 +1,21 @@
 internal import PenstockCore
-internal import PenstockStreams
+public import PenstockStreams
 internal import Synchronization
 
 /// One iteration of a durable buffer: the engine, the task that runs it, and the task that reads upstream.
 ///
 /// They begin with the first `next()`, and the end is told to the consumer only when both have ended.
-final class DurableBufferStorage<Base: AsyncSequence & Sendable>: Sendable where Base.Element: Sendable {
-    private let flow: DurableBufferSequence<Base>
-    private let outlet = DeliveryOutlet<Base.Element>()
-    private let demand = UpstreamDemand()
-    private let puller = PullingTask()
-    private let engine: BufferEngine<Base.Element>
+@usableFromInline
+final class DurableBufferStorage<Base: AsyncSequence & Sendable>: StreamStorage where Base.Element: Sendable {
+    @usableFromInline typealias Element = Delivery<Base.Element>
 
-    init(_ flow: DurableBufferSequence<Base>) {
+    @usableFromInline let flow: DurableBufferSequence<Base>
+    @usableFromInline let outlet = DeliveryOutlet<Base.Element>()
+    @usableFromInline let demand = UpstreamDemand()
+    @usableFromInline let puller = PullingTask()
+    @usableFromInline let engine: BufferEngine<Base.Element>
+
+    @inlinable init(_ flow: DurableBufferSequence<Base>) {
         self.flow = flow
         engine = BufferEngine(
             queue: flow.queue, options: flow.options,
@@ -22,28 +25,25 @@ final class DurableBufferStorage<Base: AsyncSequence & Sendable>: Sendable where
                 cancelUpstream: { [puller] in puller.cancel() }))
     }
 
-    func request(_ count: Int) {
-        engine.request(outlet.request(count))
+    @inlinable func request(_ count: Int) {
+        outlet.request(count)
+        engine.request(count)
     }
 
-    func next(isolation: isolated (any Actor)?) async throws -> Delivery<Base.Element>? {
-        try await withTaskCancellationHandler {
-            await withCheckedContinuation(isolation: isolation) { consumer in
-                let (mustStart, count) = outlet.next(consumer)
-                if count > 0 { engine.request(count) }
-                if mustStart { start() }
-            }
-        } onCancel: {
-            letGo()
-        }.get()
+    @inlinable func take() -> Element? { outlet.take() }
+
+    @inlinable func next(_ consumer: StreamConsumer<Element, any Error>) {
+        let (mustStart, count) = outlet.next(consumer)
+        if count > 0 { engine.request(count) }
+        if mustStart { start() }
     }
 
-    func letGo() {
+    @inlinable func letGo() {
         let (left, isRunning) = outlet.letGo()
         if isRunning { engine.cancel(handingBack: left) } else { engine.giveBack(left) }
     }
 
-    private func start() {
+    @inlinable func start() {
         let executor = consumersExecutor()
         puller.task = Task(executorPreference: executor) { await self.readUpstream() }
         _ = Task(executorPreference: executor) {
@@ -54,7 +54,7 @@ final class DurableBufferStorage<Base: AsyncSequence & Sendable>: Sendable where
         }
     }
 
-    private func readUpstream() async {
+    @inlinable func readUpstream() async {
         var upstream = flow.base.makeAsyncIterator()
         demand.begin(with: upstream)
         do {
@@ -68,7 +68,7 @@ final class DurableBufferStorage<Base: AsyncSequence & Sendable>: Sendable where
     }
 
     /// Suspends while the buffer is paused. Returns whether to go on.
-    private func isWanted() async -> Bool {
+    @inlinable func isWanted() async -> Bool {
         await withCheckedContinuation { continuation in
             engine.whenWanted { continuation.resume(returning: $0) }
         }
@@ -76,19 +76,22 @@ final class DurableBufferStorage<Base: AsyncSequence & Sendable>: Sendable where
 }
 
 /// The task that reads upstream.
-private final class PullingTask: Sendable {
+@usableFromInline
+final class PullingTask: Sendable {
     private let inside = Mutex<Task<Void, Never>?>(nil)
 
-    var task: Task<Void, Never>? {
+    @usableFromInline init() {}
+
+    @usableFromInline var task: Task<Void, Never>? {
         get { inside.withLock { $0 } }
         set { inside.withLock { $0 = newValue } }
     }
 
-    func cancel() {
+    @usableFromInline func cancel() {
         task?.cancel()
     }
 
-    func end() async {
+    @usableFromInline func end() async {
         cancel()
         await task?.value
     }

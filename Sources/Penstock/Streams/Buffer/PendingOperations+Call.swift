@@ -4,6 +4,10 @@ extension PendingOperations {
     /// The parts of a call while it is put together.
     struct Call {
         private let size: Int
+        /// Whether a value that finds no room waits for it.
+        private let waits: Bool
+        /// How many messages wait that are older than the values of this call.
+        private var old: Int
         /// How many messages wait after the parts so far.
         private var stored: Int
         private var parts: [Part] = []
@@ -12,8 +16,9 @@ extension PendingOperations {
         private var passCount = 0
         private var counts = (values: 0, bytes: 0, claims: 0)
 
-        init(size: Int, stored: Int) {
-            (self.size, self.stored) = (size, stored)
+        init(size: Int, stored: Int, waits: Bool) {
+            (self.size, self.stored, self.waits) = (size, stored, waits)
+            old = stored
         }
 
         /// Returns whether the operation still has a place in this call.
@@ -30,8 +35,13 @@ extension PendingOperations {
                 values.append(operation)
                 passCount += 1
             case .claim(let count):
-                endValues()
+                // Claims of older messages make room, and can only do good before values that would wait for it: so all of these
+                // are one operation, and all values another.
+                let isFirst = !parts.contains { if case .enqueue = $0 { true } else { false } }
+                let isOfOld = waits && passCount == 0 && count <= old && isFirst
+                if !isOfOld { endValues() }
                 claim(count)
+                old = max(0, old - count)
                 stored = max(0, stored - count)
             }
             return true

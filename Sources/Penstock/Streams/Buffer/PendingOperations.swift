@@ -108,7 +108,7 @@ struct PendingOperations<Value: Sendable>: Sendable {
 
     /// Takes up as much from the front of the line as one call may carry.
     private mutating func take() {
-        var call = Call(size: size, stored: stored)
+        var call = Call(size: size, stored: stored, waits: waits)
         var count = 0
         while count < line.count, call.add(line[count]) { count += 1 }
         self.count(line.prefix(count), -1)

@@ -27,6 +27,7 @@ extension AsyncSequence where Self: Sendable, Element: Settleable {
     /// | throws | comes back as the queue's policy says, with the error on record; a dead letter when attempts are used up |
     /// | throws ``RetryAfter`` | comes back after that delay |
     /// | throws ``Reject`` | is a dead letter at once |
+    /// | throws ``Suspension`` | goes on at a moment or with an event; the attempt does not count |
     /// | is cancelled, as nobody wants more | goes back in line at once, and the attempt does not count |
     /// | cancels its own task | comes back as after an error |
     /// | dies with its process | is delivered again |
@@ -54,6 +55,11 @@ extension AsyncSequence where Self: Sendable, Element: Settleable {
     ) -> FlatMapSequence<Self, Inner, any Error> where Inner.Element: Sendable {
         FlatMapSequence(
             self, maxConcurrent: maxConcurrent, transform: { transform($0.delivery.payload) },
-            delegate: { SettlingFlatMapDelegate<Element>() })
+            delegate: {
+                let settling = SettlingFlatMapDelegate<Element>()
+                return FlatMapDelegate(
+                    run: { await settling.run() }, read: { try await settling.read($0, of: $1) },
+                    discard: { await settling.discard($0) })
+            })
     }
 }

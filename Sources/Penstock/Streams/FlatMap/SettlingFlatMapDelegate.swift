@@ -2,7 +2,7 @@ internal import PenstockStreams
 
 /// Takes care of the deliveries whose payloads become inner sequences: their leases are extended while these run, and they
 /// are settled at their ends.
-final class SettlingFlatMapDelegate<Element: Settleable>: FlatMapDelegate {
+final class SettlingFlatMapDelegate<Element: Settleable>: Sendable {
     private let settler = LeaseSettler<Element.Payload>()
     /// The first delivery of each reader.
     private let first: AsyncStream<Delivery<Element.Payload>>
@@ -38,8 +38,7 @@ final class SettlingFlatMapDelegate<Element: Settleable>: FlatMapDelegate {
                 group.cancelAll()
                 switch end {
                 case .finished, .failed, .undecodable:
-                    inner.makeRoom()
-                    return await settler.settle(delivery, end, of: run)
+                    return await settler.settle(delivery, end, of: run, inLine: inner.makeRoom)
                 case .givenUp, .leaseLost, .timedOut:
                     // Settled before the inner sequence has ended, should it be slow to: others can have its message at once.
                     let outcome = await settler.settle(delivery, end, of: run)

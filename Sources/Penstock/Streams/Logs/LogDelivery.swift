@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// One subscription to a log by somebody who is told of values instead of coming for them. Letting it go cancels it.
+/// One subscription to a log by a subscriber that is told of values instead of coming for them. Letting it go cancels it.
 ///
 /// `request` and `cancel` may be called from any thread at any time, also from within what it calls. It calls one thing
 /// at a time, and nothing after a `cancel` that came before the call.

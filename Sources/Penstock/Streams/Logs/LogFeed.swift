@@ -18,7 +18,7 @@ package final class LogFeed<Element: Sendable>: Sendable {
         var failure: (any Error)?
         var waiting: [(wait: Wait, waiter: Waiter<Void>)] = []
 
-        /// What somebody who waits is to be told, if anything.
+        /// What a caller that waits is to be told, if anything.
         func answer(to wait: Wait) -> Result<Void, any Error>? {
             if let failure { return .failure(failure) }
             return switch wait {

@@ -40,7 +40,7 @@ final class LogHub<Value: Sendable>: Sendable {
 
     /// What a subscriber that comes for more is told.
     enum Answer: Sendable {
-        case items([LogItem<Value>])
+        case items(ArraySlice<LogItem<Value>>)
         /// Read the log, and come again.
         case behind
         case end((any Error)?)
@@ -63,7 +63,8 @@ final class LogHub<Value: Sendable>: Sendable {
     init(_ access: LogAccess<Value>, source: (@Sendable () -> LogInflow)? = nil) {
         self.access = access
         self.source = source
-        state = Mutex(State(machine: Machine()))
+        // A page goes to all subscribers as it was read.
+        state = Mutex(State(machine: Machine(portionMax: LogAccess<Value>.pageCountMax)))
     }
 
     /// A log that is nowhere but in memory.
@@ -78,7 +79,7 @@ final class LogHub<Value: Sendable>: Sendable {
     /// The tail as it is now.
     var tail: LogTail<Value>? { state.withLock { $0.machine.tail } }
 
-    /// Somebody subscribes who has read the log up to `place`, or does not know it yet.
+    /// A subscriber comes that has read the log up to `place`, or does not know yet how far.
     ///
     /// - Returns: also what the caller must call next, outside of any lock.
     func join(at place: LogPlace?) -> (name: Machine.Name, begin: @Sendable () -> Void) {
@@ -87,7 +88,7 @@ final class LogHub<Value: Sendable>: Sendable {
             guard case .start(let run)? = actions.first else { return (name, {}) }
             let (before, old, inflow) = (state.task, state.inflow, source?())
             state.inflow = inflow
-            // Inside the lock, so that whoever stops it next finds the task.
+            // Inside the lock, so that a thread that stops it next finds the task.
             state.task = Task {
                 await before?.value
                 await self.run(run, inflow)
@@ -95,7 +96,7 @@ final class LogHub<Value: Sendable>: Sendable {
             return (
                 name,
                 {
-                    // Whoever took the last subscriber away may not have come to that yet.
+                    // The thread that took the last subscriber away may not have come to that yet.
                     old?.cancel()
                     inflow?.begin()
                 }

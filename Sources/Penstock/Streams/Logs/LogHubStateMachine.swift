@@ -1,7 +1,7 @@
 internal import PenstockCore
 
-/// What the subscribers of one log in one process share, as a value: the log's tail, who waits for more of it, and its
-/// end. Events go in, and actions come out for the caller to perform in their order.
+/// What the subscribers of one log in one process share, as a value: the log's tail, which of them wait for more of it, and
+/// its end. Events go in, and actions come out for the caller to perform in their order.
 ///
 /// Every subscriber has a place of its own in the log. One whose place is within the tail is served from it; one that
 /// is behind is told to read the log, and comes back when it has.
@@ -19,7 +19,7 @@ struct LogHubStateMachine<Value: Sendable, Consumer: Sendable>: Sendable {
         /// Stop reading: nobody is left.
         case stop
         /// Give these to the consumer.
-        case give([Item], to: Consumer)
+        case give(ArraySlice<Item>, to: Consumer)
         /// Tell the consumer to read the log itself.
         case sendBack(Consumer)
         /// Tell the consumer that no more comes, and why if it was a failure.
@@ -32,8 +32,7 @@ struct LogHubStateMachine<Value: Sendable, Consumer: Sendable>: Sendable {
     }
 
     /// How many values a subscriber is given at once.
-    private static var portionMax: Int { 64 }
-
+    private let portionMax: Int
     private(set) var tail: LogTail<Value>?
     private let keepsTail: Bool
     private var subscribers: Set<Name> = []
@@ -46,17 +45,20 @@ struct LogHubStateMachine<Value: Sendable, Consumer: Sendable>: Sendable {
     private var completion: (failure: (any Error)?, Void)?
     private var namesGiven: Name = 0
 
-    /// - Parameter tail: the tail from the start on, of a log that is nowhere but in memory. It stays when nobody
-    ///   subscribes, and nothing is ever started or stopped.
-    init(tail: LogTail<Value>? = nil) {
+    /// - Parameters:
+    ///   - tail: the tail from the start on, of a log that is nowhere but in memory. It stays when nobody subscribes, and
+    ///     nothing is ever started or stopped.
+    ///   - portionMax: how many values a subscriber is given at once.
+    init(tail: LogTail<Value>? = nil, portionMax: Int = 64) {
         self.tail = tail
+        self.portionMax = portionMax
         keepsTail = tail != nil
     }
 
     /// How many subscriptions there are.
     var subscriberCount: Int { subscribers.count }
 
-    /// Somebody subscribes who has read the log up to `place`; `nil`: that is not known yet.
+    /// A subscriber comes that has read the log up to `place`; `nil`: that is not known yet.
     mutating func join(at place: LogPlace?) -> (name: Name, actions: [Action]) {
         namesGiven += 1
         subscribers.insert(namesGiven)
@@ -83,7 +85,7 @@ struct LogHubStateMachine<Value: Sendable, Consumer: Sendable>: Sendable {
         }
         if let tail {
             if sequence < tail.base.sequence { return [.sendBack(consumer)] }
-            let items = tail.items(after: sequence, limit: Self.portionMax)
+            let items = tail.portion(after: sequence, limit: portionMax)
             if !items.isEmpty { return [.give(items, to: consumer)] }
         }
         if let completion {
@@ -99,23 +101,28 @@ struct LogHubStateMachine<Value: Sendable, Consumer: Sendable>: Sendable {
         guard run == running, tail != nil else { return [] }
         let before = tail?.reach.sequence
         tail?.extend(items, reach: reach)
-        guard let tail, !items.isEmpty, !waiting.isEmpty else { return [] }
+        guard let tail, let first = items.first, !waiting.isEmpty else { return [] }
         // Most of them have everything up to here, and get the same.
-        let portion = Array(items.prefix(Self.portionMax))
-        let isWhole = tail.base.sequence < portion[0].sequence
+        let portion = items.prefix(portionMax)
+        let isWhole = tail.base.sequence < first.sequence
         var actions: [Action] = []
-        for (name, waiter) in waiting {
+        actions.reserveCapacity(waiting.count)
+        let waiters = waiting
+        waiting = [:]
+        for (name, waiter) in waiters {
             if waiter.after == before, isWhole {
                 actions.append(.give(portion, to: waiter.consumer))
             } else if waiter.after < tail.base.sequence {
                 actions.append(.sendBack(waiter.consumer))
             } else {
-                let items = tail.items(after: waiter.after, limit: Self.portionMax)
+                let items = tail.portion(after: waiter.after, limit: portionMax)
                 // One that has read further than the tail reached waits on.
-                if items.isEmpty { continue }
-                actions.append(.give(items, to: waiter.consumer))
+                if items.isEmpty {
+                    waiting[name] = waiter
+                } else {
+                    actions.append(.give(items, to: waiter.consumer))
+                }
             }
-            waiting[name] = nil
         }
         return actions
     }

@@ -33,7 +33,7 @@ struct LogStretch<Value: Sendable>: Sendable {
 }
 
 extension LogPage {
-    /// What the page says to somebody who has read up to `place`.
+    /// What the page says to a subscriber that has read up to `place`.
     func stretch<Value: Sendable>(
         from place: LogPlace, decode: (LogRecord) -> Result<Value, PenstockError>
     ) -> LogStretch<Value> {

@@ -50,14 +50,14 @@ package final class LogReplay<Element: Sendable>: Sendable {
     /// How many subscriptions there are.
     package var subscriberCount: Int { hub.subscriberCount }
 
-    /// Begins a subscription for somebody who comes for values: after everything that was sent before, and before
+    /// Begins a subscription for a consumer that comes for values: after everything that was sent before, and before
     /// everything that is sent later.
     func subscribe() -> LogCursor<Element> {
         LogCursor(LogSubscription(hub, from: writer.beginning(last: count)), onMissed: onMissed)
     }
 
-    /// Makes a subscription for somebody who is told of values: as many as it requests, one at a time. It has its place
-    /// with that, and the caller calls ``LogDelivery/begin()`` next.
+    /// Makes a subscription for a subscriber that is told of values: as many as it requests, one at a time. It has its
+    /// place with that, and the caller calls ``LogDelivery/begin()`` next.
     ///
     /// - Parameters:
     ///   - receive: told of each value.

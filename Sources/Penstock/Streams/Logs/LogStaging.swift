@@ -24,17 +24,15 @@ struct LogStaging: Sendable {
         case perform(@Sendable () async -> Void)
     }
 
-    private enum Entry {
-        case append(Append)
-        case beginning(last: Int, Waiter<LogBeginning>)
-        case perform(@Sendable () async -> Void)
-    }
-
     /// Messages in one call of the store, and bytes of their payloads.
     static let batchCountMax = 1000
     static let batchBytesMax = 8 * 1024 * 1024
 
-    private var line: [Entry] = []
+    /// Steps that nothing is added to any more.
+    private var line: [Step] = []
+    /// Appends behind the line, which go together; moved out whole, so that no message is copied in between.
+    private var gathered: [Append] = []
+    private var gatheredBytes = 0
     private var isWorking = false
     private var namesGiven: Name = 0
     /// Messages that wait, or are being written, and that nobody waits for.
@@ -46,57 +44,86 @@ struct LogStaging: Sendable {
         return namesGiven
     }
 
-    /// - Returns: for each of these whether somebody has to begin to work off the line.
+    /// - Returns: for each of these whether the caller has to begin to work off the line.
     mutating func add(_ append: Append) -> Bool {
         if append.isHandedOver { handedOver += 1 }
-        return add(.append(append))
+        let bytes = append.message.payload.count
+        let isFull = gathered.count == Self.batchCountMax || gatheredBytes + bytes > Self.batchBytesMax
+        if isFull { closeGathered() }
+        gathered.append(append)
+        gatheredBytes += bytes
+        return beginWork()
     }
 
-    mutating func add(_ waiter: Waiter<LogBeginning>, last count: Int) -> Bool { add(.beginning(last: count, waiter)) }
+    mutating func add(_ waiter: Waiter<LogBeginning>, last count: Int) -> Bool {
+        closeGathered()
+        var waiters: [Waiter<LogBeginning>] = []
+        if case .beginning(count, let neighbours)? = line.last {
+            line.removeLast()
+            waiters = neighbours
+        }
+        waiters.append(waiter)
+        line.append(.beginning(last: count, waiters))
+        return beginWork()
+    }
 
-    mutating func add(_ body: @escaping @Sendable () async -> Void) -> Bool { add(.perform(body)) }
+    mutating func add(_ body: @escaping @Sendable () async -> Void) -> Bool {
+        closeGathered()
+        line.append(.perform(body))
+        return beginWork()
+    }
 
-    private mutating func add(_ entry: Entry) -> Bool {
-        line.append(entry)
+    private mutating func beginWork() -> Bool {
         defer { isWorking = true }
         return !isWorking
     }
 
+    /// Puts what was gathered into the line.
+    private mutating func closeGathered() {
+        let appends = takeGathered()
+        if !appends.isEmpty { line.append(.append(appends)) }
+    }
+
+    private mutating func takeGathered() -> [Append] {
+        defer {
+            gathered = []
+            gatheredBytes = 0
+        }
+        return gathered
+    }
+
     /// Takes back an append that nobody has begun with.
     mutating func withdraw(_ name: Name) -> Append? {
-        let index = line.firstIndex { if case .append(let append) = $0 { append.name == name } else { false } }
-        guard let index, case .append(let append) = line.remove(at: index) else { return nil }
+        guard let append = withdrawFromGathered(name) ?? withdrawFromLine(name) else { return nil }
         if append.isHandedOver { handedOver -= 1 }
         return append
     }
 
+    private mutating func withdrawFromGathered(_ name: Name) -> Append? {
+        guard let index = gathered.firstIndex(where: { $0.name == name }) else { return nil }
+        gatheredBytes -= gathered[index].message.payload.count
+        return gathered.remove(at: index)
+    }
+
+    private mutating func withdrawFromLine(_ name: Name) -> Append? {
+        for (place, step) in line.enumerated() {
+            guard case .append(var appends) = step, let index = appends.firstIndex(where: { $0.name == name }) else {
+                continue
+            }
+            let append = appends.remove(at: index)
+            if appends.isEmpty { line.remove(at: place) } else { line[place] = .append(appends) }
+            return append
+        }
+        return nil
+    }
+
     /// What to do next; `nil` when nothing is left, and the work is over until something is added.
     mutating func next() -> Step? {
-        switch line.first {
-        case nil:
-            isWorking = false
-            return nil
-        case .append:
-            var batch: [Append] = []
-            var bytes = 0
-            for case .append(let append) in line.prefix(while: { if case .append = $0 { true } else { false } }) {
-                bytes += append.message.payload.count
-                if batch.count == Self.batchCountMax || bytes > Self.batchBytesMax && !batch.isEmpty { break }
-                batch.append(append)
-            }
-            line.removeFirst(batch.count)
-            return .append(batch)
-        case .beginning(let count, _):
-            var waiters: [Waiter<LogBeginning>] = []
-            for case .beginning(count, let waiter) in line.prefix(while: {
-                if case .beginning(count, _) = $0 { true } else { false }
-            }) { waiters.append(waiter) }
-            line.removeFirst(waiters.count)
-            return .beginning(last: count, waiters)
-        case .perform(let body):
-            line.removeFirst()
-            return .perform(body)
-        }
+        if !line.isEmpty { return line.removeFirst() }
+        let appends = takeGathered()
+        if !appends.isEmpty { return .append(appends) }
+        isWorking = false
+        return nil
     }
 
     /// These were answered.

@@ -13,6 +13,7 @@ final class LogSubscription<Value: Sendable>: Sendable {
     let hub: LogHub<Value>
     private let beginning: Waiter<LogBeginning>
     private let state = Mutex(State.beginning)
+    private let hasEnded = Atomic(false)
 
     /// - Parameter beginning: how the log stood when the subscription began.
     init(_ hub: LogHub<Value>, from beginning: Waiter<LogBeginning>) {
@@ -24,12 +25,12 @@ final class LogSubscription<Value: Sendable>: Sendable {
         cancel()
     }
 
-    var isOver: Bool {
-        state.withLock { if case .over = $0 { true } else { false } }
-    }
+    /// Looked at before each value, so without the lock.
+    var isOver: Bool { hasEnded.load(ordering: .acquiring) }
 
     /// Ends the subscription, from whatever task. A task that waits for a value is told that none comes.
     func cancel() {
+        hasEnded.store(true, ordering: .releasing)
         let before = state.withLock { state in
             defer { state = .over }
             return state
@@ -58,7 +59,7 @@ final class LogSubscription<Value: Sendable>: Sendable {
     fileprivate func join(at place: LogPlace?) {
         let begin = state.withLock { state -> (@Sendable () -> Void)? in
             guard case .beginning = state else { return nil }
-            // Inside the lock, so that whoever cancels next finds the name.
+            // Inside the lock, so that a thread that cancels next finds the name.
             let (name, begin) = hub.join(at: place)
             state = .joined(name)
             return begin
@@ -86,7 +87,9 @@ struct LogCursor<Value: Sendable>: Sendable {
     private let onMissed: @Sendable (Int) -> Void
     private var phase = Phase.fresh
     private var place = LogPlace(sequence: SequenceNumber(0), ordinal: 0)
+    /// What was read together, of which the values up to `taken` are taken.
     private var items: ArraySlice<LogItem<Value>> = []
+    private var taken = 0
 
     init(_ subscription: LogSubscription<Value>, onMissed: @escaping @Sendable (Int) -> Void = { _ in }) {
         self.subscription = subscription
@@ -94,35 +97,61 @@ struct LogCursor<Value: Sendable>: Sendable {
     }
 
     /// Whether the next value would have to be waited for, as far as is known.
-    var isEmpty: Bool { items.isEmpty }
+    var isEmpty: Bool { taken == items.endIndex }
+
+    /// The next value that is there already; none when the subscription is cancelled.
+    mutating func takeNext() -> LogItem<Value>? {
+        if isEmpty || subscription.isOver { return nil }
+        defer { taken += 1 }
+        return items[taken]
+    }
 
     /// The next value, once there is one; `nil` after the last, and when the subscription or the task is cancelled.
     mutating func next(isolation: isolated (any Actor)? = #isolation) async throws -> LogItem<Value>? {
+        guard try await fill(isolation: isolation) else { return nil }
+        return takeNext()
+    }
+
+    /// Returns once there are values to take; false after the last, and when the subscription or the task is cancelled.
+    mutating func fill(isolation: isolated (any Actor)? = #isolation) async throws -> Bool {
+        if subscription.isOver { hold([]) }
         do {
-            while items.isEmpty {
+            while isEmpty {
                 if Task.isCancelled || subscription.isOver { phase = .over }
                 guard try await fetch(isolation: isolation) else {
                     await end(isolation: isolation)
-                    return nil
+                    return false
                 }
             }
-            return items.popFirst()
+            return true
         } catch {
             let isCancelled = Task.isCancelled || subscription.isOver || error is CancellationError
             await end(isolation: isolation)
-            if isCancelled { return nil }
+            if isCancelled { return false }
             throw error
         }
     }
 
     /// Lets go of everything after this value: the subscription goes on behind it.
     mutating func skip(to sequence: SequenceNumber) {
-        items = items.drop { $0.sequence <= sequence }
+        while !isEmpty, items[taken].sequence <= sequence { taken += 1 }
+    }
+
+    /// All values that are there already.
+    mutating func takeAll() -> ArraySlice<LogItem<Value>> {
+        defer { hold([]) }
+        return items[taken...]
+    }
+
+    /// Keeps what was read, to be taken.
+    private mutating func hold(_ items: ArraySlice<LogItem<Value>>) {
+        self.items = items
+        taken = items.startIndex
     }
 
     private mutating func end(isolation: isolated (any Actor)?) async {
         phase = .over
-        items = []
+        hold([])
         subscription.cancel()
         await subscription.hub.waitForRest(isolation: isolation)
     }
@@ -160,14 +189,14 @@ struct LogCursor<Value: Sendable>: Sendable {
     }
 
     private mutating func take(_ stretch: LogStretch<Value>) {
-        items = stretch.items[...]
+        hold(stretch.items[...])
         place = stretch.reach
         if stretch.missed > 0 { onMissed(stretch.missed) }
     }
 
-    private mutating func take(_ items: [LogItem<Value>]) {
+    private mutating func take(_ items: ArraySlice<LogItem<Value>>) {
         guard let first = items.first, let last = items.last else { return }
-        self.items = items[...]
+        hold(items)
         let missed = first.ordinal - place.ordinal - 1
         // Where two readers counted at different moments, the difference may come out late, but never twice.
         place = LogPlace(sequence: last.sequence, ordinal: max(last.ordinal, place.ordinal + items.count))

@@ -127,22 +127,26 @@ final class LogWriter: Sendable {
     }
 
     private func write(_ appends: [LogStaging.Append]) async {
-        let results: [Result<Receipt, any Error>]
+        let outcome: Result<[Receipt], any Error>
         do {
             let messages = appends.map(\.message)
             let receipts = try await handle.storage.append(
                 messages, to: name, unless: ending, durability: handle.durability)
             handle.metrics(of: name).record(receipts, of: messages)
-            results = appends.indices.map { index in
-                index < receipts.count
-                    ? .success(receipts[index])
-                    : .failure(PenstockError(.storage, "The store gave no receipt for a message that it accepted."))
-            }
+            outcome = .success(receipts)
         } catch {
-            results = appends.map { _ in .failure(error) }
+            outcome = .failure(error)
         }
         staging.withLock { $0.answered(appends) }
-        for (append, result) in zip(appends, results) { append.answer(result) }
+        for (index, append) in appends.enumerated() {
+            append.answer(
+                outcome.flatMap { receipts in
+                    index < receipts.count
+                        ? .success(receipts[index])
+                        : .failure(
+                            PenstockError(.storage, "The store gave no receipt for a message that it accepted."))
+                })
+        }
         // A log has no workers that would keep house.
         if handle.pruneGate.isDue {
             handle.backgroundTasks.begin(isDispensable: true) { [handle] in

@@ -35,7 +35,7 @@ public struct RecordedFailure: Error, Hashable, Codable, Sendable, CustomStringC
         do {
             return .failed(try JSONDecoder().decode(RecordedFailure.self, from: Data(note.utf8)))
         } catch {
-            // Somebody placed it by hand.
+            // It was placed by hand.
             var failure = RecordedFailure(error)
             failure.message = note
             return .failed(failure)

@@ -67,28 +67,9 @@ public final class AsyncDurableReplaySubject<Element: Sendable>: AsyncSequence, 
         try await replay.complete(failure)
     }
 
-    /// Subscribes: the last elements of the log as it is now, and what is sent from now on, come out of the iterator.
-    public func makeAsyncIterator() -> Iterator {
-        Iterator(cursor: replay.subscribe())
-    }
-
-    /// One subscription. Letting it go ends it.
-    public struct Iterator: AsyncIteratorProtocol {
-        private var cursor: LogCursor<Element>
-
-        init(cursor: LogCursor<Element>) {
-            self.cursor = cursor
-        }
-
-        /// The next element, or `nil` after the end and when the task is cancelled.
-        ///
-        /// - Throws: ``RecordedFailure``, after the elements before it; what the store throws; `PenstockError` with code
-        ///   `undecodable` for a payload in the log that is no element.
-        public mutating func next(isolation: isolated (any Actor)? = #isolation) async throws -> Element? {
-            try await cursor.next(isolation: isolation)?.value.get()
-        }
+    /// Subscribes: the last elements of the log as it is now, and what is sent from now on, come out of the iterator. It
+    /// throws ``RecordedFailure``, after the elements before it.
+    public func makeAsyncIterator() -> LogReplayIterator<Element> {
+        LogReplayIterator(cursor: replay.subscribe())
     }
 }
-
-@available(*, unavailable)
-extension AsyncDurableReplaySubject.Iterator: Sendable {}

@@ -17,35 +17,12 @@ where Base.Element: Sendable {
     public var subscriberCount: Int { replay.subscriberCount }
 
     /// Subscribes: the last elements of the log as it is now, and what comes from now on, come out of the iterator.
-    /// Upstream is asked for nothing before the first `next()` of a subscriber.
-    public func makeAsyncIterator() -> Iterator {
-        Iterator(cursor: replay.subscribe())
-    }
-
-    /// One subscription. Letting it go ends it.
-    public struct Iterator: AsyncIteratorProtocol {
-        private var cursor: LogCursor<Base.Element>
-
-        init(cursor: LogCursor<Base.Element>) {
-            self.cursor = cursor
-        }
-
-        /// The next element, or `nil` after the last one and when the task is cancelled.
-        ///
-        /// The subscriber whose cancellation ends upstream is told so only when upstream's task has ended.
-        ///
-        /// - Throws: upstream's failure, after the elements before it; what the store throws; `PenstockError` with code
-        ///   `undecodable` for a payload in the log that is no element.
-        public mutating func next(
-            isolation: isolated (any Actor)? = #isolation
-        ) async throws -> Base.Element? {
-            try await cursor.next(isolation: isolation)?.value.get()
-        }
+    /// Upstream is asked for nothing before the first `next()` of a subscriber. The one whose cancellation ends upstream is
+    /// told so only when upstream's task has ended. The iterator throws upstream's failure, after the elements before it.
+    public func makeAsyncIterator() -> LogReplayIterator<Element> {
+        LogReplayIterator(cursor: replay.subscribe())
     }
 }
-
-@available(*, unavailable)
-extension LogShareReplaySequence.Iterator: Sendable {}
 
 extension AsyncSequence where Self: Sendable, Element: Sendable {
     /// Reads the sequence once for all subscribers, into a log, and gives each newcomer the last `count` elements of the

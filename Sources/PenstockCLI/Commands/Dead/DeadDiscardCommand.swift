@@ -2,7 +2,7 @@ import ArgumentParser
 import Penstock
 
 /// `penstock dead discard`
-struct DeadDiscardCommand: Subcommand {
+struct DeadDiscardCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "discard",
         abstract: "Throw dead letters away. They stay in the log, cancelled, until retention lets them go.",
@@ -14,7 +14,7 @@ struct DeadDiscardCommand: Subcommand {
 
     @OptionGroup var selection: SelectionOptions
 
-    func execute() async throws {
+    @MainActor func run() async throws {
         try await selection.apply({ try await $0.discard($1) }, states: [.dead], "discarded")
     }
 }

@@ -2,7 +2,7 @@ import ArgumentParser
 import Penstock
 
 /// `penstock dead list`
-struct DeadListCommand: Subcommand {
+struct DeadListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
         abstract: "List dead letters with what went wrong last.",
@@ -28,7 +28,7 @@ struct DeadListCommand: Subcommand {
         try Bounds.check(limit, 1...Limits.rowsMax, "--limit")
     }
 
-    func execute() async throws {
+    @MainActor func run() async throws {
         let query = MessageQuery(
             queue: queue, states: [.dead], after: from.map { SequenceNumber($0.rawValue - 1) }, limit: limit,
             withAttempts: true)

@@ -2,7 +2,7 @@ import ArgumentParser
 import Penstock
 
 /// `penstock dead redrive`
-struct DeadRedriveCommand: Subcommand {
+struct DeadRedriveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "redrive",
         abstract: "Put dead letters back in line with new attempts.",
@@ -14,7 +14,7 @@ struct DeadRedriveCommand: Subcommand {
 
     @OptionGroup var selection: SelectionOptions
 
-    func execute() async throws {
+    @MainActor func run() async throws {
         try await selection.apply({ try await $0.redrive($1) }, states: [.dead], "redriven")
     }
 }

@@ -2,7 +2,7 @@ import ArgumentParser
 import Penstock
 
 /// `penstock enqueue`
-struct EnqueueCommand: Subcommand {
+struct EnqueueCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "enqueue",
         abstract: "Put a message in line, or one for every line of the input.",
@@ -54,15 +54,7 @@ struct EnqueueCommand: Subcommand {
         completion: .list(["skip", "replace"]), transform: Values.conflict)
     var ifExists: KeyConflict?
 
-    @Option(
-        help: .init("What a message survives: power-loss or process-crash.", valueName: "what"),
-        completion: .list(["power-loss", "process-crash"]), transform: Values.durability)
-    var durability: Durability = .powerLoss
-
-    @Option(
-        help: .init("How long to wait for room when the queue's policy is wait; else for ever.", valueName: "duration"),
-        transform: Values.duration)
-    var timeout: Duration?
+    @OptionGroup var acceptance: AcceptanceOptions
 
     @Flag(help: "Make the queue, and the file, when there is none.")
     var create = false
@@ -77,7 +69,7 @@ struct EnqueueCommand: Subcommand {
         if ifExists != nil && key == nil { throw ValidationError("--if-exists goes with --key.") }
     }
 
-    func execute() async throws {
+    @MainActor func run() async throws {
         // The input is opened, and one payload read, before the file is touched: what is wrong with it undoes nothing.
         if lines {
             try messageOptions.message([]).validate(now: SystemTime().now)
@@ -112,7 +104,8 @@ struct EnqueueCommand: Subcommand {
     @MainActor
     private func enqueue(_ message: NewMessage, into queue: Queue<[UInt8]>) async throws {
         let output = Output()
-        let receipts = try await queue.enqueue([message], durability: durability, timeout: timeout)
+        let receipts = try await queue.enqueue(
+            [message], durability: acceptance.durability, timeout: acceptance.timeout)
         try output.answer(
             "Message \(receipts.map { "\($0.sequence)" }.joined()) is in line, but its number cannot be shown."
         ) { () throws(Failure) in
@@ -130,7 +123,8 @@ struct EnqueueCommand: Subcommand {
     @MainActor
     private func enqueueLines(of input: InputFile, into queue: Queue<[UInt8]>) async throws {
         let batches = LineBatches(
-            queue: queue, template: messageOptions.message([]), durability: durability, timeout: timeout)
+            queue: queue, template: messageOptions.message([]), durability: acceptance.durability,
+            timeout: acceptance.timeout)
         let tally = try await EnqueueLines(input: input, skipsEmpty: skipEmpty, batches: batches).run()
         try Output().answer(
             tally.sentence, tally.json(queue: queue.name), isJSON: outputOptions.isJSON, isChange: tally.lines > 0)

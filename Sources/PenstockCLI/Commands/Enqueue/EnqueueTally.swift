@@ -25,7 +25,7 @@ struct EnqueueTally: Equatable, Sendable {
 
     /// The tally as a sentence.
     var sentence: String {
-        var text = enqueued == 1 ? "1 message enqueued" : "\(enqueued) messages enqueued"
+        var text = "\(CountText.format(enqueued, "message")) enqueued"
         if let first, let last { text += first == last ? " (\(first))" : " (\(first) to \(last))" }
         if dropped > 0 { text += ", \(dropped) dropped" }
         if displaced > 0 { text += ", \(displaced) older ones dropped" }

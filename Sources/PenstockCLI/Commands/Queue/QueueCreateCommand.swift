@@ -2,7 +2,7 @@ import ArgumentParser
 import Penstock
 
 /// `penstock queue create`
-struct QueueCreateCommand: Subcommand {
+struct QueueCreateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "create",
         abstract: "Make a queue, and the file when there is none.",
@@ -24,7 +24,7 @@ struct QueueCreateCommand: Subcommand {
     @Flag(help: "Leave a queue of that name as it is, and say nothing.")
     var ifAbsent = false
 
-    func execute() async throws {
+    @MainActor func run() async throws {
         let policy = try policyOptions.applied(to: QueuePolicy())
         try await fileOptions.file.use(mayCreate: true) { store in
             try await store.storage.configure(queue, .create(policy, ifAbsent: ifAbsent))

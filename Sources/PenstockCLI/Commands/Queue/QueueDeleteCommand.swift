@@ -2,7 +2,7 @@ import ArgumentParser
 import Penstock
 
 /// `penstock queue delete`
-struct QueueDeleteCommand: Subcommand {
+struct QueueDeleteCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "delete",
         abstract: "Remove a queue with all its messages and history.",
@@ -24,7 +24,7 @@ struct QueueDeleteCommand: Subcommand {
     @Flag(help: "Remove it although messages wait or run.")
     var force = false
 
-    func execute() async throws {
+    @MainActor func run() async throws {
         try await fileOptions.file.use(queue: queue) { store in
             try await store.delete(queue, force: force)
             try Output().done("deleted", queue, isJSON: outputOptions.isJSON)

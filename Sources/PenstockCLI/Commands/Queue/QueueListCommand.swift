@@ -2,7 +2,7 @@ import ArgumentParser
 import Penstock
 
 /// `penstock queue list`
-struct QueueListCommand: Subcommand {
+struct QueueListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
         abstract: "List the queues with their policies.",
@@ -17,7 +17,7 @@ struct QueueListCommand: Subcommand {
     @OptionGroup var fileOptions: FileOptions
     @OptionGroup var outputOptions: OutputOptions
 
-    func execute() async throws {
+    @MainActor func run() async throws {
         let output = Output()
         try await fileOptions.file.look { store in
             let queues = try await store.queues()

@@ -2,7 +2,7 @@ import ArgumentParser
 import Penstock
 
 /// `penstock queue pause`
-struct QueuePauseCommand: Subcommand {
+struct QueuePauseCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "pause",
         abstract: "Refuse claims from a queue. Messages are still accepted, and running ones go on.",
@@ -13,7 +13,7 @@ struct QueuePauseCommand: Subcommand {
 
     @OptionGroup var options: QueueOptions
 
-    func execute() async throws {
+    @MainActor func run() async throws {
         try await options.change("paused") { try await $0.pause() }
     }
 }

@@ -2,7 +2,7 @@ import ArgumentParser
 import Penstock
 
 /// `penstock queue resume`
-struct QueueResumeCommand: Subcommand {
+struct QueueResumeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "resume",
         abstract: "Allow claims from a paused queue again.",
@@ -13,7 +13,7 @@ struct QueueResumeCommand: Subcommand {
 
     @OptionGroup var options: QueueOptions
 
-    func execute() async throws {
+    @MainActor func run() async throws {
         try await options.change("resumed") { try await $0.resume() }
     }
 }

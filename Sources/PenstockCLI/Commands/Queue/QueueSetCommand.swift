@@ -2,7 +2,7 @@ import ArgumentParser
 import Penstock
 
 /// `penstock queue set`
-struct QueueSetCommand: Subcommand {
+struct QueueSetCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "set",
         abstract: "Change a queue's policy. What is not given stays as it is.",
@@ -22,7 +22,7 @@ struct QueueSetCommand: Subcommand {
         if policyOptions.isEmpty { throw ValidationError("Say what to change, for example --capacity 1000.") }
     }
 
-    func execute() async throws {
+    @MainActor func run() async throws {
         try await options.change("set") { queue in
             try await queue.setPolicy(try policyOptions.applied(to: try await queue.status().policy))
         }

@@ -2,7 +2,7 @@ import ArgumentParser
 import Penstock
 
 /// `penstock queue show`
-struct QueueShowCommand: Subcommand {
+struct QueueShowCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "show",
         abstract: "Show a queue's policy and numbers.",
@@ -18,7 +18,7 @@ struct QueueShowCommand: Subcommand {
     @Argument(help: "The queue.", completion: QueueCompletion.names, transform: Values.queue)
     var queue: QueueName
 
-    func execute() async throws {
+    @MainActor func run() async throws {
         let output = Output()
         try await fileOptions.file.look(queue: queue) { store in
             let status = try await store.queue(queue.text, create: false).status()

@@ -46,10 +46,13 @@ struct CommandHandler: Sendable {
             try await delivery.retry("stopped after \(time)\(said)", outcome: .timedOut)
         case .grace:
             try await delivery.release()
+        case .output:
+            throw tooLong
         case .cancelled:
             throw CancellationError()
         case nil:
-            guard let end, end.status != .exited(0) else { return }
+            guard let end else { return }
+            if end.status == .exited(0) { return try await finish(delivery, end.output) }
             if end.status == .exited(Self.rejected) { throw Reject(Self.text(of: end)) }
             if Descriptor.standardOutput.hasNoReader {
                 // One message after the other would fail in the same way, through no fault of its own.
@@ -60,6 +63,22 @@ struct CommandHandler: Sendable {
             }
             throw Failed(description: Self.text(of: end))
         }
+    }
+
+    /// The command has done its work: what it wrote is the result, where that is kept.
+    private func finish(_ delivery: Delivery<[UInt8]>, _ output: KeptOutput?) async throws {
+        guard let output else { return }
+        if output.isTooLong { throw tooLong }
+        // A store that stalls for a moment must not have the command run again.
+        try await delivery.doneWhileHeld(result: output.bytes)
+    }
+
+    /// What a command gets that writes more than is kept.
+    private var tooLong: Failed {
+        Failed(
+            description:
+                "The command wrote more than \(Limits.resultBytesMax) bytes (resultBytesMax) to its standard output, "
+                + "which --result keeps; have it write to a file, and print its name.")
     }
 
     /// - Returns: how the command ended; `nil` when it was stopped before it began.
@@ -90,6 +109,10 @@ struct CommandHandler: Sendable {
         variables["PENSTOCK_SEQUENCE"] = "\(delivery.sequence)"
         variables["PENSTOCK_QUEUE"] = delivery.queue.text
         variables["PENSTOCK_ATTEMPT"] = "\(delivery.attempt)"
+        if let task = delivery.task {
+            variables["PENSTOCK_WORKFLOW"] = task.workflow.text
+            variables["PENSTOCK_TASK"] = task.task.text
+        }
         for (name, value) in delivery.headers {
             variables[Environment.Key(stringLiteral: HeaderRules.variable(of: name))] = value
         }
@@ -97,12 +120,15 @@ struct CommandHandler: Sendable {
     }
 
     /// The variables that hold for every message: commands see the worker's file, and no header that the worker's own
-    /// environment has, should it run under another worker.
+    /// environment has, nor a task, should it run under another worker.
     static func cleared(file: StoreFile) -> [Environment.Key: String?] {
         let prefix = HeaderRules.variable(of: "")
         var variables: [Environment.Key: String?] = [:]
         for name in ProcessInfo.processInfo.environment.keys where name.hasPrefix(prefix) {
             variables.updateValue(nil, forKey: Environment.Key(stringLiteral: name))
+        }
+        for name in ["PENSTOCK_WORKFLOW", "PENSTOCK_TASK"] as [Environment.Key] {
+            variables.updateValue(nil, forKey: name)
         }
         variables["PENSTOCK_DB"] = file.absolutePath
         return variables

@@ -3,7 +3,7 @@ import Logging
 import Penstock
 
 /// `penstock work`
-struct WorkCommand: Subcommand {
+struct WorkCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "work",
         abstract: "Run a command for each message of a queue.",
@@ -15,8 +15,9 @@ struct WorkCommand: Subcommand {
               penstock work mail --drain -- sh -c 'cat; echo " $PENSTOCK_SEQUENCE"'
 
             Each message has a process of its own. It gets the payload as its standard input, and in its environment \
-            PENSTOCK_SEQUENCE, PENSTOCK_QUEUE, PENSTOCK_ATTEMPT, PENSTOCK_DB, and PENSTOCK_HEADER_NAME for each header. \
-            Its output is passed through, and the end of its standard error is kept when it fails. No shell is \
+            PENSTOCK_SEQUENCE, PENSTOCK_QUEUE, PENSTOCK_ATTEMPT, PENSTOCK_DB, and PENSTOCK_HEADER_NAME for each header; \
+            as a task of a workflow also PENSTOCK_WORKFLOW and PENSTOCK_TASK. \
+            Its output is passed through, or with --result kept as what the message gave, and the end of its standard error is kept when it fails. No shell is \
             involved unless you name one.
 
             Exit status 0 means done; 65 that no attempt can help, which makes a dead letter; 75 and all others that \
@@ -61,6 +62,9 @@ struct WorkCommand: Subcommand {
     @Flag(help: "End when nothing waits.")
     var drain = false
 
+    @Flag(help: "Keep what the command writes to standard output as its message's result.")
+    var result = false
+
     @Flag(name: .shortAndLong, help: "Say on standard error what is done.")
     var verbose = false
 
@@ -93,10 +97,11 @@ struct WorkCommand: Subcommand {
         }
     }
 
-    func execute() async throws {
+    @MainActor func run() async throws {
         var command = try await Command.find(command)
         command.timeout = timeout
         command.stopTime = stopTime
+        if result { command.keptBytesMax = Limits.resultBytesMax }
         if !Descriptor.standardOutput.isForWriting { command.output = try Self.nowhere() }
         command.shortage = { [concurrency] in OpenFiles.shortage(forCommands: concurrency) }
         command.onShortage = { shortage in

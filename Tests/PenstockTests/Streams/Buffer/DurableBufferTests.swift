@@ -128,6 +128,41 @@ import Testing
         #expect(await consumer.value.values == [101, 102, 103, 1, 104])
     }
 
+    /// The verdict on a value and the claim of the next one are one transaction.
+    @Test(arguments: [1, 4])
+    func aVerdictGoesWithTheNextClaim(width: Int) async throws {
+        struct CountedCalls: ForwardingStore {
+            let base: any MessageStore
+            let claims = Tally()
+            let settles = Tally()
+
+            func perform(_ operations: [StoreOperation], flushed: Flushed?) async throws -> Performed {
+                let isSettle = operations.contains { if case .settle = $0 { true } else { false } }
+                if isSettle || operations.contains(where: \.isClaim) { claims.add() }
+                return try await base.perform(operations, flushed: flushed)
+            }
+
+            func settle(_ settlements: [Settlement]) async throws -> [SettleResult] {
+                settles.add()
+                return try await base.settle(settlements)
+            }
+        }
+        let (time, streaming) = (fixture.time, streaming)
+        let calls = CountedCalls(base: fixture.memory)
+        var options = PenstockStore.Options()
+        options.time = time
+        let queue = try await PenstockStore(calls, options: options).queue("q", of: Int.self)
+        let count = 50
+        let (values, failure) = await streaming(
+            AtOnce(1...count).buffer(size: 10, prefetch: .keepFull, whenFull: .wait, in: queue)
+                .flatMap(maxConcurrent: width, streaming.work(.seconds(1))))
+        #expect(failure == nil)
+        #expect(Set(values) == Set(1...count))
+        #expect(calls.settles.count == 0)
+        // One for each value, the first values', and the one that finds nothing left.
+        #expect(calls.claims.count <= count + 2)
+    }
+
     /// One call stores it and claims it, and wakes nobody: there is nothing more to claim.
     @Test(arguments: [OverflowPolicy.dropNewest, .wait])
     func aValueThatGoesStraightThroughCostsOneClaim(policy: OverflowPolicy) async throws {
@@ -135,9 +170,9 @@ import Testing
             let base: any MessageStore
             let count = Tally()
 
-            func perform(_ operations: [StoreOperation]) async throws -> Performed {
+            func perform(_ operations: [StoreOperation], flushed: Flushed?) async throws -> Performed {
                 if operations.contains(where: \.isClaim) { count.add() }
-                return try await base.perform(operations)
+                return try await base.perform(operations, flushed: flushed)
             }
         }
         let (time, streaming) = (fixture.time, streaming)

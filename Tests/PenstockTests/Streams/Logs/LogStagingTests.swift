@@ -72,4 +72,28 @@ import Testing
         staging.answered(appends)
         #expect(staging.handedOver == 0)
     }
+
+    @Test func whatIsTakenBackLeavesTheOrderOfTheRest() {
+        var staging = LogStaging()
+        let names = ["a", "b", "c"].map { append(&staging, $0).name }
+        _ = staging.add {}
+        let alone = append(&staging, "d").name
+        _ = staging.add {}
+        let last = ["e", "f"].map { append(&staging, $0).name }
+        #expect(staging.withdraw(names[1])?.name == names[1])
+        #expect(staging.withdraw(alone)?.name == alone)
+        #expect(staging.withdraw(last[0])?.name == last[0])
+        #expect(staging.withdraw(alone)?.name == nil)
+        _ = append(&staging, "g")
+        var steps: [String] = []
+        while let step = staging.next() { steps.append(text(step)) }
+        #expect(steps == ["ac", "perform", "perform", "fg"])
+        // What was taken back makes room again.
+        let large = String(repeating: "y", count: 5 * 1024 * 1024)
+        let first = append(&staging, large).name
+        _ = staging.withdraw(first)
+        _ = append(&staging, large)
+        _ = append(&staging, "z")
+        #expect(text(staging.next()).count == large.count + 1)
+    }
 }

@@ -1,4 +1,5 @@
 import PenstockCore
+import PenstockTestKit
 import Testing
 
 @testable import Penstock
@@ -41,5 +42,34 @@ import Testing
         #expect(numbers(tail, after: 0) == [101], "One stays, however large.")
         tail.trim(to: 0)
         #expect(tail.count == 0 && tail.base == Self.place(101))
+    }
+
+    /// Beside a plain array of what there should be.
+    @Test func givesPortionsInOrderAndWithoutGaps() {
+        let random = SeededRandom(seed: 5)
+        func pick(_ count: Int) -> Int { Int(random.next() % UInt64(count)) }
+        var tail = LogTail<Int>(at: Self.place(0), countMax: 200, bytesMax: .max)
+        var model: [Int] = []
+        var last = 0
+        for _ in 0..<3000 {
+            let count = [1, 1, 1, 5, 31, 32, 100, 500][pick(8)]
+            tail.extend((last + 1...last + count).map { Self.item($0) }, reach: Self.place(last + count))
+            model = (model + Array(last + 1...last + count)).suffix(200)
+            last += count
+            if pick(10) == 0 {
+                let kept = pick(200)
+                tail.trim(to: kept)
+                model = model.suffix(kept)
+            }
+            #expect(tail.count == model.count && tail.base.ordinal == last - model.count)
+            let after = tail.base.ordinal + pick(model.count + 2)
+            let limit = [1, 32, 64, 512][pick(4)]
+            let behind = model.filter { $0 > after }
+            let portion = tail.portion(after: SequenceNumber(Int64(after)), limit: limit).map(\.ordinal)
+            #expect(portion == Array(behind.prefix(portion.count)))
+            #expect(portion.count <= limit && portion.isEmpty == behind.isEmpty)
+            #expect(portion.count >= min(limit, 32, behind.count), "None comes for one value at a time.")
+            #expect(numbers(tail, after: after, limit: limit) == Array(behind.prefix(limit)))
+        }
     }
 }

@@ -37,14 +37,13 @@ struct StreamCommand: AsyncParsableCommand {
         case .deliveries:
             measured = try await Measured.run(count) {
                 try await beside(values, into: queue) {
-                    try await withThrowingTaskGroup(of: Void.self) { group in
+                    try await withThrowingDiscardingTaskGroup { group in
                         var left = count
                         for try await delivery in queue.deliveries(inFlightMax: width) {
                             group.addTask { try await delivery.done() }
                             left -= 1
                             if left == 0 { break }
                         }
-                        try await group.waitForAll()
                     }
                 }
             }
@@ -89,73 +88,5 @@ private struct Copies<Element: Sendable>: AsyncSequence, AsyncIteratorProtocol, 
         guard count > 0 else { return nil }
         count -= 1
         return value
-    }
-}
-
-/// Events over a bus on a store, until every subscriber has them all.
-struct BusCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "bus")
-
-    @OptionGroup var options: StoreOptions
-
-    @Option(help: "Subscribers with a handler.")
-    var subscribers = 1
-
-    @Option(help: "Tasks that send, each awaiting its own; 0: one task that hands over with <<.")
-    var senders = 0
-
-    @Option(help: "Events.")
-    var count = 10_000
-
-    private struct Tick: Event {
-        var number: Int
-    }
-
-    func run() async throws {
-        let (store, _) = try await options.open()
-        let (count, senders, subscribers) = (count, senders, subscribers)
-        let bus = try await EventBus.open(in: store)
-        let (ends, ended) = AsyncStream<Void>.makeStream()
-        let tokens = (0..<subscribers).map { _ in
-            let tally = Tally()
-            return bus >> { (_: Tick) in
-                if tally.add(1) == count { ended.yield() }
-            }
-        }
-        var sent = 0.0
-        var measured = try await Measured.run(count) {
-            let began = bench_now()
-            if senders == 0 {
-                for number in 0..<count {
-                    bus << Tick(number: number)
-                    // Nothing holds a sender back that hands over, and what is too much would be lost.
-                    if number % (EventBus.handedOverMax / 2) == 0 { await bus.flush() }
-                }
-                await bus.flush()
-            } else {
-                try await withThrowingTaskGroup(of: Void.self) { group in
-                    for sender in 0..<senders {
-                        group.addTask {
-                            for number in stride(from: sender, to: count, by: senders) {
-                                try await bus.send(Tick(number: number))
-                            }
-                        }
-                    }
-                    try await group.waitForAll()
-                }
-            }
-            sent = Double(bench_now() - began) / 1e9
-            var left = subscribers
-            if left > 0 {
-                for await _ in ends {
-                    left -= 1
-                    if left == 0 { break }
-                }
-            }
-        }
-        measured.numbers["sent"] = sent
-        measured.print()
-        withExtendedLifetime(tokens) {}
-        try await store.close()
     }
 }

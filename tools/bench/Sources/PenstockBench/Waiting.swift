@@ -106,8 +106,16 @@ struct IdleCommand: AsyncParsableCommand {
 
     @OptionGroup var options: StoreOptions
 
+    @Option(help: "Schedules of its queue, all of them far from due.")
+    var schedules = 0
+
     func run() async throws {
         let (store, queue) = try await options.open()
+        for number in 0..<schedules {
+            let yearly = Schedule(
+                queue: queue.name, spec: "0 0 1 1 *", zone: "Europe/Paris", message: NewMessage(payload: options.bytes))
+            try await store.storage.schedule(ScheduleName("\(number)"), .put(yearly, replacing: true))
+        }
         await withTaskGroup(of: Void.self) { group in
             group.addTask { try? await Worker(queue) { _ in }.run() }
             waitForGo()

@@ -1,0 +1,39 @@
+internal import Foundation
+
+/// A type of events that is known by name, and how its events become payloads and back.
+final class EventType: Sendable {
+    /// The header that names an event's type.
+    static let header = "event"
+
+    let kind: any Event.Type
+    let name: String
+    let headers: [String: String]
+
+    // Making either of these costs as much as using it. Nobody changes them.
+    private static let encoder: JSONEncoder = {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return encoder
+    }()
+    private static let decoder = JSONDecoder()
+
+    init(_ kind: any Event.Type, _ name: String) {
+        self.kind = kind
+        self.name = name
+        headers = [Self.header: name]
+    }
+
+    /// `event` as JSON, with keys in order, so that equal events have equal payloads.
+    func encode(_ event: some Event) throws -> [UInt8] {
+        try [UInt8](Self.encoder.encode(event))
+    }
+
+    /// The event that `entry` stands for.
+    func read(_ entry: EventEntry) throws -> any EventContent {
+        try read(entry, as: kind)
+    }
+
+    private func read<Kind: Event>(_ entry: EventEntry, as type: Kind.Type) throws -> any EventContent {
+        KnownEvent(entry, try Self.decoder.decode(type, from: Data(entry.payload)))
+    }
+}

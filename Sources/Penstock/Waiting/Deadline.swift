@@ -1,0 +1,21 @@
+internal import PenstockCore
+
+/// The time that a caller gave is over.
+struct DeadlinePassed: Error {}
+
+/// Waits, but not beyond `deadline`.
+///
+/// - Throws: ``DeadlinePassed``; what `wait` throws.
+func within(
+    _ deadline: BootTime?, _ time: any TimeSource, _ wait: @escaping @Sendable () async throws -> Void
+) async throws {
+    guard let deadline else { return try await wait() }
+    guard let left = deadline.left(at: time.boot) else { throw DeadlinePassed() }
+    try await firstOf([
+        wait,
+        {
+            try await time.sleep(for: left)
+            throw DeadlinePassed()
+        },
+    ])
+}

@@ -1,0 +1,32 @@
+import ArgumentParser
+import Penstock
+
+/// `penstock schedule run`
+struct ScheduleRunCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "run",
+        abstract: "Enqueue its message now. Its next firing stays what it was.",
+        discussion: """
+            EXAMPLES
+              penstock schedule run nightly
+            """)
+
+    @OptionGroup var options: OneScheduleOptions
+
+    @MainActor func run() async throws {
+        try await options.fileOptions.file.use { store in
+            let firing = try await store.runSchedule(options.name.text).firings.first
+            let output = Output()
+            if firing?.outcome == .skipped {
+                ErrorOutput.line("penstock: Nothing was enqueued: a message with that key waits or runs.")
+            }
+            try output.answer("The message is in line, but its number cannot be shown.") { () throws(Failure) in
+                if options.outputOptions.isJSON {
+                    try output.line(firing?.json ?? .null)
+                } else {
+                    try output.line(firing?.sequence.map { "\($0)" } ?? "")
+                }
+            }
+        }
+    }
+}

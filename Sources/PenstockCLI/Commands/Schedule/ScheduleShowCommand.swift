@@ -1,0 +1,28 @@
+import ArgumentParser
+import Penstock
+
+/// `penstock schedule show`
+struct ScheduleShowCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "show",
+        abstract: "Show a schedule with its last firings.",
+        discussion: """
+            EXAMPLES
+              penstock schedule show nightly
+            """)
+
+    @OptionGroup var options: OneScheduleOptions
+
+    @MainActor func run() async throws {
+        let output = Output()
+        try await options.fileOptions.file.look { store in
+            let record = try await store.schedule(options.name.text)
+            if options.outputOptions.isJSON {
+                try output.line(record.json)
+            } else {
+                for line in ScheduleTables.details(record) { try output.line(line) }
+            }
+            try output.flush()
+        }
+    }
+}

@@ -1,0 +1,28 @@
+import ArgumentParser
+import Penstock
+
+/// `penstock workflow cancel`
+struct WorkflowCancelCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "cancel",
+        abstract: "Cancel every task of a workflow that has not ended.",
+        discussion: """
+            EXAMPLES
+              penstock workflow cancel order-17
+
+            A worker that has one of them loses its lease, and its command is stopped.
+            """)
+
+    @OptionGroup var options: OneWorkflowOptions
+    @OptionGroup var outputOptions: OutputOptions
+
+    @MainActor func run() async throws {
+        try await options.fileOptions.file.use { store in
+            let count = try await store.cancelWorkflow(options.name.text)
+            try Output().answer(
+                "\(CountText.format(count, "task")) of workflow \(Escape.text(options.name.text)) cancelled.",
+                .object(["workflow": .string(options.name.text), "cancelled": .integer(count)]),
+                isJSON: outputOptions.isJSON, isChange: count > 0)
+        }
+    }
+}

@@ -1,0 +1,50 @@
+import ArgumentParser
+import Penstock
+
+/// `penstock workflow list`
+struct WorkflowListCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "List workflows, oldest first, and how many of their tasks are in each state.",
+        discussion: """
+            EXAMPLES
+              penstock workflow list
+              penstock workflow list --json | jq -r 'select(.state == "held").workflow'
+            """)
+
+    @OptionGroup var fileOptions: FileOptions
+    @OptionGroup var outputOptions: OutputOptions
+
+    @Option(help: .init("How many at most.", valueName: "count"))
+    var limit = 1000
+
+    func validate() throws {
+        try Bounds.check(limit, 1...Int.max, "--limit")
+    }
+
+    @MainActor func run() async throws {
+        let output = Output()
+        try await fileOptions.file.look { store in
+            var (shown, query) = (0, WorkflowQuery())
+            var table = WorkflowTables.list()
+            // One more than is shown tells whether that was all.
+            pages: while case let page = try await store.workflows(query), let last = page.last {
+                for record in page {
+                    shown += 1
+                    if shown > limit { break pages }
+                    if outputOptions.isJSON {
+                        try output.line(record.json)
+                    } else {
+                        table.add(WorkflowTables.listRow(record))
+                    }
+                }
+                query.after = last.id
+            }
+            if !outputOptions.isJSON { try output.table(table) }
+            try output.flush()
+            if shown > limit {
+                ErrorOutput.line("penstock: There are more than these \(limit); use --limit to see others.")
+            }
+        }
+    }
+}

@@ -1,0 +1,35 @@
+import ArgumentParser
+import Penstock
+
+/// `penstock workflow show`
+struct WorkflowShowCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "show",
+        abstract: "Show a workflow's tasks, and what each of them waits for.",
+        discussion: """
+            EXAMPLES
+              penstock workflow show order-17
+              penstock workflow show order-17 --json | jq '.tasks[] | select(.state == "dead")'
+
+            For everything about a task's message: penstock show SEQUENCE.
+            """)
+
+    @OptionGroup var options: OneWorkflowOptions
+    @OptionGroup var outputOptions: OutputOptions
+
+    @MainActor func run() async throws {
+        let output = Output()
+        try await options.fileOptions.file.look { store in
+            let record = try await store.workflow(options.name.text)
+            let tasks = try await store.tasks(of: options.name)
+            if outputOptions.isJSON {
+                try output.line(record.json(tasks: tasks))
+            } else {
+                try output.line(WorkflowTables.summary(record))
+                try output.line("")
+                try output.table(WorkflowTables.tasks(tasks))
+            }
+            try output.flush()
+        }
+    }
+}

@@ -1,0 +1,101 @@
+import Penstock
+
+/// Schedules, for people.
+enum ScheduleTables {
+    /// Schedules, and when they fire next.
+    static func list(_ schedules: [ScheduleRecord]) -> Table {
+        var table = Table([
+            .text("SCHEDULE", widthMax: 40), .text("QUEUE", widthMax: 40), .text("SPEC"), .text("ZONE"), .text("NEXT"),
+            .number("FIRED"), .number("MISSED"),
+        ])
+        for record in schedules {
+            table.add([
+                Escape.text(record.name.text), Escape.text(record.schedule.queue.text),
+                Escape.text(record.schedule.spec),
+                Escape.text(record.schedule.zone), next(record), "\(record.firedCount)", "\(record.missedCount)",
+            ])
+        }
+        return table
+    }
+
+    /// Everything about one schedule.
+    static func details(_ record: ScheduleRecord) -> [String] {
+        let schedule = record.schedule
+        var facts: [(String, String)] = [
+            ("schedule", Escape.text(record.name.text)),
+            ("queue", Escape.text(schedule.queue.text)),
+            ("spec", "\(Escape.text(schedule.spec)) in \(Escape.text(schedule.zone))"),
+            ("next", next(record)),
+            (
+                "missed",
+                schedule.missed == .all
+                    ? "all of the last \(DurationText.format(schedule.window))" : schedule.missed.rawValue
+            ),
+            ("jitter", DurationText.format(schedule.jitter)),
+            ("counts", "\(record.firedCount) fired, \(record.missedCount) missed"),
+            ("key", schedule.message.uniqueKey.map { Escape.text($0.key) } ?? "none"),
+            ("payload", Escape.text(String(decoding: schedule.message.payload.prefix(500), as: UTF8.self))),
+        ]
+        if let starts = schedule.starts { facts.append(("starts", TimeText.short(starts))) }
+        if let ends = schedule.ends { facts.append(("ends", TimeText.short(ends))) }
+        for firing in record.firings.prefix(10) {
+            let message = firing.sequence.map { ", message \($0)" } ?? ""
+            facts.append(("fired", "\(TimeText.short(firing.due)) \(firing.outcome.rawValue)\(message)"))
+        }
+        return facts.map { $0 + String(repeating: " ", count: 10 - $0.count) + $1 }
+    }
+
+    private static func next(_ record: ScheduleRecord) -> String {
+        if let problem = record.problem { return Escape.text(problem) }
+        if !record.isReckoned { return "not reckoned yet; a worker does" }
+        return record.isPaused ? "paused" : record.nextDue.map(TimeText.short) ?? "never"
+    }
+}
+
+extension ScheduleRecord {
+    /// The schedule as JSON without its firings, which a list does not read.
+    var jsonOfList: JSONValue {
+        guard case .object(let members) = json else { return json }
+        return .object(members.filter { $0.key != "firings" })
+    }
+
+    /// The schedule as JSON. Durations are seconds.
+    var json: JSONValue {
+        let payload = JSONValue.Member.payload(schedule.message.payload)
+        return .object([
+            "schedule": .string(name.text),
+            "queue": .string(schedule.queue.text),
+            "spec": .string(schedule.spec),
+            "zone": .string(schedule.zone),
+            "isPaused": .bool(isPaused),
+            "isReckoned": .bool(isReckoned),
+            "nextDue": .optional(nextDue, JSONValue.time),
+            "missed": .string(schedule.missed.rawValue),
+            "windowSeconds": .seconds(schedule.window),
+            "jitterSeconds": .seconds(schedule.jitter),
+            "starts": .optional(schedule.starts, JSONValue.time),
+            "ends": .optional(schedule.ends, JSONValue.time),
+            "priority": .integer(schedule.message.priority),
+            "attemptsMax": .optional(schedule.message.attemptsMax) { .integer($0) },
+            "uniqueKey": .optional(schedule.message.uniqueKey) { .string($0.key) },
+            payload.key: payload.value,
+            "headers": .headers(schedule.message.headers),
+            "firedCount": .integer(firedCount),
+            "missedCount": .integer(missedCount),
+            "problem": .optional(problem) { .string($0) },
+            "firings": .array(firings.map(\.json)),
+        ])
+    }
+}
+
+extension FiringRecord {
+    /// The firing as JSON.
+    var json: JSONValue {
+        .object([
+            "due": .time(due),
+            "firedAt": .time(firedAt),
+            "outcome": .string(outcome.rawValue),
+            "sequence": .optional(sequence) { .integer($0.rawValue) },
+        ])
+    }
+}

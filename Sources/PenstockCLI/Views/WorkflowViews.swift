@@ -1,0 +1,111 @@
+import Penstock
+
+/// Workflows and their tasks, for people.
+enum WorkflowTables {
+    /// Workflows, and how far they are.
+    static func list() -> Table {
+        Table([
+            .text("WORKFLOW", widthMax: 40), .text("STATE"), .text("STARTED"), .number("TASKS"), .number("PENDING"),
+            .number("WAITING"), .number("LEASED"), .number("DONE"), .number("FAILED"),
+        ])
+    }
+
+    /// A row of ``list()``.
+    static func listRow(_ record: WorkflowRecord) -> [String] {
+        func count(_ states: MessageState...) -> String { "\(states.reduce(0) { $0 + record.counts[$1, default: 0] })" }
+        return [
+            Escape.text(record.name.text), record.state.rawValue, TimeText.short(record.startedAt),
+            "\(record.counts.values.reduce(0, +))", count(.pending), count(.scheduled, .ready), count(.leased),
+            count(.done), count(.dead, .dropped, .cancelled),
+        ]
+    }
+
+    /// One workflow, on a line.
+    static func summary(_ record: WorkflowRecord) -> String {
+        let counts = MessageState.allCases.compactMap { state in
+            record.counts[state].flatMap { $0 > 0 ? "\($0) \(state.rawValue)" : nil }
+        }
+        return
+            "\(Escape.text(record.name.text)) \(record.state.rawValue), started \(TimeText.short(record.startedAt)): "
+            + counts.joined(separator: ", ")
+    }
+
+    /// Tasks, and what each of them waits for. Of many only the first are named.
+    static func tasks(_ tasks: [TaskRecord]) -> Table {
+        var table = Table([
+            .text("TASK", widthMax: 40), .number("SEQUENCE"), .text("QUEUE", widthMax: 30), .text("STATE"),
+            .text("WAITS FOR", widthMax: 60),
+        ])
+        for task in tasks {
+            table.add([
+                Escape.text(task.name.text), "\(task.sequence)", Escape.text(task.queue.text),
+                task.reason.map { "\(task.state.rawValue) (\($0.rawValue))" } ?? task.state.rawValue,
+                waits(of: task),
+            ])
+        }
+        return table
+    }
+
+    private static let namedMax = 5
+
+    private static func waits(of task: TaskRecord) -> String {
+        guard task.state == .pending else { return "" }
+        let open = task.dependencies.filter { $0.state == .open }
+        let names = open.prefix(namedMax).map { Escape.text($0.dependency.task.text) }.joined(separator: ", ")
+        return open.count > namedMax ? "\(names) and \(open.count - namedMax) more" : names
+    }
+}
+
+extension WorkflowRecord {
+    /// The workflow as JSON, without its tasks.
+    var json: JSONValue { .object(members) }
+
+    /// The workflow as JSON with its tasks.
+    func json(tasks: [TaskRecord]) -> JSONValue {
+        .object(members + [.init(key: "tasks", value: .array(tasks.map(\.json)))])
+    }
+
+    private var members: [JSONValue.Member] {
+        [
+            .init(key: "workflow", value: .string(name.text)),
+            .init(key: "state", value: .string(state.rawValue)),
+            .init(key: "startedAt", value: .time(startedAt)),
+            .init(key: "cancelledAt", value: .optional(cancelledAt, JSONValue.time)),
+            .init(
+                key: "counts",
+                value: .object(
+                    MessageState.allCases.map {
+                        JSONValue.Member(key: $0.rawValue, value: .integer(counts[$0, default: 0]))
+                    })),
+        ]
+    }
+}
+
+extension TaskRecord {
+    /// The task as JSON, without its result.
+    var json: JSONValue {
+        .object([
+            "task": .string(name.text),
+            "sequence": .integer(sequence.rawValue),
+            "queue": .string(queue.text),
+            "state": .string(state.rawValue),
+            "reason": .optional(reason) { .string($0.rawValue) },
+            "after": .array(dependencies.map(\.json)),
+        ])
+    }
+}
+
+extension DependencyRecord {
+    /// The dependency as JSON, in the words of a file for `workflow run`.
+    fileprivate var json: JSONValue {
+        var members: [JSONValue.Member] = [.init(key: "task", value: .string(dependency.task.text))]
+        switch dependency.need {
+        case .done(let whenDead):
+            members.append(.init(key: "need", value: .string("done")))
+            members.append(.init(key: "whenDead", value: .string(whenDead.rawValue)))
+        case .ended: members.append(.init(key: "need", value: .string("ended")))
+        }
+        members.append(.init(key: "state", value: .string(state.rawValue)))
+        return .object(members)
+    }
+}

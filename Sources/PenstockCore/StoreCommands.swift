@@ -1,0 +1,94 @@
+// What people and programs do by hand with queues and messages.
+
+/// What to do with a queue.
+public enum QueueChange: Sendable {
+    /// Makes it. Throws `queueExists` when there is one of that name, unless `ifAbsent` is true: then that one stays
+    /// as it is.
+    case create(QueuePolicy, ifAbsent: Bool)
+    /// Gives it another policy. What waits beyond a smaller capacity stays; it only keeps new messages out.
+    case set(QueuePolicy)
+    /// Refuses claims until `resume`. Messages are still accepted, and running ones go on.
+    case pause
+    /// Allows claims again.
+    case resume
+    /// Removes it with all its messages and history. Throws `illegalTransition` when messages wait or run, unless `force`
+    /// is true; then none of them was removed.
+    ///
+    /// A large queue is removed in steps. From the first one on nothing is accepted, claimed or put back in line, until
+    /// the queue is gone. When the process dies between two of them, the queue stays so, and the call can be made again.
+    case delete(force: Bool)
+}
+
+/// What to do with messages by hand.
+public enum LineCommand: String, Sendable, CaseIterable {
+    /// Takes pending, scheduled, ready and leased messages out of the line. A worker that has one loses its lease.
+    case cancel
+    /// Puts dead letters back in line with new attempts, and makes scheduled messages ready at once.
+    case redrive
+    /// Throws dead letters away.
+    case discard
+
+    /// The states that know the command.
+    public var states: Set<MessageState> {
+        switch self {
+        case .cancel: [.pending, .scheduled, .ready, .leased]
+        case .redrive: [.scheduled, .dead]
+        case .discard: [.dead]
+        }
+    }
+
+    /// What the command is to a message.
+    package var event: Lifecycle.Event {
+        switch self {
+        case .cancel: .cancelled
+        case .redrive: .redriven
+        case .discard: .discarded
+        }
+    }
+}
+
+/// Which messages a command is for.
+public enum Selection: Sendable {
+    /// These, all of them or none.
+    case sequences([SequenceNumber])
+    /// Those of a queue that are in one of `states`, oldest first, up to `limit`.
+    case queue(QueueName, states: Set<MessageState>, limit: Int? = nil)
+}
+
+extension Selection: ExpressibleByArrayLiteral {
+    /// Selects these messages, all of them or none.
+    public init(arrayLiteral elements: SequenceNumber...) {
+        self = .sequences(elements)
+    }
+}
+
+/// What to forget.
+public struct PruneRequest: Sendable {
+    /// Only this queue's; `nil`: every queue's.
+    public var queue: QueueName?
+    /// Instead of the queue's own.
+    public var retention: Retention?
+    /// How many messages at most.
+    public var limit: Int
+
+    /// Makes a request for one step of up to `limit` messages.
+    public init(queue: QueueName? = nil, retention: Retention? = nil, limit: Int = 500) {
+        self.queue = queue
+        self.retention = retention
+        self.limit = limit
+    }
+}
+
+/// What a step of pruning did.
+public struct Pruned: Hashable, Sendable {
+    /// Messages that were forgotten.
+    public var messages: Int
+    /// Whether another step would find more.
+    public var hasMore: Bool
+
+    /// Makes a report.
+    public init(messages: Int = 0, hasMore: Bool = false) {
+        self.messages = messages
+        self.hasMore = hasMore
+    }
+}

@@ -1,0 +1,89 @@
+import GRDB
+import PenstockCore
+
+/// Workflows and their tasks.
+extension Repairing {
+    /// Makes tasks and dependencies agree with the messages again. What follows for those that wait is left to any claim, as after
+    /// a crash: see `Cascade`.
+    mutating func repairTasks() throws {
+        try change(
+            .misplaced, "COUNT {workflow|workflows} that only tasks knew of {is|are} there again, by the number.",
+            """
+            INSERT OR IGNORE INTO penstock_workflow (id, name, started_at)
+            SELECT DISTINCT workflow_id, 'workflow-' || workflow_id, \(now.microseconds) FROM penstock_task
+            WHERE workflow_id NOT IN (SELECT id FROM penstock_workflow)
+            """)
+        let stray = "SELECT sequence FROM (\(WorkflowInspection.strayTasksSQL))"
+        try database.execute(sql: Self.tell(stray))
+        try change(
+            .misplaced, "COUNT {row|rows} of penstock_task without a message or a workflow {was|were} removed.",
+            "DELETE FROM penstock_task WHERE sequence IN (\(stray))")
+        try database.execute(
+            sql: """
+                DELETE FROM penstock_result WHERE sequence NOT IN (SELECT sequence FROM penstock_log);
+                DELETE FROM penstock_step WHERE sequence NOT IN (SELECT sequence FROM penstock_log);
+                DELETE FROM penstock_event WHERE sequence <> 0 AND sequence NOT IN (SELECT sequence FROM penstock_log);
+                DELETE FROM penstock_workflow WHERE id NOT IN (SELECT workflow_id FROM penstock_task);
+                DELETE FROM penstock_awaited WHERE sequence NOT IN (SELECT sequence FROM penstock_scheduled);
+                """)
+        // Nobody is told of the end of a message that is no task. Of one that is not there it was said what follows.
+        try change(
+            .misplaced, "COUNT {dependency|dependencies} of or on what is no task {was|were} removed.",
+            """
+            DELETE FROM penstock_dependency WHERE child NOT IN (SELECT sequence FROM penstock_task)
+                OR parent NOT IN (SELECT sequence FROM penstock_task)
+                    AND parent IN (SELECT sequence FROM penstock_log)
+            """)
+        try repairMarks()
+        try database.execute(sql: Self.tell(WorkflowInspection.wrongOpenSQL))
+        try change(
+            .misplaced, "COUNT {task says again whether it has|tasks say again whether they have} ended.",
+            "UPDATE penstock_task AS task SET open = NOT open WHERE open <> (\(WorkflowInspection.isOpen))")
+        try change(
+            .misplaced, "COUNT {task is|tasks are} told again to those that wait for {it|them}.",
+            Self.tell("SELECT DISTINCT parent \(WorkflowInspection.disagreeing)"))
+        try repairForgotten()
+    }
+
+    private mutating func repairMarks() throws {
+        for (mark, table, source) in WorkflowInspection.marks {
+            try change(
+                .misplaced, "COUNT {row|rows} of penstock_\(table) got {its|their} marks anew.",
+                """
+                UPDATE penstock_\(table) AS line SET marks = (marks & ~\(mark.rawValue))
+                    | (\(mark.rawValue) * (line.sequence IN (SELECT sequence FROM penstock_\(source))))
+                WHERE \(WorkflowInspection.isWrong(mark, source))
+                """)
+        }
+    }
+
+    /// What waits for nothing is told once more of what it has waited for; without any of that it goes into the line. That tasks
+    /// which are gone were done is known from the dependency alone, and stays.
+    private mutating func repairForgotten() throws {
+        let isTold = "(state = 'failed' OR parent IN (SELECT sequence FROM penstock_log))"
+        let forgotten = "SELECT sequence FROM penstock_pending AS line WHERE \(WorkflowInspection.isForgotten)"
+        try change(
+            .misplaced, "COUNT {message that waited|messages that waited} for nothing {is|are} ready.",
+            """
+            INSERT OR IGNORE INTO penstock_ready (queue_id, priority, sequence, attempt, forgiven, marks)
+            SELECT queue_id, priority, sequence, attempt, forgiven, marks FROM penstock_pending
+            WHERE sequence IN (\(forgotten))
+                AND sequence NOT IN (SELECT child FROM penstock_dependency WHERE \(isTold))
+            """)
+        try database.execute(
+            sql: """
+                DELETE FROM penstock_pending AS line WHERE EXISTS (SELECT 1 FROM penstock_ready AS ready
+                    WHERE ready.queue_id = line.queue_id AND ready.priority = line.priority
+                        AND ready.sequence = line.sequence);
+                UPDATE penstock_dependency SET state = 'open' WHERE child IN (\(forgotten)) AND \(isTold);
+                """)
+        try change(
+            .misplaced, "COUNT {task is|tasks are} told again to those that wait for {it|them}.",
+            Self.tell("SELECT DISTINCT parent \(WorkflowInspection.disagreeing)"))
+    }
+
+    /// What has the end or the return of the tasks told that `sequences` gives.
+    private static func tell(_ sequences: String) -> String {
+        "INSERT OR REPLACE INTO penstock_cascade (workflow_id, sequence, after) SELECT 0, told.*, 0 FROM (\(sequences)) AS told"
+    }
+}

@@ -1,0 +1,82 @@
+import PenstockCore
+
+/// What is to be seen to when a message moves on. It travels with the message's row from table to table, and spares all others
+/// a look: their marks are 0. The numbers are those of `0012_pending.sql`.
+struct Marks: OptionSet {
+    let rawValue: Int64
+
+    init(rawValue: Int64) {
+        self.rawValue = rawValue
+    }
+
+    /// It holds a unique key.
+    static let uniqueKey = Marks(rawValue: 1)
+    /// It is a task of a workflow, whose end others may wait for.
+    static let task = Marks(rawValue: 2)
+    /// It waits for an event, and has a row in `penstock_awaited`.
+    static let awaitsEvent = Marks(rawValue: 4)
+}
+
+/// Which messages are tasks, and whether their end is still to come.
+enum TaskRows {
+    /// Whether message `sequence` is a task.
+    static func has(_ sequence: Int64, _ connection: Connection) throws -> Bool {
+        try connection.first(find, .integer(sequence)) { _ in true } ?? false
+    }
+
+    /// The workflow that message `sequence` is a task of.
+    static func workflow(of sequence: Int64, _ connection: Connection) throws -> Int64? {
+        try connection.first(readWorkflow, .integer(sequence)) { $0.integer(0) }
+    }
+
+    /// Writes down whether a task has ended, and has it told to those that wait for it.
+    static func note(_ entry: LineEntry, isOpen: Bool, in transaction: Transaction) throws {
+        try transaction.connection.run(writeOpen) { row in
+            row.bind(entry.sequence, at: 1)
+            row.bind(Int64(isOpen ? 1 : 0), at: 2)
+        }
+        transaction.cascade.note(entry.sequence)
+    }
+
+    /// The columns of tasks that say when one is due which waits for none any more.
+    static func due(of sequence: Int64, at now: Timestamp, _ connection: Connection) throws -> Timestamp? {
+        let (moment, delay) =
+            try connection.first(readDue, .integer(sequence)) { ($0.optionalInteger(0), $0.optionalInteger(1)) }
+            ?? (nil, nil)
+        var due = moment.map { $0.clamped(to: StoredRange.times) }
+        if let delay {
+            let delayed = now.microseconds + delay.clamped(to: 0...Limits.delayMax.wholeMicroseconds)
+            due = max(due ?? 0, delayed)
+        }
+        guard let due, due > now.microseconds else { return nil }
+        return Timestamp(microseconds: due)
+    }
+
+    private static let find = Query("SELECT 1 FROM penstock_task WHERE sequence = ?1")
+    private static let readWorkflow = Query("SELECT workflow_id FROM penstock_task WHERE sequence = ?1")
+    private static let readDue = Query("SELECT due_at, delay FROM penstock_task WHERE sequence = ?1")
+    private static let writeOpen = Query("UPDATE penstock_task SET open = ?2 WHERE sequence = ?1 AND open <> ?2")
+}
+
+/// Which scheduled messages wait for an event.
+enum Awaiting {
+    /// Writes down that message `sequence` goes on when an event of that name comes.
+    static func begin(_ sequence: Int64, _ name: EventName, workflowID: Int64?, _ connection: Connection) throws {
+        try connection.run(insert, .integer(sequence), .integer(workflowID ?? 0), .text(name.text))
+    }
+
+    /// Forgets what message `sequence` waits for.
+    static func end(_ sequence: Int64, _ connection: Connection) throws {
+        try connection.run(delete, .integer(sequence))
+    }
+
+    /// The event that message `sequence` waits for.
+    static func name(of sequence: Int64, _ connection: Connection) throws -> String? {
+        try connection.first(readName, .integer(sequence)) { $0.text(0) } ?? nil
+    }
+
+    private static let insert = Query(
+        "INSERT OR REPLACE INTO penstock_awaited (sequence, workflow_id, name) VALUES (?1, ?2, ?3)")
+    private static let delete = Query("DELETE FROM penstock_awaited WHERE sequence = ?1")
+    private static let readName = Query("SELECT name FROM penstock_awaited WHERE sequence = ?1")
+}

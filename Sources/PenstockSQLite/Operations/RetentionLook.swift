@@ -1,0 +1,180 @@
+import PenstockCore
+
+/// Finds what is beyond a queue's retention in a file that has tasks of workflows.
+///
+/// A task that its workflow may still need is passed over. There may be many of these, so one transaction looks at a bounded
+/// number of rows, and the next one goes on where it stopped.
+struct RetentionLook {
+    /// How far a look at a queue has come.
+    struct Place: Sendable {
+        /// The last row of a kind that was looked at.
+        struct Mark: Sendable {
+            var finishedAt = Int64.min
+            var sequence = Int64.min
+        }
+
+        var queue: QueueName
+        /// Of those beyond the count.
+        var first = Mark()
+        /// How many of those were passed over: no younger message goes in their place.
+        var passedCount: Int64 = 0
+        var ended = Mark()
+        var died = Mark()
+        /// Workflows whose tasks stay. That one was to be kept is the answer of an earlier transaction: it can be out of date,
+        /// and then the next pruning takes them. The other answer is asked for again in each.
+        var openWorkflows: Set<Int64> = []
+        var deadWorkflows: Set<Int64> = []
+    }
+
+    private struct Row {
+        var sequence: Int64
+        var state: MessageState
+        var finishedAt: Int64
+        var workflowID: Int64?
+        var isUntold: Bool
+    }
+
+    /// Rows that one statement reads at most.
+    private static let pageMax = 1000
+
+    private(set) var place: Place
+    /// Whether the look stopped because it had looked at enough.
+    private(set) var isSpent = false
+    private var rowsLeft: Int
+    /// Tasks that may still be looked through for dead letters. The last workflow that is looked through may have more.
+    private var tasksLeft: Int
+    private var freeWorkflows: Set<Int64> = []
+
+    /// What one step of a pruning looks at.
+    init(at place: Place) {
+        (self.place, rowsLeft, tasksLeft) = (place, 10_000, 20_000)
+    }
+
+    /// What one append to a full log looks at. What is hidden from it is left to the next pruning.
+    init(besideAppendTo queue: QueueName) {
+        (place, rowsLeft, tasksLeft) = (Place(queue: queue), 1000, 2000)
+    }
+
+    /// Goes on with the next queue.
+    mutating func begin(_ queue: QueueName) {
+        if place.queue != queue { place = Place(queue: queue) }
+    }
+
+    /// Up to `limit` messages of the queue that are beyond its retention and not needed, in order.
+    mutating func outlived(
+        _ account: QueueAccount, _ retention: Retention, limit: Int, in transaction: Transaction
+    ) throws -> [LineEntry] {
+        var found: [Int64: LineEntry] = [:]
+        func add(_ entries: [LineEntry]) {
+            for entry in entries { found[entry.sequence] = entry }
+        }
+        if let count = retention.count {
+            let excess = try Pruning.keptCount(account, in: transaction) - Int64(count) - place.passedCount
+            let (entries, passedCount) = try search(
+                Self.selectFirst, \.first, account, moment: 0, rowsMax: excess, limit: limit, in: transaction)
+            place.passedCount += passedCount
+            add(entries)
+        }
+        for (age, query, mark) in [
+            (retention.age, Self.selectEnded, \Place.ended), (retention.deadAge, Self.selectDied, \Place.died),
+        ] {
+            guard let age else { continue }
+            let moment = (transaction.now - age).microseconds
+            add(
+                try search(query, mark, account, moment: moment, rowsMax: .max, limit: limit, in: transaction).found)
+        }
+        return Array(found.values.sorted { $0.sequence < $1.sequence }.prefix(limit))
+    }
+
+    /// Goes through the rows of one kind from its mark on, up to `rowsMax` of them.
+    private mutating func search(
+        _ query: Query, _ mark: WritableKeyPath<Place, Place.Mark>, _ account: QueueAccount, moment: Int64,
+        rowsMax: Int64, limit: Int, in transaction: Transaction
+    ) throws -> (found: [LineEntry], passedCount: Int64) {
+        var found: [LineEntry] = []
+        var passedCount: Int64 = 0
+        while found.count < limit, !isSpent {
+            let pageCount = min(rowsMax - passedCount - Int64(found.count), Int64(Self.pageMax))
+            if pageCount <= 0 { break }
+            let rows = try transaction.connection.all(
+                query, .integer(account.id), .integer(moment), .integer(place[keyPath: mark].finishedAt),
+                .integer(place[keyPath: mark].sequence), .integer(pageCount), read: Self.read)
+            for row in rows where found.count < limit {
+                guard rowsLeft > 0, let isNeeded = try isNeeded(row, in: transaction) else {
+                    isSpent = true
+                    break
+                }
+                rowsLeft -= 1
+                place[keyPath: mark] = Place.Mark(finishedAt: row.finishedAt, sequence: row.sequence)
+                if isNeeded {
+                    passedCount += 1
+                } else {
+                    found.append(
+                        LineEntry(
+                            sequence: row.sequence, account: account, state: row.state, priority: 0, attempt: 0,
+                            forgiven: 0, marks: []))
+                }
+            }
+            if rows.count < pageCount { break }
+        }
+        return (found, passedCount)
+    }
+
+    private static func read(_ row: PreparedStatement) -> Row {
+        Row(
+            sequence: row.integer(0), state: row.text(1).flatMap(MessageState.init) ?? .done,
+            finishedAt: row.integer(2), workflowID: row.optionalInteger(3), isUntold: row.integer(4) != 0)
+    }
+
+    /// Whether a task stays: while its workflow has a task that has not ended, or a dead letter, whose redrive brings back what
+    /// was cancelled and needs what others gave. Dead letters do not keep each other.
+    ///
+    /// - Returns: `nil` when that cannot be said without looking at more than one transaction does.
+    private mutating func isNeeded(_ row: Row, in transaction: Transaction) throws -> Bool? {
+        guard let id = row.workflowID else { return false }
+        // Those that wait for it are still to be told what became of it.
+        if row.isUntold || transaction.cascade.isNoted(row.sequence) { return true }
+        if !freeWorkflows.contains(id), !place.openWorkflows.contains(id), !place.deadWorkflows.contains(id) {
+            if try Workflows.hasOpen(id, transaction.connection) {
+                place.openWorkflows.insert(id)
+            } else {
+                if tasksLeft <= 0 { return nil }
+                let ended = try transaction.connection.first(Self.countEnded, .integer(id)) {
+                    (count: Int($0.integer(0)), hasDead: $0.integer(1) != 0)
+                }
+                tasksLeft -= ended?.count ?? 0
+                if ended?.hasDead == true { place.deadWorkflows.insert(id) } else { freeWorkflows.insert(id) }
+            }
+        }
+        if place.deadWorkflows.contains(id), row.state == .dead {
+            // What was noted may be of another transaction.
+            return try Workflows.hasOpen(id, transaction.connection)
+        }
+        return !freeWorkflows.contains(id)
+    }
+
+    private static func select(_ state: String, _ place: String, order: String) -> Query {
+        Query(
+            """
+            SELECT ended.sequence, ended.state, ended.finished_at, task.workflow_id,
+                EXISTS (SELECT 1 FROM penstock_cascade AS cascade
+                    WHERE cascade.workflow_id = 0 AND cascade.sequence = ended.sequence)
+            FROM penstock_outcome AS ended LEFT JOIN penstock_task AS task ON task.sequence = ended.sequence
+            WHERE ended.queue_id = ?1 AND ended.state \(state) AND \(place) ORDER BY \(order) LIMIT ?5
+            """)
+    }
+    private static let byEnd =
+        "ended.finished_at <= ?2 AND (ended.finished_at, ended.sequence) > (?3, ?4)"
+    private static let selectFirst = select("<> 'dead'", "ended.sequence > ?4", order: "ended.sequence")
+    private static let selectEnded = select("<> 'dead'", byEnd, order: "ended.finished_at, ended.sequence")
+    private static let selectDied = select("= 'dead'", byEnd, order: "ended.finished_at, ended.sequence")
+    private static let countEnded = Query(
+        """
+        SELECT count(*), max(outcome.state = 'dead')
+        FROM penstock_task AS task INDEXED BY penstock_task_workflow
+        CROSS JOIN penstock_log AS log ON log.sequence = task.sequence
+        CROSS JOIN penstock_outcome AS outcome
+            ON outcome.queue_id = log.queue_id AND outcome.sequence = task.sequence
+        WHERE task.workflow_id = ?1
+        """)
+}

@@ -1,0 +1,164 @@
+import PenstockCore
+
+/// Writing tasks: the messages, what each waits for, and those that wait for none into the line.
+struct Tasks {
+    let tasks: [NewTask]
+    let durability: Durability
+    let transaction: Transaction
+    private let accounts: [QueueName: QueueAccount]
+    /// Whether one of the tasks was dropped as it came, or another message for it.
+    private(set) var hasDropped = false
+
+    /// Finds the queues, and writes nothing.
+    ///
+    /// - Throws: `unknownQueue`, `queueDeleting`; `queueFull` when the tasks that depend on none do not fit.
+    init(_ tasks: [NewTask], durability: Durability, in transaction: Transaction) throws {
+        self.tasks = tasks
+        self.durability = durability
+        self.transaction = transaction
+        var accounts: [QueueName: QueueAccount] = [:]
+        var rootCounts: [QueueName: Int] = [:]
+        for task in tasks {
+            if accounts[task.queue] == nil {
+                let account = try transaction.account(of: task.queue)
+                try account.refuseDeleting()
+                accounts[task.queue] = account
+            }
+            if task.dependencies.isEmpty { rootCounts[task.queue, default: 0] += 1 }
+        }
+        for (queue, count) in rootCounts {
+            guard let account = accounts[queue], let capacity = account.policy.capacity,
+                capacity.whenFull == .fail || capacity.whenFull == .wait
+            else { continue }
+            if try !account.hasRoom(for: count, transaction.connection) {
+                throw PenstockError(
+                    .queueFull,
+                    "The queue '\(queue)' has no room for \(count == 1 ? "a task" : "\(count) tasks"): its capacity is "
+                        + "\(capacity.count); try again when some messages are worked. Nothing was enqueued.")
+            }
+        }
+        self.accounts = accounts
+    }
+
+    /// Writes the messages into the log, in the order of the tasks. Neighbours of one queue go together.
+    ///
+    /// - Returns: their sequence numbers.
+    func writeLog() throws -> [Int64] {
+        var sequences: [Int64] = []
+        var rest = tasks[...]
+        while let queue = rest.first?.queue, let account = accounts[queue] {
+            let run = rest.prefix { $0.queue == queue }
+            sequences += try LogRows.write(run.map(\.message), account, in: transaction)
+            account.change.enqueuedTotal += Int64(run.count)
+            // Readers of the log are told also of what only waits.
+            account.ring(messages: 0)
+            rest = rest.dropFirst(run.count)
+        }
+        return sequences
+    }
+
+    /// Makes the messages tasks of the workflow, and puts each where it begins.
+    mutating func place(_ sequences: [Int64], workflowID: Int64) throws -> [Receipt] {
+        try writeRows(sequences, workflowID)
+        try writeDependencies(sequences)
+        var receipts: [Receipt] = []
+        receipts.reserveCapacity(tasks.count)
+        // Those that wait are in their place before any other one can end: what follows from that must find them.
+        for (task, sequence) in zip(tasks, sequences) {
+            receipts.append(Receipt(sequence: SequenceNumber(sequence), state: .pending, durability: durability))
+            guard !task.dependencies.isEmpty, let entry = entry(task, sequence) else { continue }
+            try Line.insert(entry, Lifecycle.Outcome(state: .pending, attempt: 0, forgiven: 0), in: transaction)
+            entry.account.change.count(.pending, 1)
+        }
+        for (index, task) in tasks.enumerated() where task.dependencies.isEmpty {
+            guard let entry = entry(task, sequences[index]) else { continue }
+            try accept(task.message, entry, &receipts[index])
+        }
+        return receipts
+    }
+
+    private func entry(_ task: NewTask, _ sequence: Int64) -> LineEntry? {
+        accounts[task.queue].map { account in
+            LineEntry(
+                sequence: sequence, account: account, state: .pending, priority: Int64(task.message.priority),
+                attempt: 0, forgiven: 0, marks: .task)
+        }
+    }
+
+    /// Puts a task that waits for none in line, as a message that is enqueued.
+    private mutating func accept(_ message: NewMessage, _ entry: LineEntry, _ receipt: inout Receipt) throws {
+        let account = entry.account
+        var place = Lifecycle.Outcome(state: .ready, attempt: 0, forgiven: 0)
+        if let due = message.dueTime(acceptedAt: transaction.now) { (place.state, place.due) = (.scheduled, due) }
+        if try !account.hasRoom(for: 1, transaction.connection) {
+            switch account.policy.capacity?.whenFull {
+            case .dropNewest:
+                place = Lifecycle.Outcome(state: .dropped, reason: .dropNewest, attempt: 0, forgiven: 0)
+            case .dropOldest:
+                _ = try Overflow.displaceOldest(account, in: transaction)
+                hasDropped = true
+            case .fail, .wait, nil:
+                // There was room for all of them.
+                break
+            }
+        }
+        try Line.insert(entry, place, in: transaction)
+        account.change.count(place.state, 1)
+        if place.state == .dropped {
+            hasDropped = true
+            account.change.countEnd(.dropped)
+            try TaskRows.note(entry, isOpen: false, in: transaction)
+        } else {
+            account.ring(messages: 1)
+        }
+        receipt.state = place.state
+    }
+
+    private func writeRows(_ sequences: [Int64], _ workflowID: Int64) throws {
+        for (task, sequence) in zip(tasks, sequences) {
+            let statement = try transaction.connection.statement(Self.insertTask)
+            defer { statement.reset() }
+            statement.bind(sequence, at: 1)
+            statement.bind(workflowID, at: 2)
+            statement.bind(task.name.text, at: 3)
+            var (due, delay): (Int64?, Int64?) = (nil, nil)
+            if !task.dependencies.isEmpty {
+                switch task.message.due {
+                case .now: break
+                case .after(let duration): delay = duration.wholeMicroseconds
+                case .at(let moment): due = moment.microseconds
+                }
+            }
+            statement.bind(Value(due), at: 4)
+            statement.bind(Value(delay), at: 5)
+            _ = try statement.step()
+        }
+    }
+
+    private func writeDependencies(_ sequences: [Int64]) throws {
+        let named = Dictionary(uniqueKeysWithValues: zip(tasks.map(\.name), sequences))
+        for (task, sequence) in zip(tasks, sequences) {
+            for dependency in task.dependencies {
+                guard let parent = named[dependency.task] else { continue }
+                try Self.writeDependency(of: sequence, on: parent, dependency.need, transaction.connection)
+            }
+        }
+    }
+
+    /// Writes that message `child` waits for message `parent`.
+    static func writeDependency(
+        of child: Int64, on parent: Int64, _ need: Dependency.Need, _ connection: Connection
+    ) throws {
+        let columns = need.columns
+        try connection.run(
+            insertDependency, .integer(parent), .integer(child), .text(columns.need), .text(columns.whenDead))
+    }
+
+    private static let insertTask = Query(
+        "INSERT INTO penstock_task (sequence, workflow_id, name, open, due_at, delay) VALUES (?1, ?2, ?3, 1, ?4, ?5)")
+    private static let insertDependency = Query(
+        """
+        INSERT OR REPLACE INTO penstock_dependency (parent, child, need, when_dead, state)
+        VALUES (?1, ?2, ?3, ?4, 'open')
+        """)
+}

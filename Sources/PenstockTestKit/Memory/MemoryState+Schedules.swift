@@ -1,0 +1,196 @@
+import PenstockCore
+import PenstockSchedules
+
+/// A schedule, and what is known of its firings.
+struct MemorySchedule: Sendable {
+    let id: Int
+    var schedule: Schedule
+    var isPaused = false
+    /// From where a spec such as `@every 90s` counts.
+    var anchor: Timestamp
+    /// `nil`: it fires no more.
+    var nextDue: Timestamp?
+    /// ``nextDue`` is the first firing after this moment.
+    var reckonedFrom: Timestamp
+    /// What the zone's data was then.
+    var zoneData: Int64 = 0
+    var firedCount: Int64 = 0
+    var missedCount: Int64 = 0
+    /// The newest first.
+    var firings: [FiringRecord] = []
+}
+
+extension MemoryState {
+    mutating func schedule(
+        _ name: ScheduleName, _ change: ScheduleChange, at moment: Moment
+    ) throws(PenstockError) -> ScheduleRecord? {
+        if case .put(let schedule, let isReplacing) = change {
+            return try put(schedule, name, isReplacing: isReplacing, at: moment)
+        }
+        guard let known = schedules[name] else { throw unknownSchedule(name) }
+        switch change {
+        case .put: break
+        case .pause: schedules[name]?.isPaused = true
+        case .resume:
+            if known.isPaused {
+                schedules[name]?.isPaused = false
+                reckon(name, after: max(moment.now, known.reckonedFrom))
+            }
+        case .run: try run(name, known, at: moment)
+        case .remove:
+            schedules[name] = nil
+            return nil
+        }
+        ring(known.schedule.queue)
+        return schedules[name].map { record(name, $0) }
+    }
+
+    func schedules(_ name: ScheduleName?) throws(PenstockError) -> [ScheduleRecord] {
+        guard let name else {
+            return schedules.sorted { $0.key < $1.key }.map { name, schedule in
+                var record = record(name, schedule)
+                record.firings = []
+                return record
+            }
+        }
+        guard let schedule = schedules[name] else { throw unknownSchedule(name) }
+        return [record(name, schedule)]
+    }
+
+    /// Fires what is due in all queues.
+    mutating func fire(at moment: Moment) -> Timestamp? {
+        fireDue(of: nil, at: moment)
+        return nextFiring(of: nil)
+    }
+
+    /// When the next schedule fires, of a queue or of all.
+    func nextFiring(of queue: QueueName?) -> Timestamp? {
+        schedules.values.filter { !$0.isPaused && (queue == nil || $0.schedule.queue == queue) }.compactMap(\.nextDue)
+            .min()
+    }
+
+    mutating func fireDue(of queue: QueueName?, at moment: Moment) {
+        while true {
+            let due = schedules.filter { _, one in
+                guard let next = one.nextDue, queues[one.schedule.queue]?.isDeleting == false else { return false }
+                return !one.isPaused && next <= moment.now && (queue == nil || one.schedule.queue == queue)
+            }
+            let order = due.sorted {
+                ($0.value.nextDue ?? moment.now, $0.value.id) < ($1.value.nextDue ?? moment.now, $1.value.id)
+            }
+            if order.isEmpty { return }
+            for (name, one) in order { fire(name, one, at: moment) }
+        }
+    }
+
+    private mutating func fire(_ name: ScheduleName, _ known: MemorySchedule, at moment: Moment) {
+        guard let rule = rule(name), let zone = try? zone(known.schedule) else {
+            schedules[name]?.nextDue = nil
+            return
+        }
+        var due = known.nextDue
+        if zone.fingerprint != known.zoneData { due = rule.next(after: known.reckonedFrom) }
+        guard let due, due <= moment.now else {
+            schedules[name]?.nextDue = due
+            schedules[name]?.zoneData = zone.fingerprint
+            return
+        }
+        let plan = rule.plan(from: due, at: moment.now)
+        schedules[name]?.nextDue = plan.next
+        schedules[name]?.zoneData = zone.fingerprint
+        schedules[name]?.reckonedFrom =
+            plan.next.map { $0 > moment.now } ?? true ? moment.now : plan.firings.last ?? moment.now
+        schedules[name]?.missedCount += Int64(plan.missedCount)
+        for due in plan.firings where !known.firings.contains(where: { $0.due == due }) {
+            var message = known.schedule.message
+            if known.schedule.jitter > .zero {
+                let delay = Double(known.schedule.jitter.wholeMicroseconds) * moment.random.nextUnit()
+                message.due = .at(due + .microseconds(Int64(delay)))
+            }
+            let (outcome, sequence) = accept(message, of: known.schedule, at: moment)
+            keep(name, FiringRecord(due: due, firedAt: moment.now, outcome: outcome, sequence: sequence))
+        }
+    }
+
+    private mutating func run(
+        _ name: ScheduleName, _ known: MemorySchedule, at moment: Moment
+    ) throws(PenstockError) {
+        _ = try openQueue(known.schedule.queue)
+        let (outcome, sequence) = accept(known.schedule.message, of: known.schedule, at: moment)
+        if outcome == .queueFull {
+            throw PenstockError(
+                .queueFull, "The queue '\(known.schedule.queue)' is full; try again when some messages are worked.")
+        }
+        keep(
+            name,
+            FiringRecord(
+                due: moment.now, firedAt: moment.now, outcome: outcome == .enqueued ? .byHand : outcome,
+                sequence: sequence))
+    }
+
+    private mutating func accept(
+        _ message: NewMessage, of schedule: Schedule, at moment: Moment
+    ) -> (FiringRecord.Outcome, SequenceNumber?) {
+        let receipts = try? enqueue([message], to: schedule.queue, durability: .processCrash, at: moment)
+        guard let receipt = receipts?.first else { return (.queueFull, nil) }
+        if receipt.state == .dropped { return (.queueFull, receipt.sequence) }
+        return (receipt.skipped ? .skipped : .enqueued, receipt.sequence)
+    }
+
+    private mutating func keep(_ name: ScheduleName, _ firing: FiringRecord) {
+        if firing.outcome == .enqueued || firing.outcome == .byHand { schedules[name]?.firedCount += 1 }
+        var firings = schedules[name]?.firings ?? []
+        firings.append(firing)
+        firings.sort { $0.due > $1.due }
+        schedules[name]?.firings = Array(firings.prefix(Limits.firingsKeptMax))
+    }
+
+    private mutating func put(
+        _ schedule: Schedule, _ name: ScheduleName, isReplacing: Bool, at moment: Moment
+    ) throws(PenstockError) -> ScheduleRecord? {
+        _ = try schedule.validated(now: moment.now)
+        _ = try openQueue(schedule.queue)
+        if schedules[name] != nil, !isReplacing {
+            throw PenstockError(
+                .scheduleExists, "There is a schedule called '\(name)' already; remove it, or replace it.")
+        }
+        if let known = schedules[name], known.schedule == schedule { return record(name, known) }
+        lastSchedule += 1
+        var new =
+            schedules[name]
+            ?? MemorySchedule(id: lastSchedule, schedule: schedule, anchor: moment.now, reckonedFrom: moment.now)
+        new.schedule = schedule
+        new.anchor = moment.now
+        schedules[name] = new
+        reckon(name, after: moment.now)
+        ring(schedule.queue)
+        return schedules[name].map { record(name, $0) }
+    }
+
+    private mutating func reckon(_ name: ScheduleName, after from: Timestamp) {
+        guard let rule = rule(name), let known = schedules[name], let zone = try? zone(known.schedule) else { return }
+        schedules[name]?.nextDue = rule.next(after: from)
+        schedules[name]?.reckonedFrom = from
+        schedules[name]?.zoneData = zone.fingerprint
+    }
+
+    private func rule(_ name: ScheduleName) -> FiringRule? {
+        guard let known = schedules[name], let zone = try? zone(known.schedule) else { return nil }
+        return try? FiringRule(known.schedule, zone: zone, anchor: known.anchor)
+    }
+
+    private func zone(_ schedule: Schedule) throws(PenstockError) -> Zone {
+        try ZoneFolder.system.zone(ZoneName(schedule.zone))
+    }
+
+    private func record(_ name: ScheduleName, _ known: MemorySchedule) -> ScheduleRecord {
+        ScheduleRecord(
+            name: name, schedule: known.schedule, isPaused: known.isPaused,
+            nextDue: known.isPaused ? nil : known.nextDue, firedCount: known.firedCount, missedCount: known.missedCount,
+            firings: known.firings)
+    }
+
+    private func unknownSchedule(_ name: ScheduleName) -> PenstockError {
+        PenstockError(.unknownSchedule, "There is no schedule called '\(name)'; make it first.")
+    }
+}

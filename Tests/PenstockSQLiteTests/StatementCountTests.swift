@@ -1,0 +1,65 @@
+import GRDB
+import PenstockCore
+import PenstockTestKit
+import Synchronization
+import Testing
+
+@testable import PenstockSQLite
+
+/// What calls ask of a file without workflows for the sake of workflows: one statement each.
+@Suite(.timeLimit(.minutes(1))) struct StatementCountTests {
+    private final class Statements: Sendable {
+        private let all = Mutex<[String]>([])
+
+        func record(_ sql: String) { all.withLock { $0.append(sql) } }
+
+        func take() -> [String] {
+            all.withLock { all in
+                defer { all = [] }
+                return all
+            }
+        }
+    }
+
+    private let folder = TemporaryFolder()
+    private let statements = Statements()
+    private let store: SQLiteStore
+
+    init() async throws {
+        var configuration = Configuration()
+        configuration.prepareDatabase { [statements] database in
+            database.trace { event in
+                if case .statement(let statement) = event { statements.record(statement.sql) }
+            }
+        }
+        let pool = try DatabasePool(path: folder.file("queue.db"), configuration: configuration)
+        store = try await SQLiteStore.open(pool: pool)
+        try await store.configure(.jobs, .create(QueuePolicy(retention: Retention(count: 3)), ifAbsent: false))
+    }
+
+    private func count(_ parts: String..., in ran: [String]) -> Int {
+        ran.count { sql in parts.contains { sql.contains($0) } }
+    }
+
+    @Test func aClaimAsksOnceWhetherSomethingIsLeft() async throws {
+        try await store.put(.text("a"))
+        _ = statements.take()
+        #expect(try await store.take().count == 1)
+        let ran = statements.take()
+        // Once before it takes the lock, and once with it.
+        #expect((1...2).contains(count("FROM penstock_cascade", in: ran)), "\(ran)")
+        try await store.close()
+    }
+
+    @Test func anAppendToAFullLogAsksOnceForTraces() async throws {
+        for number in 1...5 {
+            _ = statements.take()
+            _ = try await store.append([.text("\(number)")], to: .jobs, unless: nil, durability: .processCrash)
+        }
+        let ran = statements.take()
+        #expect(count("DELETE FROM penstock_outcome", in: ran) == 1, "It forgets one.")
+        let traces = ["task", "result", "step", "event", "awaited"].map { "FROM penstock_\($0)" }
+        #expect(ran.count { sql in traces.contains { sql.contains($0) } } == 1, "\(ran)")
+        try await store.close()
+    }
+}

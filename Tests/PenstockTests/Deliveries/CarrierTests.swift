@@ -1,0 +1,96 @@
+import PenstockCore
+import PenstockTestKit
+import Testing
+
+@testable import Penstock
+
+/// A verdict waits for nothing but a call of the store. The reader that carries it there may be away, look for lost work first,
+/// or fail at something else.
+@Suite(.timeLimit(.minutes(1))) struct CarrierTests {
+    private let the = Fixture()
+
+    private func oneHeld(_ queue: Queue<Int>) async throws -> (ClaimLoop, Lease) {
+        var loop = ClaimLoop(LeaseHolder(queue, lease: .seconds(30)))
+        let claimed = try await loop.next(upTo: 1)
+        return (loop, try #require(claimed.first).lease)
+    }
+
+    /// A verdict that waits in the line of a reader that would not take it by itself.
+    private func verdict(on lease: Lease, of holder: LeaseHolder) async throws -> Task<MessageState, any Error> {
+        holder.line.beginCarrying {}
+        let verdict = Task { try await holder.settle(lease, .done) }
+        try await eventually { !holder.line.isEmpty }
+        return verdict
+    }
+
+    /// The reader looks for lost work, and the lease of a message that is finished has ended.
+    @Test func aLookForLostWorkTakesNothingBackThatIsFinished() async throws {
+        let queue = try await the.queue()
+        try await queue.enqueue(1)
+        var (loop, lease) = try await oneHeld(queue)
+        let verdict = try await verdict(on: lease, of: loop.holder)
+        the.time.advance(by: .seconds(31))
+        #expect(try await loop.next(upTo: 1).isEmpty)
+        #expect(try await verdict.value == .done)
+        #expect(try await queue.status().totals.reclaimed == 0)
+    }
+
+    @Test func aLookThatFailsKeepsNoVerdict() async throws {
+        let queue = try await the.queue()
+        try await queue.enqueue(1)
+        var (loop, lease) = try await oneHeld(queue)
+        let verdict = try await verdict(on: lease, of: loop.holder)
+        the.time.advance(by: .seconds(1))
+        the.calls.fail(every: [.reclaim], with: PenstockError(.storage, "It may pass."))
+        #expect(try await loop.next(upTo: 1).isEmpty)
+        #expect(try await verdict.value == .done)
+    }
+
+    @Test func aClaimBehindAVerdictFailsWithItsOwnError() async throws {
+        let queue = try await the.queue()
+        try await queue.enqueue(1)
+        var (loop, lease) = try await oneHeld(queue)
+        let verdict = try await verdict(on: lease, of: loop.holder)
+        try await the.store.delete(queue.name, force: true)
+        let error = await #expect(throws: PenstockError.self) { try await loop.next(upTo: 1) }
+        #expect(error?.code == .unknownQueue)
+        _ = try? await verdict.value
+    }
+
+    /// A value that is too large for what is left of the disk must not keep others from being done.
+    @Test func aFullDiskIsTriedForAVerdictAlone() async throws {
+        struct FullDisk: ForwardingStore {
+            let base: any MessageStore
+
+            func perform(_ operations: [StoreOperation], flushed: Flushed?) async throws -> Performed {
+                if operations.contains(where: \.isEnqueue) { throw PenstockError(.diskFull, "No room.") }
+                return try await base.perform(operations, flushed: flushed)
+            }
+        }
+        let queue = try await PenstockStore(FullDisk(base: the.memory)).queue("q", of: Int.self)
+        try await queue.enqueue(1)
+        var (loop, lease) = try await oneHeld(queue)
+        let verdict = try await verdict(on: lease, of: loop.holder)
+        let enqueue = StoreOperation.enqueue([NewMessage(payload: [50])], to: queue.name, durability: .processCrash)
+        await #expect(throws: PenstockError.self) { try await loop.perform([enqueue]) }
+        #expect(try await verdict.value == .done)
+    }
+
+    @Test func theLeaseIsExtendedUntilTheVerdictIsTaken() async throws {
+        let queue = try await the.queue()
+        try await queue.enqueue(1)
+        let (loop, lease) = try await oneHeld(queue)
+        let verdict = try await verdict(on: lease, of: loop.holder)
+        #expect(loop.holder.inFlight.isExtended(lease))
+        await loop.holder.line.handIn(loop.holder.line.take())
+        #expect(try await verdict.value == .done)
+    }
+
+    /// Two tasks that settle one delivery make room for one message.
+    @Test func oneDeliveryMakesRoomForOne() async throws {
+        let queue = try await the.queue()
+        try await queue.enqueue(1)
+        let (loop, lease) = try await oneHeld(queue)
+        #expect(loop.holder.inFlight.count(without: [lease, lease]) == 0)
+    }
+}

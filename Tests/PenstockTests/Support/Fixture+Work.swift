@@ -1,0 +1,28 @@
+import Penstock
+import PenstockCore
+import PenstockTestKit
+
+extension Fixture {
+    /// Works what waits in the queue now, with that handler.
+    func drain<Element: Sendable>(
+        _ queue: Queue<Element>, _ handler: @escaping Worker<Element>.Handler
+    ) async throws {
+        try await Worker(queue, options: .init(drain: true), handler: handler).run()
+    }
+
+    /// Another process on the same data.
+    func process() -> (store: PenstockStore, storage: InMemoryStore) {
+        let storage = database.open()
+        return (PenstockStore(storage, options: .init(time: time)), storage)
+    }
+
+    /// The code of the error that `body` throws.
+    func code(_ body: () async throws -> Void) async -> PenstockError.Code? {
+        do {
+            try await body()
+            return nil
+        } catch {
+            return (error as? PenstockError)?.code
+        }
+    }
+}
