@@ -12,7 +12,7 @@ func print(_ items: Any...) {
 
 /// The documents' whole programs print what the documents say. One at a time: they open their files in the working
 /// directory, as their readers' would.
-@Suite(.serialized, .timeLimit(.minutes(1))) struct ProgramTests {
+@Suite(.serialized, .timeLimit(.minutes(5))) struct ProgramTests {
     /// Runs a program that keeps its things in the file called `name`.
     private func lines(_ name: String, _ program: () async throws -> Void) async throws -> [String] {
         func removeFiles() {

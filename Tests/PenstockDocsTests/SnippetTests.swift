@@ -5,7 +5,7 @@ import PenstockTestKit
 import Testing
 
 /// Parts of programs that documents show do what is said of them.
-@Suite(.timeLimit(.minutes(1))) struct SnippetTests {
+@Suite(.timeLimit(.minutes(5))) struct SnippetTests {
     private let time = ManualTime()
 
     private func store() -> PenstockStore {

@@ -203,7 +203,8 @@ final class GRDBPool: Sendable {
                     }
                 }
                 group.addTask { try await store.put(.text("store \(number)"), durability: .powerLoss) }
-                group.addTask { _ = try await store.take(1) }
+                // A lease that ends on a busy machine is lost work, which a look at the file's health finds.
+                group.addTask { _ = try await store.take(1, lease: .seconds(3600)) }
             }
             try await group.waitForAll()
         }

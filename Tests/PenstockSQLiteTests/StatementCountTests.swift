@@ -7,7 +7,7 @@ import Testing
 @testable import PenstockSQLite
 
 /// What calls ask of a file without workflows for the sake of workflows: one statement each.
-@Suite(.timeLimit(.minutes(1))) struct StatementCountTests {
+@Suite(.timeLimit(.minutes(5))) struct StatementCountTests {
     private final class Statements: Sendable {
         private let all = Mutex<[String]>([])
 

@@ -3,7 +3,7 @@ import Subprocess
 import Testing
 
 /// What `penstock doctor --repair` says and does to files that somebody has damaged by hand.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct DoctorTests {
     /// A tool whose queue has five messages, of which the first is done, after `sql` by hand.
     private func damaged(_ sql: String) async throws -> Tool {

@@ -2,7 +2,7 @@ import Foundation
 import Subprocess
 import Testing
 
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct RestoreTests {
     /// A tool whose queue has two messages, the first one done, and a backup of its file.
     private func withBackup() async throws -> (tool: Tool, backup: String) {

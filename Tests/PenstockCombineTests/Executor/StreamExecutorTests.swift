@@ -6,7 +6,7 @@ import Testing
 @testable import PenstockPublishers
 
 /// Streams go on where programs hold the threads that they would share otherwise.
-@Suite(.timeLimit(.minutes(2))) struct StreamExecutorTests {
+@Suite(.timeLimit(.minutes(5))) struct StreamExecutorTests {
     /// Blocks that each hold a thread of Dispatch's default pool, until they are let go.
     private final class Crowd: Sendable {
         private let gate = DispatchSemaphore(value: 0)
@@ -28,7 +28,7 @@ import Testing
             body()
             hasEnded.signal()
         }
-        return hasEnded.wait(timeout: .now() + 20) == .success
+        return hasEnded.wait(timeout: .now() + 120) == .success
     }
 
     @Test func aPipelineNeedsNoThreadOfDispatch() async throws {

@@ -125,7 +125,7 @@ import Testing
                         done.signal()
                     }
                 } else {
-                    if done.wait(timeout: .now() + 20) == .success { ended.add() }
+                    if done.wait(timeout: .now() + 120) == .success { ended.add() }
                     ended.add()
                 }
             })

@@ -5,7 +5,7 @@ import Testing
 @testable import PenstockPublishers
 
 /// What a replay does at the edges of a subscription and of its own life.
-@Suite(.timeLimit(.minutes(1))) struct ReplayLifeTests {
+@Suite(.timeLimit(.minutes(5))) struct ReplayLifeTests {
     /// A value whose end uses the subject that had it, as an object that owns a subscription may.
     private final class Caller {
         let call: () -> Void

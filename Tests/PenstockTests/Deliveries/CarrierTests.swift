@@ -6,7 +6,7 @@ import Testing
 
 /// A verdict waits for nothing but a call of the store. The reader that carries it there may be away, look for lost work first,
 /// or fail at something else.
-@Suite(.timeLimit(.minutes(1))) struct CarrierTests {
+@Suite(.timeLimit(.minutes(5))) struct CarrierTests {
     private let the = Fixture()
 
     private func oneHeld(_ queue: Queue<Int>) async throws -> (ClaimLoop, Lease) {

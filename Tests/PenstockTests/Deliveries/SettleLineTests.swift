@@ -6,7 +6,7 @@ import Testing
 @testable import Penstock
 
 /// Verdicts that wait for the store go together, and each task is told what became of its own.
-@Suite(.timeLimit(.minutes(1))) struct SettleLineTests {
+@Suite(.timeLimit(.minutes(5))) struct SettleLineTests {
     /// Answers verdicts when it is told to.
     private final class HeldStore: ForwardingStore {
         let base: any MessageStore = InMemoryStore(time: ManualTime())

@@ -7,7 +7,7 @@ import Testing
 @testable import Penstock
 
 /// A worker that ends leaves no handler behind, and no message, and keeps no wake-up to itself.
-@Suite(.timeLimit(.minutes(1))) struct LastRunTests {
+@Suite(.timeLimit(.minutes(5))) struct LastRunTests {
     let scene = WorkerShutdownTests.Scene()
 
     enum Ending: CaseIterable {

@@ -6,7 +6,7 @@ import Testing
 @testable import Penstock
 
 /// The engine of a durable buffer and its calls of the store, when a store stops in the middle of them.
-@Suite(.timeLimit(.minutes(1))) struct BufferEngineTests {
+@Suite(.timeLimit(.minutes(5))) struct BufferEngineTests {
     private struct Full: Error {}
 
     /// Sends one to five as soon as it is asked for anything, so that one call stores and claims.

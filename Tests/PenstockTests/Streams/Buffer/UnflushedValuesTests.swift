@@ -6,7 +6,7 @@ import Synchronization
 import Testing
 
 /// A stream goes on when its values are committed, and hands each out when it is on the disk.
-@Suite(.timeLimit(.minutes(1))) final class UnflushedValuesTests: Sendable {
+@Suite(.timeLimit(.minutes(5))) final class UnflushedValuesTests: Sendable {
     /// A store whose disk is slow: what is committed is flushed when the test says so.
     private final class SlowDisk: ForwardingStore {
         let base: any MessageStore
