@@ -45,12 +45,19 @@ enum MessageTables {
         return "\(TimeText.format(record.enqueuedAt))  \(record.sequence)  \(stateText(record))  \(payload)"
     }
 
+    /// A message that is redriven has all its attempts again, and goes on with their numbers.
+    private static func attemptText(_ record: MessageRecord) -> String {
+        record.attempt <= record.attemptsMax
+            ? "\(record.attempt) of \(record.attemptsMax)"
+            : "\(record.attempt), at most \(record.attemptsMax) since it was redriven"
+    }
+
     /// Everything about one message, with what it has left behind.
     static func details(_ record: MessageRecord, _ journal: MessageJournal) -> [String] {
         var facts: [(String, String)] = [
             ("sequence", "\(record.sequence)"), ("queue", Escape.text(record.queue.text)),
             ("state", stateText(record)), ("priority", "\(record.priority)"),
-            ("attempt", "\(record.attempt) of \(record.attemptsMax)"),
+            ("attempt", attemptText(record)),
             ("enqueued", TimeText.format(record.enqueuedAt)),
         ]
         if let due = record.due { facts.append(("due", TimeText.format(due))) }
