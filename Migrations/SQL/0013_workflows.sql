@@ -13,8 +13,6 @@ CREATE TABLE penstock_task (
     sequence    INTEGER PRIMARY KEY,
     workflow_id INTEGER NOT NULL,
     name        TEXT    NOT NULL CHECK (length(CAST(name AS BLOB)) BETWEEN 1 AND 200),
-    -- 1 until its message has ended, and again when that one is redriven.
-    open        INTEGER NOT NULL CHECK (open IN (0, 1)),
     -- Of one that waits for others: it is not due before this moment, and not before so many microseconds have passed since it
     -- waits no more. NULL: at once. Here and not with the message in line, as it may be cancelled and wait again.
     due_at      INTEGER,
@@ -22,16 +20,16 @@ CREATE TABLE penstock_task (
     UNIQUE (workflow_id, name)
 ) STRICT;
 CREATE INDEX penstock_task_workflow ON penstock_task (workflow_id);
-CREATE INDEX penstock_task_open ON penstock_task (workflow_id) WHERE open = 1;
 
--- The message `child` waits for the message `parent`.
+-- The message `child` waits for the message `parent`. Checks without IN: SQLite makes a table of its list for each statement,
+-- which costs more than the row.
 CREATE TABLE penstock_dependency (
     parent    INTEGER NOT NULL,
     child     INTEGER NOT NULL,
-    need      TEXT    NOT NULL CHECK (need IN ('done', 'ended')),
+    need      TEXT    NOT NULL CHECK (need = 'done' OR need = 'ended'),
     -- Where the need is 'done': what becomes of the child when the parent is a dead letter.
-    when_dead TEXT    NOT NULL CHECK (when_dead IN ('cancel', 'hold')),
-    state     TEXT    NOT NULL CHECK (state IN ('open', 'met', 'failed')),
+    when_dead TEXT    NOT NULL CHECK (when_dead = 'cancel' OR when_dead = 'hold'),
+    state     TEXT    NOT NULL CHECK (state = 'open' OR state = 'met' OR state = 'failed'),
     PRIMARY KEY (parent, child)
 ) STRICT, WITHOUT ROWID;
 -- Whether a child still waits, or for what it cannot wait any more.
@@ -53,7 +51,6 @@ CREATE TABLE penstock_cascade (
 CREATE TRIGGER penstock_task_dropped AFTER UPDATE OF dropping ON penstock_state WHEN NEW.dropping IS NOT NULL BEGIN
     INSERT OR REPLACE INTO penstock_cascade (workflow_id, sequence, after)
         SELECT 0, sequence, 0 FROM penstock_task WHERE sequence = NEW.dropping;
-    UPDATE penstock_task SET open = 0 WHERE sequence = NEW.dropping;
     DELETE FROM penstock_awaited WHERE sequence = NEW.dropping;
 END;
 

@@ -59,6 +59,20 @@ import Testing
         try await store.close()
     }
 
+    /// The disk is full after the first step: others go on with the rest, so it is not true that nothing was done.
+    @Test func aCancelThatCannotGoOnIsNotRefused() async throws {
+        let store = try await open { throw PenstockError(.diskFull, "There is no room.") }
+        try await store.begin(fan(2500))
+        let error = await #expect(throws: PenstockError.self) { try await store.cancel(WorkflowName("flow")) }
+        #expect(error?.code == .outcomeUnknown)
+        #expect(error?.message.contains("There is no room.") == true)
+        await store.crash()
+        let other = try await open()
+        _ = try await other.reclaim()
+        #expect(try await other.counts() == [.cancelled: 2501])
+        try await other.close()
+    }
+
     /// The task comes back while the first pass is not through: the new one begins at the first.
     @Test func aTaskThatComesBackInTheMiddleOfItsCascadeIsGoneThroughAnew() async throws {
         struct Stopped: Error {}
@@ -154,7 +168,7 @@ import Testing
         "INSERT INTO penstock_dependency VALUES (1, 1, 'done', 'cancel', 'open')",
         "INSERT INTO penstock_dependency VALUES (2, 1, 'ended', 'hold', 'met')",
         "INSERT INTO penstock_cascade VALUES (0, -5, 9223372036854775807), (7, 0, -1), (7, 8, 9), (0, 0, 0)",
-        "INSERT INTO penstock_task VALUES (999, 1, 'stray', 1, NULL, NULL)",
+        "INSERT INTO penstock_task VALUES (999, 1, 'stray', NULL, NULL)",
         "UPDATE penstock_task SET due_at = 9223372036854775807, delay = 315360000000000 WHERE sequence = 3",
         "UPDATE penstock_task SET due_at = -9223372036854775808 WHERE sequence = 3",
         "DELETE FROM penstock_workflow", "DELETE FROM penstock_log WHERE sequence = 3",

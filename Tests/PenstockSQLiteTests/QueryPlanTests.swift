@@ -79,7 +79,7 @@ import Testing
     /// Tables of a few rows, and results in memory: these may be looked through.
     private static let small: Set<String> = [
         "penstock_state", "penstock_queue", "queue", "penstock_worker", "worker", "found", "CONSTANT", "sqlite_master",
-        "wanted", "beyond",
+        "wanted", "beyond", "json_each",
     ]
 
     /// What finds lost work goes through the leases, which are no more than what is in hands.
@@ -198,12 +198,13 @@ import Testing
         let name = try WorkflowName("flow 7")
         let step = try StepName("s"), event = try EventName("e")
         // Leases that do not end meanwhile, however busy the machine is: a look for those goes through all.
-        let messages = try await store.take(3, from: .mail, lease: .seconds(3600))
+        let messages = try await store.take(6, from: .mail, lease: .seconds(3600))
         _ = try await store.record(step, result: [], on: messages[0].lease, extendingBy: .seconds(1))
         _ = try await store.settle([
             Settlement(messages[0].lease, .done, result: [1]), Settlement(messages[1].lease, .dead(error: "e")),
             Settlement(messages[2].lease, .suspend(until: SystemTime().now + .seconds(60), event: event)),
         ])
+        _ = try await store.settle(messages[3...].map { Settlement($0.lease, .done) })
         _ = try await store.emit(NewEvent(event), to: .workflow(name), durability: .processCrash)
         _ = try await store.emit(NewEvent(event), to: .message(messages[2].lease.sequence), durability: .processCrash)
         _ = try await store.apply(.redrive, to: .sequences([messages[1].lease.sequence]))
@@ -213,13 +214,17 @@ import Testing
         _ = try await store.event(event, for: messages[2].lease.sequence)
         _ = try await store.tasks(TaskQuery(name, limit: 5, withResult: true))
         try await expectSearches([
-            ("FROM json_each", "task USING INTEGER PRIMARY KEY (rowid=?)"),
-            ("AND child > ?2", "PRIMARY KEY (parent=? AND child>?)"),
+            ("ON task.sequence = wanted.value", "task USING INTEGER PRIMARY KEY (rowid=?)"),
+            ("parent = ?1 AND child > ?2", "PRIMARY KEY (parent=? AND child>?)"),
+            ("dependency.child > ?2", "PRIMARY KEY (parent=? AND child>?)"),
+            ("UPDATE penstock_dependency SET state = 'met'", "PRIMARY KEY (parent=? AND child>? AND child<?)"),
+            ("dependency.state IN ('open', 'failed')", "penstock_dependency_child (child=? AND state=?)"),
+            ("AND pending.sequence = wanted.value", "PRIMARY KEY (queue_id=? AND sequence=?)"),
             (
                 "EXISTS (SELECT 1 FROM penstock_dependency WHERE child",
                 "penstock_dependency_child (child=? AND state=?)"
             ),
-            ("open = 1 AND sequence > ?2", "penstock_task_open (workflow_id=? AND rowid>?)"),
+            ("workflow_id = ?1 AND sequence > ?2", "penstock_task_workflow (workflow_id=? AND rowid>?)"),
             ("task.sequence > ?2 ORDER BY", "penstock_task_workflow (workflow_id=? AND rowid>?)"),
             ("AND task.sequence BETWEEN", "penstock_dependency_child (child=?)"),
         ])

@@ -58,7 +58,6 @@ import Testing
     /// What was done to the file by hand. After the repair and one look for lost work all goes on.
     @Test(arguments: [
         "UPDATE penstock_depth SET pending = 7",
-        "UPDATE penstock_task SET open = NOT open",
         "UPDATE penstock_dependency SET state = 'met' WHERE child = 2",
         "UPDATE penstock_dependency SET state = 'failed' WHERE child = 3",
         "DELETE FROM penstock_dependency WHERE child = 2",

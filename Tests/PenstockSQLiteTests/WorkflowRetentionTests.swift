@@ -81,7 +81,7 @@ import Testing
         let store = try await open()
         try await store.begin([("a", [])])
         try await ForeignProgram(path).run(
-            "INSERT INTO penstock_task VALUES (-9223372036854775808, 1, 'stray', 1, NULL, NULL)")
+            "INSERT INTO penstock_task VALUES (-9223372036854775808, 1, 'stray', NULL, NULL)")
         #expect(try await store.tasks(TaskQuery(.flow, name: TaskName("stray"))).isEmpty)
         try await store.close()
     }

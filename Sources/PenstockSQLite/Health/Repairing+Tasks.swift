@@ -35,10 +35,6 @@ extension Repairing {
                     AND parent IN (SELECT sequence FROM penstock_log)
             """)
         try repairMarks()
-        try database.execute(sql: Self.tell(WorkflowInspection.wrongOpenSQL))
-        try change(
-            .misplaced, "COUNT {task says again whether it has|tasks say again whether they have} ended.",
-            "UPDATE penstock_task AS task SET open = NOT open WHERE open <> (\(WorkflowInspection.isOpen))")
         try change(
             .misplaced, "COUNT {task is|tasks are} told again to those that wait for {it|them}.",
             Self.tell("SELECT DISTINCT parent \(WorkflowInspection.disagreeing)"))

@@ -8,9 +8,6 @@ enum WorkflowInspection {
             strayTasksSQL, .misplaced, "{is a task|are tasks}, and the log or the workflow is not there", database,
             &report)
         try LineInspection.find(
-            wrongOpenSQL, .misplaced, "{is a task that has|are tasks that have} ended or not, other than noted",
-            database, &report)
-        try LineInspection.find(
             disagreeingSQL, .misplaced,
             "{waits|wait} for what has ended, or {does|do} not wait for what has not, and nobody is told", database,
             &report)
@@ -27,15 +24,6 @@ enum WorkflowInspection {
         WHERE NOT EXISTS (SELECT 1 FROM penstock_log AS log WHERE log.sequence = task.sequence)
             OR NOT EXISTS (SELECT 1 FROM penstock_workflow AS workflow WHERE workflow.id = task.workflow_id)
         """
-
-    /// Whether the message of the row `task` has not ended, as SQL.
-    static let isOpen = """
-        NOT EXISTS (SELECT 1 FROM penstock_log AS log JOIN penstock_outcome AS outcome
-            ON outcome.queue_id = log.queue_id AND outcome.sequence = log.sequence
-            WHERE log.sequence = task.sequence)
-        """
-
-    static let wrongOpenSQL = "SELECT task.sequence FROM penstock_task AS task WHERE open <> (\(isOpen))"
 
     /// Which marks a row is checked for in which table, and which table they stand for.
     static let marks: [(mark: Marks, table: String, source: String)] =

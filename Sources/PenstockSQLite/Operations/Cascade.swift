@@ -76,6 +76,14 @@ enum Cascade {
         let entry = try Line.locate(parent, in: transaction)
         // One that is in the log, and has no place in the line, may yet get one by a repair, which notes it again.
         if try entry == nil && Quarantine.isInLog(parent, in: transaction) { return try finish(item, in: transaction) }
+        if entry?.state == .done {
+            switch try DoneTasks.tell(parent, after: item.after, in: transaction) {
+            case .all: return try finish(item, in: transaction)
+            case .upTo(let child):
+                return transaction.cascade.take(up: CascadeWork.Item(subject: item.subject, after: child))
+            case .nobody: break
+            }
+        }
         let rows = try transaction.connection.all(
             selectDependencies, .integer(parent), .integer(item.after), .integer(Int64(limit) + 1)
         ) { row in
@@ -132,16 +140,11 @@ enum Cascade {
     private static func cancelTasks(_ item: CascadeWork.Item, in transaction: Transaction) throws {
         let limit = transaction.cascade.left
         let tasks = try transaction.connection.all(
-            selectOpenTasks, .integer(item.subject.workflowID), .integer(item.after), .integer(Int64(limit) + 1)
+            selectTasksOf, .integer(item.subject.workflowID), .integer(item.after), .integer(Int64(limit) + 1)
         ) { $0.integer(0) }
         for task in tasks.prefix(limit) {
-            guard let entry = try Line.locate(task, in: transaction) else { continue }
-            if entry.state.isFinished {
-                // The row was made wrong by hand.
-                try TaskRows.note(entry, isOpen: false, in: transaction)
-            } else {
-                try Line.move(entry, by: .cancelled, in: transaction)
-            }
+            guard let entry = try Line.locate(task, in: transaction), !entry.state.isFinished else { continue }
+            try Line.move(entry, by: .cancelled, in: transaction)
         }
         try leave(item, at: tasks, limit: limit, in: transaction)
     }
@@ -202,25 +205,9 @@ enum Cascade {
             ON awaited.workflow_id = event.workflow_id AND awaited.name = event.name
         WHERE event.workflow_id = ?1 AND event.sequence = 0 LIMIT ?2
         """)
-    private static let selectOpenTasks = Query(
+    private static let selectTasksOf = Query(
         """
-        SELECT sequence FROM penstock_task INDEXED BY penstock_task_open
-        WHERE workflow_id = ?1 AND open = 1 AND sequence > ?2 ORDER BY sequence LIMIT ?3
+        SELECT sequence FROM penstock_task INDEXED BY penstock_task_workflow
+        WHERE workflow_id = ?1 AND sequence > ?2 ORDER BY sequence LIMIT ?3
         """)
-}
-
-extension Dependency.Need {
-    /// What the columns `need` and `when_dead` say.
-    init(stored need: String?, whenDead: String?) {
-        self =
-            need == "ended" ? .ended : .done(whenDead: whenDead.flatMap(Dependency.WhenDead.init) ?? .cancel)
-    }
-
-    /// The columns `need` and `when_dead`.
-    var columns: (need: String, whenDead: String) {
-        switch self {
-        case .ended: ("ended", Dependency.WhenDead.cancel.rawValue)
-        case .done(let whenDead): ("done", whenDead.rawValue)
-        }
-    }
 }

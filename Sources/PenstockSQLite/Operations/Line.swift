@@ -55,7 +55,7 @@ enum Line {
             entry.marks.remove(.awaitsEvent)
         }
         if entry.marks.contains(.task), state.isFinished || entry.state.isFinished {
-            try TaskRows.note(entry, isOpen: !state.isFinished, in: transaction)
+            transaction.cascade.note(entry.sequence)
         }
     }
 

@@ -17,8 +17,30 @@ struct Marks: OptionSet {
     static let awaitsEvent = Marks(rawValue: 4)
 }
 
-/// Which messages are tasks, and whether their end is still to come.
+/// Which messages are tasks.
 enum TaskRows {
+    /// Makes messages tasks of a workflow.
+    static func insert(
+        _ tasks: [NewTask], _ sequences: [Int64], workflowID: Int64, _ connection: Connection
+    ) throws {
+        try inserts.run(Array(zip(tasks, sequences)), connection) { statement, row, index in
+            let (task, sequence) = row
+            var (due, delay): (Int64?, Int64?) = (nil, nil)
+            if !task.dependencies.isEmpty {
+                switch task.message.due {
+                case .now: break
+                case .after(let duration): delay = duration.wholeMicroseconds
+                case .at(let moment): due = moment.microseconds
+                }
+            }
+            statement.bind(sequence, at: index)
+            statement.bind(workflowID, at: index + 1)
+            statement.bind(task.name.text, at: index + 2)
+            statement.bind(Value(due), at: index + 3)
+            statement.bind(Value(delay), at: index + 4)
+        }
+    }
+
     /// Whether message `sequence` is a task.
     static func has(_ sequence: Int64, _ connection: Connection) throws -> Bool {
         try connection.first(find, .integer(sequence)) { _ in true } ?? false
@@ -27,15 +49,6 @@ enum TaskRows {
     /// The workflow that message `sequence` is a task of.
     static func workflow(of sequence: Int64, _ connection: Connection) throws -> Int64? {
         try connection.first(readWorkflow, .integer(sequence)) { $0.integer(0) }
-    }
-
-    /// Writes down whether a task has ended, and has it told to those that wait for it.
-    static func note(_ entry: LineEntry, isOpen: Bool, in transaction: Transaction) throws {
-        try transaction.connection.run(writeOpen) { row in
-            row.bind(entry.sequence, at: 1)
-            row.bind(Int64(isOpen ? 1 : 0), at: 2)
-        }
-        transaction.cascade.note(entry.sequence)
     }
 
     /// The columns of tasks that say when one is due which waits for none any more.
@@ -52,10 +65,11 @@ enum TaskRows {
         return Timestamp(microseconds: due)
     }
 
+    private static let inserts = BulkInsert(
+        into: "penstock_task", ["sequence", "workflow_id", "name", "due_at", "delay"])
     private static let find = Query("SELECT 1 FROM penstock_task WHERE sequence = ?1")
     private static let readWorkflow = Query("SELECT workflow_id FROM penstock_task WHERE sequence = ?1")
     private static let readDue = Query("SELECT due_at, delay FROM penstock_task WHERE sequence = ?1")
-    private static let writeOpen = Query("UPDATE penstock_task SET open = ?2 WHERE sequence = ?1 AND open <> ?2")
 }
 
 /// Which scheduled messages wait for an event.

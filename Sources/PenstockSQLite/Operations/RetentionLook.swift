@@ -43,7 +43,8 @@ struct RetentionLook {
     private var rowsLeft: Int
     /// Tasks that may still be looked through for dead letters. The last workflow that is looked through may have more.
     private var tasksLeft: Int
-    private var freeWorkflows: Set<Int64> = []
+    /// Workflows all of whose tasks have ended, as this transaction has found, and whether one of those is a dead letter.
+    private var endedWorkflows: [Int64: Bool] = [:]
 
     /// What one step of a pruning looks at.
     init(at place: Place) {
@@ -134,23 +135,33 @@ struct RetentionLook {
         guard let id = row.workflowID else { return false }
         // Those that wait for it are still to be told what became of it.
         if row.isUntold || transaction.cascade.isNoted(row.sequence) { return true }
-        if !freeWorkflows.contains(id), !place.openWorkflows.contains(id), !place.deadWorkflows.contains(id) {
-            if try Workflows.hasOpen(id, transaction.connection) {
+        if place.openWorkflows.contains(id) { return true }
+        if endedWorkflows[id] == nil {
+            // What was noted of a dead letter's own workflow may be of another transaction.
+            if place.deadWorkflows.contains(id), row.state != .dead { return true }
+            if tasksLeft <= 0 { return nil }
+            guard let hasDead = try hasDead(id, transaction.connection) else {
                 place.openWorkflows.insert(id)
-            } else {
-                if tasksLeft <= 0 { return nil }
-                let ended = try transaction.connection.first(Self.countEnded, .integer(id)) {
-                    (count: Int($0.integer(0)), hasDead: $0.integer(1) != 0)
-                }
-                tasksLeft -= ended?.count ?? 0
-                if ended?.hasDead == true { place.deadWorkflows.insert(id) } else { freeWorkflows.insert(id) }
+                return true
             }
+            if hasDead { place.deadWorkflows.insert(id) }
+            endedWorkflows[id] = hasDead
         }
-        if place.deadWorkflows.contains(id), row.state == .dead {
-            // What was noted may be of another transaction.
-            return try Workflows.hasOpen(id, transaction.connection)
+        return endedWorkflows[id] == true && row.state != .dead
+    }
+
+    /// Whether a workflow has a dead letter; `nil` when one of its tasks has not ended.
+    private mutating func hasDead(_ id: Int64, _ connection: Connection) throws -> Bool? {
+        let statement = try connection.statement(Self.selectStates)
+        defer { statement.reset() }
+        statement.bind(id, at: 1)
+        var hasDead = false
+        while try statement.step() {
+            tasksLeft -= 1
+            guard let state = statement.text(0) else { return nil }
+            hasDead = hasDead || state == MessageState.dead.rawValue
         }
-        return !freeWorkflows.contains(id)
+        return hasDead
     }
 
     private static func select(_ state: String, _ place: String, order: String) -> Query {
@@ -168,13 +179,13 @@ struct RetentionLook {
     private static let selectFirst = select("<> 'dead'", "ended.sequence > ?4", order: "ended.sequence")
     private static let selectEnded = select("<> 'dead'", byEnd, order: "ended.finished_at, ended.sequence")
     private static let selectDied = select("= 'dead'", byEnd, order: "ended.finished_at, ended.sequence")
-    private static let countEnded = Query(
+    // From the last task on: it is mostly the one that ends last.
+    private static let selectStates = Query(
         """
-        SELECT count(*), max(outcome.state = 'dead')
-        FROM penstock_task AS task INDEXED BY penstock_task_workflow
+        SELECT outcome.state FROM penstock_task AS task INDEXED BY penstock_task_workflow
         CROSS JOIN penstock_log AS log ON log.sequence = task.sequence
-        CROSS JOIN penstock_outcome AS outcome
+        LEFT JOIN penstock_outcome AS outcome
             ON outcome.queue_id = log.queue_id AND outcome.sequence = task.sequence
-        WHERE task.workflow_id = ?1
+        WHERE task.workflow_id = ?1 ORDER BY task.sequence DESC
         """)
 }

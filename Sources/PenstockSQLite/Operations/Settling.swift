@@ -94,8 +94,8 @@ enum DoneRun {
 
     /// Finishes the run of at least two messages that `settlements` begins with.
     ///
-    /// It ends before a verdict other than `done`, a result, tasks that are added, a lease that is lost, a message with marks,
-    /// and a message of another queue. Leases of other queues may lie in between.
+    /// It ends before a verdict other than `done`, a result, tasks that are added, a lease that is lost, a message with a
+    /// mark other than that of a task, and a message of another queue. Leases of other queues may lie in between.
     ///
     /// - Returns: how many messages it finished; 0 when there is no such run.
     static func finish(_ settlements: ArraySlice<Settlement>, in transaction: Transaction) throws -> Int {
@@ -116,6 +116,7 @@ enum DoneRun {
         account.change.count(.leased, -Int64(run.count))
         account.change.count(.done, Int64(run.count))
         account.change.doneTotal += Int64(run.count)
+        if !run.tasks.isEmpty { try DoneTasks.tell(run.tasks, in: transaction) }
         return run.count
     }
 
@@ -123,6 +124,8 @@ enum DoneRun {
         var queueID: Int64
         var count: Int
         var last: Int64
+        /// Those that are tasks of workflows.
+        var tasks: [Int64] = []
     }
 
     /// Goes through settlements and leases side by side for as long as they agree.
@@ -144,8 +147,11 @@ enum DoneRun {
             }
             guard isAtLease, case .done = settlement.verdict, settlement.result == nil, settlement.added == nil,
                 statement.integer(0) == wanted, statement.integer(2) == run.queueID,
-                statement.integer(1) == settlement.lease.token.rawValue, statement.integer(3) == 0
+                statement.integer(1) == settlement.lease.token.rawValue
             else { break }
+            let marks = Marks(rawValue: statement.integer(3))
+            guard marks.isSubset(of: .task) else { break }
+            if !marks.isEmpty { run.tasks.append(wanted) }
             run.count += 1
             run.last = statement.integer(0)
             isAtLease = try statement.step()

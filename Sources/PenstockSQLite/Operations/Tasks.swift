@@ -59,22 +59,35 @@ struct Tasks {
 
     /// Makes the messages tasks of the workflow, and puts each where it begins.
     mutating func place(_ sequences: [Int64], workflowID: Int64) throws -> [Receipt] {
-        try writeRows(sequences, workflowID)
+        try TaskRows.insert(tasks, sequences, workflowID: workflowID, transaction.connection)
         try writeDependencies(sequences)
+        // Those that wait are in their place before any other one can end: what follows from that must find them.
+        try placeWaiting(sequences)
         var receipts: [Receipt] = []
         receipts.reserveCapacity(tasks.count)
-        // Those that wait are in their place before any other one can end: what follows from that must find them.
         for (task, sequence) in zip(tasks, sequences) {
             receipts.append(Receipt(sequence: SequenceNumber(sequence), state: .pending, durability: durability))
-            guard !task.dependencies.isEmpty, let entry = entry(task, sequence) else { continue }
-            try Line.insert(entry, Lifecycle.Outcome(state: .pending, attempt: 0, forgiven: 0), in: transaction)
-            entry.account.change.count(.pending, 1)
+            if !task.dependencies.isEmpty { accounts[task.queue]?.change.count(.pending, 1) }
         }
         for (index, task) in tasks.enumerated() where task.dependencies.isEmpty {
             guard let entry = entry(task, sequences[index]) else { continue }
             try accept(task.message, entry, &receipts[index])
         }
         return receipts
+    }
+
+    /// Puts those in their place that wait for others.
+    private func placeWaiting(_ sequences: [Int64]) throws {
+        guard let first = sequences.first, let last = sequences.last else { return }
+        do {
+            try transaction.connection.run(Self.insertPending, .integer(first), .integer(last))
+        } catch  where error.isContradiction {
+            // A row of one of them is there already. Each by itself finds out which.
+            for (task, sequence) in zip(tasks, sequences) where !task.dependencies.isEmpty {
+                guard let entry = entry(task, sequence) else { continue }
+                try Line.insert(entry, Lifecycle.Outcome(state: .pending, attempt: 0, forgiven: 0), in: transaction)
+            }
+        }
     }
 
     private func entry(_ task: NewTask, _ sequence: Int64) -> LineEntry? {
@@ -107,58 +120,30 @@ struct Tasks {
         if place.state == .dropped {
             hasDropped = true
             account.change.countEnd(.dropped)
-            try TaskRows.note(entry, isOpen: false, in: transaction)
+            transaction.cascade.note(entry.sequence)
         } else {
             account.ring(messages: 1)
         }
         receipt.state = place.state
     }
 
-    private func writeRows(_ sequences: [Int64], _ workflowID: Int64) throws {
-        for (task, sequence) in zip(tasks, sequences) {
-            let statement = try transaction.connection.statement(Self.insertTask)
-            defer { statement.reset() }
-            statement.bind(sequence, at: 1)
-            statement.bind(workflowID, at: 2)
-            statement.bind(task.name.text, at: 3)
-            var (due, delay): (Int64?, Int64?) = (nil, nil)
-            if !task.dependencies.isEmpty {
-                switch task.message.due {
-                case .now: break
-                case .after(let duration): delay = duration.wholeMicroseconds
-                case .at(let moment): due = moment.microseconds
-                }
-            }
-            statement.bind(Value(due), at: 4)
-            statement.bind(Value(delay), at: 5)
-            _ = try statement.step()
-        }
-    }
-
     private func writeDependencies(_ sequences: [Int64]) throws {
         let named = Dictionary(uniqueKeysWithValues: zip(tasks.map(\.name), sequences))
+        var rows: [DependencyRows.New] = []
         for (task, sequence) in zip(tasks, sequences) {
             for dependency in task.dependencies {
                 guard let parent = named[dependency.task] else { continue }
-                try Self.writeDependency(of: sequence, on: parent, dependency.need, transaction.connection)
+                rows.append(DependencyRows.New(parent: parent, child: sequence, need: dependency.need))
             }
         }
+        try DependencyRows.insert(rows, transaction.connection)
     }
 
-    /// Writes that message `child` waits for message `parent`.
-    static func writeDependency(
-        of child: Int64, on parent: Int64, _ need: Dependency.Need, _ connection: Connection
-    ) throws {
-        let columns = need.columns
-        try connection.run(
-            insertDependency, .integer(parent), .integer(child), .text(columns.need), .text(columns.whenDead))
-    }
-
-    private static let insertTask = Query(
-        "INSERT INTO penstock_task (sequence, workflow_id, name, open, due_at, delay) VALUES (?1, ?2, ?3, 1, ?4, ?5)")
-    private static let insertDependency = Query(
+    private static let insertPending = Query(
         """
-        INSERT OR REPLACE INTO penstock_dependency (parent, child, need, when_dead, state)
-        VALUES (?1, ?2, ?3, ?4, 'open')
+        INSERT INTO penstock_pending (queue_id, sequence, priority, attempt, forgiven, marks)
+        SELECT queue_id, sequence, priority, 0, 0, \(Marks.task.rawValue) FROM penstock_log AS log
+        WHERE sequence BETWEEN ?1 AND ?2
+            AND EXISTS (SELECT 1 FROM penstock_dependency AS dependency WHERE dependency.child = log.sequence)
         """)
 }

@@ -155,8 +155,8 @@ enum WorkflowReading {
 enum TaskPlaces {
     /// Fills in the places of the messages that are tasks, with one query for all of them.
     static func fill(_ messages: inout [ClaimedMessage], _ connection: Connection) throws {
-        let wanted = "[" + messages.map { "\($0.lease.sequence)" }.joined(separator: ",") + "]"
-        let found = try connection.all(selectMany, .text(wanted)) { ($0.integer(0), place($0)) }
+        let wanted = SequenceList(messages.map(\.lease.sequence.rawValue))
+        let found = try connection.all(selectMany, .text(wanted.json)) { ($0.integer(0), place($0)) }
         let places = Dictionary(found, uniquingKeysWith: { first, _ in first })
         for index in messages.indices { messages[index].task = places[messages[index].lease.sequence.rawValue] }
     }

@@ -89,11 +89,10 @@ enum Workflows {
         var tasks = try Tasks(added.tasks, durability: .processCrash, in: transaction)
         let sequences = try tasks.writeLog()
         // Before the task's own dependencies are met: a task that waits for it never slips through.
-        for child in waiting {
-            for sequence in sequences {
-                try Tasks.writeDependency(of: child, on: sequence, .done(whenDead: .cancel), connection)
-            }
+        let rows = waiting.flatMap { child in
+            sequences.map { DependencyRows.New(parent: $0, child: child, need: .done(whenDead: .cancel)) }
         }
+        try DependencyRows.insert(rows, connection)
         _ = try tasks.place(sequences, workflowID: id)
     }
 
@@ -139,12 +138,16 @@ enum Workflows {
     private static let insert = Query("INSERT INTO penstock_workflow (id, name, started_at) VALUES (?1, ?2, ?3)")
     private static let setCancelled = Query(
         "UPDATE penstock_workflow SET cancelled_at = ?2 WHERE id = ?1 AND cancelled_at IS NULL")
-    private static let countOpen = Query(
+    /// Tasks of a workflow whose messages have not ended.
+    private static let open = """
+        FROM penstock_task AS task INDEXED BY penstock_task_workflow
+        CROSS JOIN penstock_log AS log ON log.sequence = task.sequence
+        WHERE task.workflow_id = ?1 AND NOT EXISTS (SELECT 1 FROM penstock_outcome AS outcome
+            WHERE outcome.queue_id = log.queue_id AND outcome.sequence = log.sequence)
         """
-        SELECT count(*) FROM penstock_task INDEXED BY penstock_task_open WHERE workflow_id = ?1 AND open = 1
-        """)
-    private static let anyOpen = Query(
-        "SELECT 1 FROM penstock_task INDEXED BY penstock_task_open WHERE workflow_id = ?1 AND open = 1 LIMIT 1")
+    private static let countOpen = Query("SELECT count(*) \(open)")
+    // From the last task on: it is mostly the one that ends last.
+    private static let anyOpen = Query("SELECT 1 \(open) ORDER BY task.sequence DESC LIMIT 1")
     private static let countTasks = Query("SELECT count(*) FROM penstock_task WHERE workflow_id = ?1")
     private static let selectWaitingChildren = Query(
         """
