@@ -153,8 +153,9 @@ extension NewTask {
                 try require(
                     names.contains(dependency.task),
                     "The task '\(task.name)' waits for '\(dependency.task)', and no task of that name comes before it.")
+                // A set of one is what most would make.
                 try require(
-                    parents.insert(dependency.task).inserted,
+                    task.dependencies.count == 1 || parents.insert(dependency.task).inserted,
                     "The task '\(task.name)' waits twice for '\(dependency.task)'.")
             }
             try require(names.insert(task.name).inserted, "Two tasks are called '\(task.name)'.")

@@ -214,7 +214,10 @@ import Testing
         _ = try await store.event(event, for: messages[2].lease.sequence)
         _ = try await store.tasks(TaskQuery(name, limit: 5, withResult: true))
         try await expectSearches([
-            ("ON task.sequence = wanted.value", "task USING INTEGER PRIMARY KEY (rowid=?)"),
+            (
+                "CROSS JOIN penstock_task AS task ON task.sequence = wanted.value",
+                "task USING INTEGER PRIMARY KEY (rowid=?)"
+            ),
             ("parent = ?1 AND child > ?2", "PRIMARY KEY (parent=? AND child>?)"),
             ("dependency.child > ?2", "PRIMARY KEY (parent=? AND child>?)"),
             ("UPDATE penstock_dependency SET state = 'met'", "PRIMARY KEY (parent=? AND child>? AND child<?)"),

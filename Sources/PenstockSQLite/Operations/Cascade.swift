@@ -77,12 +77,10 @@ enum Cascade {
         // One that is in the log, and has no place in the line, may yet get one by a repair, which notes it again.
         if try entry == nil && Quarantine.isInLog(parent, in: transaction) { return try finish(item, in: transaction) }
         if entry?.state == .done {
-            switch try DoneTasks.tell(parent, after: item.after, in: transaction) {
-            case .all: return try finish(item, in: transaction)
-            case .upTo(let child):
-                return transaction.cascade.take(up: CascadeWork.Item(subject: item.subject, after: child))
-            case .nobody: break
+            guard let last = try DoneTasks.tell(parent, after: item.after, in: transaction) else {
+                return try finish(item, in: transaction)
             }
+            return transaction.cascade.take(up: CascadeWork.Item(subject: item.subject, after: last))
         }
         let rows = try transaction.connection.all(
             selectDependencies, .integer(parent), .integer(item.after), .integer(Int64(limit) + 1)
@@ -105,15 +103,20 @@ enum Cascade {
         if state == nil, row.state != .open { return }
         let standing = Dependency.standing(of: row.need, whenTaskIs: state ?? .cancelled)
         guard standing != row.state, let child = try Line.locateTask(row.child, in: transaction) else { return }
-        let isHeld = child.state == .cancelled && child.reason == .parentFailed
-        guard child.state == .pending || isHeld else { return }
+        // What has been done stays so, also for a child that has gone on by hand.
+        guard child.waitsForOthers || standing == .met else { return }
         try transaction.connection.run(
             writeState, .integer(parent), .integer(row.child), .text(standing.rawValue))
         try look(at: child, in: transaction)
     }
 
-    /// Moves a task that waits, or was cancelled as it waited in vain, to where its dependencies say.
+    /// Moves task `sequence` to where its dependencies say, if it waits or was cancelled as it waited in vain.
+    static func look(at sequence: Int64, in transaction: Transaction) throws {
+        if let child = try Line.locateTask(sequence, in: transaction) { try look(at: child, in: transaction) }
+    }
+
     private static func look(at child: LineEntry, in transaction: Transaction) throws {
+        guard child.waitsForOthers else { return }
         let standings = try transaction.connection.first(readStandings, .integer(child.sequence)) { row in
             (hasFailed: row.integer(0) != 0, hasOpen: row.integer(1) != 0)
         }

@@ -15,6 +15,9 @@ struct LineEntry {
     /// Set while it is leased.
     var lease: HeldLease?
 
+    /// Whether it waits for other messages, or was cancelled as it waited in vain: a redrive of those brings it back.
+    var waitsForOthers: Bool { state == .pending || state == .cancelled && reason == .parentFailed }
+
     struct HeldLease {
         var token: Int64
         var workerID: Int64

@@ -28,7 +28,6 @@ extension MemoryState {
 
     private mutating func agree(_ sequence: SequenceNumber, with parent: SequenceNumber, at moment: Moment) {
         guard var child = messages[sequence],
-            child.state == .pending || child.state == .cancelled && child.reason == .parentFailed,
             let index = child.dependencies.firstIndex(where: { $0.parent == parent })
         else { return }
         // One that is gone can never be done. What had been decided before stays.
@@ -36,8 +35,12 @@ extension MemoryState {
         let state = messages[parent]?.state ?? .cancelled
         let standing = Dependency.standing(of: child.dependencies[index].need, whenTaskIs: state)
         if child.dependencies[index].state == standing { return }
+        let isWaiting = child.state == .pending || child.state == .cancelled && child.reason == .parentFailed
+        // What has been done stays so, also for a child that has gone on by hand.
+        guard isWaiting || standing == .met else { return }
         child.dependencies[index].state = standing
         messages[sequence] = child
+        if !isWaiting { return }
         let states = Set(child.dependencies.map(\.state))
         if states.contains(.failed) {
             move(sequence, by: .parentFailed, at: moment)
