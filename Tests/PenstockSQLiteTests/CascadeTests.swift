@@ -191,6 +191,37 @@ import Testing
         try await expectHealthy()
     }
 
+    /// Rows that a program has made for numbers that were not given yet.
+    @Test func rowsForMessagesToComeAreInNobodysWay() async throws {
+        let store = try await open()
+        try await ForeignProgram(path).run(
+            "INSERT INTO penstock_dependency VALUES (1, 2, 'done', 'cancel', 'met'), (9, 1, 'done', 'cancel', 'open')")
+        try await store.begin([("a", []), ("b", ["a"])])
+        #expect(try await store.counts() == [.ready: 1, .pending: 1])
+        try await store.work(.done)
+        #expect(try await store.counts() == [.done: 1, .ready: 1])
+        try await store.close()
+    }
+
+    /// Its task is done while others are still to be told that it had come back: they wait again, for the other one.
+    @Test func aChildThatWasCancelledWaitsAgainForTheOtherTask() async throws {
+        struct Stopped: Error {}
+        let store = try await open { throw Stopped() }
+        let first = try await store.begin([("p", []), ("q", [])] + (1...2500).map { ("\($0)", ["p", "q"]) })[0]
+        let lease = try await store.take(2)[0].lease
+        _ = try await store.settle([Settlement(lease, .dead(error: "e"))])
+        for _ in 1...2 { #expect(try await store.take(1).isEmpty) }
+        #expect(try await store.counts() == [.dead: 1, .leased: 1, .cancelled: 2500])
+        await #expect(throws: Stopped.self) {
+            try await store.apply(.redrive, to: .sequences([SequenceNumber(first)]))
+        }
+        try await store.work(.done)
+        _ = try await store.reclaim()
+        #expect(try await left() == [])
+        #expect(try await store.counts() == [.done: 1, .leased: 1, .pending: 2500])
+        await store.crash()
+    }
+
     /// A plain INSERT drops a task of a full queue: what waits for it learns of it as of any other end.
     @Test func aPlainInsertThatDropsATaskIsTold() async throws {
         let store = try await open()

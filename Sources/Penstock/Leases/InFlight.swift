@@ -3,22 +3,18 @@ internal import Synchronization
 
 /// The leases that one reader of a queue holds: claimed, and not settled.
 final class InFlight: Sendable {
-    /// What whoever extends all leases does with one.
-    enum Upkeep {
-        /// It is extended, and its work is ended when the store says that it is lost.
-        case extended
-        /// A verdict on its message is on the way to the store. It is extended, so that a store that stalls hears that its
-        /// worker lives; that it is gone may be the verdict's doing, and means nothing.
-        case settling
-        /// It is left alone, and ends when its time has come.
-        case ending
-    }
-
     private struct Entry {
         var lease: Lease
         /// When the lease ends, unless it is extended. Reckoned from before the claim, so never too late.
         var ends: BootTime
-        var upkeep = Upkeep.extended
+        /// Whether a verdict on its message is on the way to the store. It is extended meanwhile, so that a store that stalls
+        /// hears that its worker lives; that it is gone may be the verdict's doing, and means nothing.
+        var isSettling = false
+        /// Whether it is left to end when its time has come.
+        var isEnding = false
+
+        /// Whether it is extended with the others, and its work ended when the store says that it is lost.
+        var isExtended: Bool { !isSettling && !isEnding }
     }
 
     private struct State {
@@ -108,7 +104,7 @@ final class InFlight: Sendable {
         state.withLock { state in
             leases.map { lease in
                 guard state.entries[lease.token] != nil else { return false }
-                state.entries[lease.token]?.upkeep = .settling
+                state.entries[lease.token]?.isSettling = true
                 return true
             }
         }
@@ -138,7 +134,7 @@ final class InFlight: Sendable {
     /// Whether the lease is to be extended with the others, and ends before `end` unless it is.
     func isExtended(_ lease: Lease, before end: BootTime) -> Bool {
         state.withLock { state in
-            guard let entry = state.entries[lease.token], entry.upkeep == .extended else { return false }
+            guard let entry = state.entries[lease.token], entry.isExtended else { return false }
             return entry.ends.microseconds < end.microseconds
         }
     }
@@ -200,25 +196,36 @@ final class InFlight: Sendable {
 
     // MARK: Extending
 
-    func setUpkeep(_ upkeep: Upkeep, _ lease: Lease) {
-        state.withLock { $0.entries[lease.token]?.upkeep = upkeep }
+    /// Says that the store has not taken the verdict, and the lease is held as before.
+    func endSettling(_ lease: Lease) {
+        state.withLock { $0.entries[lease.token]?.isSettling = false }
+    }
+
+    /// Leaves the lease to end when its time has come.
+    func letEnd(_ lease: Lease) {
+        state.withLock { $0.entries[lease.token]?.isEnding = true }
+    }
+
+    /// Has the lease extended again: its message is not worked on any more, and the verdict is still to be taken.
+    func extendAgain(_ lease: Lease) {
+        state.withLock { state in
+            state.entries[lease.token]?.isSettling = false
+            state.entries[lease.token]?.isEnding = false
+        }
     }
 
     func isExtended(_ lease: Lease) -> Bool {
-        state.withLock { $0.entries[lease.token]?.upkeep == .extended }
+        state.withLock { $0.entries[lease.token]?.isExtended == true }
     }
 
-    /// The leases that are to be extended.
+    /// The leases that are to be extended to `ends`. One that somebody has made longer is left as it is.
     ///
     /// - Parameter onlyOfRuns: whether only those of messages that a run works on, or that are being settled.
-    func extended(onlyOfRuns: Bool) -> [Lease] {
+    func extended(to ends: BootTime, onlyOfRuns: Bool) -> [Lease] {
         state.withLock { state in
             state.entries.compactMap { token, entry in
-                switch entry.upkeep {
-                case .extended: !onlyOfRuns || state.runs[token] != nil ? entry.lease : nil
-                case .settling: entry.lease
-                case .ending: nil
-                }
+                let isWanted = entry.isSettling || entry.isExtended && !(onlyOfRuns && state.runs[token] == nil)
+                return isWanted && entry.ends.microseconds < ends.microseconds ? entry.lease : nil
             }
         }
     }

@@ -40,7 +40,7 @@ final class LeaseHolder: Sendable {
                 settlement.added == nil
                 ? try await line.settle(settlement, inLine: inLine) : try await settleAlone(settlement)
         } catch {
-            inFlight.setUpkeep(.extended, settlement.lease)
+            inFlight.endSettling(settlement.lease)
             throw error
         }
         metrics.record(settlement.verdict, result)
@@ -102,12 +102,12 @@ final class LeaseHolder: Sendable {
     func settle(_ settlement: Settlement, in database: Database) throws {
         let (lease, verdict) = (settlement.lease, settlement.verdict)
         guard let store = storage as? SQLiteStore else { throw PenstockError.notInATransaction }
-        inFlight.setUpkeep(.settling, lease)
+        inFlight.beginSettling([lease])
         let result: SettleResult
         do {
             result = try store.settle([settlement], in: database).first ?? .leaseLost
         } catch {
-            inFlight.setUpkeep(.extended, lease)
+            inFlight.endSettling(lease)
             throw error
         }
         guard case .settled = result else {
@@ -117,11 +117,11 @@ final class LeaseHolder: Sendable {
         database.afterNextTransaction(
             onCommit: { [inFlight, metrics] database in
                 // A savepoint that was rolled back has taken the verdict with it, though the transaction came through.
-                if (try? store.isHeld(lease, in: database)) == true { return inFlight.setUpkeep(.extended, lease) }
+                if (try? store.isHeld(lease, in: database)) == true { return inFlight.endSettling(lease) }
                 // Verdicts in several savepoints are one in the end.
                 if inFlight.remove(lease) { metrics.record(verdict, result) }
             },
-            onRollback: { [inFlight] _ in inFlight.setUpkeep(.extended, lease) })
+            onRollback: { [inFlight] _ in inFlight.endSettling(lease) })
     }
 
     func extend(_ lease: Lease, by duration: Duration) async throws {

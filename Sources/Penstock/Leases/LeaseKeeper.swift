@@ -4,8 +4,8 @@ internal import PenstockCore
 /// Extends the leases of all messages that are worked on together, and ends the runs whose lease is lost.
 struct LeaseKeeper: Sendable {
     let holder: LeaseHolder
-    /// Whether only leases are extended on whose messages a run works. A reader that hands messages to others leaves those
-    /// alone: one that was let go unsettled is to come back.
+    /// Whether only leases are extended on whose messages a run works, or a verdict is on its way. A reader that hands messages
+    /// to others leaves the rest alone: one that was let go unsettled is to come back.
     let onlyOfRuns: Bool
 
     private var queue: QueueName { holder.queue }
@@ -33,9 +33,9 @@ struct LeaseKeeper: Sendable {
 
     /// - Returns: when the store has failed, how long to wait before the next try.
     private func extendAll(_ retry: inout StoreRetry) async -> Duration? {
-        let leases = inFlight.extended(onlyOfRuns: onlyOfRuns)
-        guard !leases.isEmpty else { return nil }
         let ends = handle.time.boot + lease
+        let leases = inFlight.extended(to: ends, onlyOfRuns: onlyOfRuns)
+        guard !leases.isEmpty else { return nil }
         do {
             let held = try await handle.storage.extend(leases, by: lease)
             for (lease, isHeld) in zip(leases, held) {

@@ -104,7 +104,7 @@ final class WorkerRun<Element: Sendable>: Sendable {
         case .timedOut:
             // The handler may need a moment to leave things in order. Its message comes back after that, or when the
             // lease ends, whichever is first.
-            inFlight.setUpkeep(.ending, message.lease)
+            inFlight.letEnd(message.lease)
         case .leaseLost:
             inFlight.remove(message.lease)
             queue.metrics.leaseLost.increment()
@@ -202,7 +202,7 @@ extension WorkerRun {
             if let last = failures.last { throw last }
         } else if failure?.mayPass == true, !inFlight.isDismissed {
             // Their leases are extended like those of handlers that run.
-            for finished in held { inFlight.setUpkeep(.extended, finished.message.lease) }
+            for finished in held { inFlight.extendAgain(finished.message.lease) }
             slots.keep(
                 held.map { finished in
                     var finished = finished

@@ -8,12 +8,13 @@ struct BulkInsert: Sendable {
     private let one: Query
     private let chunk: Query
 
-    init(into table: String, _ columns: [String]) {
+    /// - Parameter replacing: whether a row that is in the way goes.
+    init(into table: String, _ columns: [String], replacing: Bool = false) {
         columnCount = columns.count
         func insert(_ count: Int) -> Query {
             let row = "(" + columns.map { _ in "?" }.joined(separator: ", ") + ")"
             return Query(
-                "INSERT INTO \(table) (\(columns.joined(separator: ", "))) VALUES "
+                "INSERT \(replacing ? "OR REPLACE " : "")INTO \(table) (\(columns.joined(separator: ", "))) VALUES "
                     + repeatElement(row, count: count).joined(separator: ", "))
         }
         (one, chunk) = (insert(1), insert(Self.chunkCount))

@@ -20,8 +20,9 @@ enum DependencyRows {
         }
     }
 
+    // Rows for numbers that were not given yet are some that somebody has made by hand.
     private static let inserts = BulkInsert(
-        into: "penstock_dependency", ["parent", "child", "need", "when_dead", "state"])
+        into: "penstock_dependency", ["parent", "child", "need", "when_dead", "state"], replacing: true)
 }
 
 extension Dependency.Need {

@@ -24,27 +24,36 @@ enum DoneTasks {
         let limit = transaction.cascade.left
         let children = try children(of: list, after: after, limit: limit, in: transaction)
         try meet(list, Array(children.prefix(limit)), in: transaction)
-        return children.count > limit ? children[limit - 1] : nil
+        return children.count > limit ? children[limit - 1].sequence : nil
+    }
+
+    /// A task whose dependency on one of those that are done is not met.
+    private struct Child {
+        var sequence: Int64
+        /// Whether it was cancelled because of that one, most likely. It may wait again now, also for others.
+        var hadFailed: Bool
     }
 
     /// Those whose dependency on one of the tasks is not met, one more than `limit` at most.
     private static func children(
         of list: String, after: Int64, limit: Int, in transaction: Transaction
-    ) throws -> [Int64] {
+    ) throws -> [Child] {
         try transaction.connection.all(selectChildren, .text(list), .integer(after), .integer(Int64(limit) + 1)) {
-            $0.integer(0)
+            Child(sequence: $0.integer(0), hadFailed: $0.integer(1) != 0)
         }
     }
 
     /// Writes down that the dependencies of these children are met, whatever their tasks are needed for: they are done. Lets those
     /// go on that wait for nothing else.
-    private static func meet(_ list: String, _ children: [Int64], in transaction: Transaction) throws {
+    private static func meet(_ list: String, _ children: [Child], in transaction: Transaction) throws {
         transaction.cascade.handled(children.count)
-        guard let first = children.min(), let last = children.max() else { return }
+        let sequences = Set(children.map(\.sequence)).sorted()
+        guard let first = sequences.first, let last = sequences.last else { return }
         try transaction.connection.run(writeMet, .text(list), .integer(first), .integer(last))
         var plain: [Int64: [Int64]] = [:]
-        var others: [Int64] = []
-        let wanted = SequenceList(Set(children).sorted())
+        let hadFailed = Set(children.filter(\.hadFailed).map(\.sequence))
+        var others = hadFailed.sorted()
+        let wanted = SequenceList(hadFailed.isEmpty ? sequences : sequences.filter { !hadFailed.contains($0) })
         _ = try transaction.connection.all(selectFree, .text(wanted.json)) { row in
             if row.integer(2) != 0 {
                 plain[row.integer(1), default: []].append(row.integer(0))
@@ -78,12 +87,12 @@ enum DoneTasks {
         for child in children { try Cascade.look(at: child, in: transaction) }
     }
 
+    // By IN, here and below, and not by a join with the list: for a table that was small when somebody ran ANALYZE, SQLite makes a
+    // Bloom filter of all its rows each time.
     private static let selectChildren = Query(
         """
-        SELECT dependency.child FROM json_each(?1) AS wanted
-        CROSS JOIN penstock_dependency AS dependency
-            ON dependency.parent = wanted.value AND dependency.child > ?2 AND dependency.state <> 'met'
-        LIMIT ?3
+        SELECT child, state = 'failed' FROM penstock_dependency AS dependency
+        WHERE parent IN (SELECT value FROM json_each(?1)) AND dependency.child > ?2 AND state <> 'met' LIMIT ?3
         """)
     private static let writeMet = Query(
         """
@@ -107,9 +116,8 @@ enum DoneTasks {
     private static let insertReady = Query(
         """
         INSERT INTO penstock_ready (queue_id, priority, sequence, attempt, forgiven, marks)
-        SELECT pending.queue_id, pending.priority, pending.sequence, pending.attempt, pending.forgiven, pending.marks
-        FROM json_each(?2) AS wanted CROSS JOIN penstock_pending AS pending
-            ON pending.queue_id = ?1 AND pending.sequence = wanted.value
+        SELECT queue_id, priority, sequence, attempt, forgiven, marks FROM penstock_pending
+        WHERE queue_id = ?1 AND sequence IN (SELECT value FROM json_each(?2))
         """)
     private static let deletePending = Query(
         "DELETE FROM penstock_pending WHERE queue_id = ?1 AND sequence IN (SELECT value FROM json_each(?2))")

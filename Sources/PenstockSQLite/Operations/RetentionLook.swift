@@ -41,19 +41,22 @@ struct RetentionLook {
     /// Whether the look stopped because it had looked at enough.
     private(set) var isSpent = false
     private var rowsLeft: Int
-    /// Tasks that may still be looked through for dead letters. The last workflow that is looked through may have more.
+    /// Tasks that may still be looked through for what keeps their workflow.
     private var tasksLeft: Int
+    /// Whether a workflow with more tasks than that is looked through all the same. Something has to come of a pruning; an append
+    /// passes such a workflow over.
+    private let looksThroughLarge: Bool
     /// Workflows all of whose tasks have ended, as this transaction has found, and whether one of those is a dead letter.
     private var endedWorkflows: [Int64: Bool] = [:]
 
     /// What one step of a pruning looks at.
     init(at place: Place) {
-        (self.place, rowsLeft, tasksLeft) = (place, 10_000, 20_000)
+        (self.place, rowsLeft, tasksLeft, looksThroughLarge) = (place, 10_000, 20_000, true)
     }
 
     /// What one append to a full log looks at. What is hidden from it is left to the next pruning.
     init(besideAppendTo queue: QueueName) {
-        (place, rowsLeft, tasksLeft) = (Place(queue: queue), 1000, 2000)
+        (place, rowsLeft, tasksLeft, looksThroughLarge) = (Place(queue: queue), 1000, 2000, false)
     }
 
     /// Goes on with the next queue.
@@ -150,7 +153,7 @@ struct RetentionLook {
         return endedWorkflows[id] == true && row.state != .dead
     }
 
-    /// Whether a workflow has a dead letter; `nil` when one of its tasks has not ended.
+    /// Whether a workflow has a dead letter; `nil` when one of its tasks has not ended, or it is too large to say.
     private mutating func hasDead(_ id: Int64, _ connection: Connection) throws -> Bool? {
         let statement = try connection.statement(Self.selectStates)
         defer { statement.reset() }
@@ -158,7 +161,7 @@ struct RetentionLook {
         var hasDead = false
         while try statement.step() {
             tasksLeft -= 1
-            guard let state = statement.text(0) else { return nil }
+            guard let state = statement.text(0), looksThroughLarge || tasksLeft >= 0 else { return nil }
             hasDead = hasDead || state == MessageState.dead.rawValue
         }
         return hasDead

@@ -78,9 +78,10 @@ struct Tasks {
 
     /// Puts those in their place that wait for others.
     private func placeWaiting(_ sequences: [Int64]) throws {
-        guard let first = sequences.first, let last = sequences.last else { return }
+        let waiting = SequenceList(zip(tasks, sequences).filter { !$0.0.dependencies.isEmpty }.map(\.1))
+        if waiting.sequences.isEmpty { return }
         do {
-            try transaction.connection.run(Self.insertPending, .integer(first), .integer(last))
+            try transaction.connection.run(Self.insertPending, .text(waiting.json))
         } catch  where error.isContradiction {
             // A row of one of them is there already. Each by itself finds out which.
             for (task, sequence) in zip(tasks, sequences) where !task.dependencies.isEmpty {
@@ -142,8 +143,7 @@ struct Tasks {
     private static let insertPending = Query(
         """
         INSERT INTO penstock_pending (queue_id, sequence, priority, attempt, forgiven, marks)
-        SELECT queue_id, sequence, priority, 0, 0, \(Marks.task.rawValue) FROM penstock_log AS log
-        WHERE sequence BETWEEN ?1 AND ?2
-            AND EXISTS (SELECT 1 FROM penstock_dependency AS dependency WHERE dependency.child = log.sequence)
+        SELECT queue_id, sequence, priority, 0, 0, \(Marks.task.rawValue) FROM penstock_log
+        WHERE sequence IN (SELECT value FROM json_each(?1))
         """)
 }

@@ -30,7 +30,7 @@ import Testing
         #expect(inFlight.begin(HandlerRun(lease)))
         time.advance(by: .seconds(2))
         #expect(inFlight.count() == 1)
-        #expect(inFlight.extended(onlyOfRuns: true) == [lease])
+        #expect(extended(inFlight, onlyOfRuns: true) == [lease])
         #expect(inFlight.remove(lease))
         #expect(inFlight.count() == 0)
     }
@@ -39,10 +39,38 @@ import Testing
     @Test func aLeaseIsExtendedUntilItsVerdictIsThere() {
         let inFlight = inFlight()
         inFlight.beginSettling([lease])
-        #expect(inFlight.extended(onlyOfRuns: true) == [lease])
+        #expect(extended(inFlight, onlyOfRuns: true) == [lease])
         #expect(!inFlight.isExtended(lease))
-        inFlight.setUpkeep(.ending, lease)
-        #expect(inFlight.extended(onlyOfRuns: false).isEmpty)
+        inFlight.endSettling(lease)
+        #expect(inFlight.isExtended(lease))
+    }
+
+    /// The handler had its time, and what it said later was refused.
+    @Test func aLeaseThatIsToEndIsExtendedForAVerdictOnly() {
+        let inFlight = inFlight()
+        inFlight.letEnd(lease)
+        #expect(extended(inFlight).isEmpty)
+        inFlight.beginSettling([lease])
+        #expect(extended(inFlight) == [lease])
+        inFlight.endSettling(lease)
+        #expect(extended(inFlight).isEmpty)
+        inFlight.beginSettling([lease])
+        inFlight.letEnd(lease)
+        #expect(extended(inFlight) == [lease])
+        inFlight.extendAgain(lease)
+        #expect(inFlight.isExtended(lease))
+    }
+
+    @Test func aLeaseThatSomebodyHasMadeLongerIsLeftAsItIs() {
+        let inFlight = inFlight()
+        inFlight.moveEnd(of: lease, to: time.boot + .seconds(3600))
+        #expect(extended(inFlight).isEmpty)
+        time.advance(by: .seconds(3000))
+        #expect(extended(inFlight) == [lease])
+    }
+
+    private func extended(_ inFlight: InFlight, onlyOfRuns: Bool = false) -> [Lease] {
+        inFlight.extended(to: time.boot + .seconds(1000), onlyOfRuns: onlyOfRuns)
     }
 
     @Test func afterADismissalWhatComesLaterIsGivenUp() async {
@@ -70,9 +98,9 @@ import Testing
         let (left, first, second) = (HandlerRun(lease), HandlerRun(lease), HandlerRun(lease))
         for run in [left, first, second] { inFlight.begin(run) }
         inFlight.endRun(left)
-        #expect(inFlight.extended(onlyOfRuns: true) == [lease])
+        #expect(extended(inFlight, onlyOfRuns: true) == [lease])
         inFlight.remove(lease)
-        #expect(inFlight.extended(onlyOfRuns: true).isEmpty)
+        #expect(extended(inFlight, onlyOfRuns: true).isEmpty)
         #expect(inFlight.runs(on: lease).map(ObjectIdentifier.init) == [first, second].map(ObjectIdentifier.init))
         inFlight.dismiss()
         for run in inFlight.runs(on: lease) {
