@@ -13,12 +13,19 @@ struct WorkCommand: AsyncParsableCommand {
               penstock work mail -- ./send-mail
               penstock work mail --concurrency 4 --timeout 1m -- ./send-mail --verbose
               penstock work mail --drain -- sh -c 'cat; echo " $PENSTOCK_SEQUENCE"'
+              penstock work pages --into links --split-lines -- ./find-links
 
             Each message has a process of its own. It gets the payload as its standard input, and in its environment \
             PENSTOCK_SEQUENCE, PENSTOCK_QUEUE, PENSTOCK_ATTEMPT, PENSTOCK_DB, and PENSTOCK_HEADER_NAME for each header; \
             as a task of a workflow also PENSTOCK_WORKFLOW and PENSTOCK_TASK. \
             Its output is passed through, or with --result kept as what the message gave, and the end of its standard error is kept when it fails. No shell is \
             involved unless you name one.
+
+            With --into what a command writes goes on: it becomes one message of that queue, byte by byte, or with \
+            --split-lines each line does. That and the end of its own message are one step, so in a chain of such \
+            workers nothing is lost or there twice, whatever is killed. The message has the headers and the priority of \
+            the one it comes from. A command that writes nothing, or fails, gives none. While the queue is full the worker \
+            waits for room with its message in hand.
 
             Exit status 0 means done; 65 that no attempt can help, which makes a dead letter; 75 and all others that \
             it is to be tried again, as the queue's policy says.
@@ -65,6 +72,15 @@ struct WorkCommand: AsyncParsableCommand {
     @Flag(help: "Keep what the command writes to standard output as its message's result.")
     var result = false
 
+    @Option(
+        help: .init(
+            "Make what the command writes to standard output a message of this queue.", valueName: "queue"),
+        completion: QueueCompletion.names, transform: Values.queue)
+    var into: QueueName?
+
+    @Flag(help: "With --into: make each line that the command writes a message.")
+    var splitLines = false
+
     @Flag(name: .shortAndLong, help: "Say on standard error what is done.")
     var verbose = false
 
@@ -78,6 +94,12 @@ struct WorkCommand: AsyncParsableCommand {
             throw ValidationError("The command is missing; write it after two dashes: penstock work QUEUE -- COMMAND.")
         }
         guard Limits.leaseRange.contains(lease) else { throw ValidationError("A --lease is 100ms to 7d.") }
+        if into != nil, result {
+            throw ValidationError("--into and --result both take what the command writes; leave one of them out.")
+        }
+        if splitLines, into == nil {
+            throw ValidationError("--split-lines goes with --into: it makes each line a message of that queue.")
+        }
         if let timeout, timeout <= .zero { throw ValidationError("A --timeout is longer than nothing.") }
     }
 
@@ -97,11 +119,24 @@ struct WorkCommand: AsyncParsableCommand {
         }
     }
 
+    /// - Throws: ``Failure`` when the queue that it goes to takes nothing.
+    private func use(in store: PenstockStore, _ file: StoreFile) async throws -> OutputUse {
+        guard let into else { return result ? .result : .passed }
+        try await file.require(into, in: store)
+        let queue = try await store.queue(into.text, create: false)
+        guard try await !queue.status().isDeleting else {
+            throw Failure(
+                .unavailable,
+                "The queue '\(into)' is being deleted, and nothing can go into it; wait until it is gone, and make it anew."
+            )
+        }
+        return .into(queue, splitsLines: splitLines)
+    }
+
     @MainActor func run() async throws {
         var command = try await Command.find(command)
         command.timeout = timeout
         command.stopTime = stopTime
-        if result { command.keptBytesMax = Limits.resultBytesMax }
         if !Descriptor.standardOutput.isForWriting { command.output = try Self.nowhere() }
         command.shortage = { [concurrency] in OpenFiles.shortage(forCommands: concurrency) }
         command.onShortage = { shortage in
@@ -112,9 +147,10 @@ struct WorkCommand: AsyncParsableCommand {
         try Threads.makeRoom(forCommands: concurrency)
         let file = fileOptions.file
         let logger = ErrorLog.logger(verbose ? .debug : .warning)
-        let handler = CommandHandler(command: command, inherited: CommandHandler.cleared(file: file))
         try await file.use(queue: queue, logger: logger) { store in
             let queue = try await store.queue(queue.text, create: false)
+            let handler = CommandHandler(
+                command: command, use: try await use(in: store, file), inherited: CommandHandler.cleared(file: file))
             let worker = CommandWorker(
                 queue: queue,
                 // A command takes so long that nothing is gained by claiming ahead of it.
