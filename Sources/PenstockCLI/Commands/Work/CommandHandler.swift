@@ -9,9 +9,9 @@ import Subprocess
 #endif
 
 /// Works on one message by running a command, and says in the worker's words how that ended.
-struct CommandHandler: Sendable {
+struct CommandHandler: MessageHandler {
     /// The command's exit status that says that no attempt can help: `EX_DATAERR`.
-    private static let rejected: Int32 = 65
+    static let rejected: Int32 = 65
 
     private var command: Command
     /// What becomes of what it writes to standard output.
@@ -50,7 +50,7 @@ struct CommandHandler: Sendable {
         switch stop.cause {
         case .timeout:
             let time = command.timeout.map(DurationText.format) ?? ""
-            let said = end.map { "; \(Self.text(of: $0))" } ?? ""
+            let said = end.map { "; \($0.text)" } ?? ""
             try await delivery.retry("stopped after \(time)\(said)", outcome: .timedOut)
         case .grace:
             try await delivery.release()
@@ -65,7 +65,7 @@ struct CommandHandler: Sendable {
                 if output.isTooLong { throw use.tooLong }
                 return try await use.finish(delivery, output.bytes, until: stop)
             }
-            if end.status == .exited(Self.rejected) { throw Reject(Self.text(of: end)) }
+            if end.status == .exited(Self.rejected) { throw Reject(end.text) }
             if Descriptor.standardOutput.hasNoReader {
                 // One message after the other would fail in the same way, through no fault of its own.
                 throw Failure(
@@ -73,7 +73,7 @@ struct CommandHandler: Sendable {
                     "Nobody reads the commands' standard output any more, and they cannot write to it; redirect it."
                 )
             }
-            throw AttemptFailed(description: Self.text(of: end))
+            throw AttemptFailed(description: end.text)
         }
     }
 
@@ -88,16 +88,6 @@ struct CommandHandler: Sendable {
         } catch is CancellationError {
             return nil
         }
-    }
-
-    /// How a run ended, with the end of its standard error.
-    static func text(of end: Command.End) -> String {
-        let status =
-            switch end.status {
-            case .exited(let code): "exit status \(code)"
-            case .signaled(let number): "killed by signal \(number)"
-            }
-        return end.errorTail.isEmpty ? status : "\(status): \(end.errorTail)"
     }
 
     private func variables(of delivery: Delivery<[UInt8]>) -> [Environment.Key: String?] {

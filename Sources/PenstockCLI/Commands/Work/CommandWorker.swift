@@ -9,7 +9,7 @@ struct CommandWorker: Sendable {
     let options: Worker<[UInt8]>.Options
     /// How long commands that run have to end once the worker is to stop.
     let grace: Duration
-    let handler: CommandHandler
+    let handler: any MessageHandler
     /// The clock that the grace is measured by.
     var clock: any Clock<Duration> = ContinuousClock()
     /// How many messages this process has leased, as the file says.
@@ -48,7 +48,13 @@ struct CommandWorker: Sendable {
         let failure = try await withThrowingTaskGroup(of: Failure?.self) { tasks in
             tasks.addTask { await listen(to: reasons, stopping: group, stops) }
             tasks.addTask {
-                try await guardians.use { try await group.run() }
+                try await guardians.use {
+                    try await handler.use(in: guardians, stops: stops) { failure in
+                        reasons.add(.broken(failure))
+                    } _: {
+                        try await group.run()
+                    }
+                }
                 return nil
             }
             return try await end(of: &tasks)

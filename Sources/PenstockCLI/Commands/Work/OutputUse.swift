@@ -108,8 +108,3 @@ enum OutputUse: Sendable {
         return lines.map(Array.init)
     }
 }
-
-/// An attempt that failed and may be made again.
-struct AttemptFailed: Error, CustomStringConvertible {
-    var description: String
-}

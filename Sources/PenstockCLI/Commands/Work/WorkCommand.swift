@@ -14,6 +14,7 @@ struct WorkCommand: AsyncParsableCommand {
               penstock work mail --concurrency 4 --timeout 1m -- ./send-mail --verbose
               penstock work mail --drain -- sh -c 'cat; echo " $PENSTOCK_SEQUENCE"'
               penstock work pages --into links --split-lines -- ./find-links
+              penstock work events --lines --concurrency 4 -- jq --unbuffered -c .user
 
             Each message has a process of its own. It gets the payload as its standard input, and in its environment \
             PENSTOCK_SEQUENCE, PENSTOCK_QUEUE, PENSTOCK_ATTEMPT, PENSTOCK_DB, and PENSTOCK_HEADER_NAME for each header; \
@@ -26,6 +27,16 @@ struct WorkCommand: AsyncParsableCommand {
             workers nothing is lost or there twice, whatever is killed. The message has the headers and the priority of \
             the one it comes from. A command that writes nothing, or fails, gives none. While the queue is full the worker \
             waits for room with its message in hand.
+
+            With --lines a command stays: as many processes of it as --concurrency says are started once, and each is \
+            given one message after the other as a line of its standard input. It answers each with one line of its \
+            standard output, without delay (not buffered), and nothing else: then the message is done, and the line is what it gave. \
+            A line that begins with the control character NAK (octal 025) says that it failed: "reject TEXT" after it makes a dead letter, \
+            "retry-after 30s TEXT" says when it comes back, and any other text that it is to be tried again as the queue's policy says. \
+            With --framed messages and answers have four bytes in front of them that say how many follow, the highest first, \
+            and may be any bytes; an answer whose highest bit of these is set says that the message failed. \
+            A process that ends, is silent for longer than --timeout or says more than one answer fails the message that it has, and \
+            another is started in its place. The environment has no attempt, number or headers of a message then.
 
             Exit status 0 means done; 65 that no attempt can help, which makes a dead letter; 75 and all others that \
             it is to be tried again, as the queue's policy says.
@@ -81,6 +92,13 @@ struct WorkCommand: AsyncParsableCommand {
     @Flag(help: "With --into: make each line that the command writes a message.")
     var splitLines = false
 
+    @Flag(
+        help: "Start the command once for each place, and give it each message as a line that it answers with a line.")
+    var lines = false
+
+    @Flag(help: "As --lines, with frames of any bytes instead of lines.")
+    var framed = false
+
     @Flag(name: .shortAndLong, help: "Say on standard error what is done.")
     var verbose = false
 
@@ -96,6 +114,12 @@ struct WorkCommand: AsyncParsableCommand {
         guard Limits.leaseRange.contains(lease) else { throw ValidationError("A --lease is 100ms to 7d.") }
         if into != nil, result {
             throw ValidationError("--into and --result both take what the command writes; leave one of them out.")
+        }
+        if lines, framed {
+            throw ValidationError("--lines and --framed are two ways to speak with a command; leave one of them out.")
+        }
+        if splitLines, lines {
+            throw ValidationError("With --lines an answer is one line, so --split-lines has nothing to split.")
         }
         if splitLines, into == nil {
             throw ValidationError("--split-lines goes with --into: it makes each line a message of that queue.")
@@ -133,6 +157,20 @@ struct WorkCommand: AsyncParsableCommand {
         return .into(queue, splitsLines: splitLines)
     }
 
+    /// Whether its processes work on more than one message.
+    private var stays: Bool { lines || framed }
+
+    private func handler(of command: Command, output: OutputUse, _ file: StoreFile) -> any MessageHandler {
+        let inherited = CommandHandler.cleared(file: file)
+        guard stays else { return CommandHandler(command: command, use: output, inherited: inherited) }
+        let variables = CoprocessHandler.variables(inherited, queue: queue)
+        let coprocess = Coprocess(
+            command: command, framing: framed ? .frames : .lines,
+            answerBytesMax: output.bytesMax ?? Limits.payloadBytesMax, variables: variables, jobs: Jobs(),
+            passError: { await ErrorOutput.raw($0) })
+        return CoprocessHandler(Coprocesses(coprocess: coprocess, count: concurrency), output: output)
+    }
+
     @MainActor func run() async throws {
         var command = try await Command.find(command)
         command.timeout = timeout
@@ -149,13 +187,13 @@ struct WorkCommand: AsyncParsableCommand {
         let logger = ErrorLog.logger(verbose ? .debug : .warning)
         try await file.use(queue: queue, logger: logger) { store in
             let queue = try await store.queue(queue.text, create: false)
-            let handler = CommandHandler(
-                command: command, use: try await use(in: store, file), inherited: CommandHandler.cleared(file: file))
+            let handler = handler(of: command, output: try await use(in: store, file), file)
             let worker = CommandWorker(
                 queue: queue,
-                // A command takes so long that nothing is gained by claiming ahead of it.
+                // The start of a process takes so long that nothing is gained by claiming ahead of it.
                 options: .init(
-                    concurrency: concurrency, ahead: .zero, lease: lease, grace: Self.workerGrace, max: max,
+                    concurrency: concurrency, ahead: stays ? Worker<[UInt8]>.Options().ahead : .zero, lease: lease,
+                    grace: Self.workerGrace, max: max,
                     drain: drain),
                 grace: grace, handler: handler,
                 leasedCount: {
