@@ -10,6 +10,7 @@
 @_exported public import struct PenstockCore.DependencyRecord
 @_exported public import enum PenstockCore.DependencyState
 @_exported public import struct PenstockCore.Depths
+@_exported public import struct PenstockCore.Draft
 @_exported public import enum PenstockCore.Due
 @_exported public import enum PenstockCore.Durability
 @_exported public import struct PenstockCore.EventName

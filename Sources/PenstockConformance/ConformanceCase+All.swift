@@ -24,6 +24,7 @@ extension ConformanceCase {
         rules(of: "workflow", WorkflowLifeRules.cases),
         rules(of: "workflow", WorkflowFailureRules.cases),
         rules(of: "added tasks", AddedTaskRules.cases),
+        rules(of: "drafts", DraftRules.cases),
         rules(of: "journal", JournalRules.cases),
         rules(of: "changes", ChangesRules.cases),
         rules(of: "concurrency", ConcurrencyRules.cases),

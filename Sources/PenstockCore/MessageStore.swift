@@ -29,10 +29,11 @@ public protocol MessageStore: Sendable {
     /// - Throws: `unknownQueue`; `invalidInput`.
     func claim(_ request: ClaimRequest) async throws -> Claim
 
-    /// Carries out verdicts on leased messages. Each stands alone: one that lost its lease changes nothing and stops
-    /// no other.
+    /// Carries out verdicts on leased messages. Each stands alone: one that lost its lease changes nothing, brings no message into
+    /// line, and stops no other.
     ///
-    /// - Throws: `invalidInput` when a verdict is one that cannot be; then none was carried out.
+    /// - Throws: `invalidInput` when a verdict is one that cannot be; for tasks that are added and messages that are enqueued with a
+    ///   verdict also `unknownQueue`, `queueDeleting` and, for policy `wait` as for `fail`, `queueFull`. Then none was carried out.
     func settle(_ settlements: [Settlement]) async throws -> [SettleResult]
 
     /// Carries out operations in their order: a worker hands in its verdicts and claims, a stream stores what has arrived and

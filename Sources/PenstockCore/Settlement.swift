@@ -23,14 +23,29 @@ public struct Settlement: Sendable {
     public var result: [UInt8]?
     /// What is added to the workflow that the message is a task of. Only with ``Verdict/done``.
     public var added: AddedTasks?
+    /// What is enqueued as the message is done, in this order. Only with ``Verdict/done``.
+    public var drafts: [Draft]
 
     /// Makes a settlement.
-    public init(_ lease: Lease, _ verdict: Verdict, result: [UInt8]? = nil, added: AddedTasks? = nil) {
+    ///
+    /// - Parameters:
+    ///   - lease: what the worker holds.
+    ///   - verdict: what it says of it.
+    ///   - result: what the message gave.
+    ///   - added: what is added to its workflow.
+    ///   - drafts: what is enqueued with the verdict.
+    public init(
+        _ lease: Lease, _ verdict: Verdict, result: [UInt8]? = nil, added: AddedTasks? = nil, drafts: [Draft] = []
+    ) {
         self.lease = lease
         self.verdict = verdict
         self.result = result
         self.added = added
+        self.drafts = drafts
     }
+
+    /// Whether a store may refuse it for what it brings into line, and with it the call that it is in.
+    package var bringsMessages: Bool { added != nil || !drafts.isEmpty }
 }
 
 /// What a settlement did.

@@ -82,9 +82,10 @@ extension Settlement {
                 result.count <= Limits.resultBytesMax,
                 "A result has at most \(Limits.resultBytesMax) bytes (resultBytesMax); this one has \(result.count).")
         }
-        if result != nil || added != nil, case .done = verdict {
-        } else if result != nil || added != nil {
-            throw PenstockError(.invalidInput, "Only a message that is done has a result, or adds tasks.")
+        if result != nil || bringsMessages, case .done = verdict {
+        } else if result != nil || bringsMessages {
+            throw PenstockError(
+                .invalidInput, "Only a message that is done has a result, adds tasks, or has others enqueued after it.")
         }
         switch verdict {
         case .retry(_, _, let delay?) where delay < .zero || delay > Limits.delayMax:

@@ -15,6 +15,7 @@ extension SQLiteStore {
         settlements.reduce(settlements.count) { weight, settlement in
             weight + (settlement.result?.count ?? 0) / Self.bytesInRow
                 + (settlement.added.map { self.weight(of: $0.tasks) } ?? 0)
+                + settlement.drafts.reduce(0) { $0 + 1 + $1.message.payload.count / Self.bytesInRow }
         }
     }
 

@@ -50,6 +50,20 @@ import Testing
         #expect(totals.dead == 1)
     }
 
+    @Test func aHandlerHandsOnWhatItMade() async throws {
+        let store = store()
+        let photos = try await store.queue("photos", of: Photo.self)
+        let (small, mails) = (try await store.queue("small", of: Photo.self), try await store.queue("m", of: Mail.self))
+        try await photos.enqueue(Photo(owner: "ada@example.com"), options: .init(headers: ["trace": "42"]))
+        let worker = WorkersArticle().stages(photos, small, mails)
+        let run = Task { try await worker.run() }
+        try await eventually { try await photos.status().totals.done == 1 }
+        run.cancel()
+        _ = await run.result
+        #expect(try await store.list(MessageQuery(queue: small.name)).map(\.headers) == [["trace": "42"]])
+        #expect(try await mails.status().depths.ready == 1)
+    }
+
     @Test func anEnqueueOfWhichNobodyKnowsIsMadeAgain() async throws {
         let faulty = FaultyStore(InMemoryStore(time: time))
         let store = PenstockStore(faulty, options: .init(time: time))

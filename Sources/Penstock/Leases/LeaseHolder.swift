@@ -11,6 +11,8 @@ final class LeaseHolder: Sendable {
     let inFlight: InFlight
     /// The verdicts that are on their way to the store.
     let line: SettleLine
+    /// Those that bring messages into line. The store may refuse them, and no claim and no other verdict is to fail with that.
+    private let refusable: SettleLine
     /// How long the reader's leases last unless they are extended.
     let lease: Duration
 
@@ -23,6 +25,7 @@ final class LeaseHolder: Sendable {
         metrics = queue.metrics
         inFlight = InFlight(time: queue.handle.time)
         line = SettleLine(queue.handle.storage, inFlight)
+        refusable = SettleLine(queue.handle.storage, inFlight)
         self.lease = lease
     }
 
@@ -35,10 +38,12 @@ final class LeaseHolder: Sendable {
     func settle(_ settlement: Settlement, inLine: () -> Void = {}) async throws -> MessageState {
         let result: SettleResult
         do {
-            // What a workflow is given may be refused, and no other verdict is to go through that with it.
-            result =
-                settlement.added == nil
-                ? try await line.settle(settlement, inLine: inLine) : try await settleAlone(settlement)
+            if settlement.bringsMessages {
+                try Draft.validate(settlement.drafts, now: handle.time.now)
+                result = try await refusable.settle(settlement)
+            } else {
+                result = try await line.settle(settlement, inLine: inLine)
+            }
         } catch {
             inFlight.endSettling(settlement.lease)
             throw error
@@ -48,13 +53,6 @@ final class LeaseHolder: Sendable {
         case .settled(let state): return state
         case .leaseLost: throw lost(settlement.lease)
         }
-    }
-
-    private func settleAlone(_ settlement: Settlement) async throws -> SettleResult {
-        inFlight.beginSettling([settlement.lease])
-        let result = try await storage.settle([settlement]).first ?? .leaseLost
-        inFlight.remove(settlement.lease)
-        return result
     }
 
     /// Settles, also for a task that is cancelled. When the store fails in a way that may pass, this tries again while the

@@ -1,5 +1,4 @@
 public import GRDB
-internal import Metrics
 public import PenstockCore
 
 /// Handlers of tasks: what they give, what they add to their workflow, and what other tasks gave.
@@ -11,14 +10,6 @@ extension Delivery {
     /// - Throws: as ``done()``; what the encoding throws.
     public func done(result: some Encodable) async throws {
         try await holder.settle(Settlement(lease, .done, result: ResultCodec.encode(result)))
-    }
-
-    /// Says that the message is finished, and what it gave, as a worker says it: when the store fails in a way that may pass, this
-    /// tries again while the lease lives, as what the message's work has done would be done again.
-    ///
-    /// - Throws: as ``done()``, what the store threw at the last try.
-    package func doneWhileHeld(result: [UInt8]) async throws {
-        try await holder.settleWhileHeld(Settlement(lease, .done, result: result))
     }
 
     /// Says that the message is finished, and adds tasks to the workflow that it is a task of, both or neither.
@@ -50,17 +41,6 @@ extension Delivery {
         let added = try tasks.added(to: task, isAwaited: isAwaited)
         try await done(
             Settlement(lease, .done, result: try ResultCodec.encode(result), added: added), timeout)
-    }
-
-    private func done(_ settlement: Settlement, _ timeout: Duration?) async throws {
-        let tasks = settlement.added?.tasks ?? []
-        _ = try await RoomWait(holder.handle, tasks: tasks, own: holder.queue).offer(timeout) { [holder] in
-            try holder.requireHeld(settlement.lease)
-            return try await holder.settle(settlement)
-        }
-        for (queue, added) in Dictionary(grouping: tasks, by: \.queue) {
-            holder.handle.metrics(of: queue).enqueued.increment(by: added.count)
-        }
     }
 
     /// What another task of the same workflow gave as it was done; `nil` when it gave nothing, or is not done.

@@ -12,6 +12,16 @@ struct Command: Sendable {
         var errorTail: String
         /// What it wrote to standard output, when that is kept.
         var output: KeptOutput?
+
+        /// How it ended, with the end of its standard error.
+        var text: String {
+            let how =
+                switch status {
+                case .exited(let code): "exit status \(code)"
+                case .signaled(let number): "killed by signal \(number)"
+                }
+            return errorTail.isEmpty ? how : "\(how): \(errorTail)"
+        }
     }
 
     /// Bytes of standard error that are kept: with the status in front they fit into an attempt's error.
@@ -120,7 +130,8 @@ struct Command: Sendable {
         return end
     }
 
-    private func carryOut(_ stop: StopRequest, in group: ProcessGroup) async {
+    /// Stops what runs in `group` once that is asked for: by SIGTERM and, after ``stopTime``, by SIGKILL.
+    func carryOut(_ stop: StopRequest, in group: ProcessGroup) async {
         guard await stop.wait() else { return }
         group.terminate()
         // When the command has ended by itself, this wait is cancelled.
@@ -189,10 +200,15 @@ struct Command: Sendable {
             return End(status: result.terminationStatus, errorTail: result.closureResult)
         } catch let error as SubprocessError {
             guard group.isLed else { return nil }
-            if let shortage = Shortage(error) { throw shortage }
-            let status: ShellStatus = error.code == .executableNotFound ? .commandNotFound : .cannotRun
-            throw Failure(status, "The command '\(name)' could not be started: \(error)")
+            throw failure(toStart: error)
         }
+    }
+
+    /// What it means that the library could not start it: a ``Shortage``, or a ``Failure``.
+    func failure(toStart error: SubprocessError) -> any Error {
+        if let shortage = Shortage(error) { return shortage }
+        let status: ShellStatus = error.code == .executableNotFound ? .commandNotFound : .cannotRun
+        return Failure(status, "The command '\(name)' could not be started: \(error)")
     }
 
     /// Its time begins when it has been started, and ends with the task.
@@ -204,7 +220,7 @@ struct Command: Sendable {
 
     /// Reads until the command `id` has ended, and then what is still in the pipe: something that it has left running
     /// may hold the pipe open, and write to it for ever.
-    private static func read<Gathered: OutputGathering>(
+    static func read<Gathered: OutputGathering>(
         _ chunks: SubprocessOutputSequence, of id: Int32, into gathered: Gathered,
         _ pass: @Sendable ([UInt8]) async -> Void = { _ in }
     ) async -> Gathered {

@@ -42,9 +42,10 @@ final class LifeWorld {
         case .settle(let handle, let verdicts):
             let settlements = verdicts.map { Settlement(leases[$0.lease], $0.verdict.soon(after: harness.time.now)) }
             return "\(try await handles[handle].settle(settlements))"
-        case .finish(let handle, let lease, let result, let added):
+        case .finish(let handle, let lease, let result, let added, let drafts):
             guard leases.indices.contains(lease) else { return "no lease" }
-            return try await finish(Settlement(leases[lease], .done, result: result, added: added), by: handles[handle])
+            return try await finish(
+                Settlement(leases[lease], .done, result: result, added: added, drafts: drafts), by: handles[handle])
         case .start(let handle, let workflow):
             return try await start(workflow, by: handles[handle])
         case .cancelWorkflow(let handle, let name):
@@ -130,7 +131,7 @@ final class LifeWorld {
 
     private func finish(_ settlement: Settlement, by handle: any MessageStore) async throws -> String {
         let results = try await handle.settle([settlement])
-        if results == [.settled(.done)] { count(settlement.added?.tasks.count ?? 0) }
+        if results == [.settled(.done)] { count((settlement.added?.tasks.count ?? 0) + settlement.drafts.count) }
         return "\(results)"
     }
 

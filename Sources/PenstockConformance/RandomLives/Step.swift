@@ -6,7 +6,7 @@ enum Step: CustomStringConvertible {
     case enqueue(by: Int, QueueName, [NewMessage])
     case claim(by: Int, QueueName, limit: Int, lease: Duration)
     case settle(by: Int, [(lease: Int, verdict: Verdict)])
-    case finish(by: Int, lease: Int, result: [UInt8]?, AddedTasks?)
+    case finish(by: Int, lease: Int, result: [UInt8]?, AddedTasks?, [Draft])
     case start(by: Int, NewWorkflow)
     case cancelWorkflow(by: Int, WorkflowName)
     case record(by: Int, StepName, lease: Int)
@@ -31,8 +31,9 @@ enum Step: CustomStringConvertible {
             "[\(handle)] enqueue to \(queue): " + messages.map(Self.describe).joined(separator: ", ")
         case .claim(let handle, let queue, let limit, let lease): "[\(handle)] claim \(limit) of \(queue) for \(lease)"
         case .settle(let handle, let verdicts): "[\(handle)] settle \(verdicts)"
-        case .finish(let handle, let lease, let result, let added):
-            "[\(handle)] finish \(lease) with \(String(describing: result)) and \(Self.describe(added?.tasks ?? []))"
+        case .finish(let handle, let lease, let result, let added, let drafts):
+            "[\(handle)] finish \(lease) with \(String(describing: result)) and \(Self.describe(added?.tasks ?? [])), then "
+                + drafts.map { "\($0.queue) \(Self.describe($0.message))" }.joined(separator: ", ")
         case .start(let handle, let workflow):
             "[\(handle)] start \(workflow.name?.text ?? ""): \(Self.describe(workflow.tasks))"
         case .cancelWorkflow(let handle, let name): "[\(handle)] cancel \(name)"

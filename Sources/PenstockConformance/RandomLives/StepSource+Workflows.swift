@@ -22,7 +22,17 @@ extension StepSource {
         let added = random.chance(0.4) ? AddedTasks(tasks(count: number(1, 3)), isAwaited: random.chance(0.6)) : nil
         return .finish(
             by: handle, lease: leases(leaseCount).first ?? -1, result: random.chance(0.5) ? [UInt8(number(0, 9))] : nil,
-            added)
+            added, drafts())
+    }
+
+    private func drafts() -> [Draft] {
+        if random.chance(0.6) { return [] }
+        return (0..<number(1, 5)).map { _ in
+            let message = NewMessage(
+                payload: [UInt8(number(0, 255))], priority: random.chance(0.2) ? number(-2, 2) : 0,
+                due: random.chance(0.8) ? .now : .after(.microseconds(number(0, 12_000_000))))
+            return Draft(message, to: random.pick(Self.queues) ?? Self.queues[0])
+        }
     }
 
     /// Any graph in which tasks wait for some of those before them.

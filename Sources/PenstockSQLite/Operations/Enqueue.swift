@@ -25,6 +25,22 @@ enum Enqueue {
         return isUndone ? try transaction.nested(acceptEach) : try acceptEach()
     }
 
+    /// Puts messages in line that come with a verdict. All or none, whatever the policy of their queues: the verdict waits for room
+    /// with its message.
+    ///
+    /// - Throws: `queueFull`, for policy `wait` as well, and the caller undoes what was written then.
+    static func perform(_ drafts: [Draft], in transaction: Transaction) throws {
+        for (queue, messages) in drafts.byQueue {
+            let receipts = try perform(messages, to: queue, durability: .processCrash, in: transaction)
+            guard receipts.count == messages.count else {
+                throw PenstockError(
+                    .queueFull,
+                    "The queue '\(queue)' is full, and nothing was settled or enqueued; try again when some of its messages are "
+                        + "worked.")
+            }
+        }
+    }
+
     /// Whether there is room for all of `messages`, and nothing to look up or to decide for any of them.
     private static func areReadyAtOnce(
         _ messages: [NewMessage], _ account: QueueAccount, in transaction: Transaction

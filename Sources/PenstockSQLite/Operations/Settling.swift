@@ -7,15 +7,16 @@ enum Settling {
         for settlement in settlements {
             try settlement.validate()
             try settlement.added?.validate(now: now)
+            try Draft.validate(settlement.drafts, now: now)
         }
     }
 
     /// Carries out verdicts, in their order: each if its lease is still held.
     ///
-    /// - Throws: what tasks that are added are refused for. Then nothing of the call is written.
+    /// - Throws: what messages that come into line with a verdict are refused for. Then nothing of the call is written.
     static func perform(_ settlements: [Settlement], in transaction: Transaction) throws -> [SettleResult] {
         let results =
-            settlements.contains { $0.added != nil }
+            settlements.contains(where: \.bringsMessages)
             ? try transaction.nested { try performEach(settlements, in: transaction) }
             : try performEach(settlements, in: transaction)
         // What has waited for these is there for a claim in the same transaction.
@@ -43,10 +44,11 @@ enum Settling {
         guard var entry = try Line.leased(settlement.lease.sequence.rawValue, in: transaction),
             entry.lease?.token == settlement.lease.token.rawValue
         else { return .leaseLost }
-        if let added = settlement.added {
-            // What the verdicts before this one have released takes room before what is added.
+        if settlement.bringsMessages {
+            // What the verdicts before this one have released takes room before what comes with it.
             try Cascade.perform(in: transaction)
-            try Workflows.add(added, by: entry, in: transaction)
+            if let added = settlement.added { try Workflows.add(added, by: entry, in: transaction) }
+            try Enqueue.perform(settlement.drafts, in: transaction)
         }
         let outcome: Lifecycle.Outcome?
         if case .done = settlement.verdict {
@@ -94,8 +96,8 @@ enum DoneRun {
 
     /// Finishes the run of at least two messages that `settlements` begins with.
     ///
-    /// It ends before a verdict other than `done`, a result, tasks that are added, a lease that is lost, a message with a
-    /// mark other than that of a task, and a message of another queue. Leases of other queues may lie in between.
+    /// It ends before a verdict other than `done`, a result, messages that come with the verdict, a lease that is lost, a message
+    /// with a mark other than that of a task, and a message of another queue. Leases of other queues may lie in between.
     ///
     /// - Returns: how many messages it finished; 0 when there is no such run.
     static func finish(_ settlements: ArraySlice<Settlement>, in transaction: Transaction) throws -> Int {
@@ -145,7 +147,7 @@ enum DoneRun {
                 isAtLease = try statement.step()
                 passed += 1
             }
-            guard isAtLease, case .done = settlement.verdict, settlement.result == nil, settlement.added == nil,
+            guard isAtLease, case .done = settlement.verdict, settlement.result == nil, !settlement.bringsMessages,
                 statement.integer(0) == wanted, statement.integer(2) == run.queueID,
                 statement.integer(1) == settlement.lease.token.rawValue
             else { break }

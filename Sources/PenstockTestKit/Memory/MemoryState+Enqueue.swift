@@ -18,6 +18,18 @@ extension MemoryState {
         return receipts
     }
 
+    /// Puts messages in line that come with a verdict: all of them, or it throws and the caller undoes those before.
+    mutating func enqueue(_ drafts: [Draft], at moment: Moment) throws(PenstockError) {
+        for (name, messages) in drafts.byQueue {
+            let receipts = try enqueue(messages, to: name, durability: .processCrash, at: moment)
+            guard receipts.count == messages.count else {
+                throw PenstockError(
+                    .queueFull,
+                    "The queue '\(name)' has no room for \(messages.count) messages more; nothing was settled.")
+            }
+        }
+    }
+
     /// Under `fail` a batch is taken as a whole or not at all. Only messages with no key, or with a key that nobody
     /// has by then, need room.
     private func refuseUnlessAllFit(

@@ -10,11 +10,12 @@ extension MemoryState {
         for settlement in settlements {
             try settlement.validate()
             try settlement.added?.validate(now: moment.now)
+            try Draft.validate(settlement.drafts, now: moment.now)
         }
-        guard settlements.contains(where: { $0.added != nil }) else {
+        guard settlements.contains(where: \.bringsMessages) else {
             return settlements.map { settle($0, at: moment) }
         }
-        // Tasks that cannot be added undo the call.
+        // Messages that cannot come into line undo the call.
         let before = self
         var results: [SettleResult] = []
         do throws(PenstockError) {
@@ -22,6 +23,7 @@ extension MemoryState {
                 if let added = settlement.added, isHeld(settlement.lease) {
                     try add(added, by: settlement.lease.sequence, at: moment)
                 }
+                if isHeld(settlement.lease) { try enqueue(settlement.drafts, at: moment) }
                 results.append(settle(settlement, at: moment))
             }
         } catch {

@@ -16,9 +16,8 @@ struct CommandHandlerTests {
         let store = PenstockStore(calls, options: .init(time: time, random: SeededRandom(seed: 8)))
         let queue = try await store.queue("q", codec: BytesCodec())
         let receipt = try await queue.enqueue(Array("text".utf8))
-        var command = Command(path: "/bin/cat", name: "cat", arguments: [])
-        command.keptBytesMax = 100
-        let handler = CommandHandler(command: command, inherited: [:])
+        let command = Command(path: "/bin/cat", name: "cat", arguments: [])
+        let handler = CommandHandler(command: command, use: .result, inherited: [:])
         calls.fail(.settle, side, with: PenstockError(.busy, "Somebody else writes."))
         let runs = Tally()
         let hand = Task {

@@ -7,6 +7,12 @@ import UnixSignals
 
 private func send(_ mail: Mail) async throws {}
 
+struct Photo: Codable, Sendable {
+    var owner: String
+}
+
+private func shrink(_ photo: Photo) async throws -> Photo { photo }
+
 private struct TooManyMails: Error {
     var pause: Duration
 }
@@ -30,6 +36,18 @@ struct WorkersArticle {
             try await send(delivery.payload)
         } catch let error as TooManyMails {
             throw RetryAfter(error.pause, reason: "the server asks for a pause")
+        }
+    }
+    // end
+
+    // shown
+    func stages(_ photos: Queue<Photo>, _ thumbnails: Queue<Photo>, _ mails: Queue<Mail>) -> Worker<Photo> {
+        Worker(photos) { delivery in
+            let small = try await shrink(delivery.payload)
+            try await delivery.done(then: [
+                thumbnails.draft(small, options: .init(headers: delivery.headers)),
+                mails.draft(Mail(to: small.owner)),
+            ])
         }
     }
     // end

@@ -9,17 +9,21 @@ import Subprocess
 #endif
 
 /// Works on one message by running a command, and says in the worker's words how that ended.
-struct CommandHandler: Sendable {
+struct CommandHandler: MessageHandler {
     /// The command's exit status that says that no attempt can help: `EX_DATAERR`.
-    private static let rejected: Int32 = 65
+    static let rejected: Int32 = 65
 
-    let command: Command
+    private var command: Command
+    /// What becomes of what it writes to standard output.
+    private let use: OutputUse
     /// What is set, and taken out of the environment, for every message.
-    let inherited: [Environment.Key: String?]
+    private let inherited: [Environment.Key: String?]
 
-    /// An attempt that failed and may be made again.
-    struct Failed: Error, CustomStringConvertible {
-        var description: String
+    init(command: Command, use: OutputUse = .passed, inherited: [Environment.Key: String?]) {
+        self.command = command
+        self.command.keptBytesMax = use.bytesMax
+        self.use = use
+        self.inherited = inherited
     }
 
     /// Runs the command on the delivery's message.
@@ -27,7 +31,7 @@ struct CommandHandler: Sendable {
     /// A command that is stopped, because it takes too long or the worker does not wait for it any more, has ended
     /// when its message is settled: no other worker begins on the message while this one is still at it.
     ///
-    /// - Throws: `Reject` or ``Failed``, by the command's exit status; `Reject` for headers that no environment can hold;
+    /// - Throws: `Reject` or ``AttemptFailed``, by the command's exit status; `Reject` for headers that no environment can hold;
     ///   ``Failure`` when it could not be started, or has nobody to write for.
     func handle(_ delivery: Delivery<[UInt8]>, in guardians: Guardians, stops: StopRequests) async throws {
         do {
@@ -36,24 +40,32 @@ struct CommandHandler: Sendable {
             // Put there by hand. No attempt can help, and the next message must not wait for this one.
             throw Reject("No command can be given its headers: \(error.message)")
         }
-        let (end, cause) = try await stops.withRequest { stop in
-            (try await run(delivery, in: guardians, stop), stop.cause)
+        try await stops.withRequest { stop in
+            let end = try await run(delivery, in: guardians, stop)
+            try await settle(delivery, end, stop)
         }
-        switch cause {
+    }
+
+    private func settle(_ delivery: Delivery<[UInt8]>, _ end: Command.End?, _ stop: StopRequest) async throws {
+        switch stop.cause {
         case .timeout:
             let time = command.timeout.map(DurationText.format) ?? ""
-            let said = end.map { "; \(Self.text(of: $0))" } ?? ""
+            let said = end.map { "; \($0.text)" } ?? ""
             try await delivery.retry("stopped after \(time)\(said)", outcome: .timedOut)
         case .grace:
             try await delivery.release()
         case .output:
-            throw tooLong
+            throw use.tooLong
         case .cancelled:
             throw CancellationError()
         case nil:
             guard let end else { return }
-            if end.status == .exited(0) { return try await finish(delivery, end.output) }
-            if end.status == .exited(Self.rejected) { throw Reject(Self.text(of: end)) }
+            if end.status == .exited(0) {
+                guard let output = end.output else { return }
+                if output.isTooLong { throw use.tooLong }
+                return try await use.finish(delivery, output.bytes, until: stop)
+            }
+            if end.status == .exited(Self.rejected) { throw Reject(end.text) }
             if Descriptor.standardOutput.hasNoReader {
                 // One message after the other would fail in the same way, through no fault of its own.
                 throw Failure(
@@ -61,24 +73,8 @@ struct CommandHandler: Sendable {
                     "Nobody reads the commands' standard output any more, and they cannot write to it; redirect it."
                 )
             }
-            throw Failed(description: Self.text(of: end))
+            throw AttemptFailed(description: end.text)
         }
-    }
-
-    /// The command has done its work: what it wrote is the result, where that is kept.
-    private func finish(_ delivery: Delivery<[UInt8]>, _ output: KeptOutput?) async throws {
-        guard let output else { return }
-        if output.isTooLong { throw tooLong }
-        // A store that stalls for a moment must not have the command run again.
-        try await delivery.doneWhileHeld(result: output.bytes)
-    }
-
-    /// What a command gets that writes more than is kept.
-    private var tooLong: Failed {
-        Failed(
-            description:
-                "The command wrote more than \(Limits.resultBytesMax) bytes (resultBytesMax) to its standard output, "
-                + "which --result keeps; have it write to a file, and print its name.")
     }
 
     /// - Returns: how the command ended; `nil` when it was stopped before it began.
@@ -92,16 +88,6 @@ struct CommandHandler: Sendable {
         } catch is CancellationError {
             return nil
         }
-    }
-
-    /// How a run ended, with the end of its standard error.
-    static func text(of end: Command.End) -> String {
-        let status =
-            switch end.status {
-            case .exited(let code): "exit status \(code)"
-            case .signaled(let number): "killed by signal \(number)"
-            }
-        return end.errorTail.isEmpty ? status : "\(status): \(end.errorTail)"
     }
 
     private func variables(of delivery: Delivery<[UInt8]>) -> [Environment.Key: String?] {

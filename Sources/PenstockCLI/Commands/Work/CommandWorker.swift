@@ -9,7 +9,9 @@ struct CommandWorker: Sendable {
     let options: Worker<[UInt8]>.Options
     /// How long commands that run have to end once the worker is to stop.
     let grace: Duration
-    let handler: CommandHandler
+    let handler: any MessageHandler
+    /// The clock that the grace is measured by.
+    var clock: any Clock<Duration> = ContinuousClock()
     /// How many messages this process has leased, as the file says.
     let leasedCount: @Sendable () async throws -> Int
     let logger: Logger
@@ -46,7 +48,13 @@ struct CommandWorker: Sendable {
         let failure = try await withThrowingTaskGroup(of: Failure?.self) { tasks in
             tasks.addTask { await listen(to: reasons, stopping: group, stops) }
             tasks.addTask {
-                try await guardians.use { try await group.run() }
+                try await guardians.use {
+                    try await handler.use(in: guardians, stops: stops) { failure in
+                        reasons.add(.broken(failure))
+                    } _: {
+                        try await group.run()
+                    }
+                }
                 return nil
             }
             return try await end(of: &tasks)
@@ -98,7 +106,7 @@ struct CommandWorker: Sendable {
                 isStopping = true
                 await group.triggerGracefulShutdown()
                 timer.addTask { [failure] in
-                    guard (try? await handler.command.clock.sleep(for: grace)) != nil else { return }
+                    guard (try? await clock.sleep(for: grace)) != nil else { return }
                     stops.makeAll(.grace)
                     await leaveWithFullHands(stops, failure)
                 }
@@ -111,7 +119,7 @@ struct CommandWorker: Sendable {
     /// Ends the process at `failure`, if there is one, once it has had time to end by itself and has nothing in its hands;
     /// cancelled when the worker is through.
     private func leaveWithEmptyHands(_ stops: StopRequests, _ failure: Failure?) async {
-        while (try? await handler.command.clock.sleep(for: Self.leaveTime)) != nil {
+        while (try? await clock.sleep(for: Self.leaveTime)) != nil {
             if await hasEmptyHands(stops), !Task.isCancelled { ProgramEnd.now(failure) }
         }
     }
@@ -119,7 +127,6 @@ struct CommandWorker: Sendable {
     /// Ends the process at `failure` or, if there is none, at one of its own, should the store not have taken the verdicts
     /// before long once no command runs; cancelled when the worker is through.
     private func leaveWithFullHands(_ stops: StopRequests, _ failure: Failure?) async {
-        let clock = handler.command.clock
         while !stops.isEmpty {
             guard (try? await clock.sleep(for: Self.leaveTime)) != nil else { return }
         }

@@ -13,12 +13,30 @@ struct WorkCommand: AsyncParsableCommand {
               penstock work mail -- ./send-mail
               penstock work mail --concurrency 4 --timeout 1m -- ./send-mail --verbose
               penstock work mail --drain -- sh -c 'cat; echo " $PENSTOCK_SEQUENCE"'
+              penstock work pages --into links --split-lines -- ./find-links
+              penstock work events --lines --concurrency 4 -- jq --unbuffered -c .user
 
             Each message has a process of its own. It gets the payload as its standard input, and in its environment \
             PENSTOCK_SEQUENCE, PENSTOCK_QUEUE, PENSTOCK_ATTEMPT, PENSTOCK_DB, and PENSTOCK_HEADER_NAME for each header; \
             as a task of a workflow also PENSTOCK_WORKFLOW and PENSTOCK_TASK. \
             Its output is passed through, or with --result kept as what the message gave, and the end of its standard error is kept when it fails. No shell is \
             involved unless you name one.
+
+            With --into what a command writes goes on: it becomes one message of that queue, byte by byte, or with \
+            --split-lines each line does. That and the end of its own message are one step, so in a chain of such \
+            workers nothing is lost or there twice, whatever is killed. The message has the headers and the priority of \
+            the one it comes from. A command that writes nothing, or fails, gives none. While the queue is full the worker \
+            waits for room with its message in hand.
+
+            With --lines a command stays: as many processes of it as --concurrency says are started once, and each is \
+            given one message after the other as a line of its standard input. It answers each with one line of its \
+            standard output, without delay (not buffered), and nothing else: then the message is done, and the line is what it gave. \
+            A line that begins with the control character NAK (octal 025) says that it failed: "reject TEXT" after it makes a dead letter, \
+            "retry-after 30s TEXT" says when it comes back, and any other text that it is to be tried again as the queue's policy says. \
+            With --framed messages and answers have four bytes in front of them that say how many follow, the highest first, \
+            and may be any bytes; an answer whose highest bit of these is set says that the message failed. \
+            A process that ends, is silent for longer than --timeout or says more than one answer fails the message that it has, and \
+            another is started in its place. The environment has no attempt, number or headers of a message then.
 
             Exit status 0 means done; 65 that no attempt can help, which makes a dead letter; 75 and all others that \
             it is to be tried again, as the queue's policy says.
@@ -65,6 +83,22 @@ struct WorkCommand: AsyncParsableCommand {
     @Flag(help: "Keep what the command writes to standard output as its message's result.")
     var result = false
 
+    @Option(
+        help: .init(
+            "Make what the command writes to standard output a message of this queue.", valueName: "queue"),
+        completion: QueueCompletion.names, transform: Values.queue)
+    var into: QueueName?
+
+    @Flag(help: "With --into: make each line that the command writes a message.")
+    var splitLines = false
+
+    @Flag(
+        help: "Start the command once for each place, and give it each message as a line that it answers with a line.")
+    var lines = false
+
+    @Flag(help: "As --lines, with frames of any bytes instead of lines.")
+    var framed = false
+
     @Flag(name: .shortAndLong, help: "Say on standard error what is done.")
     var verbose = false
 
@@ -78,6 +112,18 @@ struct WorkCommand: AsyncParsableCommand {
             throw ValidationError("The command is missing; write it after two dashes: penstock work QUEUE -- COMMAND.")
         }
         guard Limits.leaseRange.contains(lease) else { throw ValidationError("A --lease is 100ms to 7d.") }
+        if into != nil, result {
+            throw ValidationError("--into and --result both take what the command writes; leave one of them out.")
+        }
+        if lines, framed {
+            throw ValidationError("--lines and --framed are two ways to speak with a command; leave one of them out.")
+        }
+        if splitLines, lines {
+            throw ValidationError("With --lines an answer is one line, so --split-lines has nothing to split.")
+        }
+        if splitLines, into == nil {
+            throw ValidationError("--split-lines goes with --into: it makes each line a message of that queue.")
+        }
         if let timeout, timeout <= .zero { throw ValidationError("A --timeout is longer than nothing.") }
     }
 
@@ -97,11 +143,38 @@ struct WorkCommand: AsyncParsableCommand {
         }
     }
 
+    /// - Throws: ``Failure`` when the queue that it goes to takes nothing.
+    private func use(in store: PenstockStore, _ file: StoreFile) async throws -> OutputUse {
+        guard let into else { return result ? .result : .passed }
+        try await file.require(into, in: store)
+        let queue = try await store.queue(into.text, create: false)
+        guard try await !queue.status().isDeleting else {
+            throw Failure(
+                .unavailable,
+                "The queue '\(into)' is being deleted, and nothing can go into it; wait until it is gone, and make it anew."
+            )
+        }
+        return .into(queue, splitsLines: splitLines)
+    }
+
+    /// Whether its processes work on more than one message.
+    private var stays: Bool { lines || framed }
+
+    private func handler(of command: Command, output: OutputUse, _ file: StoreFile) -> any MessageHandler {
+        let inherited = CommandHandler.cleared(file: file)
+        guard stays else { return CommandHandler(command: command, use: output, inherited: inherited) }
+        let variables = CoprocessHandler.variables(inherited, queue: queue)
+        let coprocess = Coprocess(
+            command: command, framing: framed ? .frames : .lines,
+            answerBytesMax: output.bytesMax ?? Limits.payloadBytesMax, variables: variables, jobs: Jobs(),
+            passError: { await ErrorOutput.raw($0) })
+        return CoprocessHandler(Coprocesses(coprocess: coprocess, count: concurrency), output: output)
+    }
+
     @MainActor func run() async throws {
         var command = try await Command.find(command)
         command.timeout = timeout
         command.stopTime = stopTime
-        if result { command.keptBytesMax = Limits.resultBytesMax }
         if !Descriptor.standardOutput.isForWriting { command.output = try Self.nowhere() }
         command.shortage = { [concurrency] in OpenFiles.shortage(forCommands: concurrency) }
         command.onShortage = { shortage in
@@ -112,14 +185,15 @@ struct WorkCommand: AsyncParsableCommand {
         try Threads.makeRoom(forCommands: concurrency)
         let file = fileOptions.file
         let logger = ErrorLog.logger(verbose ? .debug : .warning)
-        let handler = CommandHandler(command: command, inherited: CommandHandler.cleared(file: file))
         try await file.use(queue: queue, logger: logger) { store in
             let queue = try await store.queue(queue.text, create: false)
+            let handler = handler(of: command, output: try await use(in: store, file), file)
             let worker = CommandWorker(
                 queue: queue,
-                // A command takes so long that nothing is gained by claiming ahead of it.
+                // The start of a process takes so long that nothing is gained by claiming ahead of it.
                 options: .init(
-                    concurrency: concurrency, ahead: .zero, lease: lease, grace: Self.workerGrace, max: max,
+                    concurrency: concurrency, ahead: stays ? Worker<[UInt8]>.Options().ahead : .zero, lease: lease,
+                    grace: Self.workerGrace, max: max,
                     drain: drain),
                 grace: grace, handler: handler,
                 leasedCount: {

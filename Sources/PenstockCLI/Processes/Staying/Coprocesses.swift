@@ -1,0 +1,108 @@
+import Penstock
+import Subprocess
+
+/// The processes of a command that stays: so many at a time, each started anew when it has ended.
+struct Coprocesses: Sendable {
+    let coprocess: Coprocess
+    let count: Int
+    /// How long to wait before a process is started in the place of one that has answered nothing.
+    private static let backoff = RetryPolicy(base: .milliseconds(100), cap: .seconds(5), jitter: 0)
+
+    private var jobs: Jobs { coprocess.jobs }
+    private var command: Command { coprocess.command }
+
+    /// Calls `body` while the processes run, and ends them before it returns: those that have nothing in hand find the end of their
+    /// standard input, and are stopped when they go on regardless.
+    ///
+    /// - Parameter onFailure: is told why there can be no process.
+    func use<Result: Sendable>(
+        in guardians: Guardians, stops: StopRequests, onFailure: @escaping @Sendable (Failure) -> Void,
+        _ body: () async throws -> Result
+    ) async throws -> Result {
+        // As long as this request stands, a process may run.
+        try await stops.withRequest { stop in
+            let retirement = StopRequest()
+            let watch = Task {
+                if await stop.wait(), let cause = stop.cause { jobs.stop(cause) }
+            }
+            defer { watch.cancel() }
+            return try await withThrowingTaskGroup(of: Void.self) { keepers in
+                for _ in 0..<count { keepers.addTask { await keep(in: guardians, until: retirement, onFailure) } }
+                let result: Swift.Result<Result, any Error>
+                do {
+                    result = .success(
+                        try await withTaskCancellationHandler {
+                            try await body()
+                        } onCancel: {
+                            // The groups are killed meanwhile, but a process that has left its group may hold a pipe open.
+                            jobs.stop(.cancelled)
+                        })
+                } catch {
+                    result = .failure(error)
+                }
+                jobs.close()
+                retirement.make(.cancelled)
+                try await keepers.waitForAll()
+                return try result.get()
+            }
+        }
+    }
+
+    /// Keeps one process going.
+    private func keep(
+        in guardians: Guardians, until retirement: StopRequest, _ onFailure: @Sendable (Failure) -> Void
+    ) async {
+        var failureCount = 0
+        var isTold = false
+        while jobs.isOpen {
+            var life: Coprocess.Life?
+            do {
+                if let shortage = command.shortage() { throw shortage }
+                life = try await guardians.withGroup { try await coprocess.run(in: $0) }
+                isTold = false
+            } catch is CancellationError {
+                return jobs.stop(.cancelled)
+            } catch {
+                guard let shortage = error as? Shortage ?? (error is Failure ? command.shortage() : nil) else {
+                    return onFailure(fail(error))
+                }
+                if !isTold { command.onShortage(shortage) }
+                isTold = true
+                _ = await retirement.wait(upTo: Command.shortagePause, on: command.clock)
+                continue
+            }
+            failureCount = (life?.answerCount ?? 0) > 0 ? 0 : failureCount + 1
+            if let life { settle(life) }
+            if failureCount == 0 { continue }
+            let delay = Self.backoff.delay(afterAttempt: failureCount, random: 0)
+            _ = await retirement.wait(upTo: delay, on: command.clock)
+        }
+    }
+
+    private func fail(_ error: any Error) -> Failure {
+        let failure =
+            error as? Failure ?? Failure(.software, "The command '\(command.name)' could not be started: \(error)")
+        jobs.fail(failure)
+        return failure
+    }
+
+    /// Says what becomes of the message that a process had as it ended, and why it did where no message says so.
+    private func settle(_ life: Coprocess.Life) {
+        if let job = life.unanswered {
+            // What nobody has read is no attempt.
+            guard life.reason == .closed, life.isUnread else { return jobs.finish(job, .died(life)) }
+            jobs.putBack(job)
+        }
+        switch life.reason {
+        case .unasked, .surplus, .tooLong:
+            say("wrote to its standard output without being asked; it was stopped, and is started anew")
+        case .closed where life.answerCount == 0 || life.end.status != .exited(0):
+            say("ended (\(life.end.text)), and is started anew")
+        case .closed, .stopped, .retired: return
+        }
+    }
+
+    private func say(_ what: String) {
+        ErrorOutput.line("penstock: \(Escape.line("The command '\(command.name)' \(what)."))")
+    }
+}
