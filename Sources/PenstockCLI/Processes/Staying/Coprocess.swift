@@ -42,7 +42,11 @@ struct Coprocess: Sendable {
         defer { input.close() }
         let place = jobs.join()
         let dialogue = Dialogue(framing, bytesMax: answerBytesMax) { end in
-            if end.isBreach { stop.make(.cancelled) }
+            if end.isBreach {
+                // A message that is still being written is not written to its end.
+                input.close()
+                stop.make(.cancelled)
+            }
             jobs.leave(place)
         }
         defer { dialogue.end(.retired) }
@@ -87,6 +91,8 @@ struct Coprocess: Sendable {
             ) { execution -> String in
                 // If the guardian has ended by now, nobody watches over the process.
                 if !group.isLed { group.killLateComers() }
+                // A stop that was asked for while it was started has found nobody in the group.
+                if dialogue.ending?.isBreach == true { group.terminate() }
                 let id = execution.processIdentifier.value
                 let tail = ErrorTail(bytesMax: Command.errorTailBytesMax)
                 async let errors = Command.read(execution.standardError, of: id, into: tail) { bytes in
