@@ -8,14 +8,18 @@ struct BulkInsert: Sendable {
     private let one: Query
     private let chunk: Query
 
-    /// - Parameter replacing: whether a row that is in the way goes.
-    init(into table: String, _ columns: [String], replacing: Bool = false) {
+    /// - Parameters:
+    ///   - columns: those whose values are bound.
+    ///   - texts: further columns, each with the text that all rows have in it: binding one costs a copy.
+    ///   - replacing: whether a row that is in the way goes.
+    init(into table: String, _ columns: [String], texts: KeyValuePairs<String, String> = [:], replacing: Bool = false) {
         columnCount = columns.count
         func insert(_ count: Int) -> Query {
-            let row = "(" + columns.map { _ in "?" }.joined(separator: ", ") + ")"
+            let row = (columns.map { _ in "?" } + texts.map { "'\($0.value)'" }).joined(separator: ", ")
+            let names = (columns + texts.map(\.key)).joined(separator: ", ")
             return Query(
-                "INSERT \(replacing ? "OR REPLACE " : "")INTO \(table) (\(columns.joined(separator: ", "))) VALUES "
-                    + repeatElement(row, count: count).joined(separator: ", "))
+                "INSERT \(replacing ? "OR REPLACE " : "")INTO \(table) (\(names)) VALUES "
+                    + repeatElement("(\(row))", count: count).joined(separator: ", "))
         }
         (one, chunk) = (insert(1), insert(Self.chunkCount))
     }

@@ -10,19 +10,42 @@ enum DependencyRows {
     }
 
     static func insert(_ rows: [New], _ connection: Connection) throws {
-        try inserts.run(rows, connection) { statement, row, index in
-            let columns = row.need.columns
-            statement.bind(row.parent, at: index)
-            statement.bind(row.child, at: index + 1)
-            statement.bind(columns.need, at: index + 2)
-            statement.bind(columns.whenDead, at: index + 3)
-            statement.bind(DependencyState.open.rawValue, at: index + 4)
+        do {
+            try write(rows, by: inserts, connection)
+        } catch  where error.isContradiction {
+            // Somebody has made rows by hand for numbers that were not given yet.
+            try write(rows, by: replacements, connection)
         }
     }
 
-    // Rows for numbers that were not given yet are some that somebody has made by hand.
-    private static let inserts = BulkInsert(
-        into: "penstock_dependency", ["parent", "child", "need", "when_dead", "state"], replacing: true)
+    private static func write(
+        _ rows: [New], by inserts: [(need: Dependency.Need, rows: BulkInsert)], _ connection: Connection
+    ) throws {
+        for insert in inserts {
+            try insert.rows.run(rows.filter { $0.need == insert.need }, connection) { statement, row, index in
+                statement.bind(row.parent, at: index)
+                statement.bind(row.child, at: index + 1)
+            }
+        }
+    }
+
+    private static let inserts = inserts(replacing: false)
+    private static let replacements = inserts(replacing: true)
+
+    /// One for each need.
+    private static func inserts(replacing: Bool) -> [(need: Dependency.Need, rows: BulkInsert)] {
+        let needs: [Dependency.Need] = [.done(whenDead: .cancel), .done(whenDead: .hold), .ended]
+        return needs.map { need in
+            let (name, whenDead) = need.columns
+            return (
+                need,
+                BulkInsert(
+                    into: "penstock_dependency", ["parent", "child"],
+                    texts: ["need": name, "when_dead": whenDead, "state": DependencyState.open.rawValue],
+                    replacing: replacing)
+            )
+        }
+    }
 }
 
 extension Dependency.Need {

@@ -3,7 +3,7 @@ import Testing
 @testable import PenstockCLI
 
 /// What a process of a command that stays may say, and when.
-@Suite(.timeLimit(.minutes(1))) struct DialogueTests {
+@Suite(.timeLimit(.minutes(5))) struct DialogueTests {
     private final class Ends: Sendable {
         private let (all, adding) = AsyncStream.makeStream(of: Dialogue.End.self)
         func add(_ end: Dialogue.End) { adding.yield(end) }
@@ -56,6 +56,26 @@ import Testing
         say("twelve bytes", dialogue)
         #expect(await answer == nil)
         #expect(dialogue.ending == .tooLong)
+    }
+
+    /// It ends before its worker has come to hear the answer.
+    @Test func anAnswerOutlivesTheEnd() async {
+        let dialogue = dialogue()
+        #expect(dialogue.begin())
+        say("a\n", dialogue)
+        dialogue.end(.closed)
+        #expect(await dialogue.answer() == .done(Array("a".utf8)))
+        #expect(await dialogue.answer() == nil)
+        #expect(!dialogue.begin())
+    }
+
+    @Test func moreThanAnAnswerSpoilsIt() async {
+        let dialogue = dialogue()
+        #expect(dialogue.begin())
+        say("a\n", dialogue)
+        say("b\n", dialogue)
+        #expect(await dialogue.answer() == nil)
+        #expect(dialogue.ending == .unasked)
     }
 
     @Test func theFirstEndCounts() async {

@@ -3,7 +3,7 @@ import Testing
 @testable import PenstockCLI
 
 /// Which process has which message, and what its asker is told.
-@Suite(.timeLimit(.minutes(1))) struct JobsTests {
+@Suite(.timeLimit(.minutes(5))) struct JobsTests {
     let jobs = Jobs()
 
     /// What the asker of `number` is told, in a word.

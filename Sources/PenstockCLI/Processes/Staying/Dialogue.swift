@@ -24,7 +24,8 @@ final class Dialogue: Sendable {
         /// It has a message. Whoever waits for the answer is there, or will be.
         case asked(CheckedContinuation<Answer?, Never>?)
         case answered(Answer)
-        case over(End)
+        /// With the answer that came before the end, while nobody has asked for it.
+        case over(End, Answer?)
     }
 
     private struct State {
@@ -44,7 +45,7 @@ final class Dialogue: Sendable {
 
     /// Why it is over, if it is.
     var ending: End? {
-        state.withLock { if case .over(let end) = $0.phase { end } else { nil } }
+        state.withLock { if case .over(let end, _) = $0.phase { end } else { nil } }
     }
 
     /// How many messages were answered.
@@ -72,7 +73,10 @@ final class Dialogue: Sendable {
                 case .answered(let answer):
                     state.phase = .idle
                     return answer
-                case .idle, .over:
+                case .over(let end, let answer):
+                    state.phase = .over(end, nil)
+                    return .some(answer)
+                case .idle:
                     return .some(nil)
                 }
             }
@@ -110,12 +114,29 @@ final class Dialogue: Sendable {
     func end(_ end: End) {
         let (isFirst, waiter) = state.withLock { state -> (Bool, CheckedContinuation<Answer?, Never>?) in
             if case .over = state.phase { return (false, nil) }
-            var waiter: CheckedContinuation<Answer?, Never>?
-            if case .asked(let continuation) = state.phase { waiter = continuation }
-            state.phase = .over(end)
-            return (true, waiter)
+            switch state.phase {
+            case .asked(let continuation):
+                state.phase = .over(end, nil)
+                return (true, continuation)
+            case .answered(let answer):
+                // A process may answer and end before its worker has come to hear it.
+                state.phase = .over(end, end.spoilsAnswer ? nil : answer)
+            case .idle, .over:
+                state.phase = .over(end, nil)
+            }
+            return (true, nil)
         }
         if isFirst { onEnd(end) }
         waiter?.resume(returning: nil)
+    }
+}
+
+extension Dialogue.End {
+    /// Whether an answer that came before is not one to rely on.
+    fileprivate var spoilsAnswer: Bool {
+        switch self {
+        case .unasked, .surplus, .tooLong: true
+        case .closed, .retired, .stopped: false
+        }
     }
 }
