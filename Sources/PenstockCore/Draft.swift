@@ -25,8 +25,12 @@ public struct Draft: Hashable, Sendable {
     public static func validate(_ drafts: [Draft], now: Timestamp) throws(PenstockError) {
         if drafts.isEmpty { return }
         try NewMessage.validate(batch: drafts.map(\.message), now: now)
+        for draft in drafts { try draft.refuseUniqueKey() }
+    }
+
+    package func refuseUniqueKey() throws(PenstockError) {
         try require(
-            drafts.allSatisfy { $0.message.uniqueKey == nil },
+            message.uniqueKey == nil,
             "A message that is enqueued as another is done has no unique key: where one with its key is in line, what the "
                 + "other gave would be lost.")
     }

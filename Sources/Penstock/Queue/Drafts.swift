@@ -12,9 +12,11 @@ extension Queue {
     ///   - element: what the message carries, as the queue's codec writes it.
     ///   - options: headers, priority, due time and attempts, as for an enqueue. It has no unique key: where a message with its key
     ///     was in line already, what the other message gave would be lost.
-    /// - Throws: what the codec throws.
+    /// - Throws: what the codec throws; `PenstockError` with code `invalidInput` for a unique key.
     public func draft(_ element: Element, options: EnqueueOptions = EnqueueOptions()) throws -> Draft {
-        Draft(try message(element, options), to: name)
+        let draft = Draft(try message(element, options), to: name)
+        try draft.refuseUniqueKey()
+        return draft
     }
 
     /// Messages for this queue, in their order, for ``Delivery/done(then:timeout:)``.

@@ -50,25 +50,37 @@ final class StopRequest: Sendable {
 final class StopRequests: Sendable {
     private struct State {
         var requests: [ObjectIdentifier: StopRequest] = [:]
+        /// How many of them are commands that run.
+        var runCount = 0
         var cause: StopRequest.Cause?
     }
 
     private let state = Mutex(State())
 
     /// Calls `body` with a request that ``makeAll(_:)`` makes, also when it did before.
-    func withRequest<Result>(_ body: (StopRequest) async throws -> Result) async rethrows -> Result {
+    ///
+    /// - Parameter isRun: whether a command runs meanwhile. What waits for the store or for room is none, and no worker stays for it.
+    func withRequest<Result>(
+        isRun: Bool = true, _ body: (StopRequest) async throws -> Result
+    ) async rethrows -> Result {
         let request = StopRequest()
         let cause = state.withLock { state in
             state.requests[ObjectIdentifier(request)] = request
+            if isRun { state.runCount += 1 }
             return state.cause
         }
         if let cause { request.make(cause) }
-        defer { state.withLock { _ = $0.requests.removeValue(forKey: ObjectIdentifier(request)) } }
+        defer {
+            state.withLock { state in
+                state.requests[ObjectIdentifier(request)] = nil
+                if isRun { state.runCount -= 1 }
+            }
+        }
         return try await body(request)
     }
 
-    /// Whether nothing runs.
-    var isEmpty: Bool { state.withLock { $0.requests.isEmpty } }
+    /// Whether no command runs.
+    var isEmpty: Bool { state.withLock { $0.runCount == 0 } }
 
     /// Makes the requests of all that run, and of all that are still to come.
     func makeAll(_ cause: StopRequest.Cause) {

@@ -183,6 +183,25 @@ struct StayingTests {
         #expect(try await messages(tool).allSatisfy { $0["state"].text == "done" && $0["attempts"].count == 0 })
     }
 
+    /// The message is larger than a pipe, so most of it is still to be written as the process falls silent and lives on.
+    @Test func aProcessThatStopsInTheMiddleOfAMessageIsStopped() async throws {
+        let tool = try await tool([String(repeating: "x", count: 300_000)])
+        let script = "head -c 1; exec >&-; sleep 1000"
+        try await tool.succeed(work("--lines", "--stop-time", "100ms", command: ["sh", "-c", script]))
+        let message = try await messages(tool)[0]
+        #expect(message["state"].text == "scheduled")
+        #expect(message["attempts"][0]["error"].text.hasPrefix("ended without an answer"))
+    }
+
+    /// No process has read anything: the messages are as they were.
+    @Test func aCommandThatNeverReadsEndsTheWorker() async throws {
+        let tool = try await tool(["x"])
+        try await tool.fail(work("--lines", command: ["false"]), with: 126, saying: "without reading a message")
+        let message = try await messages(tool)[0]
+        #expect(message["state"].text == "ready")
+        #expect(message["attempts"].count == 0)
+    }
+
     @Test func aCommandThatCannotBeStartedEndsTheWorker() async throws {
         let tool = try await tool(["x"])
         let script = try tool.file("once", "#!/no/such/interpreter\n".utf8)

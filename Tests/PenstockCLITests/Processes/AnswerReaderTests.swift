@@ -65,6 +65,10 @@ import Testing
         #expect(later.reason == "the server is busy")
         #expect((error("retry-after soon") as? AttemptFailed)?.description == "retry-after soon")
         #expect((error("no luck") as? AttemptFailed)?.description == "no luck")
+        // Of a long text the end is kept, and what it means stands in front.
+        let long = String(repeating: "x", count: 6000)
+        #expect(error("reject \(long)") is Reject)
+        #expect((error("retry-after 30s \(long)") as? RetryAfter)?.delay == .seconds(30))
         #expect((error("") as? AttemptFailed)?.description == "The command refused it without a word.")
     }
 }

@@ -40,14 +40,16 @@ struct CommandHandler: MessageHandler {
             // Put there by hand. No attempt can help, and the next message must not wait for this one.
             throw Reject("No command can be given its headers: \(error.message)")
         }
-        try await stops.withRequest { stop in
-            let end = try await run(delivery, in: guardians, stop)
-            try await settle(delivery, end, stop)
+        let (end, cause) = try await stops.withRequest { stop in
+            (try await run(delivery, in: guardians, stop), stop.cause)
         }
+        try await settle(delivery, end, cause, stops)
     }
 
-    private func settle(_ delivery: Delivery<[UInt8]>, _ end: Command.End?, _ stop: StopRequest) async throws {
-        switch stop.cause {
+    private func settle(
+        _ delivery: Delivery<[UInt8]>, _ end: Command.End?, _ cause: StopRequest.Cause?, _ stops: StopRequests
+    ) async throws {
+        switch cause {
         case .timeout:
             let time = command.timeout.map(DurationText.format) ?? ""
             let said = end.map { "; \($0.text)" } ?? ""
@@ -63,7 +65,9 @@ struct CommandHandler: MessageHandler {
             if end.status == .exited(0) {
                 guard let output = end.output else { return }
                 if output.isTooLong { throw use.tooLong }
-                return try await use.finish(delivery, output.bytes, until: stop)
+                return try await stops.withRequest(isRun: false) { stop in
+                    try await use.finish(delivery, output.bytes, until: stop)
+                }
             }
             if end.status == .exited(Self.rejected) { throw Reject(end.text) }
             if Descriptor.standardOutput.hasNoReader {

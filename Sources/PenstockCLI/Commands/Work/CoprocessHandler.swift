@@ -1,4 +1,5 @@
 import Penstock
+import PenstockCore
 import Subprocess
 
 /// Works on messages by giving them to the processes of a command that stays, and says in the worker's words what they answer.
@@ -36,12 +37,21 @@ struct CoprocessHandler: MessageHandler {
     /// - Throws: `Reject`, `RetryAfter` or ``AttemptFailed``, as the answer is, or the process's exit status; ``Failure`` when none
     ///   can be started, or nobody reads what they answer.
     func handle(_ delivery: Delivery<[UInt8]>, in guardians: Guardians, stops: StopRequests) async throws {
+        if case .into = output {
+            do {
+                try HeaderRules.validate(delivery.headers)
+            } catch {
+                // Put there by hand, and they are to go on with what follows.
+                throw Reject("No message can have its headers: \(error.message)")
+            }
+        }
         let framing = coprocesses.coprocess.framing
-        let reply = await coprocesses.coprocess.jobs.ask(try framing.encoded(delivery.payload))
+        let message = try framing.encoded(delivery.payload)
+        let reply = await stops.withRequest { _ in await coprocesses.coprocess.jobs.ask(message) }
         switch reply {
         case .answered(.done(let bytes)):
             if case .passed = output { return try await CommandOutput.pass(framing == .lines ? bytes + [0x0A] : bytes) }
-            try await stops.withRequest { try await output.finish(delivery, bytes, until: $0) }
+            try await stops.withRequest(isRun: false) { try await output.finish(delivery, bytes, until: $0) }
         case .answered(.refused(let words)): throw Answer.error(of: words)
         case .died(let life): try await settle(delivery, life)
         case .unworked(.cancelled): throw CancellationError()

@@ -14,7 +14,7 @@ struct WorkCommand: AsyncParsableCommand {
               penstock work mail --concurrency 4 --timeout 1m -- ./send-mail --verbose
               penstock work mail --drain -- sh -c 'cat; echo " $PENSTOCK_SEQUENCE"'
               penstock work pages --into links --split-lines -- ./find-links
-              penstock work events --lines --concurrency 4 -- jq --unbuffered -c .user
+              penstock work events --lines --concurrency 4 --timeout 10s -- ./enrich
 
             Each message has a process of its own. It gets the payload as its standard input, and in its environment \
             PENSTOCK_SEQUENCE, PENSTOCK_QUEUE, PENSTOCK_ATTEMPT, PENSTOCK_DB, and PENSTOCK_HEADER_NAME for each header; \
@@ -29,8 +29,9 @@ struct WorkCommand: AsyncParsableCommand {
             waits for room with its message in hand.
 
             With --lines a command stays: as many processes of it as --concurrency says are started once, and each is \
-            given one message after the other as a line of its standard input. It answers each with one line of its \
-            standard output, without delay (not buffered), and nothing else: then the message is done, and the line is what it gave. \
+            given one message after the other as a line of its standard input. It answers each with exactly one line of its \
+            standard output, without delay (not buffered), and writes nothing else: then the message is done, and the line is what \
+            it gave. Of one that may write nothing for a message, --timeout makes an end. \
             A line that begins with the control character NAK (octal 025) says that it failed: "reject TEXT" after it makes a dead letter, \
             "retry-after 30s TEXT" says when it comes back, and any other text that it is to be tried again as the queue's policy says. \
             With --framed messages and answers have four bytes in front of them that say how many follow, the highest first, \

@@ -10,6 +10,8 @@ final class ChildInput: Sendable {
 
     private struct State {
         var isOpen = true
+        /// Whether nothing more is to be written.
+        var isGivenUp = false
         /// How much of the last message has gone into the pipe.
         var writtenCount = 0
     }
@@ -35,7 +37,7 @@ final class ChildInput: Sendable {
 
     /// Writes all of `bytes`. One task at a time may.
     ///
-    /// - Returns: whether all of it is in the pipe; `false` when nobody is there any more to read it.
+    /// - Returns: whether all of it is in the pipe; `false` when nobody is there any more to read it, or it was given up.
     func write(_ bytes: [UInt8]) async -> Bool {
         state.withLock { $0.writtenCount = 0 }
         guard let left = writeNow(bytes[...]) else { return false }
@@ -64,7 +66,7 @@ final class ChildInput: Sendable {
     /// - Returns: what found no room; `nil` when nobody reads any more, or the pipe is closed.
     private func writeNow(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
         state.withLock { state in
-            guard state.isOpen else { return nil }
+            guard state.isOpen, !state.isGivenUp else { return nil }
             var left = bytes
             while !left.isEmpty {
                 let count = left.withUnsafeBytes { systemWrite(number, $0) }
@@ -91,6 +93,11 @@ final class ChildInput: Sendable {
             guard state.isOpen, ioctl(number, UInt(FIONREAD), &count) == 0 else { return state.writtenCount == 0 }
             return Int(count) >= state.writtenCount
         }
+    }
+
+    /// Ends a write where it is. The command reads what was written, and waits for the rest.
+    func giveUp() {
+        state.withLock { $0.isGivenUp = true }
     }
 
     /// The command reads what was written, and then the end.

@@ -42,11 +42,10 @@ struct Coprocess: Sendable {
         defer { input.close() }
         let place = jobs.join()
         let dialogue = Dialogue(framing, bytesMax: answerBytesMax) { end in
-            if end.isBreach {
-                // A message that is still being written is not written to its end.
-                input.close()
-                stop.make(.cancelled)
-            }
+            // What is still being written is not written to its end. The pipe stays open as long as the process lives, so that it
+            // does not take the half that it has for the whole.
+            if end != .retired { input.giveUp() }
+            if end.isBreach { stop.make(.cancelled) }
             jobs.leave(place)
         }
         defer { dialogue.end(.retired) }
@@ -62,9 +61,9 @@ struct Coprocess: Sendable {
             defer { tasks.cancelAll() }
             return try await spawn(in: group, input, dialogue, place, leave)
         }
-        life?.isUnread = input.isUnread
         // What it has left running must not go on with a message that another process is given.
         group.kill()
+        life?.isUnread = input.isUnread
         return life
     }
 

@@ -7,6 +7,8 @@ struct Coprocesses: Sendable {
     let count: Int
     /// How long to wait before a process is started in the place of one that has answered nothing.
     private static let backoff = RetryPolicy(base: .milliseconds(100), cap: .seconds(5), jitter: 0)
+    /// So many processes in a row that ended before they had read anything are a command that does not work. They take 20 seconds.
+    private static let uselessCountMax = 10
 
     private var jobs: Jobs { coprocess.jobs }
     private var command: Command { coprocess.command }
@@ -19,8 +21,8 @@ struct Coprocesses: Sendable {
         in guardians: Guardians, stops: StopRequests, onFailure: @escaping @Sendable (Failure) -> Void,
         _ body: () async throws -> Result
     ) async throws -> Result {
-        // As long as this request stands, a process may run.
-        try await stops.withRequest { stop in
+        // A process that has no message in hand holds up no worker.
+        try await stops.withRequest(isRun: false) { stop in
             let retirement = StopRequest()
             let watch = Task {
                 if await stop.wait(), let cause = stop.cause { jobs.stop(cause) }
@@ -74,6 +76,16 @@ struct Coprocesses: Sendable {
             failureCount = (life?.answerCount ?? 0) > 0 ? 0 : failureCount + 1
             if let life { settle(life) }
             if failureCount == 0 { continue }
+            if let life, failureCount >= Self.uselessCountMax, life.reason == .closed,
+                life.unanswered == nil || life.isUnread
+            {
+                return onFailure(
+                    fail(
+                        Failure(
+                            .cannotRun,
+                            "The command '\(command.name)' has ended \(failureCount) times without reading a message "
+                                + "(\(life.end.text)); mend it, and start again.")))
+            }
             let delay = Self.backoff.delay(afterAttempt: failureCount, random: 0)
             _ = await retirement.wait(upTo: delay, on: command.clock)
         }

@@ -42,17 +42,23 @@ enum Answer: Sendable, Hashable {
 
     /// What the command's refusal is to the worker: `reject TEXT`, `retry-after DURATION TEXT`, or just what went wrong.
     static func error(of refusal: [UInt8]) -> any Error {
-        var tail = ErrorTail(bytesMax: Command.errorTailBytesMax)
-        tail.append(refusal)
-        let text = tail.text
-        let words = text.split(separator: " ", maxSplits: 2)
-        if words.first == "reject" {
-            return Reject(words.dropFirst().joined(separator: " "))
+        // The words stand at the head, of which a long text keeps nothing.
+        let words = refusal.split(separator: UInt8(ascii: " "), maxSplits: 2)
+        let first = words.first.map { String(decoding: $0.prefix(20), as: UTF8.self) }
+        if first == "reject" { return Reject(kept(words.dropFirst())) }
+        if first == "retry-after", words.count > 1,
+            let delay = try? DurationText.parse(String(decoding: words[1].prefix(40), as: UTF8.self))
+        {
+            return RetryAfter(delay, reason: kept(words.dropFirst(2)))
         }
-        if words.first == "retry-after", words.count > 1, let delay = try? DurationText.parse(String(words[1])) {
-            return RetryAfter(delay, reason: words.dropFirst(2).joined(separator: " "))
-        }
+        let text = kept([refusal[...]])
         return AttemptFailed(description: text.isEmpty ? "The command refused it without a word." : text)
+    }
+
+    private static func kept(_ words: ArraySlice<ArraySlice<UInt8>>) -> String {
+        var tail = ErrorTail(bytesMax: Command.errorTailBytesMax)
+        tail.append(Array(words.joined(separator: [UInt8(ascii: " ")])))
+        return tail.text
     }
 }
 
