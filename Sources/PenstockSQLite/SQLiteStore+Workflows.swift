@@ -28,11 +28,12 @@ extension SQLiteStore {
     /// Goes on with what the end or the return of many tasks has left to be done, until nothing is left, in steps, each a
     /// transaction of its own. When nothing is left, this is one read.
     ///
-    /// - Throws: `outcomeUnknown` when the store fails: what was asked for is written down, and others go on with it.
+    /// - Throws: `outcomeUnknown` when the store takes nothing for the moment: what was asked for is written down, and others go on
+    ///   with it.
     func finishCascade() async throws {
         do {
             try await goOnWithCascade()
-        } catch let error as PenstockError {
+        } catch let error as PenstockError where error.isOfStalledStore {
             throw PenstockError(
                 .outcomeUnknown,
                 "What was asked for is written down, and may not be done to all messages yet; the next claim goes on with it. "
