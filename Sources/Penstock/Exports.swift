@@ -1,5 +1,28 @@
 // A program that imports Penstock sees the words of its own calls, each by name, and no others of the core. An author of a
 // store, or of a test that speaks to one, imports PenstockCore.
+// The operators in memory, so that a pipeline reads the same with `in:` and without.
+
+// Operators cannot be exported by name. Where PenstockCore is imported as well, its own are preferred.
+extension Timestamp {
+    /// The moment `duration` later. Stops at the ends of the range rather than overflowing.
+    @_disfavoredOverload
+    public static func + (moment: Timestamp, duration: Duration) -> Timestamp {
+        moment.advanced(by: duration)
+    }
+
+    /// The moment `duration` earlier. Stops at the ends of the range rather than overflowing.
+    @_disfavoredOverload
+    public static func - (moment: Timestamp, duration: Duration) -> Timestamp {
+        moment.advanced(by: .zero - duration)
+    }
+
+    /// How long after `earlier` this moment is; negative when it is before.
+    @_disfavoredOverload
+    public static func - (moment: Timestamp, earlier: Timestamp) -> Duration {
+        earlier.duration(to: moment)
+    }
+}
+@_exported public import PenstockStreams
 @_exported public import enum PenstockCore.AttemptOutcome
 @_exported public import struct PenstockCore.AttemptRecord
 @_exported public import struct PenstockCore.BootTime
@@ -17,9 +40,14 @@
 @_exported public import enum PenstockCore.EventTarget
 @_exported public import struct PenstockCore.FileHealth
 @_exported public import struct PenstockCore.FiringRecord
+@_exported public import enum PenstockCore.GroupPolicy
+@_exported public import struct PenstockCore.GroupQuery
+@_exported public import struct PenstockCore.GroupRecord
 @_exported public import struct PenstockCore.HealthFinding
 @_exported public import struct PenstockCore.HealthReport
 @_exported public import enum PenstockCore.KeyConflict
+@_exported public import struct PenstockCore.LimitName
+@_exported public import struct PenstockCore.LimitRecord
 @_exported public import enum PenstockCore.Limits
 @_exported public import struct PenstockCore.MessageJournal
 @_exported public import struct PenstockCore.MessageQuery
@@ -32,6 +60,7 @@
 @_exported public import struct PenstockCore.NewMessage
 @_exported public import struct PenstockCore.NewTask
 @_exported public import struct PenstockCore.NewWorkflow
+@_exported public import enum PenstockCore.OnDead
 @_exported public import enum PenstockCore.OverflowPolicy
 @_exported public import struct PenstockCore.PenstockError
 @_exported public import struct PenstockCore.QueueName
@@ -69,26 +98,3 @@
 @_exported public import struct PenstockCore.WorkflowQuery
 @_exported public import struct PenstockCore.WorkflowRecord
 @_exported public import enum PenstockCore.WorkflowState
-// The operators in memory, so that a pipeline reads the same with `in:` and without.
-@_exported public import PenstockStreams
-
-// Operators cannot be exported by name. Where PenstockCore is imported as well, its own are preferred.
-extension Timestamp {
-    /// The moment `duration` later. Stops at the ends of the range rather than overflowing.
-    @_disfavoredOverload
-    public static func + (moment: Timestamp, duration: Duration) -> Timestamp {
-        moment.advanced(by: duration)
-    }
-
-    /// The moment `duration` earlier. Stops at the ends of the range rather than overflowing.
-    @_disfavoredOverload
-    public static func - (moment: Timestamp, duration: Duration) -> Timestamp {
-        moment.advanced(by: .zero - duration)
-    }
-
-    /// How long after `earlier` this moment is; negative when it is before.
-    @_disfavoredOverload
-    public static func - (moment: Timestamp, earlier: Timestamp) -> Duration {
-        earlier.duration(to: moment)
-    }
-}

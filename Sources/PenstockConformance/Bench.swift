@@ -69,11 +69,11 @@ extension NewMessage {
     /// A message with a text for a payload.
     static func text(
         _ text: String, priority: Int = 0, due: Due = .now, attemptsMax: Int? = nil, key: String? = nil,
-        onConflict: KeyConflict = .skip
+        onConflict: KeyConflict = .skip, group: String? = nil
     ) -> NewMessage {
         NewMessage(
             payload: Array(text.utf8), priority: priority, due: due, attemptsMax: attemptsMax,
-            uniqueKey: key.map { UniqueKey($0, onConflict: onConflict) })
+            uniqueKey: key.map { UniqueKey($0, onConflict: onConflict) }, group: group)
     }
 }
 
@@ -88,11 +88,12 @@ extension MessageRecord {
 
 extension Depths {
     static func of(
-        pending: Int = 0, scheduled: Int = 0, ready: Int = 0, leased: Int = 0, dead: Int = 0, kept: Int = 0
+        pending: Int = 0, scheduled: Int = 0, blocked: Int = 0, ready: Int = 0, leased: Int = 0, dead: Int = 0, kept: Int = 0
     ) -> Depths {
         var depths = Depths()
         depths.pending = pending
         depths.scheduled = scheduled
+        depths.blocked = blocked
         depths.ready = ready
         depths.leased = leased
         depths.dead = dead

@@ -23,6 +23,16 @@ extension MessageStore {
         try await put(.text(text), to: queue, sourceLocation: sourceLocation).sequence
     }
 
+    /// Puts a message in line that is blocked, as its group is paused. The queue has that policy, and groups.
+    @discardableResult
+    func putBlocked(_ text: String, _ policy: QueuePolicy) async throws -> SequenceNumber {
+        var policy = policy
+        policy.groups = .limit(1)
+        try await configure(.jobs, .set(policy))
+        try await configure(.jobs, .pauseGroup("paused"))
+        return try await put(.text(text, group: "paused")).sequence
+    }
+
     /// Claims up to `limit`.
     func take(
         _ limit: Int = 1, from queue: QueueName = .jobs, lease: Duration = .seconds(30)

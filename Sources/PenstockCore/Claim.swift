@@ -36,6 +36,8 @@ public struct ClaimedMessage: Sendable {
     public var origin: SequenceNumber?
     /// Which task of which workflow it is.
     public var task: TaskPlace?
+    /// The key of its group.
+    public var group: String?
 
     /// Makes a claimed message.
     public init(
@@ -46,7 +48,8 @@ public struct ClaimedMessage: Sendable {
         headers: [String: String],
         payload: [UInt8],
         origin: SequenceNumber?,
-        task: TaskPlace? = nil
+        task: TaskPlace? = nil,
+        group: String? = nil
     ) {
         self.lease = lease
         self.attempt = attempt
@@ -56,6 +59,7 @@ public struct ClaimedMessage: Sendable {
         self.payload = payload
         self.origin = origin
         self.task = task
+        self.group = group
     }
 }
 
@@ -65,11 +69,24 @@ public struct Claim: Sendable {
     public var messages: [ClaimedMessage]
     /// When the queue's next scheduled message is due; `nil` when there is none, or the queue is paused.
     public var nextDue: Timestamp?
+    /// Whether there were more messages, which a limit kept back. They can be claimed when others have ended, and are rung for
+    /// then.
+    package var isWithheld = false
+    /// Whether groups or limits say how many messages may be leased: one that is claimed ahead of need keeps another worker from
+    /// working.
+    package var isLimited = false
 
     /// Makes a claim's answer.
     public init(messages: [ClaimedMessage], nextDue: Timestamp?) {
         self.messages = messages
         self.nextDue = nextDue
+    }
+
+    /// What a claim gives whose queue has messages that a limit keeps back, all of them.
+    package static var withheld: Claim {
+        var claim = Claim(messages: [], nextDue: nil)
+        (claim.isLimited, claim.isWithheld) = (true, true)
+        return claim
     }
 
     /// Whether this is all that there was for a claim of up to `limit`: a claim also stops short when its payloads are

@@ -114,6 +114,8 @@ public struct HealthFinding: Hashable, Sendable, Codable {
         public static let misplaced = Kind(rawValue: "misplaced")
         /// A unique key is held by a message that does not have it, or not held by one that does.
         public static let wrongKeys = Kind(rawValue: "wrongKeys")
+        /// Permits of groups that messages have wrongly, or do not have.
+        public static let wrongPermits = Kind(rawValue: "wrongPermits")
         /// Sequence numbers that were given would be given again.
         public static let wrongSequence = Kind(rawValue: "wrongSequence")
         /// A number is so large or so small that no program can have counted it.

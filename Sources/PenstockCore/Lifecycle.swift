@@ -58,6 +58,10 @@ public enum Lifecycle {
         case parentFailed
         /// The message because of which it was cancelled has been put back in line.
         case revived
+        /// Its group has no permit for it.
+        case blocked
+        /// It has a permit of its group.
+        case permitted
     }
 
     /// Where a message goes.
@@ -150,11 +154,12 @@ public enum Lifecycle {
             // A lost worker says nothing against the message: it goes back at once, so that work resumes within a
             // second. Only a message that has been lost as often as it may be tried is taken out of the line.
             return retry(situation, Failure(outcome, lostText(outcome)), now: now, after: .zero)
-        case (.ready, .displaced), (.scheduled, .displaced):
+        case (.ready, .displaced), (.blocked, .displaced), (.scheduled, .displaced):
             return to(.dropped, .dropOldest)
-        case (.ready, .replaced), (.scheduled, .replaced):
+        case (.ready, .replaced), (.blocked, .replaced), (.scheduled, .replaced):
             return to(.cancelled, .replaced)
-        case (.pending, .cancelled), (.ready, .cancelled), (.scheduled, .cancelled), (.leased, .cancelled):
+        case (.pending, .cancelled), (.blocked, .cancelled), (.ready, .cancelled), (.scheduled, .cancelled),
+            (.leased, .cancelled):
             return to(.cancelled, .requested)
         case (.scheduled, .redriven):
             return to(.ready)
@@ -175,6 +180,10 @@ public enum Lifecycle {
             return to(.cancelled, .parentFailed)
         case (.cancelled, .revived):
             return to(.pending)
+        case (.ready, .blocked):
+            return to(.blocked)
+        case (.blocked, .permitted):
+            return to(.ready)
         default:
             return nil
         }

@@ -16,6 +16,16 @@ public enum Limits {
     public static let headerBytesMax = 16 * 1024
     /// Bytes in a unique key.
     public static let uniqueKeyBytesMax = 500
+    /// Bytes in the key of a group.
+    public static let groupKeyBytesMax = 500
+    /// How many messages of one group may be leased at the same time.
+    public static let groupLimitRange = 1...1000
+    /// How many messages of a queue, or of all that share a limit, may be leased at the same time.
+    public static let leasedLimitRange = 1...1_000_000
+    /// Bytes in a limit's name.
+    public static let limitNameBytesMax = 200
+    /// Messages that one transaction permits or blocks at most because their group, or what it is given permits by, has changed.
+    public static let regroupCountMax = 1000
     /// The lowest and highest priority. A higher one is claimed first.
     public static let priorityRange = -100...100
     /// How many attempts a message may be allowed.

@@ -113,6 +113,8 @@ public struct MessageRecord: Hashable, Sendable {
     public var finishedAt: Timestamp?
     /// The key it was enqueued with, held or not.
     public var uniqueKey: String?
+    /// The key of its group.
+    public var group: String?
     /// Names and values that travel with it.
     public var headers: [String: String]
     /// The message that this one is a replay of.
@@ -139,6 +141,7 @@ public struct MessageRecord: Hashable, Sendable {
         worker: Int64? = nil,
         finishedAt: Timestamp? = nil,
         uniqueKey: String? = nil,
+        group: String? = nil,
         headers: [String: String] = [:],
         origin: SequenceNumber? = nil,
         payloadBytes: Int,
@@ -158,6 +161,7 @@ public struct MessageRecord: Hashable, Sendable {
         self.worker = worker
         self.finishedAt = finishedAt
         self.uniqueKey = uniqueKey
+        self.group = group
         self.headers = headers
         self.origin = origin
         self.payloadBytes = payloadBytes

@@ -9,12 +9,17 @@
 ///         +---------+    overflow: dropped <+> cancelled          redrive: dead -> ready
 ///  task ->| pending |--> ready, or cancelled
 ///         +---------+
+///         +---------+   a message of a group that has no permit left is blocked where it would be ready
+///         | blocked |--> ready
+///         +---------+
 /// ```
 public enum MessageState: String, Sendable, Codable, CaseIterable {
     /// Waits for other messages, as a task of a workflow. It takes no room in its queue.
     case pending
     /// Waits for its due time, and then for the next claim from its queue, which makes it ready first.
     case scheduled
+    /// Waits for a permit of its group, which others have, or which is paused.
+    case blocked
     /// Waits for a worker.
     case ready
     /// A worker has it.
@@ -29,12 +34,12 @@ public enum MessageState: String, Sendable, Codable, CaseIterable {
     case cancelled
 
     /// Whether the message waits in line, and so counts against its queue's capacity.
-    public var isWaiting: Bool { self == .scheduled || self == .ready }
+    public var isWaiting: Bool { self == .scheduled || self == .blocked || self == .ready }
 
     /// Whether nothing more happens to the message by itself.
     public var isFinished: Bool {
         switch self {
-        case .pending, .scheduled, .ready, .leased: false
+        case .pending, .scheduled, .blocked, .ready, .leased: false
         case .done, .dead, .dropped, .cancelled: true
         }
     }

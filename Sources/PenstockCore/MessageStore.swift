@@ -107,9 +107,30 @@ public protocol MessageStore: Sendable {
 
     /// Makes, changes or removes a queue.
     ///
-    /// - Throws: `unknownQueue` unless the change is `create`; `queueDeleting` unless the change is `delete`;
-    ///   `invalidInput` when a policy's number is out of range.
+    /// What a change of groups means for messages in line is carried out in steps. When the process dies between two of them,
+    /// claims go on with it.
+    ///
+    /// - Throws: `unknownQueue` unless the change is `create`; `queueDeleting` unless the change is `delete`; `unknownLimit` when a
+    ///   policy names a limit that does not exist; `invalidInput` when a policy's number is out of range, or a group is to be
+    ///   paused in a queue without groups.
     func configure(_ queue: QueueName, _ change: QueueChange) async throws
+
+    /// Makes a limit on leased messages that queues share by naming it, changes its count, or removes it.
+    ///
+    /// A lower one takes nothing from workers: nothing more is claimed until so many have ended.
+    ///
+    /// - Parameter count: how many messages of all those queues may be leased at the same time; `nil` removes the limit.
+    /// - Throws: `unknownLimit` when there is none to remove; `illegalTransition` when queues share the one to remove;
+    ///   `invalidInput`.
+    func setLimit(_ name: LimitName, to count: Int?) async throws
+
+    /// Reads the limits that queues share, by name. Changes nothing.
+    func limits() async throws -> [LimitRecord]
+
+    /// Reads the groups of a queue that have messages with a permit or blocked ones, or are paused, by key. Changes nothing.
+    ///
+    /// - Throws: `unknownQueue`; `invalidInput`.
+    func groups(_ query: GroupQuery) async throws -> [GroupRecord]
 
     /// Moves messages by hand. A large selection is carried out in steps, so that others get their turn; each step
     /// happens as a whole.

@@ -80,6 +80,25 @@ public struct CursorName: StoreName {
     }
 }
 
+/// The name of a limit that queues share.
+public struct LimitName: StoreName {
+    /// The name as text.
+    public let text: String
+
+    /// Makes a name out of `text`.
+    ///
+    /// - Throws: ``PenstockError`` with code `invalidInput` when `text` is no name.
+    public init(_ text: String) throws(PenstockError) {
+        try NameRules.validate(text, of: "limit", bytesMax: Limits.limitNameBytesMax)
+        self.text = text
+    }
+
+    /// Takes a name that a store holds already, or that this program chose, and so was checked before.
+    package init(stored text: String) {
+        self.text = text
+    }
+}
+
 /// What a name of anything in a store may look like.
 enum NameRules {
     /// Throws ``PenstockError`` with code `invalidInput` when `text` cannot be the name of a `thing`.

@@ -46,6 +46,8 @@ public struct NewMessage: Hashable, Sendable {
     public var attemptsMax: Int?
     /// Its key, if it is to be unique.
     public var uniqueKey: UniqueKey?
+    /// The key of its group, in a queue that has groups; see ``GroupPolicy``.
+    public var group: String?
     /// The message that this one is a replay of.
     public var origin: SequenceNumber?
 
@@ -57,6 +59,7 @@ public struct NewMessage: Hashable, Sendable {
         due: Due = .now,
         attemptsMax: Int? = nil,
         uniqueKey: UniqueKey? = nil,
+        group: String? = nil,
         origin: SequenceNumber? = nil
     ) {
         self.payload = payload
@@ -65,6 +68,7 @@ public struct NewMessage: Hashable, Sendable {
         self.due = due
         self.attemptsMax = attemptsMax
         self.uniqueKey = uniqueKey
+        self.group = group
         self.origin = origin
     }
 
@@ -103,6 +107,7 @@ public struct NewMessage: Hashable, Sendable {
                 !key.isEmpty && key.utf8.count <= Limits.uniqueKeyBytesMax && !key.utf8.contains(0),
                 "A unique key must have 1 to \(Limits.uniqueKeyBytesMax) bytes, and none of them zero.")
         }
+        if let group { try GroupKey.validate(group) }
         if !headers.isEmpty { try HeaderRules.validate(headers) }
     }
 }

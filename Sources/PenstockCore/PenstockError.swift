@@ -19,6 +19,7 @@ public struct PenstockError: Error, Sendable, CustomStringConvertible {
         /// There is a schedule of that name already.
         public static let scheduleExists = Code(rawValue: "scheduleExists")
         /// There is no workflow of that name.
+        public static let unknownLimit = Code(rawValue: "unknownLimit")
         public static let unknownWorkflow = Code(rawValue: "unknownWorkflow")
         /// The workflow has no task of that name.
         public static let unknownTask = Code(rawValue: "unknownTask")

@@ -62,17 +62,33 @@ public struct QueuePolicy: Hashable, Sendable, Codable {
     public var retry: RetryPolicy
     /// How long ended messages are kept.
     public var retention: Retention
+    /// Which messages of a group may be with workers at the same time; `nil`: its messages have no groups.
+    public var groups: GroupPolicy?
+    /// How many messages may be leased at the same time, over all workers; `nil`: any number. A lower one takes nothing from
+    /// workers: nothing more is claimed until so many have ended.
+    public var limit: Int?
+    /// A limit on leased messages that the queue shares with others; `nil`: none. See ``MessageStore/setLimit(_:to:)``.
+    public var sharedLimit: LimitName?
 
-    /// Makes a policy: unbounded, ten attempts, seven days of log.
+    /// Makes a policy: unbounded, ten attempts, seven days of log, no groups and no limit.
     public init(
         capacity: Capacity? = nil,
         retry: RetryPolicy = RetryPolicy(),
-        retention: Retention = Retention()
+        retention: Retention = Retention(),
+        groups: GroupPolicy? = nil,
+        limit: Int? = nil,
+        sharedLimit: LimitName? = nil
     ) {
         self.capacity = capacity
         self.retry = retry
         self.retention = retention
+        self.groups = groups
+        self.limit = limit
+        self.sharedLimit = sharedLimit
     }
+
+    /// Whether something else than the messages says how many may be leased, so that none is to be claimed ahead of need.
+    package var limitsClaims: Bool { groups != nil || limit != nil || sharedLimit != nil }
 
     /// Throws ``PenstockError`` with code `invalidInput` when a number is out of its range.
     public func validate() throws(PenstockError) {
@@ -83,5 +99,7 @@ public struct QueuePolicy: Hashable, Sendable, Codable {
         }
         try retry.validate()
         try retention.validate()
+        try groups?.validate()
+        if let limit { try LimitRecord.validate(limit) }
     }
 }

@@ -11,6 +11,11 @@ public enum QueueChange: Sendable {
     case pause
     /// Allows claims again.
     case resume
+    /// Keeps messages of a group from being claimed until `resumeGroup`; those that workers have go on. A group need not have
+    /// messages for that.
+    case pauseGroup(String)
+    /// Allows claims from a group again.
+    case resumeGroup(String)
     /// Removes it with all its messages and history. Throws `illegalTransition` when messages wait or run, unless `force`
     /// is true; then none of them was removed.
     ///
@@ -21,7 +26,7 @@ public enum QueueChange: Sendable {
 
 /// What to do with messages by hand.
 public enum LineCommand: String, Sendable, CaseIterable {
-    /// Takes pending, scheduled, ready and leased messages out of the line. A worker that has one loses its lease.
+    /// Takes pending, scheduled, blocked, ready and leased messages out of the line. A worker that has one loses its lease.
     case cancel
     /// Puts dead letters back in line with new attempts, and makes scheduled messages ready at once.
     case redrive
@@ -31,7 +36,7 @@ public enum LineCommand: String, Sendable, CaseIterable {
     /// The states that know the command.
     public var states: Set<MessageState> {
         switch self {
-        case .cancel: [.pending, .scheduled, .ready, .leased]
+        case .cancel: [.pending, .scheduled, .blocked, .ready, .leased]
         case .redrive: [.scheduled, .dead]
         case .discard: [.dead]
         }

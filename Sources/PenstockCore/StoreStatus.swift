@@ -50,6 +50,8 @@ public struct Depths: Hashable, Sendable, Codable {
     public var pending = 0
     /// Messages that wait for their due time.
     public var scheduled = 0
+    /// Messages that wait for a permit of their group.
+    public var blocked = 0
     /// Messages that wait for a worker.
     public var ready = 0
     /// Messages that workers hold.
@@ -62,8 +64,12 @@ public struct Depths: Hashable, Sendable, Codable {
     /// What counts against a capacity.
     public var waiting: Int {
         // The numbers may come from a file that anybody has written.
-        let (sum, overflow) = scheduled.addingReportingOverflow(ready)
-        return overflow ? .max : sum
+        var sum = scheduled
+        for depth in [blocked, ready] {
+            let (more, overflow) = sum.addingReportingOverflow(depth)
+            sum = overflow ? .max : more
+        }
+        return sum
     }
 
     /// Makes depths of zero.

@@ -74,7 +74,7 @@ public struct Dependency: Hashable, Sendable {
     /// How the end of a task in `state`, or its being under way, leaves a dependency on it.
     package static func standing(of need: Need, whenTaskIs state: MessageState) -> DependencyState {
         switch (need, state) {
-        case (_, .pending), (_, .scheduled), (_, .ready), (_, .leased): .open
+        case (_, .pending), (_, .scheduled), (_, .blocked), (_, .ready), (_, .leased): .open
         case (_, .done), (.ended, _): .met
         case (.done(whenDead: .hold), .dead): .open
         case (.done, .dead), (.done, .dropped), (.done, .cancelled): .failed

@@ -14,7 +14,7 @@ public enum WorkflowState: String, Sendable, Codable, CaseIterable {
     /// Going by how many tasks are in each state.
     package init(_ counts: [MessageState: Int], isCancelled: Bool) {
         func has(_ states: MessageState...) -> Bool { states.contains { counts[$0, default: 0] > 0 } }
-        if has(.scheduled, .ready, .leased) {
+        if has(.scheduled, .blocked, .ready, .leased) {
             // Also of a workflow that was cancelled, and of which a dead letter was put back in line.
             self = .running
         } else if has(.pending) {

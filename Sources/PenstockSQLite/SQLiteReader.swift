@@ -91,6 +91,17 @@ package final class SQLiteReader: MessageStore {
         }
     }
 
+    /// Reads the limits that queues share, as ``MessageStore/limits()`` says.
+    package func limits() async throws -> [LimitRecord] {
+        try await read { database in try GroupReader.limits(Connection(database)) }
+    }
+
+    /// Reads groups, as ``MessageStore/groups(_:)`` says.
+    package func groups(_ query: GroupQuery) async throws -> [GroupRecord] {
+        try query.validate()
+        return try await read { database in try GroupReader.groups(query, Connection(database)) }
+    }
+
     /// Reads schedules, as ``MessageStore/schedules(_:)`` says. A file of an older schema has none.
     package func schedules(_ name: ScheduleName?) async throws -> [ScheduleRecord] {
         try await read { database in
@@ -171,6 +182,7 @@ extension SQLiteReader {
         throw refusal
     }
     package func emit(_: NewEvent, to _: EventTarget, durability _: Durability) async throws -> Bool { throw refusal }
+    package func setLimit(_: LimitName, to _: Int?) async throws { throw refusal }
     package func configure(_: QueueName, _: QueueChange) async throws { throw refusal }
     package func apply(_: LineCommand, to _: Selection) async throws -> Int { throw refusal }
     package func prune(_: PruneRequest) async throws -> Pruned { throw refusal }

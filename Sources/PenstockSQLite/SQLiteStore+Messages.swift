@@ -211,6 +211,6 @@ private struct Step: Sendable {
         guard let announced, case .claim(let request) = operation, case .claimed(let claim) = answer else { return }
         doorbell.claim(
             at: Wakeups.bucket(of: request.queue), tag: Wakeups.tag(of: request.queue), announced: announced,
-            isAllThatThereWas: claim.isAll(of: request.limit))
+            isAllThatThereWas: claim.isAll(of: request.limit) && !claim.isWithheld)
     }
 }

@@ -19,11 +19,16 @@ extension SQLiteStore {
     public func configure(_ queue: QueueName, _ change: QueueChange) async throws {
         switch change {
         case .create(let policy, _), .set(let policy): try policy.validate()
+        case .pauseGroup(let key), .resumeGroup(let key): try GroupKey.validate(key)
         case .pause, .resume: break
         case .delete(let force): return try await delete(queue, force: force)
         }
         try await writer.perform(durability: .powerLoss) { transaction in
             try Configuring.perform(change, of: queue, in: transaction)
+        }
+        switch change {
+        case .set, .pauseGroup, .resumeGroup: try await regroup(queue)
+        case .create, .pause, .resume, .delete: break
         }
     }
 

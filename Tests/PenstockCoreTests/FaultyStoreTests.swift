@@ -79,6 +79,9 @@ import Testing
             case .messages: _ = try await store.messages(MessageQuery())
             case .status: _ = try await store.status(of: nil)
             case .configure: try await store.configure(jobs, .pause)
+            case .setLimit: try await store.setLimit(LimitName("l"), to: 1)
+            case .limits: _ = try await store.limits()
+            case .groups: _ = try await store.groups(GroupQuery(queue: jobs))
             case .apply: _ = try await store.apply(.cancel, to: .queue(jobs, states: [.ready]))
             case .prune: _ = try await store.prune(PruneRequest())
             case .schedule:

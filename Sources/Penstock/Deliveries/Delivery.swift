@@ -23,6 +23,8 @@ public struct Delivery<Element: Sendable>: Sendable {
     public let origin: SequenceNumber?
     /// Which task of which workflow it is; `nil` when it is none.
     public let task: TaskPlace?
+    /// The key of its group; `nil` when it has none.
+    public let group: String?
     /// What was enqueued.
     public let payload: Element
 
@@ -38,6 +40,7 @@ public struct Delivery<Element: Sendable>: Sendable {
         priority = message.priority
         origin = message.origin
         task = message.task
+        group = message.group
         self.payload = payload
         lease = message.lease
         self.holder = holder

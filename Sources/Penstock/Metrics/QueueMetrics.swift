@@ -17,7 +17,8 @@ struct QueueMetrics: Sendable {
     let wait: Timer
     let work: Timer
     let running: Meter
-    private let depths: (pending: Gauge, scheduled: Gauge, ready: Gauge, leased: Gauge, dead: Gauge)
+    private let depths:
+        (pending: Gauge, scheduled: Gauge, blocked: Gauge, ready: Gauge, leased: Gauge, dead: Gauge)
 
     init(queue: QueueName, factory: any MetricsFactory) {
         let dimensions = [("queue", queue.text)]
@@ -44,7 +45,9 @@ struct QueueMetrics: Sendable {
         wait = timer("wait")
         work = timer("work")
         running = Meter(label: "penstock.running", dimensions: dimensions, factory: factory)
-        depths = (depth(.pending), depth(.scheduled), depth(.ready), depth(.leased), depth(.dead))
+        depths = (
+            depth(.pending), depth(.scheduled), depth(.blocked), depth(.ready), depth(.leased), depth(.dead)
+        )
     }
 
     /// Counts what `enqueue` answered; the receipts are those of the first messages.
@@ -85,6 +88,7 @@ struct QueueMetrics: Sendable {
     func record(_ depths: Depths) {
         self.depths.pending.record(depths.pending)
         self.depths.scheduled.record(depths.scheduled)
+        self.depths.blocked.record(depths.blocked)
         self.depths.ready.record(depths.ready)
         self.depths.leased.record(depths.leased)
         self.depths.dead.record(depths.dead)

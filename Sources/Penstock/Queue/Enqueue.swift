@@ -16,20 +16,24 @@ public struct EnqueueOptions: Hashable, Sendable {
     public var attemptsMax: Int?
     /// Its key, if at most one message with it may wait or run.
     public var uniqueKey: UniqueKey?
+    /// The key of its group, in a queue that has groups; see `GroupPolicy`.
+    public var group: String?
 
-    /// Makes options: no headers, priority 0, due at once, attempts as the queue's policy says, no key.
+    /// Makes options: no headers, priority 0, due at once, attempts as the queue's policy says, no key and no group.
     public init(
         headers: [String: String] = [:],
         priority: Int = 0,
         due: Due = .now,
         attemptsMax: Int? = nil,
-        uniqueKey: UniqueKey? = nil
+        uniqueKey: UniqueKey? = nil,
+        group: String? = nil
     ) {
         self.headers = headers
         self.priority = priority
         self.due = due
         self.attemptsMax = attemptsMax
         self.uniqueKey = uniqueKey
+        self.group = group
     }
 }
 
@@ -107,7 +111,7 @@ extension Queue {
     func message(_ element: Element, _ options: EnqueueOptions) throws -> NewMessage {
         NewMessage(
             payload: try codec.encode(element), headers: options.headers, priority: options.priority, due: options.due,
-            attemptsMax: options.attemptsMax, uniqueKey: options.uniqueKey)
+            attemptsMax: options.attemptsMax, uniqueKey: options.uniqueKey, group: options.group)
     }
 
     /// The receipt for the only message of a call.

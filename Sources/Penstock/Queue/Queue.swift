@@ -59,6 +59,26 @@ extension Queue {
         try await storage.apply(.cancel, to: .queue(name, states: LineCommand.cancel.states))
     }
 
+    /// Keeps messages of a group from workers until ``resumeGroup(_:)``. Messages are still accepted, and running ones go on.
+    ///
+    /// - Throws: `PenstockError` with code `invalidInput` when the queue has no groups, or `key` is none.
+    public func pauseGroup(_ key: String) async throws {
+        try await storage.configure(name, .pauseGroup(key))
+    }
+
+    /// Lets workers have messages of a paused group again.
+    ///
+    /// - Throws: `PenstockError` with code `invalidInput` when `key` is the key of no group.
+    public func resumeGroup(_ key: String) async throws {
+        try await storage.configure(name, .resumeGroup(key))
+    }
+
+    /// The groups that have messages in line or with workers, or are paused: up to `limit` of them after the key `after`, in the
+    /// order of bytes.
+    public func groups(after: String? = nil, limit: Int = 100) async throws -> [GroupRecord] {
+        try await storage.groups(GroupQuery(queue: name, after: after, limit: limit))
+    }
+
     /// Puts dead letters back in line with new attempts, oldest first.
     ///
     /// - Parameter limit: how many at most; `nil`: all.
@@ -73,6 +93,6 @@ extension Queue {
     /// - Returns: how many messages that was.
     @discardableResult
     public func purge() async throws -> Int {
-        try await storage.apply(.cancel, to: .queue(name, states: [.pending, .scheduled, .ready]))
+        try await storage.apply(.cancel, to: .queue(name, states: [.pending, .scheduled, .blocked, .ready]))
     }
 }

@@ -60,6 +60,26 @@ extension PenstockStore {
         try await storage.status(of: nil).workers
     }
 
+    /// Makes a limit on messages with workers that queues share by naming it (`QueuePolicy.sharedLimit`), or changes its count.
+    /// A lower one takes nothing from workers: nothing more is claimed until so many have ended.
+    ///
+    /// - Throws: `PenstockError` with code `invalidInput` when the name or the count cannot be.
+    public func setLimit(_ name: String, to count: Int) async throws {
+        try await storage.setLimit(LimitName(name), to: count)
+    }
+
+    /// Removes a limit that no queue shares any more.
+    ///
+    /// - Throws: `PenstockError` with code `unknownLimit`; `illegalTransition` while queues share it.
+    public func removeLimit(_ name: String) async throws {
+        try await storage.setLimit(LimitName(name), to: nil)
+    }
+
+    /// The limits that queues share, by name.
+    public func limits() async throws -> [LimitRecord] {
+        try await storage.limits()
+    }
+
     /// Removes a queue with all its messages and history.
     ///
     /// - Throws: `PenstockError` with code `unknownQueue`, or `illegalTransition` when messages wait or run, unless

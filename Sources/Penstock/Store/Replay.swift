@@ -2,7 +2,8 @@ public import PenstockCore
 
 extension PenstockStore {
     /// Puts history back in line: for each message that `query` finds, a new one with the same payload, headers,
-    /// priority and attempts, which names it as its origin. It is due now, and has no unique key.
+    /// priority and attempts, which names it as its origin. It is due now, has no unique key, and is in its group if the queue has
+    /// groups.
     ///
     /// Only what was in the log at the beginning is replayed, so replaying a queue into itself ends. Goes in batches;
     /// memory stays flat. A full queue whose policy is `wait` makes this wait.
@@ -21,11 +22,12 @@ extension PenstockStore {
         query.withPayload = !dryRun
         query.withAttempts = false
         var count = 0
+        let grouped = try await Set(queues().filter { $0.policy.groups != nil }.map(\.name))
         do {
             var pages = try await MessagePages(query, in: storage)
             while case let page = try await pages.next(), !page.isEmpty {
                 try Task.checkCancellation()
-                for batch in Self.batches(of: page, into: queue) {
+                for batch in Self.batches(of: page, into: queue, grouped: grouped) {
                     if !dryRun { try await queueNotLookedUp(batch.queue).enqueue(batch.messages) }
                     count += batch.messages.count
                 }
@@ -40,14 +42,17 @@ extension PenstockStore {
     private typealias Batch = (queue: QueueName, messages: [NewMessage])
 
     /// Runs of messages for the same queue, none larger than a store takes.
-    private static func batches(of page: [MessageRecord], into queue: QueueName?) -> [Batch] {
+    private static func batches(
+        of page: [MessageRecord], into queue: QueueName?, grouped: Set<QueueName>
+    ) -> [Batch] {
         var batches: [Batch] = []
         var bytes = 0
         for record in page {
             let target = queue ?? record.queue
             let message = NewMessage(
                 payload: record.payload ?? [], headers: record.headers, priority: record.priority,
-                attemptsMax: record.attemptsMax, origin: record.sequence)
+                attemptsMax: record.attemptsMax, group: grouped.contains(target) ? record.group : nil,
+                origin: record.sequence)
             bytes += message.payload.count
             if let last = batches.indices.last, batches[last].queue == target, bytes <= Limits.batchBytesMax {
                 batches[last].messages.append(message)

@@ -32,6 +32,9 @@ extension WorkerRun {
         var claimLoop: ClaimLoop
         /// How many messages were taken up.
         var takenCount = 0
+        /// Whether more may be claimed than handlers are free for. Not where groups or limits say how many may be leased: what
+        /// waits here for a handler would keep another worker from working.
+        var claimsAhead = true
         /// How many messages nobody else is woken for that are announced since that token was taken.
         var promise: (count: Int, token: Wakeups.Token)?
     }
@@ -55,7 +58,8 @@ extension WorkerRun {
             promisedCount = 0
         }
         let isOver = stopping.isOpen || round.takenCount == options.max
-        let places = options.concurrency + taken.aheadCount - taken.busyCount - taken.waitingCount
+        let aheadCount = round.claimsAhead ? taken.aheadCount : 0
+        let places = options.concurrency + aheadCount - taken.busyCount - taken.waitingCount
         let left = options.max.map { $0 - round.takenCount } ?? .max
         let room = isOver || taken.isStocked ? 0 : min(max(places, promisedCount), left, Limits.batchCountMax)
         if room == 0 {
@@ -75,8 +79,9 @@ extension WorkerRun {
         request.leavesToOthers = !wasRung && !options.drain
         guard let claim = try await handIn(taken.finished, thenClaim: request, &round.claimLoop) else { return false }
         round.takenCount += claim.messages.count
+        round.claimsAhead = !claim.isLimited
         for message in slots.begin(claim.messages, at: time.boot) { begin(message) }
-        if options.drain, claim.messages.isEmpty, taken.busyCount + taken.waitingCount == 0 {
+        if options.drain, claim.messages.isEmpty, !claim.isWithheld, taken.busyCount + taken.waitingCount == 0 {
             stop()
         } else if claim.isAll(of: room), let before = round.claimLoop.before {
             let left = room - claim.messages.count

@@ -23,7 +23,7 @@ struct CancelCommand: AsyncParsableCommand {
 
     @MainActor func run() async throws {
         let states: Set<MessageState> =
-            running ? [.pending, .scheduled, .ready, .leased] : [.pending, .scheduled, .ready]
+            running ? [.pending, .scheduled, .blocked, .ready, .leased] : [.pending, .scheduled, .blocked, .ready]
         try await selection.apply({ try await $0.cancel($1) }, states: states, "cancelled")
     }
 }

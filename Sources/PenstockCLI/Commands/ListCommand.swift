@@ -13,7 +13,7 @@ struct ListCommand: AsyncParsableCommand {
               penstock list mail --state done,dead --last 5
               penstock list --json | jq -r .payload
 
-            Without --state: pending,scheduled,ready,leased.
+            Without --state: pending,scheduled,blocked,ready,leased.
             """)
 
     @OptionGroup var fileOptions: FileOptions
@@ -32,7 +32,7 @@ struct ListCommand: AsyncParsableCommand {
     }
 
     @MainActor func run() async throws {
-        let query = stretch.query(of: queue, states: [.pending, .scheduled, .ready, .leased], limit: limit)
+        let query = stretch.query(of: queue, states: [.pending, .scheduled, .blocked, .ready, .leased], limit: limit)
         let listing = Listing(
             query: query, isJSON: outputOptions.isJSON, table: MessageTables.list(), row: MessageTables.listRow)
         try await fileOptions.file.look(queue: queue) { try await listing.show(from: $0, on: Output()) }

@@ -11,6 +11,10 @@ struct EnvelopeOptions: ParsableArguments {
     var attempts: Int?
 
     @Option(
+        help: .init("The key of its group, in a queue with groups; see `penstock queue set`.", valueName: "key"))
+    var group: String?
+
+    @Option(
         name: .customLong("header"),
         help: .init("A name and a value that travel with it. May be repeated.", valueName: "name=value"),
         transform: Values.header)
@@ -26,7 +30,7 @@ struct EnvelopeOptions: ParsableArguments {
     func message(_ payload: [UInt8], due: Due = .now, key: UniqueKey?) -> NewMessage {
         NewMessage(
             payload: payload, headers: Dictionary(uniqueKeysWithValues: headers.map { ($0.name, $0.value) }),
-            priority: priority, due: due, attemptsMax: attempts, uniqueKey: key)
+            priority: priority, due: due, attemptsMax: attempts, uniqueKey: key, group: group)
     }
 }
 

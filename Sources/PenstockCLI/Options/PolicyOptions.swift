@@ -46,12 +46,15 @@ struct PolicyOptions: ParsableArguments {
         transform: Values.durationOrNone)
     var retainDead: OrNone<Duration>?
 
+    @OptionGroup var groupOptions: GroupPolicyOptions
+
     private static let whenFullDefault = "A new bound fails unless this says otherwise: nothing is lost unseen."
 
     /// Whether any of the options was given.
     var isEmpty: Bool {
         capacity == nil && whenFull == nil && attempts == nil && retryBase == nil && retryFactor == nil
             && retryCap == nil && retryJitter == nil && retainAge == nil && retainCount == nil && retainDead == nil
+            && groupOptions.isEmpty
     }
 
     /// `policy` with what the options say.
@@ -78,6 +81,7 @@ struct PolicyOptions: ParsableArguments {
         if let retainAge { policy.retention.age = retainAge.value }
         if let retainCount { policy.retention.count = retainCount.value }
         if let retainDead { policy.retention.deadAge = retainDead.value }
+        policy = try groupOptions.applied(to: policy)
         try policy.validate()
         return policy
     }

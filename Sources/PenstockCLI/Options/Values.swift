@@ -24,6 +24,19 @@ enum Values {
         return OrNone(value: count)
     }
 
+    @Sendable static func limit(_ text: String) throws -> LimitName {
+        try LimitName(text)
+    }
+
+    @Sendable static func limitOrNone(_ text: String) throws -> OrNone<LimitName> {
+        text == "none" ? OrNone() : OrNone(value: try LimitName(text))
+    }
+
+    @Sendable static func onDead(_ text: String) throws -> OnDead {
+        guard let onDead = OnDead(rawValue: text) else { throw Failure(.usage, "write next or hold.") }
+        return onDead
+    }
+
     @Sendable static func time(_ text: String) throws -> Timestamp {
         try TimeText.parse(text, now: SystemTime().now)
     }

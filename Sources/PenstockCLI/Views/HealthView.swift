@@ -48,6 +48,7 @@ extension HealthReport {
             ([.wrongDepths], "the queues count what is there"),
             ([.misplaced], "every message is in its place"),
             ([.wrongKeys], "every unique key is held by its message"),
+            ([.wrongPermits], "every permit of a group is its message's"),
             ([.wrongSequence], "no sequence number is given twice"),
             ([.wrongNumbers], "every number is one that can be"),
             ([.wrongHeaders], "all headers can be read"),

@@ -32,6 +32,7 @@ extension MessageRecord {
             .init(key: "worker", value: .optional(worker) { .integer($0) }),
             .init(key: "finishedAt", value: .optional(finishedAt, JSONValue.time)),
             .init(key: "uniqueKey", value: .optional(uniqueKey) { .string($0) }),
+            .init(key: "group", value: .optional(group) { .string($0) }),
             .init(key: "headers", value: .headers(headers)),
             .init(key: "origin", value: .optional(origin) { .integer($0.rawValue) }),
             .init(key: "payloadBytes", value: .integer(payloadBytes)),

@@ -65,6 +65,7 @@ enum MessageTables {
         if let worker = record.worker { facts.append(("worker", "\(worker)")) }
         if let finishedAt = record.finishedAt { facts.append(("finished", TimeText.format(finishedAt))) }
         if let key = record.uniqueKey { facts.append(("key", Escape.text(key))) }
+        if let group = record.group { facts.append(("group", Escape.text(group))) }
         if let origin = record.origin { facts.append(("origin", "\(origin)")) }
         if let task = journal.task {
             facts.append(("task", "\(Escape.text(task.task.text)) of \(Escape.text(task.workflow.text))"))

@@ -10,6 +10,7 @@ extension QueueStatus {
             "depths": .object([
                 "pending": .integer(depths.pending),
                 "scheduled": .integer(depths.scheduled),
+                "blocked": .integer(depths.blocked),
                 "ready": .integer(depths.ready),
                 "leased": .integer(depths.leased),
                 "dead": .integer(depths.dead),
@@ -48,6 +49,14 @@ extension QueuePolicy {
                 "count": .optional(retention.count) { .integer($0) },
                 "deadAgeSeconds": .optional(retention.deadAge) { .seconds($0) },
             ]),
+            "groups": .optional(groups) { groups in
+                switch groups {
+                case .fifo(let onDead): .object(["fifo": .bool(true), "onDead": .string(onDead.rawValue)])
+                case .limit(let count): .object(["limitPerKey": .integer(count)])
+                }
+            },
+            "limit": .optional(limit) { .integer($0) },
+            "sharedLimit": .optional(sharedLimit) { .string($0.text) },
         ])
     }
 }

@@ -6,7 +6,7 @@ enum QueueTables {
     static func status(_ queues: [QueueStatus]) -> Table {
         var table = Table([
             .text("QUEUE", widthMax: 40), .text("STATE"), .number("CAPACITY"), .number("PENDING"), .number("SCHEDULED"),
-            .number("READY"), .number("LEASED"), .number("DEAD"), .number("ENQUEUED"), .number("DONE"),
+            .number("BLOCKED"), .number("READY"), .number("LEASED"), .number("DEAD"), .number("ENQUEUED"), .number("DONE"),
             .number("DROPPED"),
             .number("RETRIED"), .number("RECLAIMED"),
         ])
@@ -14,7 +14,8 @@ enum QueueTables {
             table.add([
                 Escape.text(queue.name.text), state(queue),
                 queue.policy.capacity.map { "\($0.count)" } ?? "none", "\(queue.depths.pending)",
-                "\(queue.depths.scheduled)", "\(queue.depths.ready)", "\(queue.depths.leased)", "\(queue.depths.dead)",
+                "\(queue.depths.scheduled)", "\(queue.depths.blocked)", "\(queue.depths.ready)", "\(queue.depths.leased)",
+                "\(queue.depths.dead)",
                 "\(queue.totals.enqueued)",
                 "\(queue.totals.done)", "\(queue.totals.dropped)", "\(queue.totals.retried)",
                 "\(queue.totals.reclaimed)",
@@ -43,7 +44,7 @@ enum QueueTables {
     static func policies(_ queues: [QueueStatus]) -> Table {
         var table = Table([
             .text("QUEUE", widthMax: 40), .text("STATE"), .number("CAPACITY"), .text("WHEN FULL"), .number("ATTEMPTS"),
-            .text("RETRY"), .text("RETAIN"),
+            .text("RETRY"), .text("RETAIN"), .text("GROUPS"), .text("LIMIT"),
         ])
         for queue in queues {
             let policy = queue.policy
@@ -52,7 +53,7 @@ enum QueueTables {
                 policy.capacity.map { "\($0.count)" } ?? "none", policy.capacity?.whenFull.word ?? "",
                 "\(policy.retry.attemptsMax)",
                 "\(DurationText.format(policy.retry.base)) to \(DurationText.format(policy.retry.cap))",
-                retention(policy.retention),
+                retention(policy.retention), groups(policy.groups), limit(policy),
             ])
         }
         return table
@@ -72,9 +73,12 @@ enum QueueTables {
                     + "\(DurationText.format(policy.retry.cap)), jitter \(policy.retry.jitter)"
             ),
             ("retain", retention(policy.retention)),
+            ("groups", groups(policy.groups)),
+            ("limit", limit(policy)),
             (
                 "depths",
-                "\(queue.depths.pending) pending, \(queue.depths.scheduled) scheduled, \(queue.depths.ready) ready, "
+                "\(queue.depths.pending) pending, \(queue.depths.scheduled) scheduled, "
+                    + "\(queue.depths.blocked) blocked, \(queue.depths.ready) ready, "
                     + "\(queue.depths.leased) leased, \(queue.depths.dead) dead, \(queue.depths.kept) kept"
             ),
             (
@@ -89,6 +93,20 @@ enum QueueTables {
 
     private static func state(_ queue: QueueStatus) -> String {
         queue.isDeleting ? "deleting" : queue.isPaused ? "paused" : "open"
+    }
+
+    private static func groups(_ groups: GroupPolicy?) -> String {
+        switch groups {
+        case .fifo(let onDead): "in order, on dead \(onDead.rawValue)"
+        case .limit(let count): "\(count) at a time"
+        case nil: "none"
+        }
+    }
+
+    private static func limit(_ policy: QueuePolicy) -> String {
+        let shared = policy.sharedLimit.map { "shared \(Escape.text($0.text))" }
+        let own = policy.limit.map { "\($0)" }
+        return own == nil && shared == nil ? "none" : [own, shared].compactMap(\.self).joined(separator: ", ")
     }
 
     private static func retention(_ retention: Retention) -> String {

@@ -33,6 +33,7 @@ enum ScheduleTables {
             ),
             ("jitter", DurationText.format(schedule.jitter)),
             ("counts", "\(record.firedCount) fired, \(record.missedCount) missed"),
+            ("group", schedule.message.group.map(Escape.text) ?? "none"),
             ("key", schedule.message.uniqueKey.map { Escape.text($0.key) } ?? "none"),
             ("payload", Escape.text(String(decoding: schedule.message.payload.prefix(500), as: UTF8.self))),
         ]
@@ -77,6 +78,7 @@ extension ScheduleRecord {
             "ends": .optional(schedule.ends, JSONValue.time),
             "priority": .integer(schedule.message.priority),
             "attemptsMax": .optional(schedule.message.attemptsMax) { .integer($0) },
+            "group": .optional(schedule.message.group) { .string($0) },
             "uniqueKey": .optional(schedule.message.uniqueKey) { .string($0.key) },
             payload.key: payload.value,
             "headers": .headers(schedule.message.headers),

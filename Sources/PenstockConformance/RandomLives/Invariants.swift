@@ -57,6 +57,7 @@ enum Invariants {
                 switch record.state {
                 case .pending: counted.pending += 1
                 case .scheduled: counted.scheduled += 1
+                case .blocked: counted.blocked += 1
                 case .ready: counted.ready += 1
                 case .leased: counted.leased += 1
                 case .dead: counted.dead += 1
@@ -67,6 +68,30 @@ enum Invariants {
         }
         let strays = records.filter { record in !queues.contains { $0.name == record.queue } }
         return broken + strays.map { "no queue has \($0)" }
+    }
+
+    /// No claim gives more than a limit allows.
+    static func leased(_ count: Int, limit: Int) -> [String] {
+        count <= limit ? [] : ["\(count) are leased, of at most \(limit)"]
+    }
+
+    /// Of each group as many are in line for workers as may be: not more, unless workers had more before, and none is blocked
+    /// while fewer are.
+    static func groups(_ groups: [GroupRecord], _ queue: QueueStatus, _ records: [MessageRecord]) -> [String] {
+        groups.flatMap { group in
+            let own = records.filter { $0.queue == queue.name && $0.group == group.key }
+            func count(_ state: MessageState) -> Int { own.count { $0.state == state } }
+            let most = group.isPaused ? 0 : queue.policy.groups?.permitCount ?? .max
+            let held = count(.ready) + count(.leased)
+            let rules: [(String, Bool)] = [
+                ("the permits of the ready and leased", group.permitted >= held),
+                ("what is blocked", group.blocked == count(.blocked)),
+                ("what is ready", count(.ready) == 0 || group.permitted <= most),
+                ("what is free", group.blocked == 0 || group.permitted >= most),
+                ("what holds it", group.heldBy == nil || own.contains { $0.sequence == group.heldBy && $0.state == .dead }),
+            ]
+            return rules.filter { !$0.1 }.map { "\($0.0) do not fit \(group) of \(queue), with \(own)" }
+        }
     }
 
     /// No cursor is ahead of the log.
@@ -80,7 +105,7 @@ enum Invariants {
             let states = Set(task.dependencies.map(\.state))
             return switch task.state {
             case .pending: !states.contains(.open) || states.contains(.failed)
-            case .scheduled, .ready, .leased, .done, .dead, .dropped: states.contains(.open) || states.contains(.failed)
+            case .scheduled, .blocked, .ready, .leased, .done, .dead, .dropped: states.contains(.open) || states.contains(.failed)
             case .cancelled: false
             }
         }.map { "the dependencies of \($0) do not fit its state" }

@@ -69,6 +69,9 @@ final class LifeWorld {
             return "closed"
         case .configure(let handle, let queue, let change):
             return try await configure(queue, change, by: handles[handle])
+        case .setLimit(let handle, let name, let count):
+            try await handles[handle].setLimit(name, to: count)
+            return "limited"
         case .apply(let handle, let command, let selection):
             return "\(try await handles[handle].apply(command, to: selection))"
         case .prune(let handle, let request):
@@ -143,15 +146,19 @@ final class LifeWorld {
 
     private func claim(_ request: ClaimRequest, by handle: any MessageStore) async throws -> String {
         let before = try await handle.messages(MessageQuery(queue: request.queue, limit: Limits.rowsMax))
-        let isPaused = try await handle.queueStatus(request.queue).isPaused
+        let status = try await handle.queueStatus(request.queue)
         let claim = try await handle.claim(request)
-        violations += Invariants.claim(
-            claim, limit: request.limit, from: isPaused ? [] : before, now: harness.time.now)
+        if !status.policy.limitsClaims {
+            violations += Invariants.claim(
+                claim, limit: request.limit, from: status.isPaused ? [] : before, now: harness.time.now)
+        } else if let limit = status.policy.limit, !claim.messages.isEmpty {
+            violations += Invariants.leased(status.depths.leased + claim.messages.count, limit: limit)
+        }
         leases += claim.messages.map(\.lease)
         let messages = claim.messages.map { message in
             "\(message.sequence) attempt \(message.attempt) priority \(message.priority) \(message.enqueuedAt) "
                 + "\(message.headers) \(message.payload) \(message.origin?.description ?? "") "
-                + "\(message.task.map { "\($0)" } ?? "")"
+                + "\(message.task.map { "\($0)" } ?? "") \(message.group ?? "")"
         }
         return "\(messages) next \(claim.nextDue.map { "\($0)" } ?? "none")"
     }
@@ -188,6 +195,13 @@ final class LifeWorld {
         violations += Invariants.cursors(status.cursors, last: last)
         violations += Invariants.records(records)
         violations += Invariants.depths(queues, records)
+        var groups: [String] = []
+        for queue in queues {
+            let found = try await handles[0].groups(GroupQuery(queue: queue.name, limit: Limits.rowsMax))
+            violations += Invariants.groups(found, queue, records)
+            groups += found.map { "\(queue.name) \($0)" }
+        }
+        groups += try await handles[0].limits().map { "\($0)" }
         let workflows = try await handles[0].workflows(WorkflowQuery(limit: Limits.rowsMax))
         var tasks: [TaskRecord] = []
         for workflow in workflows { tasks += try await handles[0].tasks(TaskQuery(workflow.name, withResult: true)) }
@@ -195,7 +209,7 @@ final class LifeWorld {
         var journals: [MessageJournal] = []
         for record in records.suffix(40) { journals.append(try await handles[0].journal(of: record.sequence)) }
         violations += Invariants.noneLost(records.count, accepted: accepted, forgotten: forgotten)
-        return queues.map { "\($0)" } + workflows.map(\.text) + tasks.map { "\($0)" } + journals.map { "\($0)" }
+        return queues.map { "\($0)" } + groups + workflows.map(\.text) + tasks.map { "\($0)" } + journals.map { "\($0)" }
             + status.cursors.map { "\($0)" } + records.map { "\($0.comparable)" }
     }
 }
@@ -217,7 +231,7 @@ extension WorkflowRecord {
 
 extension Depths {
     /// How many messages there are, wherever they are.
-    fileprivate var all: Int { pending + scheduled + ready + leased + dead + kept }
+    fileprivate var all: Int { pending + scheduled + blocked + ready + leased + dead + kept }
 }
 
 extension MessageRecord {

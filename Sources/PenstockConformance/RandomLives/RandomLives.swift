@@ -16,13 +16,14 @@ public enum RandomLives {
     ///   - steps: how long the life is.
     ///   - first: an empty store, usually the one in memory.
     ///   - second: another empty store.
+    ///   - groups: whether messages have groups, and queues limits.
     ///   - sourceLocation: where a difference is reported.
     public static func compare(
-        seed: UInt64, steps: Int, _ first: some StoreHarness, _ second: some StoreHarness,
+        seed: UInt64, steps: Int, _ first: some StoreHarness, _ second: some StoreHarness, groups: Bool = false,
         sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {
         second.time.set(wall: first.time.now)
-        try await live(seed: seed, steps: steps, [first, second], sourceLocation)
+        try await live(seed: seed, steps: steps, [first, second], groups: groups, sourceLocation)
     }
 
     /// Lets one store live a life, and checks it all along.
@@ -35,15 +36,15 @@ public enum RandomLives {
     public static func check(
         seed: UInt64, steps: Int, _ harness: some StoreHarness, sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {
-        try await live(seed: seed, steps: steps, [harness], sourceLocation)
+        try await live(seed: seed, steps: steps, [harness], groups: false, sourceLocation)
     }
 
     private static func live(
-        seed: UInt64, steps: Int, _ harnesses: [any StoreHarness], _ sourceLocation: SourceLocation
+        seed: UInt64, steps: Int, _ harnesses: [any StoreHarness], groups: Bool, _ sourceLocation: SourceLocation
     ) async throws {
         var worlds: [LifeWorld] = []
         for harness in harnesses { worlds.append(try await LifeWorld(harness)) }
-        let source = StepSource(random: SeededRandom(seed: seed))
+        let source = StepSource(random: SeededRandom(seed: seed), hasGroups: groups)
         var history: [String] = []
 
         /// Tells the life so far, and what is wrong with it.
@@ -54,6 +55,7 @@ public enum RandomLives {
         }
 
         var first = StepSource.queues.map { Step.configure(by: 0, $0, .create(source.policy(), ifAbsent: false)) }
+        if groups { first.append(.setLimit(by: 0, StepSource.sharedLimit, 3)) }
         for number in 1...steps {
             let step =
                 first.popLast() ?? source.next(leaseCount: worlds[0].leases.count, last: worlds[0].last)
@@ -95,6 +97,10 @@ enum RandomLifeRules {
     static let cases = (1...5).map { seed in
         ConformanceCase("random lives", "go as those of the store in memory, seed \(seed)") { bench in
             try await RandomLives.compare(seed: UInt64(seed), steps: 250, InMemoryHarness(), bench)
+        }
+    } + (1...5).map { seed in
+        ConformanceCase("random lives", "with groups go as those of the store in memory, seed \(seed)") { bench in
+            try await RandomLives.compare(seed: UInt64(seed), steps: 250, InMemoryHarness(), bench, groups: true)
         }
     }
 }

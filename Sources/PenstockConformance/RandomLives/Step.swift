@@ -16,6 +16,7 @@ enum Step: CustomStringConvertible {
     case crash(Int)
     case close(Int)
     case configure(by: Int, QueueName, QueueChange)
+    case setLimit(by: Int, LimitName, Int)
     case apply(by: Int, LineCommand, Selection)
     case prune(by: Int, PruneRequest)
     case query(by: Int, MessageQuery)
@@ -43,6 +44,7 @@ enum Step: CustomStringConvertible {
         case .reclaim(let handle): "[\(handle)] reclaim"
         case .crash(let handle): "[\(handle)] crash"
         case .close(let handle): "[\(handle)] close"
+        case .setLimit(let handle, let name, let count): "[\(handle)] limit \(name) to \(count)"
         case .configure(let handle, let queue, let change): "[\(handle)] configure \(queue): \(change)"
         case .apply(let handle, let command, let selection): "[\(handle)] \(command) \(selection)"
         case .prune(let handle, let request): "[\(handle)] prune \(request)"
@@ -64,6 +66,7 @@ enum Step: CustomStringConvertible {
 
     private static func describe(_ message: NewMessage) -> String {
         let key = message.uniqueKey.map { " key \($0.key) \($0.onConflict)" } ?? ""
-        return "(priority \(message.priority), \(message.due)\(key))"
+        let group = message.group.map { " \($0)" } ?? ""
+        return "(priority \(message.priority), \(message.due)\(key)\(group))"
     }
 }

@@ -30,7 +30,7 @@ extension StepSource {
         return (0..<number(1, 5)).map { _ in
             let message = NewMessage(
                 payload: [UInt8(number(0, 255))], priority: random.chance(0.2) ? number(-2, 2) : 0,
-                due: random.chance(0.8) ? .now : .after(.microseconds(number(0, 12_000_000))))
+                due: random.chance(0.8) ? .now : .after(.microseconds(number(0, 12_000_000))), group: group())
             return Draft(message, to: random.pick(Self.queues) ?? Self.queues[0])
         }
     }
@@ -46,7 +46,7 @@ extension StepSource {
                 message: NewMessage(
                     payload: [], priority: random.chance(0.2) ? number(-2, 2) : 0,
                     due: random.chance(0.8) ? .now : .after(.microseconds(number(0, 12_000_000))),
-                    attemptsMax: random.chance(0.3) ? number(1, 2) : nil),
+                    attemptsMax: random.chance(0.3) ? number(1, 2) : nil, group: group()),
                 dependencies: parents.map { parent in
                     switch number(0, 5) {
                     case 0: Dependency(on: parent, need: .ended)

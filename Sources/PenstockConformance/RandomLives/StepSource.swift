@@ -8,11 +8,14 @@ struct StepSource {
     static let queues = [QueueName(stored: "bounded"), QueueName(stored: "free"), QueueName(stored: "fickle")]
 
     let random: SeededRandom
+    /// Whether messages have groups, and queues limits.
+    var hasGroups = false
 
     /// The next step of a life in which so many leases were given and numbers used.
     func next(leaseCount: Int, last: Int) -> Step {
         let handle = random.next(in: 0...(Self.handleCount - 1))
         let queue = random.pick(Self.queues) ?? Self.queues[0]
+        if hasGroups, random.chance(0.02) { return .setLimit(by: handle, Self.sharedLimit, number(1, 6)) }
         switch random.next(in: 0...99) {
         case 0..<18: return .enqueue(by: handle, queue, batch())
         case 18..<23: return .start(by: handle, workflow())
@@ -52,6 +55,7 @@ struct StepSource {
                 due: due,
                 attemptsMax: random.chance(0.2) ? number(1, 4) : nil,
                 uniqueKey: key.map { UniqueKey($0, onConflict: random.chance(0.5) ? .skip : .replace) },
+                group: group(),
                 origin: random.chance(0.05) ? SequenceNumber(Int64(number(1, 9))) : nil)
         }
     }
@@ -98,7 +102,11 @@ struct StepSource {
     }
 
     private func change() -> QueueChange {
-        switch number(0, 9) {
+        if hasGroups, random.chance(0.3) {
+            let key = "group \(number(1, 3))"
+            return random.chance(0.5) ? .pauseGroup(key) : .resumeGroup(key)
+        }
+        return switch number(0, 9) {
         case 0...2: .set(policy())
         case 3, 4: .pause
         case 5, 6: .resume
@@ -114,6 +122,7 @@ struct StepSource {
             random.chance(0.7) ? number(1, 9) : nil, random.pick(OverflowPolicy.allCases) ?? .fail,
             attemptsMax: number(1, 4))
         policy.retention = retention()
+        if hasGroups { limit(&policy) }
         return policy
     }
 

@@ -29,6 +29,7 @@ enum ApplyRules {
         found[.leased] = try await store.put("leased")
         _ = try await store.takeOne()
         found[.ready] = try await store.put("ready")
+        found[.blocked] = try await store.putBlocked("blocked", .steady(9, .dropNewest))
         let tasks = try await store.beginLater("scheduled", then: "pending")
         (found[.scheduled], found[.pending]) = (tasks.first, tasks.last)
         try await store.configure(.jobs, .set(.steady(2, .dropNewest)))

@@ -99,6 +99,7 @@ enum QueryRules {
     static func byState(_ bench: Bench) async throws {
         let store = try await bench.open(.steady(9, .dropNewest))
         try await store.put((1...5).map { .text("\($0)") })
+        try await store.putBlocked("blocked", .steady(9, .dropNewest))
         try await store.beginLater("scheduled", then: "pending")
         let messages = try await store.take(4)
         _ = try await store.settle([
@@ -109,7 +110,7 @@ enum QueryRules {
         try await store.put("dropped")
 
         let expected: [MessageState: String] = [
-            .pending: "pending", .scheduled: "scheduled", .ready: "5", .leased: "4", .done: "1", .dead: "2",
+            .pending: "pending", .scheduled: "scheduled", .blocked: "blocked", .ready: "5", .leased: "4", .done: "1", .dead: "2",
             .dropped: "dropped",
             .cancelled: "3",
         ]
@@ -120,7 +121,7 @@ enum QueryRules {
         #expect(try await texts(store, MessageQuery(states: [.done, .leased])) == ["1", "4"])
         #expect(try await texts(store, MessageQuery(queue: .jobs, states: [.done, .ready])) == ["1", "5"])
         #expect(try await texts(store, MessageQuery(queue: .jobs, states: [.dead], end: .last, limit: 9)) == ["2"])
-        #expect(try await texts(store, MessageQuery(states: Set(MessageState.allCases))).count == 8)
+        #expect(try await texts(store, MessageQuery(states: Set(MessageState.allCases))).count == 9)
         #expect(try await texts(store, MessageQuery(states: [])).isEmpty)
     }
 

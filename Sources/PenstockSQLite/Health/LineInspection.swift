@@ -85,6 +85,7 @@ enum LineInspection {
         FROM (
             SELECT queue_id, 'scheduled' AS state, scheduled AS depth FROM penstock_depth
             UNION ALL SELECT queue_id, 'pending', pending FROM penstock_depth
+            UNION ALL SELECT queue_id, 'blocked', blocked FROM penstock_depth
             UNION ALL SELECT queue_id, 'ready', ready FROM penstock_depth
             UNION ALL SELECT queue_id, 'leased', leased FROM penstock_depth
             UNION ALL SELECT queue_id, 'dead', dead FROM penstock_depth
@@ -93,6 +94,7 @@ enum LineInspection {
         LEFT JOIN (
             SELECT queue_id, 'scheduled' AS state, count(*) AS depth FROM penstock_scheduled GROUP BY queue_id
             UNION ALL SELECT queue_id, 'pending', count(*) FROM penstock_pending GROUP BY queue_id
+            UNION ALL SELECT queue_id, 'blocked', count(*) FROM penstock_blocked GROUP BY queue_id
             UNION ALL SELECT queue_id, 'ready', count(*) FROM penstock_ready GROUP BY queue_id
             UNION ALL SELECT queue_id, 'leased', count(*) FROM penstock_lease GROUP BY queue_id
             UNION ALL SELECT queue_id, 'dead', count(*) FROM penstock_outcome WHERE state = 'dead' GROUP BY queue_id
@@ -109,6 +111,8 @@ enum LineInspection {
                 AND r.priority = log.priority AND r.sequence = log.sequence)
             + EXISTS (SELECT 1 FROM penstock_pending AS p WHERE p.queue_id = log.queue_id
                 AND p.sequence = log.sequence)
+            + EXISTS (SELECT 1 FROM penstock_blocked AS b WHERE b.queue_id = log.queue_id
+                AND b.sequence = log.sequence)
             + EXISTS (SELECT 1 FROM penstock_lease AS l WHERE l.sequence = log.sequence)
             + EXISTS (SELECT 1 FROM penstock_outcome AS o WHERE o.queue_id = log.queue_id
                 AND o.sequence = log.sequence) <> 1
@@ -117,6 +121,7 @@ enum LineInspection {
         SELECT sequence FROM (
             SELECT sequence, queue_id, priority FROM penstock_scheduled
             UNION ALL SELECT sequence, queue_id, priority FROM penstock_pending
+            UNION ALL SELECT sequence, queue_id, priority FROM penstock_blocked
             UNION ALL SELECT sequence, queue_id, priority FROM penstock_ready
             UNION ALL SELECT sequence, queue_id, priority FROM penstock_lease
             UNION ALL SELECT sequence, queue_id, NULL FROM penstock_outcome

@@ -26,7 +26,7 @@ enum NumberInspection {
         ),
         (
             "{message in line has|messages in line have} a number of attempts",
-            ["ready", "scheduled", "pending", "lease"].map { table in
+            ["ready", "scheduled", "pending", "blocked", "lease"].map { table in
                 """
                 SELECT sequence FROM penstock_\(table) WHERE attempt NOT BETWEEN 0 AND \(StoredRange.attempts.upperBound)
                     OR forgiven NOT BETWEEN 0 AND attempt

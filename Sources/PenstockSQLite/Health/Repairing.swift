@@ -35,6 +35,7 @@ struct Repairing {
         try ScheduleInspection.setAside(in: &repairing)
         try repairing.finishDeletions()
         try repairing.repairTasks()
+        try repairing.repairGroups()
         try repairing.recount()
         return repairing.repairs
     }
@@ -69,7 +70,7 @@ struct Repairing {
     }
 
     private mutating func setAsideImpossibleNumbers() throws {
-        for source in [QuarantineSource.log, .ready, .scheduled, .pending, .lease, .outcome] {
+        for source in [QuarantineSource.log, .ready, .scheduled, .pending, .blocked, .lease, .outcome] {
             try setAside(
                 .wrongNumbers, source, "{has|have} a sequence number that cannot be",
                 where: "sequence NOT BETWEEN 1 AND \(SequenceJump.lastMax)",
@@ -79,7 +80,7 @@ struct Repairing {
         let wrong = """
             attempt NOT BETWEEN 0 AND \(StoredRange.attempts.upperBound) OR forgiven NOT BETWEEN 0 AND attempt
             """
-        for source in [QuarantineSource.ready, .scheduled, .pending, .lease] {
+        for source in [QuarantineSource.ready, .scheduled, .pending, .blocked, .lease] {
             try keepCopy(of: source, where: wrong, because: Quarantine.Reason.attempt)
             try change(
                 .wrongNumbers,
@@ -104,7 +105,7 @@ struct Repairing {
             EXISTS (SELECT 1 FROM penstock_log AS log WHERE log.sequence = line.sequence
                 AND log.queue_id = line.queue_id
             """
-        for source in [QuarantineSource.ready, .scheduled, .pending, .lease] {
+        for source in [QuarantineSource.ready, .scheduled, .pending, .blocked, .lease] {
             // Another priority than the log's is put right, as far as the right place is free.
             try change(
                 .misplaced, "COUNT {row|rows} of \(source.table) got the priority that the log has.",
@@ -140,6 +141,7 @@ struct Repairing {
             (QuarantineSource.lease, ended), (.scheduled, "\(ended) OR \(isIn(["lease"]))"),
             (.ready, "\(ended) OR \(isIn(["lease", "scheduled"]))"),
             (.pending, "\(ended) OR \(isIn(["lease", "scheduled"])) OR \(isReady)"),
+            (.blocked, "\(ended) OR \(isIn(["lease", "scheduled", "pending"])) OR \(isReady)"),
         ] {
             try setAside(
                 .misplaced, source, "{has|have} another place as well, which counts", where: condition,
@@ -165,6 +167,8 @@ struct Repairing {
             AND NOT EXISTS (SELECT 1 FROM penstock_outcome AS line WHERE line.queue_id = log.queue_id
                 AND line.sequence = log.sequence)
             AND NOT EXISTS (SELECT 1 FROM penstock_pending AS line WHERE line.queue_id = log.queue_id
+                AND line.sequence = log.sequence)
+            AND NOT EXISTS (SELECT 1 FROM penstock_blocked AS line WHERE line.queue_id = log.queue_id
                 AND line.sequence = log.sequence)
             """)
     }
@@ -198,7 +202,7 @@ struct Repairing {
             WHERE log.unique_key IS NOT NULL AND \(isOpen)
             AND NOT EXISTS (SELECT 1 FROM penstock_unique AS held WHERE held.sequence = log.sequence)
             """)
-        for table in ["ready", "scheduled", "pending", "lease"] {
+        for table in ["ready", "scheduled", "pending", "blocked", "lease"] {
             try change(
                 .wrongKeys,
                 "COUNT {row of penstock_\(table) says again whether its|rows of penstock_\(table) say again whether their} "
@@ -233,6 +237,7 @@ struct Repairing {
                         SELECT EXISTS (SELECT 1 FROM penstock_ready WHERE queue_id = ?1)
                             OR EXISTS (SELECT 1 FROM penstock_scheduled WHERE queue_id = ?1)
                             OR EXISTS (SELECT 1 FROM penstock_pending WHERE queue_id = ?1)
+                            OR EXISTS (SELECT 1 FROM penstock_blocked WHERE queue_id = ?1)
                             OR EXISTS (SELECT 1 FROM penstock_lease WHERE queue_id = ?1)
                         """, arguments: [id]) ?? false
             if open {
@@ -258,7 +263,7 @@ struct Repairing {
     private mutating func recount() throws {
         try change(
             .wrongDepths, "COUNT {queue has|queues have} a row in penstock_depth again.", DepthCount.makeMissing)
-        let columns = ["pending", "scheduled", "ready", "leased", "dead", "kept"] + DepthCount.totals
+        let columns = ["pending", "scheduled", "blocked", "ready", "leased", "dead", "kept"] + DepthCount.totals
         func all() throws -> [Row] {
             try Row.fetchAll(
                 database, sql: "SELECT \(columns.joined(separator: ", ")) FROM penstock_depth ORDER BY queue_id")

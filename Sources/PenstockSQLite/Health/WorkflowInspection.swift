@@ -27,7 +27,7 @@ enum WorkflowInspection {
 
     /// Which marks a row is checked for in which table, and which table they stand for.
     static let marks: [(mark: Marks, table: String, source: String)] =
-        ["ready", "scheduled", "pending", "lease"].map { (.task, $0, "task") } + [
+        ["ready", "scheduled", "pending", "blocked", "lease"].map { (.task, $0, "task") } + [
             (.awaitsEvent, "scheduled", "awaited")
         ]
 

@@ -128,9 +128,7 @@ enum Cascade {
         }
         if child.state == .cancelled {
             try Line.move(child, by: .revived, in: transaction)
-            child.state = .pending
-            child.marks = .task
-            child.reason = nil
+            child = try Line.locateTask(child.sequence, in: transaction) ?? child
         }
         if !standings.hasOpen {
             let due = try TaskRows.due(of: child.sequence, at: transaction.now, transaction.connection)

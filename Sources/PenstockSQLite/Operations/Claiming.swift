@@ -10,13 +10,16 @@ enum Claiming {
     /// - Returns: the empty claim, or `nil` when there is something to take or to make ready.
     static func check(_ request: ClaimRequest, _ connection: Connection, _ now: Timestamp) throws -> Claim? {
         let queue = try connection.first(readQueue, .text(request.queue.text)) {
-            ($0.integer(0), $0.integer(1) != 0, $0.integer(2) != 0)
+            ($0.integer(0), $0.integer(1) != 0, $0.integer(2) != 0, $0.integer(3) != 0)
         }
-        guard let (id, isClosed, hasSchedules) = queue else { throw Transaction.unknownQueue(request.queue) }
+        guard let (id, isClosed, hasSchedules, isNoted) = queue else { throw Transaction.unknownQueue(request.queue) }
         // Its next step may make messages ready, here or elsewhere.
         if try Cascade.isUnfinished(connection) { return nil }
         if isClosed { return Claim(messages: [], nextDue: nil) }
-        if try connection.first(anyReady, .integer(id), read: { $0.integer(0) != 0 }) == true { return nil }
+        if isNoted { return nil }
+        if try connection.first(anyReady, .integer(id), read: { $0.integer(0) != 0 }) == true {
+            return try LeaseLimits.isFull(id, connection) ? .withheld : nil
+        }
         var due = try connection.first(firstDue, .integer(id)) { Timestamp(microseconds: $0.integer(0)) }
         if let due, due <= now { return nil }
         if hasSchedules {
@@ -24,6 +27,10 @@ enum Claiming {
             due = earlier(due, try Firing.nextDue(of: id, after: now, connection))
         }
         return Claim(messages: [], nextDue: due)
+    }
+
+    private static func isAnyReady(_ account: QueueAccount, _ connection: Connection) throws -> Bool {
+        try connection.first(anyLeft, .integer(account.id)) { _ in true } ?? false
     }
 
     private static func earlier(_ first: Timestamp?, _ second: Timestamp?) -> Timestamp? {
@@ -38,13 +45,20 @@ enum Claiming {
         let account = try transaction.account(of: request.queue)
         try Cascade.goOn(in: transaction)
         if account.isPaused || account.isDeleting { return Claim(messages: [], nextDue: nil) }
+        guard try Groups.settle(account, in: transaction) else {
+            // The next claim goes on. Nothing is claimed by a policy that holds no more.
+            account.ring(messages: 1)
+            return Claim(messages: [], nextDue: transaction.now)
+        }
+        let room = try LeaseLimits.room(of: account, in: transaction) ?? .max
+        if room == 0, try isAnyReady(account, transaction.connection) { return .withheld }
         let hasSchedules = try transaction.hasSchedules(account)
         if hasSchedules { _ = try Firing.fireDue(of: account.id, in: transaction) }
         let promoted = try promote(account, in: transaction)
         // A token is a random number and the message's sequence number, so that one statement can write those of all
         // messages. Of 62 bits, so that no sum overflows: SQLite would go on with a floating-point number.
         let tokenBase = Int64(bitPattern: transaction.random.next() >> 2)
-        let reading = try readReady(account, limit: limit, tokenBase, in: transaction)
+        let reading = try readReady(account, limit: min(limit, room), tokenBase, in: transaction)
         var messages = reading.messages
         let connection = transaction.connection
         if !messages.isEmpty {
@@ -61,7 +75,12 @@ enum Claiming {
         if hasSchedules {
             due = earlier(due, try Firing.nextDue(of: account.id, after: transaction.now, connection))
         }
-        return Claim(messages: messages, nextDue: due)
+        var claim = Claim(messages: messages, nextDue: due)
+        claim.isLimited = account.policy.limitsClaims
+        if room < limit, messages.count == room, try isAnyReady(account, connection) {
+            (claim.isWithheld, claim.nextDue) = (true, nil)
+        }
+        return claim
     }
 
     /// Makes scheduled messages that are due ready, up to ``Limits/promotionCountMax`` of them, and gives their numbers.
@@ -146,7 +165,8 @@ enum Claiming {
                 reading.wrong.append((number, Quarantine.Reason.attempt))
                 continue
             }
-            if Marks(rawValue: statement.integer(7)).contains(.task) { reading.hasTasks = true }
+            let marks = Marks(rawValue: statement.integer(7))
+            if marks.contains(.task) { reading.hasTasks = true }
             let sequence = SequenceNumber(number)
             let payload = try statement.bytes(6)
             bytes += payload.count
@@ -155,7 +175,8 @@ enum Claiming {
                     lease: Lease(sequence: sequence, token: LeaseToken(rawValue: tokenBase + number)),
                     attempt: Int(attempt) + 1, enqueuedAt: Timestamp(microseconds: enqueuedAt),
                     priority: Int(statement.integer(1)), headers: HeaderText.decode(statement.text(4)),
-                    payload: payload, origin: statement.optionalInteger(5).map { SequenceNumber($0) }))
+                    payload: payload, origin: statement.optionalInteger(5).map { SequenceNumber($0) },
+                    group: marks.contains(.group) ? statement.text(8) : nil))
             // Payloads of a claim are in memory together, so there is a bound on them as on a batch's.
             if bytes > Limits.batchBytesMax { break }
         }
@@ -208,7 +229,8 @@ enum Claiming {
 
     private static let readQueue = Query(
         """
-        SELECT id, paused OR deleting, EXISTS (SELECT 1 FROM penstock_schedule WHERE queue_id = queue.id AND paused = 0)
+        SELECT id, paused OR deleting, EXISTS (SELECT 1 FROM penstock_schedule WHERE queue_id = queue.id AND paused = 0),
+            EXISTS (SELECT 1 FROM penstock_regroup WHERE queue_id = queue.id)
         FROM penstock_queue AS queue WHERE name = ?1
         """)
     // A depth that says otherwise was made wrong by hand; the claim puts it right.
@@ -217,6 +239,7 @@ enum Claiming {
         SELECT EXISTS (SELECT 1 FROM penstock_ready WHERE queue_id = ?1)
             OR EXISTS (SELECT 1 FROM penstock_depth WHERE queue_id = ?1 AND ready <> 0)
         """)
+    private static let anyLeft = Query("SELECT 1 FROM penstock_ready WHERE queue_id = ?1 LIMIT 1")
     private static let firstDue = Query(
         "SELECT due_at FROM penstock_scheduled WHERE queue_id = ?1 ORDER BY due_at LIMIT 1")
     private static let selectDue = Query(
@@ -227,7 +250,7 @@ enum Claiming {
     private static let selectReady = Query(
         """
         SELECT ready.sequence, ready.priority, ready.attempt, log.enqueued_at, log.headers, log.origin, log.payload,
-            ready.marks
+            ready.marks, log.group_key
         FROM penstock_ready AS ready LEFT JOIN penstock_log AS log ON log.sequence = ready.sequence
             AND log.queue_id = ready.queue_id AND log.priority = ready.priority
         WHERE ready.queue_id = ?1 ORDER BY ready.priority DESC, ready.sequence LIMIT ?2

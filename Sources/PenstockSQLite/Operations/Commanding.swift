@@ -85,7 +85,8 @@ enum Commanding {
     private static func carryOut(
         _ command: LineCommand, _ moves: [(LineEntry, Lifecycle.Outcome)], in transaction: Transaction
     ) throws {
-        var areStale = false
+        // What becomes of one message of a group moves others of it.
+        var areStale = moves.contains { $0.0.account.policy.groups != nil || $0.0.marks.contains(.group) }
         for (entry, outcome) in moves {
             if !areStale {
                 try Line.move(entry, to: outcome, in: transaction)

@@ -90,6 +90,7 @@ enum Deleting {
         SELECT EXISTS (SELECT 1 FROM penstock_ready WHERE queue_id = ?1)
             OR EXISTS (SELECT 1 FROM penstock_scheduled WHERE queue_id = ?1)
             OR EXISTS (SELECT 1 FROM penstock_pending WHERE queue_id = ?1)
+            OR EXISTS (SELECT 1 FROM penstock_blocked WHERE queue_id = ?1)
             OR EXISTS (SELECT 1 FROM penstock_lease WHERE sequence > 0 AND queue_id = ?1)
         """)
     private static let selectOpenCount = Query(
@@ -97,13 +98,15 @@ enum Deleting {
         SELECT (SELECT count(*) FROM penstock_ready WHERE queue_id = ?1)
             + (SELECT count(*) FROM penstock_scheduled WHERE queue_id = ?1)
             + (SELECT count(*) FROM penstock_pending WHERE queue_id = ?1)
+            + (SELECT count(*) FROM penstock_blocked WHERE queue_id = ?1)
             + (SELECT count(*) FROM penstock_lease WHERE queue_id = ?1)
         """)
     private static let writeDeleting = Query("UPDATE penstock_queue SET deleting = ?2 WHERE id = ?1")
     private static let selectLog = Query(
         "SELECT sequence FROM penstock_log WHERE queue_id = ?1 ORDER BY sequence LIMIT ?2")
-    private static let leftovers = ["ready", "scheduled", "pending", "lease", "outcome", "unique"].map { table in
-        Query("DELETE FROM penstock_\(table) WHERE queue_id = ?1")
-    }
+    // Last the groups that are to be looked at: to resume one adds it.
+    private static let leftovers = [
+        "ready", "scheduled", "pending", "blocked", "lease", "outcome", "unique", "permit", "group_pause", "regroup",
+    ].map { table in Query("DELETE FROM penstock_\(table) WHERE queue_id = ?1") }
     private static let deleteQueue = Query("DELETE FROM penstock_queue WHERE id = ?1")
 }

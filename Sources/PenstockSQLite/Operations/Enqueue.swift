@@ -8,6 +8,7 @@ enum Enqueue {
     ) throws -> [Receipt] {
         let account = try transaction.account(of: queue)
         try account.refuseDeleting()
+        try GroupKey.refuse(messages, queue, account.policy)
         if messages.count > 1, try areReadyAtOnce(messages, account, in: transaction) {
             return try acceptTogether(messages, account, durability, in: transaction)
         }
@@ -53,12 +54,23 @@ enum Enqueue {
         _ messages: [NewMessage], _ account: QueueAccount, _ durability: Durability, in transaction: Transaction
     ) throws -> [Receipt] {
         let sequences = try LogRows.write(messages, account, in: transaction)
-        try transaction.connection.run(
-            insertReady, .integer(sequences.lowerBound), .integer(sequences.upperBound))
-        account.change.count(.ready, Int64(messages.count))
+        var blocked: Set<Int64> = []
+        if messages.contains(where: { $0.group != nil }) {
+            blocked = try GroupedBatch.place(messages, sequences, account, in: transaction)
+        } else {
+            try transaction.connection.run(
+                insertReady, .integer(sequences.lowerBound), .integer(sequences.upperBound))
+        }
+        let readyCount = messages.count - blocked.count
+        account.change.count(.ready, Int64(readyCount))
+        account.change.count(.blocked, Int64(blocked.count))
         account.change.enqueuedTotal += Int64(messages.count)
-        account.ring(messages: messages.count)
-        return sequences.map { Receipt(sequence: SequenceNumber($0), state: .ready, durability: durability) }
+        account.ring(messages: readyCount)
+        return sequences.map { sequence in
+            Receipt(
+                sequence: SequenceNumber(sequence), state: blocked.contains(sequence) ? .blocked : .ready,
+                durability: durability)
+        }
     }
 
     private static let insertReady = Query(
@@ -107,14 +119,19 @@ enum Enqueue {
         let sequence = try LogRows.write([message], account, in: transaction).lowerBound
         let due = message.dueTime(acceptedAt: transaction.now)
         if let key = message.uniqueKey { try UniqueKeys.hold(key.key, sequence, account, in: transaction) }
-        let place = Lifecycle.Outcome(state: due == nil ? .ready : .scheduled, due: due, attempt: 0, forgiven: 0)
+        var place = Lifecycle.Outcome(state: due == nil ? .ready : .scheduled, due: due, attempt: 0, forgiven: 0)
+        if let key = message.group, place.state == .ready,
+            try !Groups.admit(sequence, to: Group(account: account, key: key), in: transaction)
+        {
+            place.state = .blocked
+        }
         let entry = LineEntry(
             sequence: sequence, account: account, state: place.state, priority: Int64(message.priority), attempt: 0,
-            forgiven: 0, marks: message.uniqueKey == nil ? [] : .uniqueKey)
+            forgiven: 0, marks: Marks(of: message))
         try Line.insert(entry, place, in: transaction)
         account.change.count(place.state, 1)
         account.change.enqueuedTotal += 1
-        account.ring(messages: 1)
+        account.ring(messages: place.state == .blocked ? 0 : 1)
         return Receipt(
             sequence: SequenceNumber(sequence), state: place.state, durability: durability,
             displaced: displaced)
@@ -131,55 +148,4 @@ enum Enqueue {
         return Receipt(
             sequence: SequenceNumber(sequence), state: .dropped, durability: durability)
     }
-}
-
-/// Which message a full queue drops.
-enum Overflow {
-    /// Drops the oldest message that waits, if there is one, and says which one it was.
-    static func displaceOldest(_ account: QueueAccount, in transaction: Transaction) throws -> SequenceNumber? {
-        guard let oldest = try oldestWaiting(account, in: transaction) else { return nil }
-        if try Line.move(oldest, by: .displaced, in: transaction) {
-            // What waited for its end, however it ends, comes in line before anybody asks for room again.
-            try Cascade.perform(in: transaction)
-        }
-        return SequenceNumber(oldest.sequence)
-    }
-
-    /// The message that `dropOldest` drops: the ready one with the lowest sequence number or, when none is ready, the
-    /// scheduled one that is due first.
-    ///
-    /// Ready messages lie by priority and then by sequence, so each priority's oldest is one probe; most queues know
-    /// one priority only.
-    static func oldestWaiting(_ account: QueueAccount, in transaction: Transaction) throws -> LineEntry? {
-        let connection = transaction.connection
-        var oldest: (sequence: Int64, priority: Int64)?
-        var above = Int64(Limits.priorityRange.upperBound) + 1
-        while let next = try connection.first(
-            firstBelow, .integer(account.id), .integer(above), read: { ($0.integer(0), $0.integer(1)) })
-        {
-            if oldest.map({ next.0 < $0.sequence }) ?? true { oldest = next }
-            above = next.1
-        }
-        if let oldest {
-            if let entry = try Line.locate(oldest.sequence, in: transaction), entry.state == .ready { return entry }
-            try Quarantine.setAside(
-                .ready, oldest.sequence, of: account.id, because: Quarantine.Reason.notInLog, in: transaction)
-            return try oldestWaiting(account, in: transaction)
-        }
-        guard let scheduled = try connection.first(firstDue, .integer(account.id), read: { $0.integer(0) }) else {
-            return nil
-        }
-        if let entry = try Line.locate(scheduled, in: transaction), entry.state == .scheduled { return entry }
-        try Quarantine.setAside(
-            .scheduled, scheduled, of: account.id, because: Quarantine.Reason.notInLog, in: transaction)
-        return try oldestWaiting(account, in: transaction)
-    }
-
-    private static let firstBelow = Query(
-        """
-        SELECT sequence, priority FROM penstock_ready WHERE queue_id = ?1 AND priority < ?2
-        ORDER BY priority DESC, sequence LIMIT 1
-        """)
-    private static let firstDue = Query(
-        "SELECT sequence FROM penstock_scheduled WHERE queue_id = ?1 ORDER BY due_at, sequence LIMIT 1")
 }

@@ -2,12 +2,18 @@ import PenstockCore
 
 /// Moves messages between the tables of the line.
 ///
-/// Invariant: a message of the log has one row in exactly one of `penstock_pending`, `penstock_scheduled`, `penstock_ready`,
-/// `penstock_lease` and `penstock_outcome`, and the queue's depths count these rows.
+/// Invariant: a message of the log has one row in exactly one of `penstock_pending`, `penstock_scheduled`, `penstock_blocked`,
+/// `penstock_ready`, `penstock_lease` and `penstock_outcome`, and the queue's depths count these rows.
 enum Line {
-    /// Moves a message to where `outcome` says, with all that follows: depths, totals, its key, the failed attempt.
-    static func move(_ entry: LineEntry, to outcome: Lifecycle.Outcome, in transaction: Transaction) throws {
+    /// Moves a message to where `outcome` says, with all that follows: depths, totals, its key, its group, the failed attempt.
+    ///
+    /// - Returns: where it went: one that is to be ready is blocked when its group has no permit for it.
+    @discardableResult
+    static func move(
+        _ entry: LineEntry, to outcome: Lifecycle.Outcome, in transaction: Transaction
+    ) throws -> MessageState {
         let account = entry.account
+        var outcome = outcome
         try remove(entry, in: transaction)
         account.change.count(entry.state, -1)
         if let failure = outcome.failure, let lease = entry.lease {
@@ -16,10 +22,17 @@ enum Line {
         var entry = entry
         if entry.state.isFinished { entry.marks = try marks(of: entry, goingTo: outcome.state, in: transaction) }
         if !entry.marks.isEmpty { try follow(&entry, outcome.state, in: transaction) }
+        let freed = entry.marks.contains(.group) ? try Groups.pass(entry, to: &outcome, in: transaction) : nil
         try insert(entry, outcome, in: transaction)
         account.change.count(outcome.state, 1)
         if outcome.state.isFinished { account.change.countEnd(outcome.state) }
-        if outcome.state.isWaiting { account.ring(messages: 1) } else if entry.state.isWaiting { account.ringForRoom() }
+        if outcome.state.isWaiting {
+            account.ring(messages: outcome.state == .blocked ? 0 : 1)
+        } else if entry.state.isWaiting {
+            account.ringForRoom()
+        }
+        if let freed { try Groups.permitNext(of: freed, in: transaction) }
+        return outcome.state
     }
 
     /// Lets `event` befall a message, and moves it to where that takes it.
@@ -41,6 +54,7 @@ enum Line {
             marks.insert(.uniqueKey)
         }
         if try TaskRows.has(entry.sequence, transaction.connection) { marks.insert(.task) }
+        if try Groups.key(of: entry.sequence, transaction.connection) != nil { marks.insert(.group) }
         return marks
     }
 
@@ -57,73 +71,6 @@ enum Line {
         if entry.marks.contains(.task), state.isFinished || entry.state.isFinished {
             transaction.cascade.note(entry.sequence)
         }
-    }
-
-    /// Where message `sequence` is; `nil` when the log does not know it, or it has no place in the line.
-    static func locate(_ sequence: Int64, in transaction: Transaction) throws -> LineEntry? {
-        let connection = transaction.connection
-        if let leased = try leased(sequence, in: transaction) { return leased }
-        guard
-            let (queueID, priority) = try connection.first(
-                readLog, .integer(sequence), read: { ($0.integer(0), $0.integer(1)) }),
-            let account = try transaction.account(id: queueID)
-        else { return nil }
-        func entry(_ state: MessageState, _ row: PreparedStatement) -> LineEntry {
-            LineEntry(
-                sequence: sequence, account: account, state: state, priority: priority, attempt: row.integer(0),
-                forgiven: row.integer(1), marks: Marks(rawValue: row.integer(2)))
-        }
-        let ready = try connection.first(
-            readReady, .integer(queueID), .integer(priority), .integer(sequence), read: { entry(.ready, $0) })
-        if let ready { return ready }
-        let scheduled = try connection.first(readScheduled, .integer(sequence), read: { entry(.scheduled, $0) })
-        if let scheduled { return scheduled }
-        let ended = try connection.first(readOutcome, .integer(queueID), .integer(sequence)) { row in
-            LineEntry(
-                sequence: sequence, account: account,
-                state: row.text(1).flatMap(MessageState.init) ?? .cancelled,
-                priority: priority, attempt: row.integer(0), forgiven: 0, marks: [],
-                reason: row.text(2).flatMap(StateReason.init))
-        }
-        if let ended { return ended }
-        return try connection.first(readPending, .integer(queueID), .integer(sequence), read: { entry(.pending, $0) })
-    }
-
-    /// Where a task is that most likely waits for others: there it is looked for first.
-    static func locateTask(_ sequence: Int64, in transaction: Transaction) throws -> LineEntry? {
-        let pending = try transaction.connection.first(readPendingTask, .integer(sequence)) { row in
-            (
-                queue: row.integer(0), priority: row.integer(1), attempt: row.integer(2), forgiven: row.integer(3),
-                marks: Marks(rawValue: row.integer(4))
-            )
-        }
-        guard let pending, let account = try transaction.account(id: pending.queue) else {
-            return try locate(sequence, in: transaction)
-        }
-        return LineEntry(
-            sequence: sequence, account: account, state: .pending, priority: pending.priority,
-            attempt: pending.attempt, forgiven: pending.forgiven, marks: pending.marks)
-    }
-
-    /// Message `sequence`, if a worker holds it.
-    static func leased(_ sequence: Int64, in transaction: Transaction) throws -> LineEntry? {
-        let row = try transaction.connection.first(readLease, .integer(sequence)) { row in
-            (
-                queue: row.integer(0),
-                lease: LineEntry.HeldLease(token: row.integer(1), workerID: row.integer(2), claimedAt: row.integer(3)),
-                priority: row.integer(4), attempt: row.integer(5), forgiven: row.integer(6),
-                marks: Marks(rawValue: row.integer(7))
-            )
-        }
-        guard let row else { return nil }
-        guard let account = try transaction.account(id: row.queue) else {
-            try Quarantine.setAside(
-                .lease, sequence, of: row.queue, because: Quarantine.Reason.noQueue, in: transaction)
-            return nil
-        }
-        return LineEntry(
-            sequence: sequence, account: account, state: .leased, priority: row.priority,
-            attempt: row.attempt, forgiven: row.forgiven, marks: row.marks, lease: row.lease)
     }
 
     /// Where `event` takes `entry`; `nil` when its state does not know the event.
@@ -150,6 +97,8 @@ enum Line {
                 deleteReady, .integer(entry.account.id), .integer(entry.priority), .integer(entry.sequence))
         case .scheduled:
             try connection.run(deleteScheduled, .integer(entry.sequence))
+        case .blocked:
+            try connection.run(deleteBlocked, .integer(entry.account.id), .integer(entry.sequence))
         case .pending:
             try connection.run(deletePending, .integer(entry.account.id), .integer(entry.sequence))
         case .done, .dead, .dropped, .cancelled:
@@ -177,6 +126,12 @@ enum Line {
         case .pending:
             try fill(.pending, entry.sequence, entry.account, in: transaction) {
                 try $0.run(insertPending, bind: bindPlace)
+            }
+        case .blocked:
+            try fill(.blocked, entry.sequence, entry.account, in: transaction) { connection in
+                try connection.run(
+                    insertBlocked, .integer(entry.sequence), .integer(Int64(outcome.attempt)),
+                    .integer(Int64(outcome.forgiven)), .integer(entry.marks.rawValue))
             }
         case .scheduled:
             try fill(.scheduled, entry.sequence, entry.account, in: transaction) { connection in
@@ -234,37 +189,14 @@ enum Line {
         }
     }
 
-    private static let readLog = Query("SELECT queue_id, priority FROM penstock_log WHERE sequence = ?1")
     private static let readAttemptsMax = Query("SELECT attempts_max FROM penstock_log WHERE sequence = ?1")
-    private static let readLease = Query(
-        """
-        SELECT queue_id, token, worker_id, claimed_at, priority, attempt, forgiven, marks
-        FROM penstock_lease WHERE sequence = ?1
-        """)
-    private static let readReady = Query(
-        """
-        SELECT attempt, forgiven, marks FROM penstock_ready
-        WHERE queue_id = ?1 AND priority = ?2 AND sequence = ?3
-        """)
-    private static let readScheduled = Query(
-        "SELECT attempt, forgiven, marks FROM penstock_scheduled WHERE sequence = ?1")
     private static let readScheduledQueue = Query("SELECT queue_id FROM penstock_scheduled WHERE sequence = ?1")
-    private static let readOutcome = Query(
-        "SELECT attempt, state, reason FROM penstock_outcome WHERE queue_id = ?1 AND sequence = ?2")
-    private static let readPending = Query(
-        "SELECT attempt, forgiven, marks FROM penstock_pending WHERE queue_id = ?1 AND sequence = ?2")
-    private static let readPendingTask = Query(
-        """
-        SELECT pending.queue_id, pending.priority, pending.attempt, pending.forgiven, pending.marks
-        FROM penstock_log AS log CROSS JOIN penstock_pending AS pending
-            ON pending.queue_id = log.queue_id AND pending.sequence = log.sequence
-        WHERE log.sequence = ?1
-        """)
     private static let deleteLease = Query("DELETE FROM penstock_lease WHERE sequence = ?1")
     private static let deleteReady = Query(
         "DELETE FROM penstock_ready WHERE queue_id = ?1 AND priority = ?2 AND sequence = ?3")
     private static let deleteScheduled = Query("DELETE FROM penstock_scheduled WHERE sequence = ?1")
     private static let deletePending = Query("DELETE FROM penstock_pending WHERE queue_id = ?1 AND sequence = ?2")
+    private static let deleteBlocked = Query("DELETE FROM penstock_blocked WHERE queue_id = ?1 AND sequence = ?2")
     private static let deleteOutcome = Query("DELETE FROM penstock_outcome WHERE queue_id = ?1 AND sequence = ?2")
     private static let insertReady = Query(
         """
@@ -280,6 +212,13 @@ enum Line {
         """
         INSERT INTO penstock_pending (queue_id, priority, sequence, attempt, forgiven, marks)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+        """)
+    // The log knows the group.
+    private static let insertBlocked = Query(
+        """
+        INSERT INTO penstock_blocked (queue_id, group_key, priority, sequence, attempt, forgiven, marks)
+        SELECT queue_id, group_key, priority, sequence, ?2, ?3, ?4 FROM penstock_log
+        WHERE sequence = ?1 AND group_key IS NOT NULL
         """)
     private static let insertOutcome = Query(
         """

@@ -37,16 +37,17 @@ enum LogRows {
         statement.bind(Int64(message.priority), at: index)
         statement.bind(Value(message.attemptsMax.map(Int64.init)), at: index + 1)
         statement.bind(Value(message.uniqueKey?.key), at: index + 2)
-        statement.bind(Value(HeaderText.encode(message.headers)), at: index + 3)
-        statement.bind(Value(message.origin?.rawValue), at: index + 4)
+        statement.bind(Value(message.group), at: index + 3)
+        statement.bind(Value(HeaderText.encode(message.headers)), at: index + 4)
+        statement.bind(Value(message.origin?.rawValue), at: index + 5)
         try message.payload.withUnsafeBytes { bytes in
-            statement.bind(uncopied: bytes, at: index + 5)
+            statement.bind(uncopied: bytes, at: index + 6)
             try step(statement, binding: messages.dropFirst(), at: index + columnCount)
         }
     }
 
     /// Columns of a row that are bound for it alone.
-    private static let columnCount = 6
+    private static let columnCount = 7
     private static let insertOne = insert(1)
     private static let insertChunk = insert(chunkCount)
 
@@ -58,7 +59,7 @@ enum LogRows {
         return Query(
             """
             INSERT INTO penstock_log
-                (sequence, queue_id, enqueued_at, priority, attempts_max, unique_key, headers, origin, payload)
+                (sequence, queue_id, enqueued_at, priority, attempts_max, unique_key, group_key, headers, origin, payload)
             VALUES \(rows.joined(separator: ", "))
             """)
     }

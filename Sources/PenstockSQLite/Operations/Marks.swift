@@ -1,7 +1,7 @@
 import PenstockCore
 
 /// What is to be seen to when a message moves on. It travels with the message's row from table to table, and spares all others
-/// a look: their marks are 0. The numbers are those of `0012_pending.sql`.
+/// a look: their marks are 0. The numbers are those of `0012_pending.sql` and `0014_groups.sql`.
 struct Marks: OptionSet {
     let rawValue: Int64
 
@@ -15,6 +15,15 @@ struct Marks: OptionSet {
     static let task = Marks(rawValue: 2)
     /// It waits for an event, and has a row in `penstock_awaited`.
     static let awaitsEvent = Marks(rawValue: 4)
+    /// It has a group.
+    static let group = Marks(rawValue: 8)
+
+    /// Those of a message as it is accepted.
+    init(of message: NewMessage) {
+        self = []
+        if message.uniqueKey != nil { insert(.uniqueKey) }
+        if message.group != nil { insert(.group) }
+    }
 }
 
 /// Which messages are tasks.

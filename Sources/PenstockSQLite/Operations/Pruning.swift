@@ -55,7 +55,9 @@ enum Pruning {
             : try outlived(account, retention, limit: limit + 1, in: transaction)
         let forgotten = outlived.prefix(limit)
         if forgotten.isEmpty { return Pruned(messages: 0, hasMore: !outlived.isEmpty) }
+        let freed = try Groups.letGo(forgotten, account, in: transaction)
         try forget(ended: forgotten.map(\.sequence), account, &traces, in: transaction)
+        for group in freed { try Groups.permitNext(of: group, in: transaction) }
         for entry in forgotten { account.change.count(entry.state, -1) }
         try Cursors.count(forgotten: forgotten.map(\.sequence), account, in: transaction)
         return Pruned(messages: forgotten.count, hasMore: outlived.count > limit)

@@ -4,6 +4,7 @@ import PenstockCore
 /// The tables whose rows can be set aside, and how a row of each is kept.
 enum QuarantineSource: String, CaseIterable {
     case pending
+    case blocked
     case scheduled
     case ready
     case lease
@@ -39,6 +40,7 @@ enum QuarantineSource: String, CaseIterable {
     private var columns: [String] {
         switch self {
         case .pending: ["sequence", "queue_id", "priority", "attempt", "forgiven", "marks"]
+        case .blocked: ["sequence", "queue_id", "group_key", "priority", "attempt", "forgiven", "marks"]
         case .scheduled: ["sequence", "queue_id", "due_at", "priority", "attempt", "forgiven", "marks"]
         case .ready: ["sequence", "queue_id", "priority", "attempt", "forgiven", "marks"]
         case .lease:
@@ -50,7 +52,10 @@ enum QuarantineSource: String, CaseIterable {
         case .unique: ["sequence", "queue_id", "unique_key"]
         case .cursor: ["sequence", "queue_id", "name", "missed", "note", "moved_at"]
         case .log:
-            ["sequence", "queue_id", "enqueued_at", "priority", "attempts_max", "unique_key", "headers", "origin"]
+            [
+                "sequence", "queue_id", "enqueued_at", "priority", "attempts_max", "unique_key", "group_key", "headers",
+                "origin",
+            ]
         }
     }
 }
@@ -132,6 +137,7 @@ enum Quarantine {
         SELECT 'ready', queue_id FROM penstock_ready WHERE sequence = ?1
         UNION ALL SELECT 'scheduled', queue_id FROM penstock_scheduled WHERE sequence = ?1
         UNION ALL SELECT 'pending', queue_id FROM penstock_pending WHERE sequence = ?1
+        UNION ALL SELECT 'blocked', queue_id FROM penstock_blocked WHERE sequence = ?1
         UNION ALL SELECT 'lease', queue_id FROM penstock_lease WHERE sequence = ?1
         UNION ALL SELECT 'outcome', queue_id FROM penstock_outcome WHERE sequence = ?1
         """)

@@ -34,6 +34,7 @@ enum SequenceSource {
         case .state(.ready): ("penstock_ready AS line", "1")
         case .state(.scheduled): ("penstock_scheduled AS line NOT INDEXED", "1")
         case .state(.pending): ("penstock_pending AS line", "1")
+        case .state(.blocked): ("penstock_blocked AS line INDEXED BY penstock_blocked_sequence", "1")
         case .state(.leased): ("penstock_lease AS line", "1")
         case .state(.done): ("penstock_outcome AS line", "line.state = 'done'")
         case .state(.dead): ("penstock_outcome AS line INDEXED BY penstock_outcome_dead", "line.state = 'dead'")

@@ -61,9 +61,9 @@ enum Settling {
         }
         guard let outcome else { return .leaseLost }
         if let result = settlement.result { try Journals.keep(result, of: entry.sequence, transaction.connection) }
-        try Line.move(entry, to: outcome, in: transaction)
-        if outcome.failure != nil, outcome.state.isWaiting { entry.account.change.retriedTotal += 1 }
-        return .settled(outcome.state)
+        let state = try Line.move(entry, to: outcome, in: transaction)
+        if outcome.failure != nil, state.isWaiting { entry.account.change.retriedTotal += 1 }
+        return .settled(state)
     }
 
     /// Moves the end of one lease to `duration` from now, if it is still held.

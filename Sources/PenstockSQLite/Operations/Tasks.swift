@@ -24,6 +24,7 @@ struct Tasks {
                 try account.refuseDeleting()
                 accounts[task.queue] = account
             }
+            if let account = accounts[task.queue] { try GroupKey.refuse([task.message], task.queue, account.policy) }
             if task.dependencies.isEmpty { rootCounts[task.queue, default: 0] += 1 }
         }
         for (queue, count) in rootCounts {
@@ -95,7 +96,7 @@ struct Tasks {
         accounts[task.queue].map { account in
             LineEntry(
                 sequence: sequence, account: account, state: .pending, priority: Int64(task.message.priority),
-                attempt: 0, forgiven: 0, marks: .task)
+                attempt: 0, forgiven: 0, marks: Marks(of: task.message).union(.task))
         }
     }
 
@@ -116,6 +117,11 @@ struct Tasks {
                 break
             }
         }
+        if let key = message.group, place.state == .ready,
+            try !Groups.admit(entry.sequence, to: Group(account: account, key: key), in: transaction)
+        {
+            place.state = .blocked
+        }
         try Line.insert(entry, place, in: transaction)
         account.change.count(place.state, 1)
         if place.state == .dropped {
@@ -123,7 +129,7 @@ struct Tasks {
             account.change.countEnd(.dropped)
             transaction.cascade.note(entry.sequence)
         } else {
-            account.ring(messages: 1)
+            account.ring(messages: place.state == .blocked ? 0 : 1)
         }
         receipt.state = place.state
     }
@@ -143,7 +149,9 @@ struct Tasks {
     private static let insertPending = Query(
         """
         INSERT INTO penstock_pending (queue_id, sequence, priority, attempt, forgiven, marks)
-        SELECT queue_id, sequence, priority, 0, 0, \(Marks.task.rawValue) FROM penstock_log
+        SELECT queue_id, sequence, priority, 0, 0,
+            \(Marks.task.rawValue) + \(Marks.group.rawValue) * (group_key IS NOT NULL)
+        FROM penstock_log
         WHERE sequence IN (SELECT value FROM json_each(?1))
         """)
 }

@@ -116,6 +116,8 @@ enum WorkflowReading {
             WHEN EXISTS (SELECT 1 FROM penstock_scheduled AS line WHERE line.sequence = log.sequence) THEN 'scheduled'
             WHEN EXISTS (SELECT 1 FROM penstock_pending AS line
                 WHERE line.queue_id = log.queue_id AND line.sequence = log.sequence) THEN 'pending'
+            WHEN EXISTS (SELECT 1 FROM penstock_blocked AS line
+                WHERE line.queue_id = log.queue_id AND line.sequence = log.sequence) THEN 'blocked'
             ELSE 'ready' END)
         """
     private static let selectNamed = Query(

@@ -69,7 +69,9 @@ enum MessageReader {
         let state: MessageState =
             if let ended { MessageState(rawValue: ended) ?? .cancelled } else if claimed != nil {
                 .leased
-            } else if due != nil { .scheduled } else if row["pending"] != nil { .pending } else { .ready }
+            } else if due != nil { .scheduled } else if row["pending"] != nil { .pending } else if row["blocked"] != nil {
+                .blocked
+            } else { .ready }
         return MessageRecord(
             sequence: SequenceNumber(row["sequence"] as Int64),
             queue: QueueName(stored: row["name"]),
@@ -84,6 +86,7 @@ enum MessageReader {
             worker: row["worker_id"],
             finishedAt: finished.map(Timestamp.init(microseconds:)),
             uniqueKey: row["unique_key"],
+            group: row["group_key"],
             headers: HeaderText.decode(row["headers"]),
             origin: origin.map { SequenceNumber($0) },
             payloadBytes: row["payload_bytes"])
@@ -114,12 +117,14 @@ enum MessageReader {
     }
 
     private static let recordSQL = """
-        SELECT log.sequence, log.queue_id, queue.name, log.priority, log.enqueued_at, log.unique_key, log.headers,
+        SELECT log.sequence, log.queue_id, queue.name, log.priority, log.enqueued_at, log.unique_key, log.group_key,
+            log.headers,
             log.origin, length(log.payload) AS payload_bytes,
             coalesce(log.attempts_max, queue.attempts_max) AS attempts_max,
             outcome.state, outcome.reason, outcome.finished_at, lease.claimed_at, lease.worker_id, scheduled.due_at,
-            pending.sequence AS pending,
-            coalesce(outcome.attempt, lease.attempt, scheduled.attempt, ready.attempt, pending.attempt) AS attempt
+            pending.sequence AS pending, blocked.sequence AS blocked,
+            coalesce(outcome.attempt, lease.attempt, scheduled.attempt, ready.attempt, pending.attempt, blocked.attempt)
+                AS attempt
         FROM penstock_log AS log
         JOIN penstock_queue AS queue ON queue.id = log.queue_id
         LEFT JOIN penstock_outcome AS outcome
@@ -128,6 +133,8 @@ enum MessageReader {
         LEFT JOIN penstock_scheduled AS scheduled ON scheduled.sequence = log.sequence
         LEFT JOIN penstock_pending AS pending
             ON pending.queue_id = log.queue_id AND pending.sequence = log.sequence
+        LEFT JOIN penstock_blocked AS blocked
+            ON blocked.queue_id = log.queue_id AND blocked.sequence = log.sequence
         LEFT JOIN penstock_ready AS ready ON ready.queue_id = log.queue_id
             AND ready.priority = log.priority AND ready.sequence = log.sequence
         WHERE log.sequence = ?

@@ -33,6 +33,7 @@ enum QueueReader {
             func number(_ offset: Int) -> Int { Int(row.integer(at + offset)) }
             var depths = Depths()
             depths.pending = number(12)
+            depths.blocked = number(13)
             depths.scheduled = number(0)
             depths.ready = number(1)
             depths.leased = number(2)
@@ -73,7 +74,7 @@ enum QueueReader {
         """
         SELECT \(QueueRow.columns), depth.scheduled, depth.ready, depth.leased, depth.dead, depth.kept,
             depth.enqueued_total, depth.done_total, depth.dead_total, depth.dropped_total, depth.cancelled_total,
-            depth.retried_total, depth.reclaimed_total, depth.pending
+            depth.retried_total, depth.reclaimed_total, depth.pending, depth.blocked
         FROM penstock_queue AS queue JOIN penstock_depth AS depth ON depth.queue_id = queue.id ORDER BY queue.name
         """)
     private static let selectWorkers = Query(

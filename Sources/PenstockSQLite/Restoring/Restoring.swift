@@ -97,12 +97,14 @@ struct Restoring: Sendable {
             report.nextSequence = SequenceNumber(try jump(database) + 1)
             try database.execute(sql: Self.release)
             report.released = database.changesCount
-            // What belongs to processes.
+            // What belongs to processes. A group that was paused while a worker had one of its messages is looked at.
             try database.execute(
                 sql: """
                     DELETE FROM penstock_lease;
                     DELETE FROM penstock_worker;
                     DELETE FROM penstock_answer;
+                    INSERT OR IGNORE INTO penstock_regroup (queue_id, group_key)
+                        SELECT queue_id, group_key FROM penstock_permit;
                     """)
             try database.execute(sql: DepthCount.makeMissing)
             try database.execute(sql: DepthCount.countAll)

@@ -42,6 +42,7 @@ enum DepthCount {
         """
         pending = (SELECT count(*) FROM penstock_pending AS line WHERE line.queue_id = \(queueID)),
         scheduled = (SELECT count(*) FROM penstock_scheduled AS line WHERE line.queue_id = \(queueID)),
+        blocked = (SELECT count(*) FROM penstock_blocked AS line WHERE line.queue_id = \(queueID)),
         ready = (SELECT count(*) FROM penstock_ready AS line WHERE line.queue_id = \(queueID)),
         leased = (SELECT count(*) FROM penstock_lease AS line WHERE line.queue_id = \(queueID)),
         dead = (SELECT count(*) FROM penstock_outcome AS line

@@ -63,6 +63,11 @@ final class Transaction {
         try policies.hasSchedules(account.id, connection)
     }
 
+    /// Whether permits of the queue's groups may have to be given out anew. Kept in memory, as its policy is.
+    func mayRegroup(_ account: QueueAccount) throws -> Bool {
+        try account.policy.groups != nil || policies.hadGroups(account.id, connection)
+    }
+
     /// Whether there is a queue called `name`.
     func exists(_ name: QueueName) throws -> Bool {
         try policies.row(named: name, connection) != nil
@@ -159,7 +164,17 @@ final class Transaction {
             // A transaction that changes nothing writes nothing, and so waits for nothing.
             try connection.run(Self.countFlush)
         }
+        try ringForLimits()
         for account in accounts.values { try account.writeDown(connection) }
+    }
+
+    /// Rings for messages that a limit may have kept back, where fewer are leased than before.
+    private func ringForLimits() throws {
+        for account in accounts.values where account.change.leased < 0 {
+            for queue in try LeaseLimits.queuesToRing(of: account, connection) {
+                rungApart[queue, default: Ring()].messages += Int(-account.change.leased)
+            }
+        }
     }
 
     /// Called after COMMIT.

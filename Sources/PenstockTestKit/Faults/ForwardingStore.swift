@@ -24,6 +24,12 @@ public enum StoreCall: String, Sendable, CaseIterable {
     case status
     /// `configure`
     case configure
+    /// `setLimit`
+    case setLimit
+    /// `limits`
+    case limits
+    /// `groups`
+    case groups
     /// `apply`
     case apply
     /// `prune`
@@ -160,6 +166,21 @@ extension ForwardingStore {
     /// Hands the call on.
     public func configure(_ queue: QueueName, _ change: QueueChange) async throws {
         try await pass(.configure) { try await base.configure(queue, change) }
+    }
+
+    /// Hands the call on.
+    public func setLimit(_ name: LimitName, to count: Int?) async throws {
+        try await pass(.setLimit) { try await base.setLimit(name, to: count) }
+    }
+
+    /// Hands the call on.
+    public func limits() async throws -> [LimitRecord] {
+        try await pass(.limits) { try await base.limits() }
+    }
+
+    /// Hands the call on.
+    public func groups(_ query: GroupQuery) async throws -> [GroupRecord] {
+        try await pass(.groups) { try await base.groups(query) }
     }
 
     /// Hands the call on.

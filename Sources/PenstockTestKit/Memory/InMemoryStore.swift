@@ -130,8 +130,27 @@ public final class InMemoryStore: MessageStore {
     /// Makes, changes or removes a queue; see ``/PenstockCore/MessageStore``.
     public func configure(_ queue: QueueName, _ change: QueueChange) async throws {
         if case .delete(let force) = change { return try await delete(queue, force: force) }
+        try database.act(as: id) { state, moment throws(PenstockError) in
+            try state.configure(queue, change, at: moment)
+        }
+    }
+
+    /// Makes, changes or removes a limit that queues share; see ``/PenstockCore/MessageStore``.
+    public func setLimit(_ name: LimitName, to count: Int?) async throws {
         try database.act(as: id) { state, _ throws(PenstockError) in
-            try state.configure(queue, change)
+            try state.setLimit(name, to: count)
+        }
+    }
+
+    /// Reads the limits that queues share; see ``/PenstockCore/MessageStore``.
+    public func limits() async throws -> [LimitRecord] {
+        try database.act(as: id) { state, _ throws(PenstockError) in state.limitRecords() }
+    }
+
+    /// Reads groups; see ``/PenstockCore/MessageStore``.
+    public func groups(_ query: GroupQuery) async throws -> [GroupRecord] {
+        try database.act(as: id) { state, _ throws(PenstockError) in
+            try state.groups(query)
         }
     }
 

@@ -25,20 +25,24 @@ struct MemoryLine: Sendable {
     private(set) var ready = Ordered<ReadyPlace>()
     private(set) var scheduled = Ordered<DuePlace>()
     private(set) var leased = Ordered<SequenceNumber>()
+    /// Those that wait for a permit of their group.
+    private(set) var blocked = Ordered<SequenceNumber>()
+    /// Which messages have a permit of their group.
+    var permits: [KeyBytes: Set<SequenceNumber>] = [:]
     /// Those that wait for other messages.
     private(set) var pending = Ordered<SequenceNumber>()
     /// Which message holds a unique key.
     private(set) var keys: [KeyBytes: SequenceNumber] = [:]
 
     /// What counts against the capacity.
-    var waiting: Int { ready.elements.count + scheduled.elements.count }
+    var waiting: Int { ready.elements.count + blocked.elements.count + scheduled.elements.count }
 
     /// How many messages have not ended.
     var openCount: Int { waiting + leased.elements.count + pending.elements.count }
 
     /// The message that `dropOldest` drops.
     var oldest: SequenceNumber? {
-        ready.elements.map(\.sequence).min() ?? scheduled.elements.first?.sequence
+        (ready.elements.map(\.sequence) + blocked.elements.prefix(1)).min() ?? scheduled.elements.first?.sequence
     }
 
     /// Gives `message` the place that its state asks for, and its key.
@@ -46,6 +50,7 @@ struct MemoryLine: Sendable {
         switch message.state {
         case .ready: ready.insert(ReadyPlace(priority: message.new.priority, sequence: message.sequence))
         case .scheduled: scheduled.insert(DuePlace(due: message.due ?? message.enqueuedAt, sequence: message.sequence))
+        case .blocked: blocked.insert(message.sequence)
         case .leased: leased.insert(message.sequence)
         case .pending: pending.insert(message.sequence)
         case .done, .dead, .dropped, .cancelled: return
@@ -58,6 +63,7 @@ struct MemoryLine: Sendable {
         switch message.state {
         case .ready: ready.remove(ReadyPlace(priority: message.new.priority, sequence: message.sequence))
         case .scheduled: scheduled.remove(DuePlace(due: message.due ?? message.enqueuedAt, sequence: message.sequence))
+        case .blocked: blocked.remove(message.sequence)
         case .leased: leased.remove(message.sequence)
         case .pending: pending.remove(message.sequence)
         case .done, .dead, .dropped, .cancelled: return
@@ -66,11 +72,15 @@ struct MemoryLine: Sendable {
     }
 }
 
-/// A unique key as stores compare it: Swift takes two ways to write an accent for one text.
-struct KeyBytes: Hashable, Sendable {
+/// A key as stores compare it: Swift takes two ways to write an accent for one text.
+struct KeyBytes: Hashable, Comparable, Sendable {
     private let bytes: [UInt8]
 
     init(_ key: String) {
         bytes = Array(key.utf8)
     }
+
+    var text: String { String(decoding: bytes, as: UTF8.self) }
+
+    static func < (left: KeyBytes, right: KeyBytes) -> Bool { left.bytes.lexicographicallyPrecedes(right.bytes) }
 }

@@ -35,12 +35,11 @@ extension MemoryState {
         let state = messages[parent]?.state ?? .cancelled
         let standing = Dependency.standing(of: child.dependencies[index].need, whenTaskIs: state)
         if child.dependencies[index].state == standing { return }
-        let isWaiting = child.state == .pending || child.state == .cancelled && child.reason == .parentFailed
         // What has been done stays so, also for a child that has gone on by hand.
-        guard isWaiting || standing == .met else { return }
+        guard child.waitsForOthers || standing == .met else { return }
         child.dependencies[index].state = standing
         messages[sequence] = child
-        if !isWaiting { return }
+        guard child.waitsForOthers else { return }
         let states = Set(child.dependencies.map(\.state))
         if states.contains(.failed) {
             move(sequence, by: .parentFailed, at: moment)

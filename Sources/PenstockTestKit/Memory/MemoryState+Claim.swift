@@ -7,16 +7,24 @@ extension MemoryState {
         workers[worker]?.hasClaimed = true
         guard !queue.isPaused, !queue.isDeleting else { return Claim(messages: [], nextDue: nil) }
 
+        let room = leaseRoom(of: request.queue) ?? .max
+        // What is due now cannot be claimed either. The end of a message that is leased is rung for.
+        if room == 0, !queue.line.ready.elements.isEmpty { return .withheld }
         fireDue(of: request.queue, at: moment)
         makeReadyWhatIsDue(in: request.queue, at: moment)
         var claimed: [ClaimedMessage] = []
-        for place in queues[request.queue]?.line.ready.elements.prefix(request.limit) ?? [] {
+        let ready = queues[request.queue]?.line.ready.elements ?? []
+        for place in ready.prefix(min(request.limit, room)) {
             if let message = lease(place.sequence, for: request.lease, to: worker, at: moment) {
                 claimed.append(message)
             }
         }
         let due = [queues[request.queue]?.line.scheduled.elements.first?.due, nextFiring(of: request.queue)]
-        return Claim(messages: claimed, nextDue: due.compactMap(\.self).min())
+        var claim = Claim(messages: claimed, nextDue: due.compactMap(\.self).min())
+        claim.isLimited = queue.policy.limitsClaims
+        claim.isWithheld = room < request.limit && ready.count > room
+        if claim.isWithheld { claim.nextDue = nil }
+        return claim
     }
 
     private mutating func makeReadyWhatIsDue(in queue: QueueName, at moment: Moment) {
@@ -37,7 +45,7 @@ extension MemoryState {
         return ClaimedMessage(
             lease: Lease(sequence: sequence, token: token), attempt: message.attempt, enqueuedAt: message.enqueuedAt,
             priority: message.new.priority, headers: message.new.headers, payload: message.new.payload,
-            origin: message.new.origin, task: message.task)
+            origin: message.new.origin, task: message.task, group: message.new.group)
     }
 }
 

@@ -1,10 +1,13 @@
 import PenstockCore
 
 extension MemoryState {
-    mutating func configure(_ name: QueueName, _ change: QueueChange) throws(PenstockError) {
+    mutating func configure(
+        _ name: QueueName, _ change: QueueChange, at moment: Moment
+    ) throws(PenstockError) {
         switch change {
         case .create(let policy, let ifAbsent):
             try policy.validate()
+            try refuseUnknownLimit(policy)
             if queues[name] == nil {
                 queues[name] = MemoryQueue(policy: policy)
                 return
@@ -16,19 +19,35 @@ extension MemoryState {
             return
         case .set(let policy):
             try policy.validate()
+            try refuseUnknownLimit(policy)
             _ = try openQueue(name)
             queues[name]?.policy = policy
+            regroupAll(of: name, at: moment)
         case .pause:
             _ = try openQueue(name)
             queues[name]?.isPaused = true
         case .resume:
             _ = try openQueue(name)
             queues[name]?.isPaused = false
+        case .pauseGroup(let key):
+            try GroupKey.validate(key)
+            guard try openQueue(name).policy.groups != nil else { throw GroupKey.noGroups(name) }
+            queues[name]?.pausedGroups.insert(KeyBytes(key))
+            regroup(KeyBytes(key), of: name, at: moment)
+        case .resumeGroup(let key):
+            try GroupKey.validate(key)
+            _ = try openQueue(name)
+            queues[name]?.pausedGroups.remove(KeyBytes(key))
+            regroup(KeyBytes(key), of: name, at: moment)
         case .delete:
             preconditionFailure("A queue is deleted in steps.")
         }
         // There may be room now, or messages to be had; or the queue is gone, which waiters must learn.
         ring(name)
+    }
+
+    private func refuseUnknownLimit(_ policy: QueuePolicy) throws(PenstockError) {
+        if let name = policy.sharedLimit, limits[name] == nil { throw LimitRecord.unknown(name) }
     }
 
     /// Begins to delete a queue: it takes nothing and gives nothing from here on.
@@ -50,7 +69,7 @@ extension MemoryState {
     mutating func deleteStep(of name: QueueName, limit: Int, at moment: Moment) throws(PenstockError) -> Bool {
         _ = try queue(name)
         let sequences = messages(of: name).prefix(limit).map(\.sequence)
-        for sequence in sequences { forget(sequence) }
+        for sequence in sequences { forget(sequence, at: moment) }
         cascade(at: moment)
         guard sequences.count < limit else { return false }
         queues[name] = nil
@@ -60,9 +79,10 @@ extension MemoryState {
     }
 
     /// Takes a message out of the log as if it had never been. Its sequence number is not used again.
-    mutating func forget(_ sequence: SequenceNumber) {
+    mutating func forget(_ sequence: SequenceNumber, at moment: Moment) {
         guard let message = messages.removeValue(forKey: sequence) else { return }
         queues[message.queue]?.line.remove(message)
+        if let group = message.group { regroup(group, of: message.queue, at: moment) }
         log.remove(sequence)
         events[.message(sequence)] = nil
         if let place = message.task { forget(place, sequence) }

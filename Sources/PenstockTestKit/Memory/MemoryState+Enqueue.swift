@@ -6,6 +6,7 @@ extension MemoryState {
     ) throws(PenstockError) -> [Receipt] {
         try NewMessage.validate(batch: batch, now: moment.now)
         let queue = try openQueue(name)
+        try GroupKey.refuse(batch, name, queue.policy)
         if let capacity = queue.policy.capacity, capacity.whenFull == .fail {
             try refuseUnlessAllFit(batch, queue: queue, named: name, capacity: capacity.count)
         }
@@ -75,6 +76,10 @@ extension MemoryState {
         }
         var receipt = append(message, to: name, at: moment, durability: durability, dropped: false)
         receipt.displaced = displaced
+        if let group = message.group.map(KeyBytes.init) {
+            regroup(group, of: name, asSeenBy: receipt.sequence, at: moment)
+            receipt.state = messages[receipt.sequence]?.state ?? receipt.state
+        }
         return receipt
     }
 

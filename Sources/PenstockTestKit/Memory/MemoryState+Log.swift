@@ -34,7 +34,7 @@ extension MemoryState {
             let beyond = ended.dropLast(count).filter { messages[$0].map { !isNeeded($0) } ?? false }
                 .prefix(batch.count + 64)
             countMissed(Array(beyond), in: name)
-            for sequence in beyond { forget(sequence) }
+            for sequence in beyond { forget(sequence, at: moment) }
         }
         return receipts
     }

@@ -31,8 +31,14 @@ extension MemoryState {
 
         queues[message.queue]?.totals.count(event, outcome.state)
         ringIfAwaited(sequence, message.queue, from: left, to: outcome.state)
+        if left == .leased { ringForLimits(of: message.queue) }
+        if let group = message.group, !event.isOfGroup {
+            regroup(group, of: message.queue, asSeenBy: sequence, at: moment)
+        }
         if message.task != nil, outcome.state.isFinished || left.isFinished { tell(of: sequence, at: moment) }
-        return outcome
+        var result = outcome
+        result.state = messages[sequence]?.state ?? outcome.state
+        return result
     }
 
     private func record(_ failure: Lifecycle.Failure, on message: inout MemoryMessage, at moment: Moment) {
@@ -45,6 +51,16 @@ extension MemoryState {
     }
 }
 
+extension Lifecycle.Event {
+    /// Whether it comes from the permits of a group, and has no consequences for them.
+    fileprivate var isOfGroup: Bool {
+        switch self {
+        case .blocked, .permitted: true
+        default: false
+        }
+    }
+}
+
 extension Totals {
     /// Counts what befell a message, and where it went.
     fileprivate mutating func count(_ event: Lifecycle.Event, _ state: MessageState) {
@@ -53,7 +69,7 @@ extension Totals {
         case .dead: dead += 1
         case .dropped: dropped += 1
         case .cancelled: cancelled += 1
-        case .pending, .scheduled, .ready, .leased: break
+        case .pending, .scheduled, .blocked, .ready, .leased: break
         }
         switch event {
         case .settled(.retry) where state != .dead: retried += 1

@@ -12,7 +12,7 @@ extension MemoryState {
             let beyond = outlived(in: name, by: retention, at: moment.now)
             let forgotten = beyond.prefix(request.limit - pruned.messages)
             countMissed(Array(forgotten), in: name)
-            for sequence in forgotten { forget(sequence) }
+            for sequence in forgotten { forget(sequence, at: moment) }
             pruned.messages += forgotten.count
             pruned.hasMore = beyond.count > forgotten.count
         }

@@ -39,6 +39,7 @@ extension MemoryState {
             worker: message.hold?.worker,
             finishedAt: message.finishedAt,
             uniqueKey: message.new.uniqueKey?.key,
+            group: message.new.group,
             headers: message.new.headers,
             origin: message.new.origin,
             payloadBytes: message.new.payload.count,
@@ -64,6 +65,7 @@ extension MemoryState {
             switch message.state {
             case .pending: depths.pending += 1
             case .scheduled: depths.scheduled += 1
+            case .blocked: depths.blocked += 1
             case .ready: depths.ready += 1
             case .leased: depths.leased += 1
             case .dead: depths.dead += 1

@@ -86,10 +86,7 @@ extension MemoryState {
 
     /// Those that wait for a task, and those that were cancelled as they waited in vain for another one, and may come back.
     private func waitingChildren(of sequence: SequenceNumber, in workflow: MemoryWorkflow) -> [SequenceNumber] {
-        (workflow.children[sequence] ?? []).filter { child in
-            guard let message = messages[child] else { return false }
-            return message.state == .pending || message.state == .cancelled && message.reason == .parentFailed
-        }
+        (workflow.children[sequence] ?? []).filter { messages[$0]?.waitsForOthers == true }
     }
 
     /// Cancels every task that has not ended, those that wait before those that they wait for.
@@ -133,7 +130,7 @@ extension MemoryState {
     private func refuseUnlessAllFit(_ tasks: [NewTask]) throws(PenstockError) {
         var roots: [QueueName: Int] = [:]
         for task in tasks {
-            _ = try openQueue(task.queue)
+            try GroupKey.refuse([task.message], task.queue, try openQueue(task.queue).policy)
             if task.dependencies.isEmpty { roots[task.queue, default: 0] += 1 }
         }
         for (name, count) in roots.sorted(by: { $0.key < $1.key }) {

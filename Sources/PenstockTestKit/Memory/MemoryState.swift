@@ -18,6 +18,8 @@ struct MemoryState: Sendable {
     /// Tasks that have ended, come back or gone, and whose children do not know it yet.
     var untold: [SequenceNumber] = []
     var schedules: [ScheduleName: MemorySchedule] = [:]
+    /// The limits that queues share.
+    var limits: [LimitName: Int] = [:]
     var lastSchedule = 0
 
     /// The handles on the store, each of which stands for a process.
@@ -66,7 +68,7 @@ struct MemoryState: Sendable {
     /// What to ring for, as an operation has ended.
     mutating func takeRung() -> [QueueName: Wakeups.Change] {
         for message in offered.compactMap({ messages[$0] }) {
-            ring(message.queue, for: message.state.isWaiting ? .work : .log)
+            ring(message.queue, for: message.state == .ready || message.state == .scheduled ? .work : .log)
         }
         defer { (rung, offered, lastSequenceBefore) = ([:], [], lastSequence) }
         return rung
@@ -125,6 +127,12 @@ struct MemoryMessage: Sendable {
         var ends: BootTime
     }
 
+    /// Its group's key, as stores compare it.
+    var group: KeyBytes? { new.group.map(KeyBytes.init) }
+
+    /// Whether it waits for other messages, or was cancelled as it waited in vain: a redrive of those brings it back.
+    var waitsForOthers: Bool { state == .pending || state == .cancelled && reason == .parentFailed }
+
     /// Whether the lease's time is over. After a reboot every lease's is.
     func leaseHasEnded(at boot: BootTime) -> Bool {
         guard let hold else { return false }
@@ -145,6 +153,8 @@ struct MemoryQueue: Sendable {
     var isDeleting = false
     var line = MemoryLine()
     var totals = Totals()
+    /// Groups of which no message is claimed for now.
+    var pausedGroups: Set<KeyBytes> = []
     /// Named places in its log.
     var cursors: [CursorName: CursorRecord] = [:]
 

@@ -1,0 +1,43 @@
+import ArgumentParser
+import Penstock
+
+/// `penstock group list`
+struct GroupListCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "List the groups of a queue that have messages in line or with workers, or are paused.",
+        discussion: """
+            EXAMPLES
+              penstock group list mail
+              penstock group list mail --json | jq -r 'select(.heldBy) | .group'
+
+            WORKED are the messages that workers have or may have; BLOCKED those that wait for one of these to end. A dead \
+            letter that holds its group is named: redrive or discard it.
+            """)
+
+    @OptionGroup var fileOptions: FileOptions
+    @OptionGroup var outputOptions: OutputOptions
+
+    @Argument(help: "The queue.", completion: QueueCompletion.names, transform: Values.queue)
+    var queue: QueueName
+
+    @Option(help: .init("How many at most, by key.", valueName: "count"))
+    var limit = 100
+
+    @Option(help: .init("Only those whose key comes after this one.", valueName: "key"))
+    var after: String?
+
+    @MainActor func run() async throws {
+        let output = Output()
+        try await fileOptions.file.look(queue: queue) { store in
+            let query = GroupQuery(queue: queue, after: after, limit: limit)
+            let groups = try await store.storage.groups(query)
+            if outputOptions.isJSON {
+                for group in groups { try output.line(group.json(of: queue)) }
+            } else {
+                try output.table(GroupViews.table(groups))
+            }
+            try output.flush()
+        }
+    }
+}

@@ -1,0 +1,180 @@
+import PenstockCore
+import PenstockTestKit
+import Testing
+
+/// What becomes of groups when they are paused, or their queue is told otherwise.
+enum GroupChangeRules {
+    static let cases: ConformanceCase.Rules = [
+        "that are paused give nothing until they are resumed": paused,
+        "that are paused take back what is released": releasedWhilePaused,
+        "with fewer permits take nothing from workers": fewer,
+        "with more permits give them out": more,
+        "come to be in order, and to be none": modes,
+        "are seen to in steps, which others go on with": steps,
+        "must be known to their queue, with a key that can be": doors,
+        "go with the queue": deletion,
+    ]
+
+    private static func set(_ groups: GroupPolicy?, _ store: any MessageStore) async throws {
+        var policy = QueuePolicy.steady()
+        policy.groups = groups
+        try await store.configure(.jobs, .set(policy))
+    }
+
+    static func paused(_ bench: Bench) async throws {
+        let store = try await GroupRules.open(bench, .limit(2))
+        for text in ["a1", "a2", "a3", "a4"] { try await store.put(.text(text, group: "a")) }
+        let a1 = try await store.takeOne()
+        try await store.configure(.jobs, .pauseGroup("a"))
+        try await store.configure(.jobs, .pauseGroup("a"))
+        #expect(try await store.depths() == .of(blocked: 3, leased: 1))
+        let record = GroupRecord(key: "a", permitted: 1, blocked: 3, isPaused: true)
+        #expect(try await store.groups(GroupQuery(queue: .jobs)) == [record])
+        try await store.put(.text("b1", group: "b"))
+        #expect(try await store.drain() == ["b1"])
+        #expect(try await store.give(.done, for: a1) == .settled(.done))
+        #expect(try await store.put(.text("a5", group: "a")).state == .blocked)
+        #expect(try await store.take(10).isEmpty)
+        try await store.configure(.jobs, .resumeGroup("a"))
+        #expect(try await store.drain() == ["a2", "a3"])
+        // A group that has no messages can be paused.
+        try await store.configure(.jobs, .pauseGroup("z"))
+        #expect(try await store.put(.text("z1", group: "z")).state == .blocked)
+        try await store.configure(.jobs, .resumeGroup("z"))
+        #expect(try await store.drain() == ["z1"])
+    }
+
+    static func releasedWhilePaused(_ bench: Bench) async throws {
+        let store = try await GroupRules.open(bench, .fifo())
+        for text in ["a1", "a2"] { try await store.put(.text(text, group: "a")) }
+        let a1 = try await store.takeOne()
+        try await store.configure(.jobs, .pauseGroup("a"))
+        #expect(try await store.give(.release, for: a1) == .settled(.blocked))
+        #expect(try await store.take(10).isEmpty)
+        try await store.configure(.jobs, .resumeGroup("a"))
+        let again = try await store.takeOne()
+        #expect(again.text == "a1")
+        #expect(try await store.give(.retry(error: "no"), for: again) == .settled(.scheduled))
+        try await store.configure(.jobs, .pauseGroup("a"))
+        bench.time.advance(by: .seconds(1))
+        #expect(try await store.take(10).isEmpty)
+        try await store.configure(.jobs, .resumeGroup("a"))
+        #expect(try await store.takeOne().text == "a1")
+    }
+
+    static func fewer(_ bench: Bench) async throws {
+        let store = try await GroupRules.open(bench, .limit(4))
+        for index in 1...6 { try await store.put(.text("a\(index)", group: "a")) }
+        let held = try await store.take(3)
+        #expect(try await store.depths() == .of(blocked: 2, ready: 1, leased: 3))
+        try await set(.limit(2), store)
+        #expect(try await store.depths() == .of(blocked: 3, leased: 3))
+        #expect(try await store.extend(held.map(\.lease), by: .seconds(60)) == [true, true, true])
+        #expect(try await store.give(.done, for: held[0]) == .settled(.done))
+        #expect(try await store.take(10).isEmpty)
+        // One that is given back is over the limit as well.
+        #expect(try await store.give(.done, for: held[1]) == .settled(.done))
+        #expect(try await store.depths() == .of(blocked: 2, ready: 1, leased: 1, kept: 2))
+        try await set(.limit(1), store)
+        #expect(try await store.depths() == .of(blocked: 3, leased: 1, kept: 2))
+        #expect(try await store.give(.release, for: held[2]) == .settled(.ready))
+        #expect(try await store.drain() == ["a3"])
+    }
+
+    static func more(_ bench: Bench) async throws {
+        let store = try await GroupRules.open(bench, .limit(1))
+        for index in 1...5 { try await store.put(.text("a\(index)", group: "a")) }
+        let other = try await bench.open()
+        let token = other.changes.token(for: .jobs)
+        try await set(.limit(3), store)
+        try await other.changes.wait(for: .jobs, after: token)
+        #expect(try await other.drain() == ["a1", "a2", "a3"])
+        #expect(try await store.depths() == .of(blocked: 2, leased: 3))
+    }
+
+    static func modes(_ bench: Bench) async throws {
+        let store = try await GroupRules.open(bench, .limit(3))
+        for index in 1...5 { try await store.put(.text("a\(index)", priority: index, group: "a")) }
+        #expect(try await store.depths() == .of(blocked: 2, ready: 3))
+        // In order the first one comes first, whatever the priorities.
+        try await set(.fifo(), store)
+        #expect(try await store.depths() == .of(blocked: 4, ready: 1))
+        #expect(try await store.work(.done) == SequenceNumber(1))
+        let second = try await store.takeOne()
+        #expect(second.sequence == SequenceNumber(2))
+        #expect(try await store.give(.retry(error: "no"), for: second) == .settled(.scheduled))
+        // One that waits for its next attempt holds up no group that is not in order.
+        try await set(.limit(1), store)
+        #expect(try await store.depths() == .of(scheduled: 1, blocked: 2, ready: 1, kept: 1))
+        try await set(nil, store)
+        #expect(try await store.depths() == .of(scheduled: 1, ready: 3, kept: 1))
+        #expect(try await store.drain() == ["a5", "a4", "a3"])
+        // They are still in their group when there are groups again.
+        try await set(.limit(3), store)
+        bench.time.advance(by: .seconds(1))
+        #expect(try await store.take(10).isEmpty)
+        #expect(try await store.depths() == .of(blocked: 1, leased: 3, kept: 1))
+    }
+
+    static func steps(_ bench: Bench) async throws {
+        let store = try await GroupRules.open(bench, .fifo())
+        let messageCount = Limits.regroupCountMax + 100
+        try await store.put((0..<messageCount).map { .text("\($0)", group: "a") })
+        struct Died: Error {}
+        let doomed = try await bench.open { throw Died() }
+        var policy = QueuePolicy.steady()
+        policy.groups = nil
+        // A store that does it in one step has done it.
+        try? await doomed.configure(.jobs, .set(policy))
+        try await bench.crash(doomed)
+        var count = 0
+        while count < messageCount {
+            let claim = try await store.claim(ClaimRequest(queue: .jobs, limit: 10_000, lease: .seconds(30)))
+            count += claim.messages.count
+            if claim.messages.isEmpty { try #require(claim.nextDue.map { $0 <= bench.time.now } == true) }
+        }
+        #expect(try await store.depths() == .of(leased: messageCount))
+        #expect(try await store.groups(GroupQuery(queue: .jobs)).map(\.permitted) == [messageCount])
+    }
+
+    static func doors(_ bench: Bench) async throws {
+        let store = try await bench.open(.steady())
+        let plain = NewMessage.text("plain")
+        await expect(.invalidInput) { try await store.put([plain, .text("it", group: "a")]) }
+        let task = NewTask(TaskName(stored: "t"), queue: .jobs, message: .text("it", group: "a"))
+        await expect(.invalidInput) {
+            try await store.start(NewWorkflow(nil, tasks: [task]), durability: .processCrash)
+        }
+        await expect(.invalidInput) { try await store.configure(.jobs, .pauseGroup("a")) }
+        try await set(.fifo(), store)
+        for key in ["", "a\u{0}b", String(repeating: "k", count: Limits.groupKeyBytesMax + 1)] {
+            await expect(.invalidInput) { try await store.put(.text("it", group: key)) }
+            await expect(.invalidInput) { try await store.configure(.jobs, .pauseGroup(key)) }
+        }
+        try await store.put(.text("it", group: String(repeating: "k", count: Limits.groupKeyBytesMax)))
+        await expect(.invalidInput) {
+            try await store.append([.text("it", group: "a")], to: .jobs, unless: nil, durability: .processCrash)
+        }
+        for limit in [0, -1, Limits.groupLimitRange.upperBound + 1] {
+            await expect(.invalidInput) { try await set(.limit(limit), store) }
+        }
+        await expect(.unknownQueue) { try await store.groups(GroupQuery(queue: .mail)) }
+        await expect(.invalidInput) { try await store.groups(GroupQuery(queue: .jobs, limit: 0)) }
+        #expect(try await store.depths() == .of(ready: 1))
+    }
+
+    static func deletion(_ bench: Bench) async throws {
+        let store = try await GroupRules.open(bench, .fifo())
+        for text in ["a1", "a2"] { try await store.put(.text(text, group: "a")) }
+        #expect(try await store.apply(.cancel, to: [SequenceNumber(1)]) == 1)
+        try await store.put(.text("a3", group: "a"))
+        try await store.configure(.jobs, .pauseGroup("a"))
+        await expect(.illegalTransition) { try await store.configure(.jobs, .delete(force: false)) }
+        try await store.configure(.jobs, .delete(force: true))
+        try await store.configure(.jobs, .create(.steady(), ifAbsent: false))
+        try await set(.fifo(), store)
+        #expect(try await store.groups(GroupQuery(queue: .jobs)).isEmpty)
+        try await store.put(.text("new", group: "a"))
+        #expect(try await store.drain() == ["new"])
+    }
+}

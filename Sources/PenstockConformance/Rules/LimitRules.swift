@@ -1,0 +1,155 @@
+import PenstockCore
+import PenstockTestKit
+import Testing
+
+/// Limits on how many messages of a queue, or of several, are leased.
+enum LimitRules {
+    static let cases: ConformanceCase.Rules = [
+        "of a queue are never exceeded": own,
+        "that are lowered take nothing from workers": lowered,
+        "are shared by the queues that name them": shared,
+        "are free again when a worker dies": deaths,
+        "ring for what they kept back": rings,
+        "say when to claim again": nextDue,
+        "must be there, and be limits": doors,
+    ]
+
+    private static func policy(_ limit: Int? = nil, shared: String? = nil) -> QueuePolicy {
+        var policy = QueuePolicy.steady()
+        (policy.limit, policy.sharedLimit) = (limit, shared.map { LimitName(stored: $0) })
+        return policy
+    }
+
+    static func own(_ bench: Bench) async throws {
+        let store = try await bench.open(policy(2))
+        let other = try await bench.open()
+        try await store.put((1...5).map { .text("\($0)") })
+        let first = try await store.take(10)
+        #expect(first.map(\.text) == ["1", "2"])
+        #expect(try await other.take(10).isEmpty)
+        #expect(try await store.depths() == .of(ready: 3, leased: 2))
+        let performed = try await store.perform(
+            [
+                .settle([Settlement(first[0].lease, .done)]),
+                .claim(ClaimRequest(queue: .jobs, limit: 5, lease: .seconds(30))),
+            ], flushed: nil)
+        guard case .claimed(let claim) = performed.answers.last else {
+            Issue.record("nothing was claimed")
+            return
+        }
+        #expect(claim.messages.map(\.text) == ["3"])
+        #expect(try await store.give(.release, for: first[1]) == .settled(.ready))
+        #expect(try await other.take(10).map(\.text) == ["2"])
+        #expect(try await other.take(10).isEmpty)
+    }
+
+    static func lowered(_ bench: Bench) async throws {
+        let store = try await bench.open(policy(4))
+        try await store.put((1...6).map { .text("\($0)") })
+        let held = try await store.take(10)
+        #expect(held.count == 4)
+        try await store.configure(.jobs, .set(policy(2)))
+        #expect(try await store.extend(held.map(\.lease), by: .seconds(60)) == [true, true, true, true])
+        for message in held.prefix(2) { #expect(try await store.give(.done, for: message) == .settled(.done)) }
+        #expect(try await store.take(10).isEmpty)
+        #expect(try await store.give(.done, for: held[2]) == .settled(.done))
+        #expect(try await store.take(10).count == 1)
+        let token = store.changes.token(for: .jobs)
+        try await store.configure(.jobs, .set(policy()))
+        try await store.changes.wait(for: .jobs, after: token)
+        #expect(try await store.take(10).count == 1)
+    }
+
+    static func shared(_ bench: Bench) async throws {
+        let store = try await bench.open()
+        let name = LimitName(stored: "db")
+        try await store.setLimit(name, to: 3)
+        for queue in [QueueName.jobs, .mail] {
+            try await store.configure(queue, .create(policy(2, shared: "db"), ifAbsent: false))
+            try await store.put((1...4).map { .text("\($0)") }, to: queue)
+        }
+        let jobs = try await store.take(10)
+        #expect(jobs.count == 2)
+        let mails = try await store.take(10, from: .mail)
+        #expect(mails.count == 1)
+        #expect(try await store.limits() == [LimitRecord(name: name, count: 3, leased: 3, queues: [.jobs, .mail])])
+        #expect(try await store.give(.done, for: mails[0]) == .settled(.done))
+        #expect(try await store.take(10).isEmpty)
+        #expect(try await store.take(10, from: .mail).count == 1)
+        #expect(try await store.give(.done, for: jobs[0]) == .settled(.done))
+        #expect(try await store.take(1).count == 1)
+        try await store.setLimit(name, to: 1)
+        #expect(try await store.take(10).isEmpty)
+        try await store.setLimit(name, to: 9)
+        #expect(try await store.take(10, from: .mail).count == 1)
+        #expect(try await store.limits().map(\.leased) == [4])
+    }
+
+    static func deaths(_ bench: Bench) async throws {
+        let store = try await bench.open(policy(1))
+        try await store.put((1...2).map { .text("\($0)") })
+        let doomed = try await bench.open()
+        #expect(try await doomed.take(10).count == 1)
+        #expect(try await store.take(10).isEmpty)
+        let token = store.changes.token(for: .jobs)
+        try await bench.crash(doomed)
+        _ = try await store.reclaim()
+        try await store.changes.wait(for: .jobs, after: token)
+        #expect(try await store.take(10).map(\.text) == ["1"])
+    }
+
+    static func rings(_ bench: Bench) async throws {
+        let store = try await bench.open()
+        let other = try await bench.open()
+        try await store.setLimit(LimitName(stored: "db"), to: 1)
+        for queue in [QueueName.jobs, .mail] {
+            try await store.configure(queue, .create(policy(shared: "db"), ifAbsent: false))
+            try await store.put((1...3).map { .text("\($0)") }, to: queue)
+        }
+        for verdict in [Verdict.done, .retry(error: "no"), .dead(error: "no")] {
+            let message = try await store.takeOne()
+            for listener in [store, other] {
+                #expect(try await listener.take(5, from: .mail).isEmpty)
+            }
+            let tokens = [store, other].map { $0.changes.token(for: .mail) }
+            _ = try await store.give(verdict, for: message)
+            for (listener, token) in zip([store, other], tokens) {
+                try await listener.changes.wait(for: .mail, after: token)
+            }
+        }
+    }
+
+    static func nextDue(_ bench: Bench) async throws {
+        let store = try await bench.open(policy(1))
+        try await store.put("1")
+        let message = try await store.takeOne()
+        try await store.put(.text("2", due: .after(.seconds(9))))
+        let request = ClaimRequest(queue: .jobs, limit: 1, lease: .seconds(60))
+        #expect(try await store.claim(request).nextDue == bench.time.now + .seconds(9))
+        bench.time.advance(by: .seconds(9))
+        // It is due and cannot be claimed: there is no moment to claim again, but the end of the other.
+        #expect(try await store.claim(request).nextDue == nil)
+        let token = store.changes.token(for: .jobs)
+        #expect(try await store.give(.done, for: message) == .settled(.done))
+        try await store.changes.wait(for: .jobs, after: token)
+        #expect(try await store.takeOne().text == "2")
+    }
+
+    static func doors(_ bench: Bench) async throws {
+        let store = try await bench.open(policy())
+        let name = LimitName(stored: "db")
+        for limit in [0, -3, Limits.leasedLimitRange.upperBound + 1] {
+            await expect(.invalidInput) { try await store.configure(.jobs, .set(policy(limit))) }
+            await expect(.invalidInput) { try await store.setLimit(name, to: limit) }
+        }
+        await expect(.unknownLimit) { try await store.configure(.jobs, .set(policy(shared: "db"))) }
+        await expect(.unknownLimit) { try await store.configure(.mail, .create(policy(shared: "db"), ifAbsent: true)) }
+        await expect(.unknownLimit) { try await store.setLimit(name, to: nil) }
+        try await store.setLimit(name, to: 1)
+        try await store.configure(.jobs, .set(policy(shared: "db")))
+        await expect(.illegalTransition) { try await store.setLimit(name, to: nil) }
+        try await store.configure(.jobs, .set(policy()))
+        try await store.setLimit(name, to: nil)
+        #expect(try await store.limits().isEmpty)
+    }
+}

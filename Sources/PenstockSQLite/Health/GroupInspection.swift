@@ -1,0 +1,140 @@
+import GRDB
+import PenstockCore
+
+/// Whether the permits of groups agree with where the messages are. Groups that are noted to be seen to may disagree until then.
+enum GroupInspection {
+    static func inspect(_ database: Database, _ report: inout HealthReport) throws {
+        try LineInspection.find(
+            strayPermitsSQL, .wrongPermits, "{has|have} a permit of a group that {it|they} should have let go", database,
+            &report)
+        try LineInspection.find(
+            withoutPermitSQL, .wrongPermits, "{is|are} in line for workers or with one, without a permit of {its|their} group",
+            database, &report)
+        try LineInspection.find(
+            blockedInVainSQL, .wrongPermits, "{waits|wait} for a permit of {its|their} group while one is free", database,
+            &report)
+        try LineInspection.find(
+            wrongGroupSQL, .wrongPermits, "{is|are} in line with another group than the log has", database, &report)
+    }
+
+    /// Permits of messages which the log does not have with that group, or which may not keep one where they are.
+    private static let strayPermitsSQL = """
+        SELECT permit.sequence FROM penstock_permit AS permit
+        LEFT JOIN penstock_log AS log ON log.sequence = permit.sequence AND log.queue_id = permit.queue_id
+            AND log.group_key = permit.group_key
+        LEFT JOIN penstock_queue AS queue ON queue.id = permit.queue_id
+        WHERE \(isNotNoted("permit")) AND (log.sequence IS NULL
+            OR EXISTS (SELECT 1 FROM penstock_pending AS line
+                WHERE line.queue_id = permit.queue_id AND line.sequence = permit.sequence)
+            OR EXISTS (SELECT 1 FROM penstock_blocked AS line
+                WHERE line.queue_id = permit.queue_id AND line.sequence = permit.sequence)
+            OR queue.fifo = 0
+                AND EXISTS (SELECT 1 FROM penstock_scheduled AS line WHERE line.sequence = permit.sequence)
+            OR EXISTS (SELECT 1 FROM penstock_outcome AS line
+                WHERE line.queue_id = permit.queue_id AND line.sequence = permit.sequence
+                AND NOT (line.state = 'dead' AND queue.fifo AND queue.on_dead = 'hold')))
+        """
+
+    /// Messages that are ready or leased and whose group has given them no permit.
+    static let withoutPermit = """
+        FROM penstock_log AS log WHERE log.group_key IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM penstock_permit AS permit WHERE permit.queue_id = log.queue_id
+            AND permit.group_key = log.group_key AND permit.sequence = log.sequence)
+        AND (EXISTS (SELECT 1 FROM penstock_lease AS line WHERE line.sequence = log.sequence)
+            OR EXISTS (SELECT 1 FROM penstock_ready AS line WHERE line.queue_id = log.queue_id
+                AND line.priority = log.priority AND line.sequence = log.sequence))
+        """
+
+    private static let withoutPermitSQL = "SELECT log.sequence \(withoutPermit)"
+
+    private static let blockedInVainSQL = """
+        SELECT blocked.sequence FROM penstock_blocked AS blocked
+        JOIN penstock_queue AS queue ON queue.id = blocked.queue_id
+        WHERE \(isNotNoted("blocked"))
+        AND NOT EXISTS (SELECT 1 FROM penstock_group_pause AS pause
+            WHERE pause.queue_id = blocked.queue_id AND pause.group_key = blocked.group_key)
+        AND (queue.fifo = 0 AND queue.limit_per_key IS NULL
+            OR (SELECT count(*) FROM penstock_permit AS permit
+                WHERE permit.queue_id = blocked.queue_id AND permit.group_key = blocked.group_key)
+            < CASE WHEN queue.fifo THEN 1 ELSE queue.limit_per_key END)
+        """
+
+    private static let wrongGroupSQL = """
+        SELECT line.sequence FROM penstock_blocked AS line
+        JOIN penstock_log AS log ON log.sequence = line.sequence WHERE log.group_key IS NOT line.group_key
+        UNION
+        \(["ready", "scheduled", "pending", "blocked", "lease"].map { table in
+            """
+            SELECT line.sequence FROM penstock_\(table) AS line
+            JOIN penstock_log AS log ON log.sequence = line.sequence WHERE \(isWrongMark)
+            """
+        }.joined(separator: " UNION "))
+        """
+
+    /// Whether the row `line` has the mark of a group and its message in the log none, or the other way round.
+    static let isWrongMark = "(line.marks & \(Marks.group.rawValue) <> 0) <> (log.group_key IS NOT NULL)"
+
+    private static func isNotNoted(_ table: String) -> String {
+        """
+        NOT EXISTS (SELECT 1 FROM penstock_regroup AS noted
+            WHERE noted.queue_id = \(table).queue_id AND noted.group_key = \(table).group_key)
+        """
+    }
+}
+
+/// Groups and their permits.
+extension Repairing {
+    /// Makes the rows agree with the log, and notes all groups where that changed one. What follows is left to any claim.
+    mutating func repairGroups() throws {
+        for source in [QuarantineSource.ready, .scheduled, .pending, .blocked, .lease] {
+            try change(
+                .wrongPermits, "COUNT {row|rows} of \(source.table) got {its|their} marks anew.",
+                """
+                UPDATE \(source.table) AS line SET marks = (line.marks & ~\(Marks.group.rawValue))
+                    | (\(Marks.group.rawValue) * (log.group_key IS NOT NULL))
+                FROM penstock_log AS log WHERE log.sequence = line.sequence AND \(GroupInspection.isWrongMark)
+                """)
+        }
+        try change(
+            .wrongPermits, "COUNT {blocked message|blocked messages} got the group that the log has.",
+            """
+            UPDATE OR IGNORE penstock_blocked AS line SET group_key = log.group_key FROM penstock_log AS log
+            WHERE log.sequence = line.sequence AND log.group_key <> line.group_key
+            """)
+        try change(
+            .wrongPermits, "COUNT {blocked message that has|blocked messages that have} no group {is|are} ready.",
+            """
+            INSERT OR IGNORE INTO penstock_ready (queue_id, priority, sequence, attempt, forgiven, marks)
+            SELECT line.queue_id, line.priority, line.sequence, line.attempt, line.forgiven, line.marks
+            FROM penstock_blocked AS line JOIN penstock_log AS log ON log.sequence = line.sequence
+            WHERE log.group_key IS NULL
+            """)
+        try database.execute(
+            sql: """
+                DELETE FROM penstock_blocked AS line WHERE EXISTS (SELECT 1 FROM penstock_ready AS ready
+                    WHERE ready.queue_id = line.queue_id AND ready.priority = line.priority
+                        AND ready.sequence = line.sequence);
+                DELETE FROM penstock_group_pause WHERE queue_id NOT IN (SELECT id FROM penstock_queue);
+                DELETE FROM penstock_regroup WHERE queue_id NOT IN (SELECT id FROM penstock_queue);
+                """)
+        try change(
+            .wrongPermits, "COUNT {permit|permits} of messages that the log does not have with that group {was|were} removed.",
+            """
+            DELETE FROM penstock_permit AS permit WHERE NOT EXISTS (SELECT 1 FROM penstock_log AS log
+                WHERE log.sequence = permit.sequence AND log.queue_id = permit.queue_id
+                    AND log.group_key = permit.group_key)
+            """)
+        try change(
+            .wrongPermits, "COUNT {message has a permit of its group|messages have permits of their groups} again.",
+            """
+            INSERT INTO penstock_permit (queue_id, group_key, sequence)
+            SELECT log.queue_id, log.group_key, log.sequence \(GroupInspection.withoutPermit)
+            """)
+        // Which permits are too many, and which are free, the next claim finds out.
+        try database.execute(
+            sql: """
+                INSERT OR IGNORE INTO penstock_regroup (queue_id, group_key)
+                SELECT queue_id, group_key FROM penstock_permit UNION SELECT queue_id, group_key FROM penstock_blocked
+                """)
+    }
+}

@@ -1,0 +1,57 @@
+import PenstockCore
+
+/// Putting many messages in line at once of which some have a group: a few statements for all of them, and one look for each group.
+enum GroupedBatch {
+    /// Puts messages in line that are in the log and due at once.
+    ///
+    /// - Returns: those that are blocked.
+    static func place(
+        _ messages: [NewMessage], _ sequences: ClosedRange<Int64>, _ account: QueueAccount,
+        in transaction: Transaction
+    ) throws -> Set<Int64> {
+        var free: [[UInt8]: Int64] = [:]
+        var permitted: [Int64] = []
+        var blocked: [Int64] = []
+        for (message, sequence) in zip(messages, sequences) {
+            guard let key = message.group else { continue }
+            // By its bytes, as in the tables: Swift takes two ways to write an accent for one text.
+            let bytes = Array(key.utf8)
+            let left = try free[bytes] ?? Permits.free(of: Group(account: account, key: key), transaction.connection)
+            if left > 0 { permitted.append(sequence) } else { blocked.append(sequence) }
+            free[bytes] = max(0, left - 1)
+        }
+        let connection = transaction.connection
+        if permitted.count + blocked.count < messages.count {
+            try connection.run(insertOthers, .integer(sequences.lowerBound), .integer(sequences.upperBound))
+        }
+        if !permitted.isEmpty {
+            let list = SequenceList(permitted).json
+            for query in [insertReady, insertPermits] { try connection.run(query, .text(list)) }
+        }
+        if !blocked.isEmpty { try connection.run(insertBlocked, .text(SequenceList(blocked).json)) }
+        return Set(blocked)
+    }
+
+    private static let isListed = "sequence IN (SELECT value FROM json_each(?1))"
+    private static let insertOthers = Query(
+        """
+        INSERT INTO penstock_ready (queue_id, priority, sequence, attempt, forgiven, marks)
+        SELECT queue_id, priority, sequence, 0, 0, 0 FROM penstock_log
+        WHERE sequence BETWEEN ?1 AND ?2 AND group_key IS NULL
+        """)
+    private static let insertReady = Query(
+        """
+        INSERT INTO penstock_ready (queue_id, priority, sequence, attempt, forgiven, marks)
+        SELECT queue_id, priority, sequence, 0, 0, \(Marks.group.rawValue) FROM penstock_log WHERE \(isListed)
+        """)
+    private static let insertPermits = Query(
+        """
+        INSERT OR IGNORE INTO penstock_permit (queue_id, group_key, sequence)
+        SELECT queue_id, group_key, sequence FROM penstock_log WHERE \(isListed)
+        """)
+    private static let insertBlocked = Query(
+        """
+        INSERT INTO penstock_blocked (queue_id, group_key, priority, sequence, attempt, forgiven, marks)
+        SELECT queue_id, group_key, priority, sequence, 0, 0, \(Marks.group.rawValue) FROM penstock_log WHERE \(isListed)
+        """)
+}

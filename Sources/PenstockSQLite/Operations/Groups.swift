@@ -1,0 +1,193 @@
+import PenstockCore
+
+/// A group of a queue's messages.
+struct Group {
+    let account: QueueAccount
+    let key: String
+
+    var policy: GroupPolicy? { account.policy.groups }
+    /// How many permits it has; `nil`: any number, as the queue has no groups any more.
+    var permitCount: Int64? { policy.map { Int64($0.permitCount) } }
+    var isInOrder: Bool { if case .fifo = policy { true } else { false } }
+}
+
+/// Who has the permits of a group.
+///
+/// Invariants after each COMMIT, for a group without a row in `penstock_regroup`: its ready and leased messages have a permit;
+/// others only as `GroupPolicy.keepsPermit` says; they are no more than the policy says, but for leases from before it said
+/// less; and while one is free and the group is not paused, none is blocked.
+enum Groups {
+    /// The key of the group of message `sequence`.
+    static func key(of sequence: Int64, _ connection: Connection) throws -> String? {
+        try connection.first(readKey, .integer(sequence)) { $0.text(0) } ?? nil
+    }
+
+    /// Sees to the permit of a message of a group that goes from where it is to `outcome`: instead of ready it is blocked when
+    /// there is no permit for it.
+    ///
+    /// - Returns: the group, when the message lets its permit go, so that another one may have it.
+    static func pass(
+        _ entry: LineEntry, to outcome: inout Lifecycle.Outcome, in transaction: Transaction
+    ) throws -> Group? {
+        guard let key = try key(of: entry.sequence, transaction.connection) else { return nil }
+        let group = Group(account: entry.account, key: key)
+        if outcome.state == .ready {
+            let isBegun = outcome.attempt > outcome.forgiven
+            if try !admit(entry.sequence, to: group, isBegun: isBegun, in: transaction) { outcome.state = .blocked }
+            return nil
+        }
+        if GroupPolicy.keepsPermit(group.policy, in: outcome.state) { return nil }
+        switch entry.state {
+        case .ready, .leased, .scheduled, .dead:
+            return try Permits.take(from: entry.sequence, group, transaction.connection) ? group : nil
+        case .pending, .blocked, .done, .dropped, .cancelled:
+            return nil
+        }
+    }
+
+    /// Gives message `sequence`, which is to be ready, a permit if there is one for it.
+    ///
+    /// - Parameter isBegun: whether an attempt at it was begun that counts. One that has begun goes on before the others.
+    /// - Returns: whether it has one.
+    static func admit(
+        _ sequence: Int64, to group: Group, isBegun: Bool = false, in transaction: Transaction
+    ) throws -> Bool {
+        let connection = transaction.connection
+        let standing = try Permits.standing(of: sequence, group, connection)
+        if standing.isHolder {
+            let isEarlierBlocked =
+                try group.isInOrder && !isBegun && standing.hasBlocked
+                && Permits.firstBlocked(of: group, connection).map { $0.sequence < sequence } ?? false
+            if !standing.isPaused, !isEarlierBlocked, group.permitCount.map({ standing.count <= $0 }) ?? true {
+                return true
+            }
+            // The group was paused meanwhile, is to have fewer permits, or an earlier one has become due.
+            _ = try Permits.take(from: sequence, group, connection)
+            if isEarlierBlocked { try permitNext(of: group, in: transaction) }
+            return false
+        }
+        if standing.isPaused { return false }
+        if !standing.hasBlocked, group.permitCount.map({ standing.count < $0 }) ?? true {
+            try Permits.give(to: sequence, group, connection)
+            return true
+        }
+        guard let later = try holderNotBegun(of: group, after: sequence, in: transaction) else { return false }
+        try block(later, group, in: transaction)
+        try Permits.give(to: sequence, group, connection)
+        return true
+    }
+
+    /// In a group in order, the message that has the permit, if it comes after `sequence` and its work has not begun: it lets
+    /// an earlier one go first.
+    private static func holderNotBegun(
+        of group: Group, after sequence: Int64, in transaction: Transaction
+    ) throws -> LineEntry? {
+        guard group.isInOrder, let holder = try Permits.first(of: group, transaction.connection), holder > sequence,
+            let entry = try Line.locate(holder, in: transaction), entry.state == .ready,
+            entry.attempt == entry.forgiven
+        else { return nil }
+        return entry
+    }
+
+    /// Gives a permit that is free to the message that is next.
+    ///
+    /// - Returns: whether there was one.
+    @discardableResult
+    static func permitNext(of group: Group, in transaction: Transaction) throws -> Bool {
+        guard let next = try Permits.next(of: group, transaction.connection) else { return false }
+        try Line.remove(next, in: transaction)
+        try Permits.give(to: next.sequence, group, transaction.connection)
+        try place(next, .ready, in: transaction)
+        group.account.ring(messages: 1)
+        return true
+    }
+
+    /// Takes the permits of dead letters that are about to be forgotten, and that hold their groups.
+    ///
+    /// - Returns: those groups.
+    static func letGo(
+        _ entries: ArraySlice<LineEntry>, _ account: QueueAccount, in transaction: Transaction
+    ) throws -> [Group] {
+        guard account.policy.groups == .fifo(onDead: .hold) else { return [] }
+        return try entries.filter { $0.state == .dead }.compactMap { entry in
+            guard let key = try key(of: entry.sequence, transaction.connection) else { return nil }
+            let group = Group(account: account, key: key)
+            return try Permits.take(from: entry.sequence, group, transaction.connection) ? group : nil
+        }
+    }
+
+    /// Takes a ready message's permit, which thereby waits for another one.
+    private static func block(_ entry: LineEntry, _ group: Group, in transaction: Transaction) throws {
+        try Line.remove(entry, in: transaction)
+        _ = try Permits.take(from: entry.sequence, group, transaction.connection)
+        try place(entry, .blocked, in: transaction)
+    }
+
+    private static func place(_ entry: LineEntry, _ state: MessageState, in transaction: Transaction) throws {
+        entry.account.change.count(entry.state, -1)
+        let outcome = Lifecycle.Outcome(state: state, attempt: Int(entry.attempt), forgiven: Int(entry.forgiven))
+        try Line.insert(entry, outcome, in: transaction)
+        entry.account.change.count(state, 1)
+    }
+
+    // MARK: Groups whose permits are to be given out anew
+
+    /// Gives the permits of a queue's groups out anew for which that was noted, those of up to ``Limits/regroupCountMax``
+    /// messages.
+    ///
+    /// - Returns: whether none is left to see to.
+    static func settle(_ account: QueueAccount, in transaction: Transaction) throws -> Bool {
+        guard try transaction.mayRegroup(account) else { return true }
+        var left = Limits.regroupCountMax
+        while let key = try transaction.connection.first(firstNoted, .integer(account.id), read: { $0.text(0) ?? "" }) {
+            if left <= 0 { return false }
+            left -= 1
+            guard try settle(Group(account: account, key: key), &left, in: transaction) else { return false }
+            try transaction.connection.run(deleteNoted, .integer(account.id), .text(key))
+        }
+        return true
+    }
+
+    private static func settle(_ group: Group, _ left: inout Int, in transaction: Transaction) throws -> Bool {
+        let connection = transaction.connection
+        for sequence in try Permits.held(of: group, limit: left, connection) {
+            left -= 1
+            let state = try Line.locate(sequence, in: transaction)?.state
+            if state.map({ GroupPolicy.keepsPermit(group.policy, in: $0) }) ?? false { continue }
+            _ = try Permits.take(from: sequence, group, connection)
+        }
+        guard left > 0 else { return false }
+        for sequence in try Permits.tooMany(of: group, limit: left, connection) {
+            left -= 1
+            guard let entry = try Line.locate(sequence, in: transaction), entry.state == .ready else { continue }
+            try block(entry, group, in: transaction)
+        }
+        while left > 0, try permitNext(of: group, in: transaction) { left -= 1 }
+        guard left > 0 else { return false }
+        // An earlier one may be blocked, as the group was not in order before.
+        if group.isInOrder, try !Permits.isPaused(group, connection),
+            let first = try Permits.firstBlocked(of: group, connection),
+            let holder = try holderNotBegun(of: group, after: first.sequence, in: transaction)
+        {
+            try block(holder, group, in: transaction)
+            try permitNext(of: group, in: transaction)
+        }
+        return true
+    }
+
+    /// Whether permits of a queue's groups are to be given out anew.
+    static func isNoted(_ queueID: Int64, _ connection: Connection) throws -> Bool {
+        try connection.first(firstNoted, .integer(queueID), read: { _ in true }) ?? false
+    }
+
+    /// Notes that the permits of a group are to be given out anew.
+    static func note(_ group: Group, _ connection: Connection) throws {
+        try connection.run(insertNoted, .integer(group.account.id), .text(group.key))
+    }
+
+    private static let readKey = Query("SELECT group_key FROM penstock_log WHERE sequence = ?1")
+    private static let firstNoted = Query("SELECT group_key FROM penstock_regroup WHERE queue_id = ?1 LIMIT 1")
+    private static let deleteNoted = Query("DELETE FROM penstock_regroup WHERE queue_id = ?1 AND group_key = ?2")
+    private static let insertNoted = Query(
+        "INSERT OR IGNORE INTO penstock_regroup (queue_id, group_key) VALUES (?1, ?2)")
+}

@@ -1,0 +1,101 @@
+import PenstockCore
+
+/// Finding where a message is.
+extension Line {
+    /// Where message `sequence` is; `nil` when the log does not know it, or it has no place in the line.
+    static func locate(_ sequence: Int64, in transaction: Transaction) throws -> LineEntry? {
+        let connection = transaction.connection
+        if let leased = try leased(sequence, in: transaction) { return leased }
+        guard
+            let (queueID, priority) = try connection.first(
+                readLog, .integer(sequence), read: { ($0.integer(0), $0.integer(1)) }),
+            let account = try transaction.account(id: queueID)
+        else { return nil }
+        func entry(_ state: MessageState, _ row: PreparedStatement) -> LineEntry {
+            LineEntry(
+                sequence: sequence, account: account, state: state, priority: priority, attempt: row.integer(0),
+                forgiven: row.integer(1), marks: Marks(rawValue: row.integer(2)))
+        }
+        let ready = try connection.first(
+            readReady, .integer(queueID), .integer(priority), .integer(sequence), read: { entry(.ready, $0) })
+        if let ready { return ready }
+        let scheduled = try connection.first(readScheduled, .integer(sequence), read: { entry(.scheduled, $0) })
+        if let scheduled { return scheduled }
+        let ended = try connection.first(readOutcome, .integer(queueID), .integer(sequence)) { row in
+            LineEntry(
+                sequence: sequence, account: account,
+                state: row.text(1).flatMap(MessageState.init) ?? .cancelled,
+                priority: priority, attempt: row.integer(0), forgiven: 0, marks: [],
+                reason: row.text(2).flatMap(StateReason.init))
+        }
+        if let ended { return ended }
+        let pending = try connection.first(
+            readPending, .integer(queueID), .integer(sequence), read: { entry(.pending, $0) })
+        if let pending { return pending }
+        return try connection.first(readBlocked, .integer(queueID), .integer(sequence), read: { entry(.blocked, $0) })
+    }
+
+    /// Where a task is that most likely waits for others: there it is looked for first.
+    static func locateTask(_ sequence: Int64, in transaction: Transaction) throws -> LineEntry? {
+        let pending = try transaction.connection.first(readPendingTask, .integer(sequence)) { row in
+            (
+                queue: row.integer(0), priority: row.integer(1), attempt: row.integer(2), forgiven: row.integer(3),
+                marks: Marks(rawValue: row.integer(4))
+            )
+        }
+        guard let pending, let account = try transaction.account(id: pending.queue) else {
+            return try locate(sequence, in: transaction)
+        }
+        return LineEntry(
+            sequence: sequence, account: account, state: .pending, priority: pending.priority,
+            attempt: pending.attempt, forgiven: pending.forgiven, marks: pending.marks)
+    }
+
+    /// Message `sequence`, if a worker holds it.
+    static func leased(_ sequence: Int64, in transaction: Transaction) throws -> LineEntry? {
+        let row = try transaction.connection.first(readLease, .integer(sequence)) { row in
+            (
+                queue: row.integer(0),
+                lease: LineEntry.HeldLease(token: row.integer(1), workerID: row.integer(2), claimedAt: row.integer(3)),
+                priority: row.integer(4), attempt: row.integer(5), forgiven: row.integer(6),
+                marks: Marks(rawValue: row.integer(7))
+            )
+        }
+        guard let row else { return nil }
+        guard let account = try transaction.account(id: row.queue) else {
+            try Quarantine.setAside(
+                .lease, sequence, of: row.queue, because: Quarantine.Reason.noQueue, in: transaction)
+            return nil
+        }
+        return LineEntry(
+            sequence: sequence, account: account, state: .leased, priority: row.priority,
+            attempt: row.attempt, forgiven: row.forgiven, marks: row.marks, lease: row.lease)
+    }
+
+    private static let readLog = Query("SELECT queue_id, priority FROM penstock_log WHERE sequence = ?1")
+    private static let readLease = Query(
+        """
+        SELECT queue_id, token, worker_id, claimed_at, priority, attempt, forgiven, marks
+        FROM penstock_lease WHERE sequence = ?1
+        """)
+    private static let readReady = Query(
+        """
+        SELECT attempt, forgiven, marks FROM penstock_ready
+        WHERE queue_id = ?1 AND priority = ?2 AND sequence = ?3
+        """)
+    private static let readScheduled = Query(
+        "SELECT attempt, forgiven, marks FROM penstock_scheduled WHERE sequence = ?1")
+    private static let readOutcome = Query(
+        "SELECT attempt, state, reason FROM penstock_outcome WHERE queue_id = ?1 AND sequence = ?2")
+    private static let readPending = Query(
+        "SELECT attempt, forgiven, marks FROM penstock_pending WHERE queue_id = ?1 AND sequence = ?2")
+    private static let readPendingTask = Query(
+        """
+        SELECT pending.queue_id, pending.priority, pending.attempt, pending.forgiven, pending.marks
+        FROM penstock_log AS log CROSS JOIN penstock_pending AS pending
+            ON pending.queue_id = log.queue_id AND pending.sequence = log.sequence
+        WHERE log.sequence = ?1
+        """)
+    private static let readBlocked = Query(
+        "SELECT attempt, forgiven, marks FROM penstock_blocked WHERE queue_id = ?1 AND sequence = ?2")
+}

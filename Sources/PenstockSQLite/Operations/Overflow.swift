@@ -1,0 +1,62 @@
+import PenstockCore
+
+/// Which message a full queue drops.
+enum Overflow {
+    /// Drops the oldest message that waits, if there is one, and says which one it was.
+    static func displaceOldest(_ account: QueueAccount, in transaction: Transaction) throws -> SequenceNumber? {
+        guard let oldest = try oldestWaiting(account, in: transaction) else { return nil }
+        if try Line.move(oldest, by: .displaced, in: transaction) {
+            // What waited for its end, however it ends, comes in line before anybody asks for room again.
+            try Cascade.perform(in: transaction)
+        }
+        return SequenceNumber(oldest.sequence)
+    }
+
+    /// The message that `dropOldest` drops: the ready or blocked one with the lowest sequence number or, when there is none, the
+    /// scheduled one that is due first.
+    ///
+    /// Ready messages lie by priority and then by sequence, so each priority's oldest is one probe; most queues know
+    /// one priority only.
+    static func oldestWaiting(_ account: QueueAccount, in transaction: Transaction) throws -> LineEntry? {
+        let connection = transaction.connection
+        var oldest: (sequence: Int64, priority: Int64)?
+        var above = Int64(Limits.priorityRange.upperBound) + 1
+        while let next = try connection.first(
+            firstBelow, .integer(account.id), .integer(above), read: { ($0.integer(0), $0.integer(1)) })
+        {
+            if oldest.map({ next.0 < $0.sequence }) ?? true { oldest = next }
+            above = next.1
+        }
+        if let blocked = try connection.first(firstBlocked, .integer(account.id), read: { $0.integer(0) }),
+            oldest.map({ blocked < $0.sequence }) ?? true
+        {
+            if let entry = try Line.locate(blocked, in: transaction), entry.state == .blocked { return entry }
+            try Quarantine.setAside(
+                .blocked, blocked, of: account.id, because: Quarantine.Reason.notInLog, in: transaction)
+            return try oldestWaiting(account, in: transaction)
+        }
+        if let oldest {
+            if let entry = try Line.locate(oldest.sequence, in: transaction), entry.state == .ready { return entry }
+            try Quarantine.setAside(
+                .ready, oldest.sequence, of: account.id, because: Quarantine.Reason.notInLog, in: transaction)
+            return try oldestWaiting(account, in: transaction)
+        }
+        guard let scheduled = try connection.first(firstDue, .integer(account.id), read: { $0.integer(0) }) else {
+            return nil
+        }
+        if let entry = try Line.locate(scheduled, in: transaction), entry.state == .scheduled { return entry }
+        try Quarantine.setAside(
+            .scheduled, scheduled, of: account.id, because: Quarantine.Reason.notInLog, in: transaction)
+        return try oldestWaiting(account, in: transaction)
+    }
+
+    private static let firstBelow = Query(
+        """
+        SELECT sequence, priority FROM penstock_ready WHERE queue_id = ?1 AND priority < ?2
+        ORDER BY priority DESC, sequence LIMIT 1
+        """)
+    private static let firstBlocked = Query(
+        "SELECT sequence FROM penstock_blocked WHERE queue_id = ?1 ORDER BY sequence LIMIT 1")
+    private static let firstDue = Query(
+        "SELECT sequence FROM penstock_scheduled WHERE queue_id = ?1 ORDER BY due_at, sequence LIMIT 1")
+}

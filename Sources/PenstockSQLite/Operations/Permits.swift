@@ -1,0 +1,150 @@
+import PenstockCore
+
+/// The rows of `penstock_permit`, and what is asked of a group at once.
+enum Permits {
+    /// How a group stands as one of its messages asks for a permit.
+    struct Standing {
+        var isPaused: Bool
+        /// How many have a permit: as many as there are, or one more.
+        var count: Int64
+        /// Whether the message that asks has one.
+        var isHolder: Bool
+        var hasBlocked: Bool
+    }
+
+    static func standing(of sequence: Int64, _ group: Group, _ connection: Connection) throws -> Standing {
+        try connection.first(
+            readStanding, .integer(group.account.id), .text(group.key), .integer(sequence),
+            .integer((group.permitCount ?? 0) + 1)
+        ) { row in
+            Standing(
+                isPaused: row.integer(0) != 0, count: row.integer(1), isHolder: row.integer(2) != 0,
+                hasBlocked: row.integer(3) != 0)
+        } ?? Standing(isPaused: false, count: 0, isHolder: false, hasBlocked: false)
+    }
+
+    static func give(to sequence: Int64, _ group: Group, _ connection: Connection) throws {
+        try connection.run(insert, .integer(group.account.id), .text(group.key), .integer(sequence))
+    }
+
+    /// Takes the permit of message `sequence`.
+    ///
+    /// - Returns: whether it had one.
+    static func take(from sequence: Int64, _ group: Group, _ connection: Connection) throws -> Bool {
+        try connection.run(delete, .integer(group.account.id), .text(group.key), .integer(sequence))
+        return connection.changesCount > 0
+    }
+
+    /// How many permits of a group are free for messages that come behind all that wait.
+    static func free(of group: Group, _ connection: Connection) throws -> Int64 {
+        let standing = try standing(of: 0, group, connection)
+        if standing.isPaused || standing.hasBlocked { return 0 }
+        return group.permitCount.map { $0 - standing.count } ?? .max
+    }
+
+    /// The message of a group with the lowest number that has a permit.
+    static func first(of group: Group, _ connection: Connection) throws -> Int64? {
+        try connection.first(readFirst, .integer(group.account.id), .text(group.key)) { $0.integer(0) }
+    }
+
+    static func isPaused(_ group: Group, _ connection: Connection) throws -> Bool {
+        try connection.first(readPause, .integer(group.account.id), .text(group.key)) { _ in true } ?? false
+    }
+
+    /// The blocked message that has the next permit; `nil` when there is none, or no permit is free.
+    static func next(of group: Group, _ connection: Connection) throws -> LineEntry? {
+        let count = group.permitCount
+        let isFree = try connection.first(
+            readIsFree, .integer(group.account.id), .text(group.key), .integer(count ?? 1), .integer(count ?? .max)
+        ) { $0.integer(0) != 0 }
+        return isFree == true ? try firstBlocked(of: group, connection) : nil
+    }
+
+    /// The blocked message of a group that comes first: the one with the lowest number, or with the highest priority if the
+    /// group is not in order.
+    ///
+    /// They lie by priority and then by sequence, so the lowest number of each priority is one probe; most groups know one
+    /// priority only.
+    static func firstBlocked(of group: Group, _ connection: Connection) throws -> LineEntry? {
+        var first: LineEntry?
+        var above = Int64(Limits.priorityRange.upperBound) + 1
+        while let found = try connection.first(
+            readBlocked, .integer(group.account.id), .text(group.key), .integer(above),
+            read: { row in
+                LineEntry(
+                    sequence: row.integer(0), account: group.account, state: .blocked, priority: row.integer(1),
+                    attempt: row.integer(2), forgiven: row.integer(3), marks: Marks(rawValue: row.integer(4)))
+            })
+        {
+            if first.map({ found.sequence < $0.sequence }) ?? true { first = found }
+            if !group.isInOrder { break }
+            above = found.priority
+        }
+        return first
+    }
+
+    /// Messages that have a permit and are neither ready nor leased, up to `limit` of them.
+    static func held(of group: Group, limit: Int, _ connection: Connection) throws -> [Int64] {
+        try connection.all(readHeld, .integer(group.account.id), .text(group.key), .integer(Int64(limit))) {
+            $0.integer(0)
+        }
+    }
+
+    /// Ready messages of a group that have a permit which the group does not have any more, up to `limit` of them: those that
+    /// would come last.
+    static func tooMany(of group: Group, limit: Int, _ connection: Connection) throws -> [Int64] {
+        guard let count = try isPaused(group, connection) ? 0 : group.permitCount else { return [] }
+        let held = try connection.first(countAll, .integer(group.account.id), .text(group.key)) { $0.integer(0) } ?? 0
+        guard held > count else { return [] }
+        return try connection.all(
+            group.isInOrder ? readLastInOrder : readLast, .integer(group.account.id), .text(group.key),
+            .integer(min(held - count, Int64(limit)))
+        ) { $0.integer(0) }
+    }
+
+    private static let isOfGroup = "queue_id = ?1 AND group_key = ?2"
+    private static let readStanding = Query(
+        """
+        SELECT EXISTS (SELECT 1 FROM penstock_group_pause WHERE \(isOfGroup)),
+            (SELECT count(*) FROM (SELECT 1 FROM penstock_permit WHERE \(isOfGroup) LIMIT ?4)),
+            EXISTS (SELECT 1 FROM penstock_permit WHERE \(isOfGroup) AND sequence = ?3),
+            EXISTS (SELECT 1 FROM penstock_blocked WHERE \(isOfGroup))
+        """)
+    private static let readIsFree = Query(
+        """
+        SELECT NOT EXISTS (SELECT 1 FROM penstock_group_pause WHERE \(isOfGroup))
+            AND (SELECT count(*) FROM (SELECT 1 FROM penstock_permit WHERE \(isOfGroup) LIMIT ?3)) < ?4
+        """)
+    private static let insert = Query(
+        "INSERT OR IGNORE INTO penstock_permit (queue_id, group_key, sequence) VALUES (?1, ?2, ?3)")
+    private static let delete = Query("DELETE FROM penstock_permit WHERE \(isOfGroup) AND sequence = ?3")
+    private static let readFirst = Query(
+        "SELECT sequence FROM penstock_permit WHERE \(isOfGroup) ORDER BY sequence LIMIT 1")
+    private static let readPause = Query("SELECT 1 FROM penstock_group_pause WHERE \(isOfGroup)")
+    private static let readBlocked = Query(
+        """
+        SELECT sequence, priority, attempt, forgiven, marks FROM penstock_blocked
+        WHERE \(isOfGroup) AND priority < ?3 ORDER BY priority DESC, sequence LIMIT 1
+        """)
+    private static let countAll = Query("SELECT count(*) FROM penstock_permit WHERE \(isOfGroup)")
+    private static let joinReady = """
+        FROM penstock_permit AS permit JOIN penstock_log AS log ON log.sequence = permit.sequence
+        JOIN penstock_ready AS ready ON ready.queue_id = log.queue_id AND ready.priority = log.priority
+            AND ready.sequence = log.sequence
+        WHERE permit.queue_id = ?1 AND permit.group_key = ?2
+        """
+    private static let readHeld = Query(
+        """
+        SELECT permit.sequence FROM penstock_permit AS permit
+        LEFT JOIN penstock_log AS log ON log.sequence = permit.sequence
+        WHERE permit.queue_id = ?1 AND permit.group_key = ?2
+        AND NOT EXISTS (SELECT 1 FROM penstock_lease AS lease WHERE lease.sequence = permit.sequence)
+        AND NOT EXISTS (SELECT 1 FROM penstock_ready AS ready WHERE ready.queue_id = log.queue_id
+            AND ready.priority = log.priority AND ready.sequence = log.sequence)
+        LIMIT ?3
+        """)
+    private static let readLastInOrder = Query(
+        "SELECT permit.sequence \(joinReady) ORDER BY permit.sequence DESC LIMIT ?3")
+    private static let readLast = Query(
+        "SELECT permit.sequence \(joinReady) ORDER BY log.priority, permit.sequence DESC LIMIT ?3")
+}

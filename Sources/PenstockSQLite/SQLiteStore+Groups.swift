@@ -1,0 +1,41 @@
+public import PenstockCore
+
+/// Groups, and limits that queues share.
+extension SQLiteStore {
+    /// Makes, changes or removes a limit that queues share, as ``MessageStore/setLimit(_:to:)`` says.
+    public func setLimit(_ name: LimitName, to count: Int?) async throws {
+        if let count { try LimitRecord.validate(count) }
+        try await writer.perform(durability: .powerLoss) { transaction in
+            try Configuring.setLimit(name, to: count, in: transaction)
+        }
+    }
+
+    /// Reads the limits that queues share, as ``MessageStore/limits()`` says.
+    public func limits() async throws -> [LimitRecord] {
+        try await read { database in try GroupReader.limits(Connection(database)) }
+    }
+
+    /// Reads groups, as ``MessageStore/groups(_:)`` says.
+    public func groups(_ query: GroupQuery) async throws -> [GroupRecord] {
+        try query.validate()
+        return try await read { database in try GroupReader.groups(query, Connection(database)) }
+    }
+
+    /// Gives the permits of a queue's groups out anew, in steps: its policy has changed, or a group was paused. Should the process
+    /// die between two steps, claims go on.
+    func regroup(_ queue: QueueName) async throws {
+        var isSettled = false
+        while !isSettled {
+            try await afterStep?()
+            do {
+                isSettled = try await writer.perform(weight: Limits.regroupCountMax * 4) { transaction in
+                    let account = try transaction.account(of: queue)
+                    if account.isDeleting { return true }
+                    return try Groups.settle(account, in: transaction)
+                }
+            } catch let error as PenstockError where error.code == .unknownQueue {
+                return
+            }
+        }
+    }
+}

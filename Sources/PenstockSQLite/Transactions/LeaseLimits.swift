@@ -1,0 +1,75 @@
+import PenstockCore
+
+/// Limits on how many messages of a queue, or of several that share one, are leased.
+///
+/// Counted are leases, which are rows: nobody has to give anything back that they took, and a worker that dies is counted out
+/// when its messages are put back in line.
+enum LeaseLimits {
+    /// How many messages more of a queue may be leased; `nil`: any number.
+    static func room(of account: QueueAccount, in transaction: Transaction) throws -> Int? {
+        let policy = account.policy
+        if policy.limit == nil, policy.sharedLimit == nil { return nil }
+        var rooms: [Int64] = []
+        if let limit = policy.limit {
+            rooms.append(Int64(limit) - (try leased(account.id, transaction.connection) + account.change.leased))
+        }
+        if let name = policy.sharedLimit,
+            let limit = try transaction.connection.first(readLimit, .text(name.text), read: { $0.integer(0) })
+        {
+            let sharing = try sharing(name, transaction.connection)
+            let changed = try sharing.reduce(0) { $0 + (try transaction.account(id: $1.id)?.change.leased ?? 0) }
+            rooms.append(limit - sharing.reduce(changed) { $0 + $1.leased })
+        }
+        return rooms.min().map { Int(max(0, $0)) }
+    }
+
+    /// Whether as many messages of a queue are leased as may be. Outside of a transaction.
+    static func isFull(_ queueID: Int64, _ connection: Connection) throws -> Bool {
+        try connection.first(readIsFull, .integer(queueID)) { $0.integer(0) != 0 } ?? false
+    }
+
+    /// The queues for which to ring as messages of this one are leased no more: those that have ready ones, which a limit may
+    /// have kept back.
+    static func queuesToRing(of account: QueueAccount, _ connection: Connection) throws -> [QueueName] {
+        var queues: [(id: Int64, name: QueueName)] = []
+        if let name = account.policy.sharedLimit {
+            queues = try sharing(name, connection).map { ($0.id, $0.name) }
+        } else if account.policy.limit != nil {
+            queues = [(account.id, account.name)]
+        }
+        return try queues.filter { try connection.first(anyReady, .integer($0.id)) { _ in true } ?? false }.map(\.name)
+    }
+
+    private static func leased(_ queueID: Int64, _ connection: Connection) throws -> Int64 {
+        let leased = try connection.first(readLeased, .integer(queueID)) { $0.integer(0) } ?? 0
+        return leased.clamped(to: StoredRange.counts)
+    }
+
+    private static func sharing(
+        _ name: LimitName, _ connection: Connection
+    ) throws -> [(id: Int64, name: QueueName, leased: Int64)] {
+        let counts = 0...Int64(Int32.max)
+        return try connection.all(readSharing, .text(name.text)) {
+            ($0.integer(0), QueueName(stored: $0.text(1) ?? ""), $0.integer(2).clamped(to: counts))
+        }
+    }
+
+    private static let readLimit = Query("SELECT count FROM penstock_limit WHERE name = ?1")
+    private static let readLeased = Query("SELECT leased FROM penstock_depth WHERE queue_id = ?1")
+    private static let readSharing = Query(
+        """
+        SELECT queue.id, queue.name, depth.leased FROM penstock_queue AS queue
+        JOIN penstock_depth AS depth ON depth.queue_id = queue.id WHERE queue.share_limit = ?1
+        """)
+    private static let readIsFull = Query(
+        """
+        SELECT depth.leased >= queue.limit_count OR queue.share_limit IS NOT NULL
+            AND (SELECT total(other.leased) FROM penstock_queue AS sharing
+                JOIN penstock_depth AS other ON other.queue_id = sharing.id
+                WHERE sharing.share_limit = queue.share_limit)
+            >= (SELECT count FROM penstock_limit WHERE name = queue.share_limit)
+        FROM penstock_queue AS queue JOIN penstock_depth AS depth ON depth.queue_id = queue.id
+        WHERE queue.id = ?1 AND (queue.limit_count IS NOT NULL OR queue.share_limit IS NOT NULL)
+        """)
+    private static let anyReady = Query("SELECT 1 FROM penstock_ready WHERE queue_id = ?1 LIMIT 1")
+}

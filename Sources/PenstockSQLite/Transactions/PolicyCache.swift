@@ -1,0 +1,114 @@
+import PenstockCore
+
+/// The queues' policies, kept in memory between transactions for as long as the file's `policy_version` stays.
+final class PolicyCache {
+    private var version: Int64 = -1
+    private var rows: [QueueName: QueueRow] = [:]
+    private var names: [Int64: QueueName] = [:]
+    private var scheduled: [Int64: Bool] = [:]
+    private var grouped: [Int64: Bool] = [:]
+
+    /// Forgets everything when `version` is another than the one it was read at.
+    func validate(at version: Int64) {
+        if version != self.version {
+            forget()
+            self.version = version
+        }
+    }
+
+    /// Forgets everything: after a rollback, or a change in this transaction.
+    func forget() {
+        version = -1
+        rows = [:]
+        names = [:]
+        scheduled = [:]
+        grouped = [:]
+    }
+
+    /// Whether the queue has schedules.
+    func hasSchedules(_ id: Int64, _ connection: Connection) throws -> Bool {
+        if let known = scheduled[id] { return known }
+        let found = try connection.first(Self.anySchedule, .integer(id)) { $0.integer(0) != 0 } ?? false
+        scheduled[id] = found
+        return found
+    }
+
+    /// Whether the queue, which has no groups now, had some when its policy was read, and they are still to be seen to.
+    func hadGroups(_ id: Int64, _ connection: Connection) throws -> Bool {
+        if let known = grouped[id] { return known }
+        let found = try connection.first(Self.anyGroup, .integer(id)) { $0.integer(0) != 0 } ?? false
+        grouped[id] = found
+        return found
+    }
+
+    /// The queue called `name`, or `nil` when there is none.
+    func row(named name: QueueName, _ connection: Connection) throws -> QueueRow? {
+        if let row = rows[name] { return row }
+        return try keep(connection.first(Self.byName, .text(name.text), read: QueueRow.init))
+    }
+
+    /// The queue with that id, or `nil` when there is none.
+    func row(id: Int64, _ connection: Connection) throws -> QueueRow? {
+        if let name = names[id], let row = rows[name] { return row }
+        return try keep(connection.first(Self.byID, .integer(id), read: QueueRow.init))
+    }
+
+    private func keep(_ row: QueueRow?) -> QueueRow? {
+        if let row {
+            rows[row.name] = row
+            names[row.id] = row.name
+        }
+        return row
+    }
+
+    private static let anySchedule = Query("SELECT EXISTS (SELECT 1 FROM penstock_schedule WHERE queue_id = ?1)")
+    private static let anyGroup = Query("SELECT EXISTS (SELECT 1 FROM penstock_regroup WHERE queue_id = ?1)")
+    private static let byName = Query("SELECT \(QueueRow.columns) FROM penstock_queue AS queue WHERE queue.name = ?1")
+    private static let byID = Query("SELECT \(QueueRow.columns) FROM penstock_queue AS queue WHERE queue.id = ?1")
+}
+
+/// A queue's row, as the writer keeps it in memory.
+struct QueueRow: Sendable {
+    var id: Int64
+    var name: QueueName
+    var isPaused: Bool
+    var isDeleting: Bool
+    var policy: QueuePolicy
+
+    /// The columns ``init(_:)`` reads, in its order.
+    static let columns = """
+        queue.id, queue.name, queue.paused, queue.capacity, queue.when_full, queue.attempts_max, queue.retry_base,
+        queue.retry_factor, queue.retry_cap, queue.retry_jitter, queue.retain_age, queue.retain_count,
+        queue.retain_dead_age, queue.deleting, queue.fifo, queue.on_dead, queue.limit_per_key, queue.limit_count,
+        queue.share_limit
+        """
+    static let columnCount = 19
+
+    init(_ row: PreparedStatement) {
+        id = row.integer(0)
+        name = QueueName(stored: row.text(1) ?? "")
+        isPaused = row.integer(2) != 0
+        isDeleting = row.integer(13) != 0
+        var capacity: Capacity?
+        if let count = row.optionalInteger(3), let whenFull = row.text(4).flatMap(OverflowPolicy.init) {
+            capacity = Capacity(Int(count), whenFull: whenFull)
+        }
+        policy = QueuePolicy(
+            capacity: capacity,
+            retry: RetryPolicy(
+                attemptsMax: Int(row.integer(5)),
+                base: .microseconds(row.integer(6)),
+                factor: row.real(7),
+                cap: .microseconds(row.integer(8)),
+                jitter: row.real(9)),
+            retention: Retention(
+                age: row.optionalInteger(10).map { .microseconds($0) },
+                count: row.optionalInteger(11).map(Int.init),
+                deadAge: row.optionalInteger(12).map { .microseconds($0) }),
+            groups: row.integer(14) != 0
+                ? .fifo(onDead: row.text(15).flatMap(OnDead.init) ?? .next)
+                : row.optionalInteger(16).map { .limit(Int($0)) },
+            limit: row.optionalInteger(17).map(Int.init),
+            sharedLimit: row.text(18).map(LimitName.init(stored:)))
+    }
+}

@@ -1,0 +1,152 @@
+import PenstockCore
+
+/// Groups, and the permits of each.
+extension MemoryState {
+    /// Makes the permits of a group agree with where its messages are: those that may not keep one let it go, those that are
+    /// ready and have none are blocked, and what is free goes to those that are blocked.
+    mutating func regroup(_ group: KeyBytes, of name: QueueName, at moment: Moment) {
+        guard let queue = queues[name] else { return }
+        let policy = queue.policy.groups
+        let count = queue.pausedGroups.contains(group) ? 0 : policy?.permitCount ?? .max
+        for sequence in holders(group, name)
+        where !(messages[sequence].map { GroupPolicy.keepsPermit(policy, in: $0.state) } ?? false) {
+            queues[name]?.line.permits[group]?.remove(sequence)
+        }
+        if holders(group, name).count > count {
+            for sequence in inOrder(holders(group, name), policy).reversed()
+            where holders(group, name).count > count && messages[sequence]?.state == .ready {
+                block(sequence, group, name, at: moment)
+            }
+        }
+        while holders(group, name).count < count, let next = firstBlocked(group, name) {
+            permit(next, group, name, at: moment)
+        }
+        // In a group in order, one whose work has not begun lets an earlier one go first.
+        if case .fifo = policy, let holder = holders(group, name).first, let message = messages[holder],
+            message.state == .ready, message.attempt == message.forgiven,
+            let first = firstBlocked(group, name), first < holder, count > 0
+        {
+            block(holder, group, name, at: moment)
+            permit(first, group, name, at: moment)
+        }
+        if queues[name]?.line.permits[group]?.isEmpty == true { queues[name]?.line.permits[group] = nil }
+    }
+
+    /// Sees to a group of which message `sequence` has moved. If it is ready without a permit, it waits for one first, and may
+    /// have it at once.
+    mutating func regroup(
+        _ group: KeyBytes, of name: QueueName, asSeenBy sequence: SequenceNumber, at moment: Moment
+    ) {
+        if messages[sequence]?.state == .ready, !holders(group, name).contains(sequence) {
+            move(sequence, by: .blocked, at: moment)
+        }
+        regroup(group, of: name, at: moment)
+    }
+
+    /// Sees to every group of a queue.
+    mutating func regroupAll(of name: QueueName, at moment: Moment) {
+        guard let line = queues[name]?.line else { return }
+        let blocked = line.blocked.elements.compactMap { messages[$0]?.group }
+        for group in Set(line.permits.keys).union(blocked) { regroup(group, of: name, at: moment) }
+    }
+
+    private func holders(_ group: KeyBytes, _ name: QueueName) -> Set<SequenceNumber> {
+        queues[name]?.line.permits[group] ?? []
+    }
+
+    private mutating func block(
+        _ sequence: SequenceNumber, _ group: KeyBytes, _ name: QueueName, at moment: Moment
+    ) {
+        queues[name]?.line.permits[group]?.remove(sequence)
+        move(sequence, by: .blocked, at: moment)
+    }
+
+    private mutating func permit(
+        _ sequence: SequenceNumber, _ group: KeyBytes, _ name: QueueName, at moment: Moment
+    ) {
+        queues[name]?.line.permits[group, default: []].insert(sequence)
+        move(sequence, by: .permitted, at: moment)
+    }
+
+    private func firstBlocked(_ group: KeyBytes, _ name: QueueName) -> SequenceNumber? {
+        let blocked = queues[name]?.line.blocked.elements.filter { messages[$0]?.group == group } ?? []
+        return inOrder(Set(blocked), queues[name]?.policy.groups).first
+    }
+
+    /// In which order the messages of a group have permits.
+    private func inOrder(_ sequences: Set<SequenceNumber>, _ policy: GroupPolicy?) -> [SequenceNumber] {
+        if case .fifo = policy { return sequences.sorted() }
+        func priority(_ sequence: SequenceNumber) -> Int { messages[sequence]?.new.priority ?? 0 }
+        return sequences.sorted { (priority($1), $0) < (priority($0), $1) }
+    }
+
+    /// The groups that have messages with a permit or blocked ones, or are paused.
+    func groups(_ query: GroupQuery) throws(PenstockError) -> [GroupRecord] {
+        try query.validate()
+        let queue = try queue(query.queue)
+        var records: [KeyBytes: GroupRecord] = [:]
+        func count(_ key: KeyBytes, _ change: (inout GroupRecord) -> Void) {
+            change(&records[key, default: GroupRecord(key: key.text, permitted: 0, blocked: 0, isPaused: false)])
+        }
+        for (key, holders) in queue.line.permits {
+            for holder in holders.sorted() {
+                count(key) { $0.permitted += 1 }
+                if messages[holder]?.state == .dead { count(key) { $0.heldBy = holder } }
+            }
+        }
+        for key in queue.line.blocked.elements.compactMap({ messages[$0]?.group }) { count(key) { $0.blocked += 1 } }
+        for key in queue.pausedGroups { count(key) { $0.isPaused = true } }
+        return Array(
+            records.values.filter { record in
+                query.key.map { KeyBytes($0) == KeyBytes(record.key) } ?? true
+                    && query.after.map { KeyBytes($0) < KeyBytes(record.key) } ?? true
+            }.sorted { KeyBytes($0.key) < KeyBytes($1.key) }.prefix(query.limit))
+    }
+}
+
+/// Limits on how many messages are leased.
+extension MemoryState {
+    /// How many messages more of a queue may be leased; `nil`: any number.
+    func leaseRoom(of name: QueueName) -> Int? {
+        guard let queue = queues[name] else { return nil }
+        var rooms: [Int] = []
+        if let limit = queue.policy.limit { rooms.append(limit - queue.line.leased.elements.count) }
+        if let shared = queue.policy.sharedLimit, let count = limits[shared] {
+            rooms.append(count - leasedCount(under: shared))
+        }
+        return rooms.min().map { max(0, $0) }
+    }
+
+    private func leasedCount(under limit: LimitName) -> Int {
+        queues.values.filter { $0.policy.sharedLimit == limit }.reduce(0) { $0 + $1.line.leased.elements.count }
+    }
+
+    /// A message of a queue is leased no more: others that a limit has kept back may be.
+    mutating func ringForLimits(of name: QueueName) {
+        guard let policy = queues[name]?.policy else { return }
+        if policy.limit != nil { ring(name) }
+        guard let shared = policy.sharedLimit else { return }
+        for (other, queue) in queues where queue.policy.sharedLimit == shared { ring(other) }
+    }
+
+    mutating func setLimit(_ name: LimitName, to count: Int?) throws(PenstockError) {
+        let sharing = queues.filter { $0.value.policy.sharedLimit == name }.keys.sorted()
+        if let count {
+            try LimitRecord.validate(count)
+            limits[name] = count
+        } else {
+            guard limits[name] != nil else { throw LimitRecord.unknown(name) }
+            if !sharing.isEmpty { throw LimitRecord.isShared(name, sharing) }
+            limits[name] = nil
+        }
+        for queue in sharing { ring(queue) }
+    }
+
+    func limitRecords() -> [LimitRecord] {
+        limits.sorted { $0.key < $1.key }.map { name, count in
+            LimitRecord(
+                name: name, count: count, leased: leasedCount(under: name),
+                queues: queues.filter { $0.value.policy.sharedLimit == name }.keys.sorted())
+        }
+    }
+}
