@@ -56,7 +56,8 @@ public enum LineCommand: String, Sendable, CaseIterable {
 public enum Selection: Sendable {
     /// These, all of them or none.
     case sequences([SequenceNumber])
-    /// Those of a queue that are in one of `states`, oldest first, up to `limit`.
+    /// Those of a queue that are in one of `states`, oldest first, up to `limit`. A large selection is gone through in steps, and
+    /// what comes into one of these states between two of them is among it.
     case queue(QueueName, states: Set<MessageState>, limit: Int? = nil)
 }
 

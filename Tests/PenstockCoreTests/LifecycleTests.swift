@@ -70,17 +70,24 @@ import Testing
         ),
         (
             "displaced", .displaced,
-            [.scheduled: outcome(.dropped, .dropOldest), .ready: outcome(.dropped, .dropOldest)]
+            [
+                .scheduled: outcome(.dropped, .dropOldest), .blocked: outcome(.dropped, .dropOldest),
+                .ready: outcome(.dropped, .dropOldest),
+            ]
         ),
         (
             "replaced", .replaced,
-            [.scheduled: outcome(.cancelled, .replaced), .ready: outcome(.cancelled, .replaced)]
+            [
+                .scheduled: outcome(.cancelled, .replaced), .blocked: outcome(.cancelled, .replaced),
+                .ready: outcome(.cancelled, .replaced),
+            ]
         ),
         (
             "cancelled", .cancelled,
             [
                 .pending: outcome(.cancelled, .requested), .scheduled: outcome(.cancelled, .requested),
-                .ready: outcome(.cancelled, .requested), .leased: outcome(.cancelled, .requested),
+                .blocked: outcome(.cancelled, .requested), .ready: outcome(.cancelled, .requested),
+                .leased: outcome(.cancelled, .requested),
             ]
         ),
         ("released", .released(due: nil), [.pending: outcome(.ready)]),
@@ -100,6 +107,8 @@ import Testing
             [.leased: outcome(.scheduled, due: now + Limits.delayMax, attempt: 2)]
         ),
         ("redriven", .redriven, [.scheduled: outcome(.ready), .dead: outcome(.ready, forgiven: 3)]),
+        ("blocked", .blocked, [.ready: outcome(.blocked)]),
+        ("permitted", .permitted, [.blocked: outcome(.ready)]),
         ("discarded", .discarded, [.dead: outcome(.cancelled, .discarded)]),
     ]
 
@@ -176,7 +185,7 @@ import Testing
     }
 
     @Test func waitingAndFinishedStates() {
-        #expect(MessageState.allCases.filter(\.isWaiting) == [.scheduled, .ready])
+        #expect(MessageState.allCases.filter(\.isWaiting) == [.scheduled, .blocked, .ready])
         #expect(MessageState.allCases.filter(\.isFinished) == [.done, .dead, .dropped, .cancelled])
     }
 }

@@ -30,7 +30,8 @@ struct Failure: Error, CustomStringConvertible {
         switch code {
         case .invalidInput, .illegalTransition: .usage
         case .notADatabase, .corrupt, .undecodable: .data
-        case .notFound, .unknownQueue, .unknownMessage, .unknownCursor, .unknownSchedule, .unknownLimit, .unknownWorkflow,
+        case .notFound, .unknownQueue, .unknownMessage, .unknownCursor, .unknownSchedule, .unknownLimit,
+            .unknownWorkflow,
             .unknownTask:
             .missing
         case .queueFull, .queueDeleting: .unavailable

@@ -209,7 +209,8 @@ final class LifeWorld {
         var journals: [MessageJournal] = []
         for record in records.suffix(40) { journals.append(try await handles[0].journal(of: record.sequence)) }
         violations += Invariants.noneLost(records.count, accepted: accepted, forgotten: forgotten)
-        return queues.map { "\($0)" } + groups + workflows.map(\.text) + tasks.map { "\($0)" } + journals.map { "\($0)" }
+        return queues.map { "\($0)" } + groups + workflows.map(\.text) + tasks.map { "\($0)" }
+            + journals.map { "\($0)" }
             + status.cursors.map { "\($0)" } + records.map { "\($0.comparable)" }
     }
 }

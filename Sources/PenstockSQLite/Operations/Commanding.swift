@@ -49,7 +49,8 @@ enum Commanding {
 
     /// Carries out `command` on a queue's messages in `states` after `cursor`, oldest first, up to `limit` of them.
     ///
-    /// - Returns: how many were moved, and the last one looked at, from which the next step goes on.
+    /// - Returns: how many were moved, and the last one looked at, from which the next step goes on; `.max`
+    ///   when there are no more.
     static func step(
         _ command: LineCommand, on queue: QueueName, in states: Set<MessageState>, after cursor: Int64, limit: Int,
         _ transaction: Transaction
@@ -77,7 +78,8 @@ enum Commanding {
             moves.append((entry, outcome))
         }
         try carryOut(command, moves, in: transaction)
-        return (moved + moves.count, sequences.last ?? .max)
+        // What comes into one of these states because of this step is not looked for.
+        return (moved + moves.count, sequences.count < limit ? .max : sequences.last ?? .max)
     }
 
     /// Moves messages, one after the other. What follows from the end of a task comes before the next one, which may be among

@@ -69,7 +69,8 @@ enum MessageReader {
         let state: MessageState =
             if let ended { MessageState(rawValue: ended) ?? .cancelled } else if claimed != nil {
                 .leased
-            } else if due != nil { .scheduled } else if row["pending"] != nil { .pending } else if row["blocked"] != nil {
+            } else if due != nil { .scheduled } else if row["pending"] != nil { .pending } else if row["blocked"] != nil
+            {
                 .blocked
             } else { .ready }
         return MessageRecord(

@@ -94,7 +94,9 @@ extension MemoryState {
         let workflow = try workflow(name)
         let open = workflow.tasks.values.filter { messages[$0]?.state.isFinished == false }
         if !open.isEmpty { workflows[name]?.cancelledAt = workflow.cancelledAt ?? moment.now }
-        return open.sorted(by: >).count { move($0, by: .cancelled, at: moment) != nil }
+        // What waits in vain for one of them is cancelled with it.
+        for task in open.sorted(by: >) { move(task, by: .cancelled, at: moment) }
+        return open.count
     }
 
     /// Writes tasks into the log: those that wait for none into the line, by their queue's policy.

@@ -11,11 +11,12 @@ extension QueueName {
 
 extension NewMessage {
     static func text(
-        _ text: String, priority: Int = 0, due: Due = .now, key: String? = nil, onConflict: KeyConflict = .skip
+        _ text: String, priority: Int = 0, due: Due = .now, key: String? = nil, onConflict: KeyConflict = .skip,
+        group: String? = nil
     ) -> NewMessage {
         NewMessage(
             payload: Array(text.utf8), priority: priority, due: due,
-            uniqueKey: key.map { UniqueKey($0, onConflict: onConflict) })
+            uniqueKey: key.map { UniqueKey($0, onConflict: onConflict) }, group: group)
     }
 
     /// A payload of several pages, all of one digit.
