@@ -64,6 +64,10 @@ enum Values {
         try QueueName(text)
     }
 
+    @Sendable static func queues(_ text: String) throws -> QueueList {
+        try QueueList(text)
+    }
+
     /// States with commas between them.
     @Sendable static func states(_ text: String) throws -> Set<MessageState> {
         var states: Set<MessageState> = []

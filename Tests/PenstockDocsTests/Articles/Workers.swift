@@ -53,6 +53,14 @@ struct WorkersArticle {
     // end
 
     // shown
+    func serve(urgent: Queue<Mail>, others: Queue<Mail>) -> Worker<Mail> {
+        Worker([urgent, others], order: .weighted([3, 1]), options: .init(concurrency: 8)) { delivery in
+            try await send(delivery.payload)
+        }
+    }
+    // end
+
+    // shown
     func sendByHand(_ mails: Queue<Mail>) async throws {
         for try await delivery in mails.deliveries(inFlightMax: 2, lease: .seconds(60)) {
             try await send(delivery.payload)
