@@ -20,6 +20,7 @@
 @_exported public import struct PenstockCore.HealthFinding
 @_exported public import struct PenstockCore.HealthReport
 @_exported public import enum PenstockCore.KeyConflict
+@_exported public import struct PenstockCore.KindName
 @_exported public import enum PenstockCore.Limits
 @_exported public import struct PenstockCore.MessageJournal
 @_exported public import struct PenstockCore.MessageQuery

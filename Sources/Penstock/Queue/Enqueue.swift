@@ -14,21 +14,26 @@ public struct EnqueueOptions: Hashable, Sendable {
     public var due: Due
     /// How many attempts are allowed; `nil`: as many as the queue's policy says.
     public var attemptsMax: Int?
+    /// What the message is, for a worker that chooses its handler by that (``Handlers``, ``Worker/Options/kinds``); see `KindName`.
+    /// It lies among the message's headers, as `penstock-kind`.
+    public var kind: String?
     /// Its key, if at most one message with it may wait or run.
     public var uniqueKey: UniqueKey?
 
-    /// Makes options: no headers, priority 0, due at once, attempts as the queue's policy says, no key.
+    /// Makes options: no headers, priority 0, due at once, attempts as the queue's policy says, no kind, no key.
     public init(
         headers: [String: String] = [:],
         priority: Int = 0,
         due: Due = .now,
         attemptsMax: Int? = nil,
+        kind: String? = nil,
         uniqueKey: UniqueKey? = nil
     ) {
         self.headers = headers
         self.priority = priority
         self.due = due
         self.attemptsMax = attemptsMax
+        self.kind = kind
         self.uniqueKey = uniqueKey
     }
 }
@@ -105,8 +110,10 @@ extension Queue where Element == [UInt8] {
 
 extension Queue {
     func message(_ element: Element, _ options: EnqueueOptions) throws -> NewMessage {
-        NewMessage(
-            payload: try codec.encode(element), headers: options.headers, priority: options.priority, due: options.due,
+        var headers = options.headers
+        if let kind = options.kind { headers[KindName.header] = try KindName(kind).text }
+        return NewMessage(
+            payload: try codec.encode(element), headers: headers, priority: options.priority, due: options.due,
             attemptsMax: options.attemptsMax, uniqueKey: options.uniqueKey)
     }
 

@@ -55,8 +55,16 @@ public struct Worker<Element: Sendable>: Service {
         /// hold it up, those included that this worker's handlers failed and that come back; nor do those of a paused
         /// queue.
         public var drain: Bool
+        /// The kinds of messages that this worker works; `nil`: all, and messages of no kind.
+        ///
+        /// A message of another kind, or of none, waits for a worker that knows its kind, as when a new version of a program has
+        /// begun to enqueue it and not all workers are new. It is `scheduled` meanwhile, no attempt is counted, and no handler is
+        /// held up. The next worker that has room looks at it again when it has waited for as long again as it has since it was
+        /// enqueued, for 100 milliseconds at least and a minute at most. So a worker that knows its kind, once those that do not
+        /// are gone, has it after a minute at the latest.
+        public var kinds: Set<String>?
 
-        /// Makes options: one handler at a time, 2 milliseconds of work claimed ahead, leases of 30 seconds, 30 seconds of grace, and no end.
+        /// Makes options: all kinds, one handler at a time, 2 milliseconds of work claimed ahead, leases of 30 seconds, 30 seconds of grace, and no end.
         public init(
             concurrency: Int = 1,
             ahead: Duration = .milliseconds(2),
@@ -64,7 +72,8 @@ public struct Worker<Element: Sendable>: Service {
             timeout: Duration? = nil,
             grace: Duration = .seconds(30),
             max: Int? = nil,
-            drain: Bool = false
+            drain: Bool = false,
+            kinds: Set<String>? = nil
         ) {
             self.concurrency = concurrency
             self.ahead = ahead
@@ -73,6 +82,7 @@ public struct Worker<Element: Sendable>: Service {
             self.grace = grace
             self.max = max
             self.drain = drain
+            self.kinds = kinds
         }
 
         func validate() throws(PenstockError) {
@@ -88,6 +98,10 @@ public struct Worker<Element: Sendable>: Service {
             if let max, max < 1 {
                 throw PenstockError(.invalidInput, "A worker works at least one message; leave max out for no end.")
             }
+            if let kinds, kinds.isEmpty {
+                throw PenstockError(.invalidInput, "A worker knows at least one kind; leave kinds out for all.")
+            }
+            for kind in kinds ?? [] { _ = try KindName(kind) }
         }
     }
 
@@ -98,6 +112,8 @@ public struct Worker<Element: Sendable>: Service {
     private let order: QueueOrder
     private let options: Options
     private let handler: Handler
+    /// Where the handler comes from, if it is chosen by a message's kind.
+    var handlers: Handlers?
 
     /// Makes a worker. It does nothing before ``run()``.
     public init(_ queue: Queue<Element>, options: Options = Options(), handler: @escaping Handler) {
@@ -138,6 +154,7 @@ public struct Worker<Element: Sendable>: Service {
     ///   one twice, or of two stores; what the store threw at a claim, after a graceful shutdown; `CancellationError` when the task
     ///   is cancelled.
     public func run() async throws {
+        try handlers?.validate()
         try options.validate()
         try validateQueues()
         let run = WorkerRun(queues: queues, order: order, options: options, handler: handler)

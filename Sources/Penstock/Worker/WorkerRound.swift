@@ -18,6 +18,8 @@ struct WorkerRound: Sendable {
     private var queues: [Knowledge]
     /// How many messages were taken up.
     var takenCount = 0
+    /// Which messages the worker takes up.
+    var kinds: KnownKinds
 
     /// A queue that was empty is asked again with what is claimed anyway, when this has passed: others than Penstock may have
     /// written to it. Waiting for that wakes nobody.
@@ -25,7 +27,8 @@ struct WorkerRound: Sendable {
     /// A queue that is gone may be made anew.
     static let goneMax = Duration.seconds(5)
 
-    init(_ holders: [LeaseHolder], order: QueueOrder) {
+    init(_ holders: [LeaseHolder], order: QueueOrder, kinds: Set<String>? = nil) {
+        self.kinds = KnownKinds(kinds)
         claimLoop = ClaimLoop(holders)
         turns = QueueTurns(order, count: holders.count)
         queues = holders.map { _ in Knowledge() }

@@ -8,7 +8,7 @@ extension WorkerRun {
     ///
     /// When the store fails in a way that may pass, this goes on after a while, for as long as the worker is to work.
     func manage() async {
-        var round = WorkerRound(holders, order: order)
+        var round = WorkerRound(holders, order: order, kinds: options.kinds)
         var retry = StoreRetry()
         while true {
             do {
@@ -132,11 +132,28 @@ extension WorkerRun {
             counts[index] = claim.messages.count
             messages[index] = claim.messages.makeIterator()
         }
-        let claimed = round.order(counts).compactMap { index in
+        var claimed = round.order(counts).compactMap { index in
             messages[index].next().map { HandlerSlots.Claimed(message: $0, source: index) }
         }
+        if options.kinds != nil { claimed = claimed.filter { isKnown($0, &round.kinds) } }
         round.takenCount += claimed.count
         for next in slots.begin(claimed, at: time.boot) { begin(next) }
+    }
+
+    /// Whether this worker takes the message up. One of a kind that it does not know is handed in, to wait for another worker, and
+    /// takes no place.
+    private func isKnown(_ claimed: HandlerSlots.Claimed, _ kinds: inout KnownKinds) -> Bool {
+        let message = claimed.message
+        if kinds.contains(message) { return true }
+        let verdict = KnownKinds.verdict(on: message, at: time.now)
+        slots.handIn(HandlerSlots.Finished(message: message, source: claimed.source, verdict: verdict))
+        if kinds.isNews(message) {
+            var metadata = holders[claimed.source].metadata(message)
+            metadata["kind"] = "\(message.headers[KindName.header] ?? "")"
+            handle.logger.warning(
+                "messages of a kind that this worker does not know; they wait for another", metadata: metadata)
+        }
+        return false
     }
 
     /// A queue could not be claimed from. When it is gone, that is the matter of no other queue.

@@ -165,6 +165,9 @@ final class WorkerRun<Element: Sendable>: Sendable {
         do {
             try await handler(delivery)
             return delivery.journal.end(.finished)
+        } catch let error as UndecodablePayload {
+            queue.log(error.cause, of: claimed.message, by: delivery.holder)
+            return .undecodable(error.cause)
         } catch {
             return delivery.journal.end(.failed(error))
         }

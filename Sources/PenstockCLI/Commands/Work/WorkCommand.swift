@@ -20,7 +20,7 @@ struct WorkCommand: AsyncParsableCommand {
 
             Each message has a process of its own. It gets the payload as its standard input, and in its environment \
             PENSTOCK_SEQUENCE, PENSTOCK_QUEUE, PENSTOCK_ATTEMPT, PENSTOCK_DB, and PENSTOCK_HEADER_NAME for each header; \
-            as a task of a workflow also PENSTOCK_WORKFLOW and PENSTOCK_TASK. \
+            as a task of a workflow also PENSTOCK_WORKFLOW and PENSTOCK_TASK, and PENSTOCK_KIND if it has a kind. \
             Its output is passed through, or with --result kept as what the message gave, and the end of its standard error is kept when it fails. No shell is \
             involved unless you name one.
 
@@ -29,6 +29,9 @@ struct WorkCommand: AsyncParsableCommand {
             queues have messages, each queue has its share by weight: QUEUE:WEIGHT, or 1. PENSTOCK_QUEUE is the message's own \
             queue. A queue that is paused gives nothing, one that is deleted is looked for every five seconds, and the others \
             go on. In a name write a comma as \\, and a colon before a number at its end as \\:.
+
+            With --kinds the worker works messages of these kinds (`enqueue --kind`). Others wait for a worker that knows them, for a \
+            minute at most once there is one; no attempt is counted.
 
             With --into what a command writes goes on: it becomes one message of that queue, byte by byte, or with \
             --split-lines each line does. That and the end of its own message are one step, so in a chain of such \
@@ -65,6 +68,11 @@ struct WorkCommand: AsyncParsableCommand {
 
     @Option(help: .init("In which order several queues are served: strict or weighted.", valueName: "order"))
     var order: QueueOrderWord = .strict
+
+    @Option(
+        help: .init("Work messages of these kinds, with commas between them; others wait.", valueName: "kinds"),
+        transform: Values.kinds)
+    var kinds: Set<KindName>?
 
     @Option(help: .init("How many commands may run at once.", valueName: "count"))
     var concurrency = 1
@@ -224,7 +232,7 @@ struct WorkCommand: AsyncParsableCommand {
                 options: .init(
                     concurrency: concurrency, ahead: stays ? Worker<[UInt8]>.Options().ahead : .zero, lease: lease,
                     grace: Self.workerGrace, max: max,
-                    drain: drain),
+                    drain: drain, kinds: kinds.map { Set($0.map(\.text)) }),
                 grace: grace, handler: handler,
                 leasedCount: {
                     try await store.workers().reduce(0) { $1.processID == getpid() ? $0 + $1.leased : $0 }
