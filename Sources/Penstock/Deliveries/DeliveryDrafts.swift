@@ -12,7 +12,7 @@ extension Delivery {
     /// ```
     ///
     /// - Parameters:
-    ///   - drafts: what is enqueued, in this order, for as many queues as there are; see ``Queue/draft(_:options:)``. It is as
+    ///   - drafts: what is enqueued, in this order, for as many queues as there are; see ``Queue/draft(_:options:)-(Element,_)``. It is as
     ///     durable as the verdict: a loss of power may take both back, and then the message comes again.
     ///   - timeout: how long to wait for room in queues whose policy is `wait`; `nil`: as long as the lease is held. In the
     ///     delivery's own queue, and in others that its worker works, there is no wait, and `queueFull` is thrown: all their

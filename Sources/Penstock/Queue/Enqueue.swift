@@ -83,7 +83,7 @@ extension Queue {
     ///   - timeout: how long to wait for room; `nil`: for ever.
     ///   - options: gives each element's options.
     /// - Returns: a receipt for each, in order.
-    /// - Throws: what ``enqueue(_:options:durability:timeout:)`` throws, and what `options` throws.
+    /// - Throws: what ``enqueue(_:options:durability:timeout:)-(Element,_,_,_)`` throws, and what `options` throws.
     @discardableResult
     public func enqueue(
         contentsOf elements: [Element],

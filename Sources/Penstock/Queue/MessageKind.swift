@@ -26,7 +26,7 @@ extension MessageKind {
 extension Queue where Element == [UInt8] {
     /// Puts a message of a kind in line.
     ///
-    /// It does as ``enqueue(_:options:durability:timeout:)``. The kind is the type's, whatever the options say.
+    /// It does as ``enqueue(_:options:durability:timeout:)-(Element,_,_,_)``. The kind is the type's, whatever the options say.
     @discardableResult
     public func enqueue<Kind: MessageKind>(
         _ message: Kind,
@@ -40,7 +40,7 @@ extension Queue where Element == [UInt8] {
 
     /// Puts a message of a kind in line within an application's own transaction.
     ///
-    /// It does as ``enqueue(_:options:in:)``. The kind is the type's, whatever the options say.
+    /// It does as ``enqueue(_:options:in:)-(Element,_,_)``. The kind is the type's, whatever the options say.
     @discardableResult
     public func enqueue<Kind: MessageKind>(
         _ message: Kind, options: EnqueueOptions = EnqueueOptions(), in database: Database
@@ -50,7 +50,7 @@ extension Queue where Element == [UInt8] {
 
     /// A message of a kind, for ``Delivery/done(then:timeout:)``.
     ///
-    /// It does as ``draft(_:options:)``. The kind is the type's, whatever the options say.
+    /// It does as ``draft(_:options:)-(Element,_)``. The kind is the type's, whatever the options say.
     public func draft<Kind: MessageKind>(
         _ message: Kind, options: EnqueueOptions = EnqueueOptions()
     ) throws -> Draft {
