@@ -110,11 +110,15 @@ extension Queue where Element == [UInt8] {
 
 extension Queue {
     func message(_ element: Element, _ options: EnqueueOptions) throws -> NewMessage {
-        var headers = options.headers
-        if let kind = options.kind { headers[KindName.header] = try KindName(kind).text }
-        return NewMessage(
-            payload: try codec.encode(element), headers: headers, priority: options.priority, due: options.due,
-            attemptsMax: options.attemptsMax, uniqueKey: options.uniqueKey)
+        var message = try codec.message(of: element)
+        // Of a message whose headers are handed on, the payload is another one.
+        message.headers.merge(options.headers.filter { $0.key != CodecChain.header }) { coded, _ in coded }
+        if let kind = options.kind { message.headers[KindName.header] = try KindName(kind).text }
+        message.priority = options.priority
+        message.due = options.due
+        message.attemptsMax = options.attemptsMax
+        message.uniqueKey = options.uniqueKey
+        return message
     }
 
     /// The receipt for the only message of a call.

@@ -84,7 +84,7 @@ struct StoreFile: Sendable {
     /// A queue of `store`. An error that says there is none says how to make it.
     func queue(_ queue: QueueName, in store: PenstockStore) async throws -> Queue<[UInt8]> {
         do {
-            return try await store.queue(queue.text, create: false)
+            return try await store.queueAsStored(queue.text)
         } catch {
             throw explained(error, queue)
         }
