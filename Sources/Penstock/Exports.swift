@@ -46,6 +46,7 @@ extension Timestamp {
 @_exported public import struct PenstockCore.HealthFinding
 @_exported public import struct PenstockCore.HealthReport
 @_exported public import enum PenstockCore.KeyConflict
+@_exported public import struct PenstockCore.KindName
 @_exported public import struct PenstockCore.LimitName
 @_exported public import struct PenstockCore.LimitRecord
 @_exported public import enum PenstockCore.Limits

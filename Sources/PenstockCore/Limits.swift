@@ -56,6 +56,8 @@ public enum Limits {
     public static let scheduleJitterMax = Duration.seconds(24 * 3600)
     /// Firings of one schedule that are kept. Of more, the first ones go.
     public static let firingsKeptMax = 100
+    /// Bytes in the name of a kind of messages.
+    public static let kindNameBytesMax = 200
     /// Bytes in a workflow's name.
     public static let workflowNameBytesMax = 200
     /// Bytes in a task's name.

@@ -3,9 +3,11 @@ internal import Logging
 internal import PenstockCore
 internal import PenstockSQLite
 
-/// Settles and extends for all deliveries of one reader.
+/// Settles and extends for all deliveries of one reader, or of one queue of a worker that has several.
 final class LeaseHolder: Sendable {
     let queue: QueueName
+    /// All queues of the reader.
+    let queues: Set<QueueName>
     let handle: StoreHandle
     let metrics: QueueMetrics
     let inFlight: InFlight
@@ -19,14 +21,35 @@ final class LeaseHolder: Sendable {
     private var storage: any MessageStore { handle.storage }
     private var time: any TimeSource { handle.time }
 
-    init(_ queue: Queue<some Sendable>, lease: Duration) {
+    convenience init(_ queue: Queue<some Sendable>, lease: Duration) {
+        let inFlight = InFlight(time: queue.handle.time)
+        self.init(
+            queue, of: [queue.name], lease: lease, inFlight, line: SettleLine(queue.handle.storage, inFlight),
+            refusable: SettleLine(queue.handle.storage, inFlight))
+    }
+
+    private init(
+        _ queue: Queue<some Sendable>, of queues: Set<QueueName>, lease: Duration, _ inFlight: InFlight,
+        line: SettleLine, refusable: SettleLine
+    ) {
         self.queue = queue.name
+        self.queues = queues
         handle = queue.handle
         metrics = queue.metrics
-        inFlight = InFlight(time: queue.handle.time)
-        line = SettleLine(queue.handle.storage, inFlight)
-        refusable = SettleLine(queue.handle.storage, inFlight)
+        self.inFlight = inFlight
+        self.line = line
+        self.refusable = refusable
         self.lease = lease
+    }
+
+    /// One for each queue of a reader. They share the leases in flight and the verdicts that wait: one call extends, or settles,
+    /// those of all queues.
+    static func sharing(_ queues: [Queue<some Sendable>], lease: Duration) -> [LeaseHolder] {
+        guard let first = queues.first.map({ LeaseHolder($0, lease: lease) }) else { return [] }
+        let names = Set(queues.map(\.name))
+        return queues.map {
+            LeaseHolder($0, of: names, lease: lease, first.inFlight, line: first.line, refusable: first.refusable)
+        }
     }
 
     @discardableResult

@@ -8,11 +8,11 @@ public struct Queue<Element: Sendable>: Sendable {
     /// The queue's name.
     public let name: QueueName
 
-    let codec: any PayloadCodec<Element>
+    let codec: QueueCodec<Element>
     let handle: StoreHandle
     let metrics: QueueMetrics
 
-    init(_ name: QueueName, codec: any PayloadCodec<Element>, handle: StoreHandle) {
+    init(_ name: QueueName, codec: QueueCodec<Element>, handle: StoreHandle) {
         self.name = name
         self.codec = codec
         self.handle = handle
