@@ -23,6 +23,7 @@ package struct Migration: Sendable {
         Migration(11, "schedules", PackageResources._011_schedules_sql),
         Migration(12, "pending", PackageResources._012_pending_sql),
         Migration(13, "workflows", PackageResources._013_workflows_sql),
+        Migration(14, "running", PackageResources._014_running_sql),
     ]
 
     /// The tables that it makes.

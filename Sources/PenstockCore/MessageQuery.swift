@@ -109,6 +109,8 @@ public struct MessageRecord: Hashable, Sendable {
     public var claimedAt: Timestamp?
     /// The worker that holds it, while it is leased: ``WorkerRecord/id``.
     public var worker: Int64?
+    /// When its worker was asked to end so that it can be cancelled, while it is leased.
+    public var cancelRequestedAt: Timestamp?
     /// When it ended, once it has.
     public var finishedAt: Timestamp?
     /// The key it was enqueued with, held or not.
@@ -137,6 +139,7 @@ public struct MessageRecord: Hashable, Sendable {
         due: Timestamp? = nil,
         claimedAt: Timestamp? = nil,
         worker: Int64? = nil,
+        cancelRequestedAt: Timestamp? = nil,
         finishedAt: Timestamp? = nil,
         uniqueKey: String? = nil,
         headers: [String: String] = [:],
@@ -156,6 +159,7 @@ public struct MessageRecord: Hashable, Sendable {
         self.due = due
         self.claimedAt = claimedAt
         self.worker = worker
+        self.cancelRequestedAt = cancelRequestedAt
         self.finishedAt = finishedAt
         self.uniqueKey = uniqueKey
         self.headers = headers

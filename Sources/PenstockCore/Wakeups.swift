@@ -103,6 +103,8 @@ public final class Wakeups: Sendable {
     /// How many buckets there are.
     package static let bucketCount = 1024
 
+    /// For those who have work in hand.
+    package let notices = Notices()
     private let state = Mutex(State())
     private let listenForNews: (@Sendable () -> Void)?
     private let listensForNews = Atomic(false)
@@ -150,8 +152,9 @@ public final class Wakeups: Sendable {
         lastRing(for: .work, at: Self.bucket(of: queue)).ring > token.ring
     }
 
-    /// Wakes the tasks that wait for `queue`, or all when it is `nil`.
+    /// Wakes the tasks that wait for `queue`, or all when it is `nil`, and has those who work look for what is asked of them.
     public func ring(_ queue: QueueName?) {
+        notices.ring(at: queue.map(Self.bucket))
         guard let queue else { return ringEverywhere(for: .work) }
         ringAll(at: Self.bucket(of: queue))
     }

@@ -79,6 +79,7 @@ import Testing
             case .messages: _ = try await store.messages(MessageQuery())
             case .status: _ = try await store.status(of: nil)
             case .configure: try await store.configure(jobs, .pause)
+            case .expectEnd: _ = try await store.expectEnd(of: lease.sequence)
             case .apply: _ = try await store.apply(.cancel, to: .queue(jobs, states: [.ready]))
             case .prune: _ = try await store.prune(PruneRequest())
             case .schedule:

@@ -15,6 +15,8 @@ final class LeaseHolder: Sendable {
     private let refusable: SettleLine
     /// How long the reader's leases last unless they are extended.
     let lease: Duration
+    /// The moment from which on something may be asked of the reader.
+    let begun: Notices.Token
 
     private var storage: any MessageStore { handle.storage }
     private var time: any TimeSource { handle.time }
@@ -27,6 +29,7 @@ final class LeaseHolder: Sendable {
         line = SettleLine(queue.handle.storage, inFlight)
         refusable = SettleLine(queue.handle.storage, inFlight)
         self.lease = lease
+        begun = queue.handle.storage.changes.notices.token(for: queue.name)
     }
 
     @discardableResult
@@ -124,11 +127,13 @@ final class LeaseHolder: Sendable {
 
     func extend(_ lease: Lease, by duration: Duration) async throws {
         let ends = time.boot + duration
-        guard try await storage.extend([lease], by: duration).first == true else {
+        let standing = try await storage.extend([LeaseExtension(lease, by: duration)]).first ?? .lost
+        guard standing.isHeld else {
             inFlight.remove(lease)
             throw lost(lease)
         }
         inFlight.moveEnd(of: lease, to: ends)
+        if standing == .cancelRequested { inFlight.ask(lease) }
     }
 
     /// Records a step, also for a task that is cancelled: what the step did is done. When the store fails in a way that may

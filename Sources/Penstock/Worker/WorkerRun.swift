@@ -91,7 +91,7 @@ final class WorkerRun<Element: Sendable>: Sendable {
     func begin(_ message: ClaimedMessage) {
         var next: ClaimedMessage? = message
         while let message = next {
-            let run = HandlerRun(message.lease) { [self] end in ended(message, end) }
+            let run = HandlerRun(message.lease, leavesByItself: true) { [self] end in ended(message, end) }
             // Each runs in a task that can be cancelled alone. None outlives the worker: it waits until all have left.
             if inFlight.begin(run) { return run.begin { await self.work(on: message, run) } }
             next = slots.leave(after: nil)
@@ -245,9 +245,9 @@ extension WorkerRun {
             // Said when it was found out.
             break
         case (.settled(let state), .retry(let error, _, _)), (.settled(let state), .dead(let error, _)):
-            let text: Logger.Message =
-                state == .dead ? "message is a dead letter" : "attempt failed; message comes back"
-            handle.logger.warning(text, metadata: holder.metadata(message, error: error))
+            handle.logger.warning(state.whyNotDone, metadata: holder.metadata(message, error: error))
+        case (.settled(.cancelled), _):
+            handle.logger.info("message cancelled, as was asked for", metadata: holder.metadata(message))
         case (_, .release):
             handle.logger.info("message given back", metadata: holder.metadata(message))
         case (_, .suspend):

@@ -33,6 +33,8 @@ struct Failure: Error, CustomStringConvertible {
         case .notFound, .unknownQueue, .unknownMessage, .unknownCursor, .unknownSchedule, .unknownWorkflow,
             .unknownTask:
             .missing
+        case .messageDead: .finding
+        case .messageCancelled, .messageDropped: .withdrawn
         case .queueFull, .queueDeleting: .unavailable
         case .queueExists, .scheduleExists, .fileExists: .cannotCreate
         case .diskFull, .storage, .fileReplaced: .inputOutput

@@ -30,6 +30,7 @@ extension MessageRecord {
             .init(key: "due", value: .optional(due, JSONValue.time)),
             .init(key: "claimedAt", value: .optional(claimedAt, JSONValue.time)),
             .init(key: "worker", value: .optional(worker) { .integer($0) }),
+            .init(key: "cancelRequestedAt", value: .optional(cancelRequestedAt, JSONValue.time)),
             .init(key: "finishedAt", value: .optional(finishedAt, JSONValue.time)),
             .init(key: "uniqueKey", value: .optional(uniqueKey) { .string($0) }),
             .init(key: "headers", value: .headers(headers)),

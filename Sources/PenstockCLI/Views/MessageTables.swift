@@ -63,6 +63,7 @@ enum MessageTables {
         if let due = record.due { facts.append(("due", TimeText.format(due))) }
         if let claimedAt = record.claimedAt { facts.append(("claimed", TimeText.format(claimedAt))) }
         if let worker = record.worker { facts.append(("worker", "\(worker)")) }
+        if let askedAt = record.cancelRequestedAt { facts.append(("cancel", "asked for \(TimeText.format(askedAt))")) }
         if let finishedAt = record.finishedAt { facts.append(("finished", TimeText.format(finishedAt))) }
         if let key = record.uniqueKey { facts.append(("key", Escape.text(key))) }
         if let origin = record.origin { facts.append(("origin", "\(origin)")) }
@@ -96,7 +97,8 @@ enum MessageTables {
     }
 
     private static func stateText(_ record: MessageRecord) -> String {
-        record.reason.map { "\(record.state.rawValue) (\($0.rawValue))" } ?? record.state.rawValue
+        if record.cancelRequestedAt != nil { return "\(record.state.rawValue) (to be cancelled)" }
+        return record.reason.map { "\(record.state.rawValue) (\($0.rawValue))" } ?? record.state.rawValue
     }
 
     /// The beginning of `bytes`, made safe. Looks at no more of them than can be seen.

@@ -28,7 +28,7 @@ enum WorkflowInspection {
     /// Which marks a row is checked for in which table, and which table they stand for.
     static let marks: [(mark: Marks, table: String, source: String)] =
         ["ready", "scheduled", "pending", "lease"].map { (.task, $0, "task") } + [
-            (.awaitsEvent, "scheduled", "awaited")
+            (.awaitsEvent, "scheduled", "awaited"), (.cancelRequested, "lease", "cancel"),
         ]
 
     /// What chooses the rows `line` of a table that have a mark and must not, or the other way round.

@@ -1,7 +1,7 @@
 import PenstockCore
 
 /// What is to be seen to when a message moves on. It travels with the message's row from table to table, and spares all others
-/// a look: their marks are 0. The numbers are those of `0012_pending.sql`.
+/// a look: their marks are 0. The numbers are those of `0012_pending.sql` and `0014_running.sql`.
 struct Marks: OptionSet {
     let rawValue: Int64
 
@@ -15,6 +15,10 @@ struct Marks: OptionSet {
     static let task = Marks(rawValue: 2)
     /// It waits for an event, and has a row in `penstock_awaited`.
     static let awaitsEvent = Marks(rawValue: 4)
+    /// It is leased, its worker is asked to end, and it has a row in `penstock_cancel`.
+    static let cancelRequested = Marks(rawValue: 64)
+    /// Somebody waits for its end, and its log is rung for then.
+    static let endAwaited = Marks(rawValue: 128)
 }
 
 /// Which messages are tasks.

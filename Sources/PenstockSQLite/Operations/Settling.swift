@@ -66,14 +66,19 @@ enum Settling {
         return .settled(outcome.state)
     }
 
-    /// Moves the end of one lease to `duration` from now, if it is still held.
-    static func extend(_ lease: Lease, by duration: Duration, in transaction: Transaction) throws -> Bool {
+    /// Moves the end of one lease to `duration` from now, if it is still held, and says how it stands.
+    @discardableResult
+    static func extend(_ lease: Lease, by duration: Duration?, in transaction: Transaction) throws -> LeaseStanding {
         let connection = transaction.connection
-        guard try isHeld(lease, connection) else { return false }
-        try connection.run(
-            writeDeadline, .integer(lease.sequence.rawValue),
-            .integer(transaction.time.boot.microseconds + duration.wholeMicroseconds))
-        return true
+        let sequence = lease.sequence.rawValue
+        let standing = try CancelRequests.standing(of: lease, connection)
+        guard let duration, standing.isHeld else { return standing }
+        var deadline = transaction.time.boot.microseconds + duration.wholeMicroseconds
+        if standing == .cancelRequested {
+            deadline = try CancelRequests.bounded(deadline, of: sequence, in: transaction)
+        }
+        try connection.run(writeDeadline, .integer(sequence), .integer(deadline))
+        return standing
     }
 
     static func isHeld(_ lease: Lease, _ connection: Connection) throws -> Bool {

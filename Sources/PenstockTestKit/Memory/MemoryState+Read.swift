@@ -37,6 +37,7 @@ extension MemoryState {
             due: message.due,
             claimedAt: message.hold?.claimedAt,
             worker: message.hold?.worker,
+            cancelRequestedAt: message.hold?.request?.madeAt,
             finishedAt: message.finishedAt,
             uniqueKey: message.new.uniqueKey?.key,
             headers: message.new.headers,

@@ -26,6 +26,8 @@ struct MemoryState: Sendable {
 
     /// What to ring for, because of what the operation under way has done.
     private var rung: [QueueName: Wakeups.Change] = [:]
+    /// Queues whose workers have to look for what is asked of them.
+    private var noticed: Set<QueueName> = []
     /// The messages that the operation under way has put in line.
     private var offered: Set<SequenceNumber> = []
     private var lastSequenceBefore = SequenceNumber(0)
@@ -49,6 +51,17 @@ struct MemoryState: Sendable {
     /// Rings for `queue` when the operation has ended.
     mutating func ring(_ queue: QueueName, for change: Wakeups.Change = .work) {
         rung[queue] = max(rung[queue] ?? .log, change)
+    }
+
+    /// Has the workers of `queue` look for what is asked of them when the operation has ended.
+    mutating func notify(_ queue: QueueName) {
+        noticed.insert(queue)
+    }
+
+    /// The queues whose workers have to look, as an operation has ended.
+    mutating func takeNoticed() -> Set<QueueName> {
+        defer { noticed = [] }
+        return noticed
     }
 
     /// Workers wait for a message to be ready or to have a due time, producers for room. What came in this operation and is
@@ -116,6 +129,8 @@ struct MemoryMessage: Sendable {
     var awaited: EventName?
     /// What it gave when it was done.
     var result: [UInt8]?
+    /// Whether somebody waits for its end.
+    var isEndAwaited = false
 
     struct Hold: Sendable {
         var token: LeaseToken
@@ -123,6 +138,14 @@ struct MemoryMessage: Sendable {
         var claimedAt: Timestamp
         /// When the lease ends, on the boot clock.
         var ends: BootTime
+        /// Set when its worker is asked to end: since when, and when it must have.
+        var request: (madeAt: Timestamp, until: BootTime)?
+
+        /// The end that an extension to `wanted` gives it.
+        func bounded(_ wanted: BootTime) -> BootTime {
+            guard let until = request?.until, until.microseconds < wanted.microseconds else { return wanted }
+            return until
+        }
     }
 
     /// Whether the lease's time is over. After a reboot every lease's is.
@@ -133,7 +156,8 @@ struct MemoryMessage: Sendable {
 
     func situation(_ policy: RetryPolicy) -> Lifecycle.Situation {
         Lifecycle.Situation(
-            state: state, attempt: attempt, forgiven: forgiven, attemptsMax: new.attemptsMax ?? policy.attemptsMax)
+            state: state, attempt: attempt, forgiven: forgiven, attemptsMax: new.attemptsMax ?? policy.attemptsMax,
+            isToBeCancelled: hold?.request != nil)
     }
 }
 
