@@ -22,6 +22,7 @@
 @_exported public import enum PenstockCore.KeyConflict
 @_exported public import enum PenstockCore.Limits
 @_exported public import struct PenstockCore.MessageJournal
+@_exported public import struct PenstockCore.MessageProgress
 @_exported public import struct PenstockCore.MessageQuery
 @_exported public import struct PenstockCore.MessageRecord
 @_exported public import enum PenstockCore.MessageState
@@ -34,6 +35,7 @@
 @_exported public import struct PenstockCore.NewWorkflow
 @_exported public import enum PenstockCore.OverflowPolicy
 @_exported public import struct PenstockCore.PenstockError
+@_exported public import struct PenstockCore.ProgressRecord
 @_exported public import struct PenstockCore.QueueName
 @_exported public import struct PenstockCore.QueuePolicy
 @_exported public import struct PenstockCore.QueueStatus

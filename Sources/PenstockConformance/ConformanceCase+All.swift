@@ -9,6 +9,7 @@ extension ConformanceCase {
         SettleListRules.cases,
         PerformRules.cases,
         rules(of: "lease", LeaseRules.cases),
+        rules(of: "progress", ProgressRules.cases),
         rules(of: "recovery", RecoveryRules.cases),
         rules(of: "messages", QueryRules.cases),
         LogRules.cases,

@@ -111,6 +111,8 @@ public struct MessageRecord: Hashable, Sendable {
     public var worker: Int64?
     /// When its worker was asked to end so that it can be cancelled, while it is leased.
     public var cancelRequestedAt: Timestamp?
+    /// How far the work on it has come, while it is leased and if its worker says so.
+    public var progress: ProgressRecord?
     /// When it ended, once it has.
     public var finishedAt: Timestamp?
     /// The key it was enqueued with, held or not.
@@ -140,6 +142,7 @@ public struct MessageRecord: Hashable, Sendable {
         claimedAt: Timestamp? = nil,
         worker: Int64? = nil,
         cancelRequestedAt: Timestamp? = nil,
+        progress: ProgressRecord? = nil,
         finishedAt: Timestamp? = nil,
         uniqueKey: String? = nil,
         headers: [String: String] = [:],
@@ -160,6 +163,7 @@ public struct MessageRecord: Hashable, Sendable {
         self.claimedAt = claimedAt
         self.worker = worker
         self.cancelRequestedAt = cancelRequestedAt
+        self.progress = progress
         self.finishedAt = finishedAt
         self.uniqueKey = uniqueKey
         self.headers = headers

@@ -54,10 +54,10 @@ public protocol MessageStore: Sendable {
     func perform(_ operations: [StoreOperation], flushed: Flushed?) async throws -> Performed
 
     /// Moves the ends of leases, and says how each stands. The end of one whose worker was asked to end is not moved beyond
-    /// the time that it was given. What only asks changes nothing.
+    /// the time that it was given. What only asks changes nothing. A progress stays on record until the message leaves the lease.
     ///
     /// - Returns: how each lease stands. One that is lost is left alone.
-    /// - Throws: `invalidInput` when no lease may be that long.
+    /// - Throws: `invalidInput` when no lease may be that long, or a progress cannot be.
     func extend(_ extensions: [LeaseExtension]) async throws -> [LeaseStanding]
 
     /// Puts the messages of dead workers and of ended leases back in line, the attempt counted.
@@ -113,7 +113,7 @@ public protocol MessageStore: Sendable {
     func configure(_ queue: QueueName, _ change: QueueChange) async throws
 
     /// Moves messages by hand. A large selection is carried out in steps, so that others get their turn; each step
-    /// happens as a whole. ``changes`` rings for those who work where a worker is asked to end.
+    /// happens as a whole. Those who work hear of it where a worker is asked to end, or loses a message (``Wakeups/notify(_:)``).
     ///
     /// - Returns: how many messages were moved, or have a worker that was asked to end and had not been before.
     /// - Throws: when messages are selected by sequence: `unknownMessage`, or `illegalTransition` when one is in a

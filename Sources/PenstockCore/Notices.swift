@@ -14,10 +14,9 @@ package final class Notices: Sendable {
         var ringCount: UInt64 = 0
         /// The numbers of the last rings, by bucket.
         var lastRings: [Int: UInt64] = [:]
-        var lastRingForAll: UInt64 = 0
         var sleepers: [Int: [ObjectIdentifier: Waiter<Void>]] = [:]
 
-        func lastRing(at bucket: Int) -> UInt64 { max(lastRings[bucket] ?? 0, lastRingForAll) }
+        func lastRing(at bucket: Int) -> UInt64 { lastRings[bucket] ?? 0 }
     }
 
     private let state = Mutex(State())
@@ -30,15 +29,10 @@ package final class Notices: Sendable {
         return state.withLock { Token(ring: $0.lastRing(at: bucket)) }
     }
 
-    /// Wakes all that wait at `bucket`; `nil`: wherever.
-    package func ring(at bucket: Int?) {
+    /// Wakes all that wait at `bucket`.
+    package func ring(at bucket: Int) {
         let woken = state.withLock { state in
             state.ringCount += 1
-            guard let bucket else {
-                state.lastRingForAll = state.ringCount
-                defer { state.sleepers = [:] }
-                return state.sleepers.values.flatMap(\.values)
-            }
             state.lastRings[bucket] = state.ringCount
             return state.sleepers.removeValue(forKey: bucket).map { Array($0.values) } ?? []
         }

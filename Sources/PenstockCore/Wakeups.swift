@@ -152,9 +152,11 @@ public final class Wakeups: Sendable {
         lastRing(for: .work, at: Self.bucket(of: queue)).ring > token.ring
     }
 
-    /// Wakes the tasks that wait for `queue`, or all when it is `nil`, and has those who work look for what is asked of them.
+    /// Has those who have messages of `queue` in hand look for what is asked of them: to end, as a message is to be cancelled.
+    public func notify(_ queue: QueueName) { notices.ring(at: Self.bucket(of: queue)) }
+
+    /// Wakes the tasks that wait for `queue`, or all when it is `nil`.
     public func ring(_ queue: QueueName?) {
-        notices.ring(at: queue.map(Self.bucket))
         guard let queue else { return ringEverywhere(for: .work) }
         ringAll(at: Self.bucket(of: queue))
     }

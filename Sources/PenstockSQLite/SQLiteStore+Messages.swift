@@ -71,7 +71,7 @@ extension SQLiteStore {
         _ = suspension.isJustOver(at: time.boot)
         return try await worker.askingForMoreTime {
             try await writer.perform(weight: extensions.count) { transaction in
-                try extensions.map { try Settling.extend($0.lease, by: $0.duration, in: transaction) }
+                try extensions.map { try Settling.extend($0, in: transaction) }
             }
         }
     }

@@ -13,6 +13,8 @@ final class LeaseHolder: Sendable {
     let line: SettleLine
     /// Those that bring messages into line. The store may refuse them, and no claim and no other verdict is to fail with that.
     private let refusable: SettleLine
+    /// What handlers say of how far they have come.
+    let progress: ProgressLine
     /// How long the reader's leases last unless they are extended.
     let lease: Duration
     /// The moment from which on something may be asked of the reader.
@@ -28,6 +30,7 @@ final class LeaseHolder: Sendable {
         inFlight = InFlight(time: queue.handle.time)
         line = SettleLine(queue.handle.storage, inFlight)
         refusable = SettleLine(queue.handle.storage, inFlight)
+        progress = ProgressLine(queue.name, queue.handle)
         self.lease = lease
         begun = queue.handle.storage.changes.notices.token(for: queue.name)
     }

@@ -64,6 +64,9 @@ enum MessageTables {
         if let claimedAt = record.claimedAt { facts.append(("claimed", TimeText.format(claimedAt))) }
         if let worker = record.worker { facts.append(("worker", "\(worker)")) }
         if let askedAt = record.cancelRequestedAt { facts.append(("cancel", "asked for \(TimeText.format(askedAt))")) }
+        if let progress = record.progress {
+            facts.append(("progress", "\(progressText(progress)) (\(TimeText.format(progress.reportedAt)))"))
+        }
         if let finishedAt = record.finishedAt { facts.append(("finished", TimeText.format(finishedAt))) }
         if let key = record.uniqueKey { facts.append(("key", Escape.text(key))) }
         if let origin = record.origin { facts.append(("origin", "\(origin)")) }
@@ -94,6 +97,12 @@ enum MessageTables {
         facts.append(("payload", "\(record.payloadBytes) bytes: \(Escape.bytes((record.payload ?? [])[...]))"))
         let width = facts.map(\.0.count).max() ?? 0
         return facts.map { $0 + String(repeating: " ", count: width + 2 - $0.count) + $1 }
+    }
+
+    private static func progressText(_ record: ProgressRecord) -> String {
+        let percent = record.progress.fraction.map { "\(Int(($0 * 100).rounded(.down)))%" }
+        return [percent, Escape.text(record.progress.text)].compactMap(\.self).filter { !$0.isEmpty }.joined(
+            separator: " ")
     }
 
     private static func stateText(_ record: MessageRecord) -> String {

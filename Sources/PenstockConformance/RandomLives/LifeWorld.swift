@@ -58,7 +58,7 @@ final class LifeWorld {
         case .emit(let handle, let event, let target):
             return "\(try await handles[handle].emit(NewEvent(event), to: target, durability: .processCrash))"
         case .extend(let handle, let numbers, let duration):
-            return "\(try await handles[handle].extend(numbers.map { LeaseExtension(leases[$0], by: duration) }))"
+            return "\(try await handles[handle].extend(numbers.map { extending($0, by: duration) }))"
         case .expectEnd(let handle, let sequence):
             return "\(try await handles[handle].expectEnd(of: sequence))"
         case .reclaim(let handle):
@@ -93,6 +93,12 @@ final class LifeWorld {
             harness.time.set(wall: harness.time.now + jump)
             return "set"
         }
+    }
+
+    /// More time for a lease, mostly with a progress.
+    private func extending(_ number: Int, by duration: Duration) -> LeaseExtension {
+        let progress = MessageProgress(number.isMultiple(of: 2) ? 0.25 : nil, "lease \(number)")
+        return LeaseExtension(leases[number], by: duration, progress: number.isMultiple(of: 3) ? nil : progress)
     }
 
     private func enqueue(

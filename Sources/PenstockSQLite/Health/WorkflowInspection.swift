@@ -29,6 +29,7 @@ enum WorkflowInspection {
     static let marks: [(mark: Marks, table: String, source: String)] =
         ["ready", "scheduled", "pending", "lease"].map { (.task, $0, "task") } + [
             (.awaitsEvent, "scheduled", "awaited"), (.cancelRequested, "lease", "cancel"),
+            (.hasProgress, "lease", "progress"),
         ]
 
     /// What chooses the rows `line` of a table that have a mark and must not, or the other way round.

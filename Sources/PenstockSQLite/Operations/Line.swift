@@ -51,9 +51,10 @@ enum Line {
             entry.marks.remove(.uniqueKey)
         }
         if state.isFinished, entry.marks.contains(.endAwaited) { entry.account.ring(messages: 0) }
-        if entry.state == .leased, entry.marks.contains(.cancelRequested) {
+        if entry.state == .leased, !entry.marks.isDisjoint(with: .ofLease) {
             try CancelRequests.end(entry.sequence, transaction.connection)
-            entry.marks.remove(.cancelRequested)
+            try ProgressRows.end(entry.sequence, transaction.connection)
+            entry.marks.subtract(.ofLease)
         }
         if entry.state == .scheduled, entry.marks.contains(.awaitsEvent) {
             try Awaiting.end(entry.sequence, transaction.connection)

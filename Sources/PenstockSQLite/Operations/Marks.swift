@@ -19,6 +19,10 @@ struct Marks: OptionSet {
     static let cancelRequested = Marks(rawValue: 64)
     /// Somebody waits for its end, and its log is rung for then.
     static let endAwaited = Marks(rawValue: 128)
+    /// It is leased, its worker says how far it has come, and it has a row in `penstock_progress`.
+    static let hasProgress = Marks(rawValue: 256)
+    /// What a message has only while it is leased.
+    static let ofLease: Marks = [.cancelRequested, .hasProgress]
 }
 
 /// Which messages are tasks.

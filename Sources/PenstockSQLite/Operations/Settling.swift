@@ -66,6 +66,15 @@ enum Settling {
         return .settled(outcome.state)
     }
 
+    /// Carries out an extension, if the lease is still held, and says how it stands.
+    static func extend(_ wanted: LeaseExtension, in transaction: Transaction) throws -> LeaseStanding {
+        let standing = try extend(wanted.lease, by: wanted.duration, in: transaction)
+        if standing.isHeld, let progress = wanted.progress {
+            try ProgressRows.write(progress, of: wanted.lease.sequence.rawValue, in: transaction)
+        }
+        return standing
+    }
+
     /// Moves the end of one lease to `duration` from now, if it is still held, and says how it stands.
     @discardableResult
     static func extend(_ lease: Lease, by duration: Duration?, in transaction: Transaction) throws -> LeaseStanding {

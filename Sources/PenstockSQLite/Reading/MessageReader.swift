@@ -84,6 +84,9 @@ enum MessageReader {
             claimedAt: claimed.map(Timestamp.init(microseconds:)),
             worker: row["worker_id"],
             cancelRequestedAt: claimed == nil ? nil : asked.map(Timestamp.init(microseconds:)),
+            progress: (row["reported_at"] as Int64?).map { reportedAt in
+                ProgressRows.record(millionths: row["millionths"], text: row["progress"] ?? "", reportedAt: reportedAt)
+            },
             finishedAt: finished.map(Timestamp.init(microseconds:)),
             uniqueKey: row["unique_key"],
             headers: HeaderText.decode(row["headers"]),
@@ -120,7 +123,7 @@ enum MessageReader {
             log.origin, length(log.payload) AS payload_bytes,
             coalesce(log.attempts_max, queue.attempts_max) AS attempts_max,
             outcome.state, outcome.reason, outcome.finished_at, lease.claimed_at, lease.worker_id, scheduled.due_at,
-            request.requested_at,
+            request.requested_at, progress.millionths, progress.text AS progress, progress.reported_at,
             pending.sequence AS pending,
             coalesce(outcome.attempt, lease.attempt, scheduled.attempt, ready.attempt, pending.attempt) AS attempt
         FROM penstock_log AS log
@@ -129,6 +132,7 @@ enum MessageReader {
             ON outcome.queue_id = log.queue_id AND outcome.sequence = log.sequence
         LEFT JOIN penstock_lease AS lease ON lease.sequence = log.sequence
         LEFT JOIN penstock_cancel AS request ON request.sequence = lease.sequence
+        LEFT JOIN penstock_progress AS progress ON progress.sequence = lease.sequence
         LEFT JOIN penstock_scheduled AS scheduled ON scheduled.sequence = log.sequence
         LEFT JOIN penstock_pending AS pending
             ON pending.queue_id = log.queue_id AND pending.sequence = log.sequence

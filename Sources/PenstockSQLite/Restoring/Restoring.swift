@@ -103,6 +103,7 @@ struct Restoring: Sendable {
                 sql: """
                     DELETE FROM penstock_lease;
                     DELETE FROM penstock_cancel;
+                    DELETE FROM penstock_progress;
                     DELETE FROM penstock_worker;
                     DELETE FROM penstock_answer;
                     """)
@@ -151,7 +152,8 @@ struct Restoring: Sendable {
     /// well keeps that one.
     private static let release = """
         INSERT OR IGNORE INTO penstock_ready (queue_id, priority, sequence, attempt, forgiven, marks)
-        SELECT queue_id, priority, sequence, max(attempt, 1) - 1, min(forgiven, max(attempt, 1) - 1), marks
+        SELECT queue_id, priority, sequence, max(attempt, 1) - 1, min(forgiven, max(attempt, 1) - 1),
+            marks & ~\(Marks.ofLease.rawValue)
         FROM penstock_lease
         """
 }

@@ -64,7 +64,7 @@ public final class InMemoryDatabase: Sendable {
             )
         }
         ring(bells, for: rung)
-        for bell in bells { for queue in noticed { bell.notices.ring(at: Wakeups.bucket(of: queue)) } }
+        for bell in bells { for queue in noticed { bell.notify(queue) } }
         return answer
     }
 

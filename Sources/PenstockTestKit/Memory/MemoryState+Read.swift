@@ -38,6 +38,7 @@ extension MemoryState {
             claimedAt: message.hold?.claimedAt,
             worker: message.hold?.worker,
             cancelRequestedAt: message.hold?.request?.madeAt,
+            progress: message.hold?.progress,
             finishedAt: message.finishedAt,
             uniqueKey: message.new.uniqueKey?.key,
             headers: message.new.headers,

@@ -60,6 +60,7 @@ extension MemoryState {
         let lease = wanted.lease
         guard isHeld(lease), var hold = messages[lease.sequence]?.hold else { return .lost }
         if let duration = wanted.duration { hold.ends = hold.bounded(moment.boot.after(duration)) }
+        if let progress = wanted.progress { hold.progress = ProgressRecord(progress, reportedAt: moment.now) }
         messages[lease.sequence]?.hold = hold
         return hold.request == nil ? .held : .cancelRequested
     }

@@ -141,6 +141,9 @@ struct MemoryMessage: Sendable {
         /// Set when its worker is asked to end: since when, and when it must have.
         var request: (madeAt: Timestamp, until: BootTime)?
 
+        /// How far its worker says it has come.
+        var progress: ProgressRecord?
+
         /// The end that an extension to `wanted` gives it.
         func bounded(_ wanted: BootTime) -> BootTime {
             guard let until = request?.until, until.microseconds < wanted.microseconds else { return wanted }

@@ -60,6 +60,15 @@ struct WorkersArticle {
     // end
 
     // shown
+    func copy(_ pages: [String], for delivery: Delivery<Mail>) async throws {
+        for (index, page) in pages.enumerated() {
+            delivery.progress(Double(index) / Double(pages.count), page)
+            try await send(delivery.payload)
+        }
+    }
+    // end
+
+    // shown
     func sendByHand(_ mails: Queue<Mail>) async throws {
         for try await delivery in mails.deliveries(inFlightMax: 2, lease: .seconds(60)) {
             try await send(delivery.payload)
