@@ -163,6 +163,19 @@ import Testing
         #expect(release?.state == .ready, "A release counts no attempt, and so cannot be the last.")
     }
 
+    /// A worker that was asked to end may be done all the same. Nothing else brings its message back.
+    @Test func whatIsToBeCancelledIsDoneOrCancelled() {
+        var situation = Self.situation(.leased)
+        situation.isToBeCancelled = true
+        for (name, event, to) in Self.table where to[.leased] != nil && name != "done" {
+            let failure = to[.leased]?.failure
+            #expect(
+                Self.result(of: event, on: situation) == Self.outcome(.cancelled, .requested, failure: failure),
+                "\(name)")
+        }
+        #expect(Self.result(of: .settled(.done), on: situation) == Self.outcome(.done))
+    }
+
     @Test func retryIsPutOffByTenYearsAtMost() {
         let far = Lifecycle.Event.settled(.retry(error: "e", after: .seconds(Int64.max)))
         let outcome = Self.result(of: far, on: Self.situation(.leased))

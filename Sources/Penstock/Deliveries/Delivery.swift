@@ -72,6 +72,13 @@ public struct Delivery<Element: Sendable>: Sendable {
     /// The message's place in the log.
     public var sequence: SequenceNumber { lease.sequence }
 
+    /// Whether somebody wants the message cancelled, and the work on it should end: as far as this process knows.
+    ///
+    /// A ``Worker`` cancels the task of its handler then, and streams give the message up. Code that takes deliveries one by one
+    /// learns of it with ``extend(by:)``. When it says ``done()`` the message is done; whatever else it says, the message is cancelled
+    /// and does not come back.
+    public var isCancelRequested: Bool { holder.inFlight.isAsked(lease) }
+
     /// Says that the message is finished.
     public func done() async throws {
         try await holder.settle(lease, .done)

@@ -15,8 +15,12 @@ final class LeaseHolder: Sendable {
     let line: SettleLine
     /// Those that bring messages into line. The store may refuse them, and no claim and no other verdict is to fail with that.
     private let refusable: SettleLine
+    /// What handlers say of how far they have come.
+    let progress: ProgressLine
     /// How long the reader's leases last unless they are extended.
     let lease: Duration
+    /// The moment from which on something may be asked of the reader.
+    let begun: Notices.Token
 
     private var storage: any MessageStore { handle.storage }
     private var time: any TimeSource { handle.time }
@@ -39,7 +43,9 @@ final class LeaseHolder: Sendable {
         self.inFlight = inFlight
         self.line = line
         self.refusable = refusable
+        progress = ProgressLine(queue.name, queue.handle)
         self.lease = lease
+        begun = queue.handle.storage.changes.notices.token(for: queue.name)
     }
 
     /// One for each queue of a reader. They share the leases in flight and the verdicts that wait: one call extends, or settles,
@@ -147,11 +153,13 @@ final class LeaseHolder: Sendable {
 
     func extend(_ lease: Lease, by duration: Duration) async throws {
         let ends = time.boot + duration
-        guard try await storage.extend([lease], by: duration).first == true else {
+        let standing = try await storage.extend([LeaseExtension(lease, by: duration)]).first ?? .lost
+        guard standing.isHeld else {
             inFlight.remove(lease)
             throw lost(lease)
         }
         inFlight.moveEnd(of: lease, to: ends)
+        if standing == .cancelRequested { inFlight.ask(lease) }
     }
 
     /// Records a step, also for a task that is cancelled: what the step did is done. When the store fails in a way that may

@@ -51,12 +51,14 @@ extension Queue {
         return status
     }
 
-    /// Cancels everything that waits or runs; a worker that has a message loses its lease.
+    /// Cancels everything that waits, and asks the workers that have the rest to end, as ``PenstockStore/cancel(_:within:)`` does.
     ///
+    /// - Parameter time: how long workers have to end.
     /// - Returns: how many messages that was.
     @discardableResult
-    public func cancelAll() async throws -> Int {
-        try await storage.apply(.cancel, to: .queue(name, states: LineCommand.cancel.states))
+    public func cancelAll(within time: Duration = Limits.cancelTime) async throws -> Int {
+        let command = LineCommand.requestCancel(within: time)
+        return try await storage.apply(command, to: .queue(name, states: command.states))
     }
 
     /// Keeps messages of a group from workers until ``resumeGroup(_:)``. Messages are still accepted, and running ones go on.

@@ -100,7 +100,7 @@ final class WorkerRun<Element: Sendable>: Sendable {
     func begin(_ claimed: HandlerSlots.Claimed) {
         var next: HandlerSlots.Claimed? = claimed
         while let claimed = next {
-            let run = HandlerRun(claimed.message.lease) { [self] end in ended(claimed, end) }
+            let run = HandlerRun(claimed.message.lease, leavesByItself: true) { [self] end in ended(claimed, end) }
             // Each runs in a task that can be cancelled alone. None outlives the worker: it waits until all have left.
             if inFlight.begin(run) { return run.begin { await self.work(on: claimed, run) } }
             next = slots.leave(after: nil)
@@ -264,9 +264,9 @@ extension WorkerRun {
             // Said when it was found out.
             break
         case (.settled(let state), .retry(let error, _, _)), (.settled(let state), .dead(let error, _)):
-            let text: Logger.Message =
-                state == .dead ? "message is a dead letter" : "attempt failed; message comes back"
-            handle.logger.warning(text, metadata: holder.metadata(message, error: error))
+            handle.logger.warning(state.whyNotDone, metadata: holder.metadata(message, error: error))
+        case (.settled(.cancelled), _):
+            handle.logger.info("message cancelled, as was asked for", metadata: holder.metadata(message))
         case (_, .release):
             handle.logger.info("message given back", metadata: holder.metadata(message))
         case (_, .suspend):

@@ -34,6 +34,8 @@ struct Failure: Error, CustomStringConvertible {
             .unknownWorkflow,
             .unknownTask:
             .missing
+        case .messageDead: .finding
+        case .messageCancelled, .messageDropped: .withdrawn
         case .queueFull, .queueDeleting: .unavailable
         case .queueExists, .scheduleExists, .fileExists: .cannotCreate
         case .diskFull, .storage, .fileReplaced: .inputOutput

@@ -36,6 +36,8 @@ enum Invariants {
                 let rules: [(String, Bool)] = [
                     ("due", (record.due != nil) == (record.state == .scheduled)),
                     ("claimedAt", (record.claimedAt != nil) == (record.state == .leased)),
+                    ("request", record.cancelRequestedAt == nil || record.state == .leased),
+                    ("progress", record.progress == nil || record.state == .leased),
                     ("worker", (record.worker != nil) == (record.state == .leased)),
                     ("finishedAt", (record.finishedAt != nil) == record.state.isFinished),
                     ("reason", (record.reason != nil) == (record.state.isFinished && record.state != .done)),

@@ -89,6 +89,22 @@ struct WorkersArticle {
     // end
 
     // shown
+    func sum(_ numbers: [Int], in sums: Queue<[Int]>) async throws -> Int? {
+        let receipt = try await sums.enqueue(numbers)
+        return try await sums.result(of: receipt.sequence, as: Int.self, timeout: .seconds(10))
+    }
+    // end
+
+    // shown
+    func copy(_ pages: [String], for delivery: Delivery<Mail>) async throws {
+        for (index, page) in pages.enumerated() {
+            delivery.progress(Double(index) / Double(pages.count), page)
+            try await send(delivery.payload)
+        }
+    }
+    // end
+
+    // shown
     func sendByHand(_ mails: Queue<Mail>) async throws {
         for try await delivery in mails.deliveries(inFlightMax: 2, lease: .seconds(60)) {
             try await send(delivery.payload)

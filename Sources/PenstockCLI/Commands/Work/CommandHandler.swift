@@ -58,9 +58,9 @@ struct CommandHandler: MessageHandler {
             try await delivery.release()
         case .output:
             throw use.tooLong
-        case .cancelled:
+        case .cancelled where !(delivery.isCancelRequested && end?.status == .exited(0)):
             throw CancellationError()
-        case nil:
+        case .cancelled, nil:
             guard let end else { return }
             if end.status == .exited(0) {
                 guard let output = end.output else { return }
