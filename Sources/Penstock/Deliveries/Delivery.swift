@@ -60,6 +60,7 @@ public struct Delivery<Element: Sendable>: Sendable {
         priority = other.priority
         origin = other.origin
         task = other.task
+        group = other.group
         self.payload = payload
         lease = other.lease
         holder = other.holder

@@ -61,7 +61,10 @@ struct RetentionLook {
 
     /// Goes on with the next queue.
     mutating func begin(_ queue: QueueName) {
-        if place.queue != queue { place = Place(queue: queue) }
+        guard place.queue != queue else { return }
+        place = Place(queue: queue)
+        // A dead letter that kept others may have gone with the queue before.
+        endedWorkflows = [:]
     }
 
     /// Up to `limit` messages of the queue that are beyond its retention and not needed, in order.

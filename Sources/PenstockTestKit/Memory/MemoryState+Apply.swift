@@ -78,9 +78,10 @@ extension MemoryState {
         for message in messages(of: name)
         where states.contains(message.state) && command.states.contains(message.state) {
             if count == limit { break }
+            guard keys.take(for: command, message, in: queues[name]) else { continue }
+            chosen.append(message.sequence)
             // Those that are asked again do not count.
             if command.time == nil || message.hold?.request == nil { count += 1 }
-            if keys.take(for: command, message, in: queues[name]) { chosen.append(message.sequence) }
         }
         return chosen
     }

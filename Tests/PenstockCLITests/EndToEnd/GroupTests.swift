@@ -61,7 +61,7 @@ struct GroupTests {
         let limit = try await tool.succeed(["limit", "list", "--json"]).object()
         #expect(limit["queues"][0].text == "q")
         #expect(limit["count"].number == 3)
-        try await tool.fail(["limit", "remove", "db"], with: 65, saying: "is shared by 'q'")
+        try await tool.fail(["limit", "remove", "db"], with: 64, saying: "is shared by 'q'")
         try await tool.succeed(["queue", "set", "q", "--no-fifo", "--share-limit", "none"])
         try await tool.succeed(["limit", "remove", "db"])
         #expect(try await tool.succeed(["queue", "show", "q"]).output.contains("groups    none\nlimit     none\n"))
@@ -70,21 +70,21 @@ struct GroupTests {
     @Test func whatCannotBeIsRefused() async throws {
         let tool = try await Tool.withQueue()
         for (arguments, status, said) in [
-            (["enqueue", "q", "x", "--group", "a"], 65, "The queue 'q' has no groups"),
-            (["group", "pause", "q", "a"], 65, "has no groups"),
-            (["queue", "set", "q", "--limit", "0"], 65, "A limit must be 1 to 1000000"),
-            (["queue", "set", "q", "--limit-per-key", "0"], 65, "A limit per key must be 1 to 1000"),
+            (["enqueue", "q", "x", "--group", "a"], 64, "The queue 'q' has no groups"),
+            (["group", "pause", "q", "a"], 64, "has no groups"),
+            (["queue", "set", "q", "--limit", "0"], 64, "A limit must be 1 to 1000000"),
+            (["queue", "set", "q", "--limit-per-key", "0"], 64, "A limit per key must be 1 to 1000"),
             (["queue", "set", "q", "--fifo", "--limit-per-key", "2"], 64, "--fifo is one at a time"),
             (["queue", "set", "q", "--on-dead", "hold"], 64, "--on-dead is for groups in order"),
             (["queue", "set", "q", "--share-limit", "db"], 66, "There is no limit called 'db'"),
-            (["limit", "set", "db", "0"], 65, "A limit must be"),
+            (["limit", "set", "db", "0"], 64, "A limit must be"),
             (["limit", "remove", "db"], 66, "There is no limit called 'db'"),
         ] {
             try await tool.fail(arguments, with: Int32(status), saying: said)
         }
         try await tool.succeed(["queue", "set", "q", "--fifo"])
         try await tool.fail(
-            ["enqueue", "q", "x", "--group", ""], with: 65, saying: "The key of a group must have 1 to 500")
+            ["enqueue", "q", "x", "--group", ""], with: 64, saying: "The key of a group must have 1 to 500")
         try await tool.fail(["queue", "set", "q", "--limit-per-key", "2"], with: 64, saying: "add --no-fifo")
         #expect(try await tool.succeed(["list", "q", "--json"]).objects().isEmpty)
     }
