@@ -126,17 +126,15 @@ enum DoneTasks {
 /// Messages that one statement is about: bound as a JSON array, which a statement reads by `json_each`.
 struct SequenceList {
     let sequences: [Int64]
+    let json: String
 
     init(_ sequences: [Int64]) {
         self.sequences = sequences
-    }
-
-    var json: String {
         var text = "["
         for sequence in sequences {
             if text.utf8.count > 1 { text += "," }
             text += String(sequence)
         }
-        return text + "]"
+        json = text + "]"
     }
 }

@@ -74,7 +74,7 @@ enum OutputUse: Sendable {
             }
         }
         if isDone { return }
-        // Whoever waits for room when the worker ends has nothing to show for its message.
+        // The worker ends, and the message that waited for room has nothing behind it.
         try Task.checkCancellation()
         try await delivery.release()
     }

@@ -166,13 +166,3 @@ private struct Listener: OutputGathering {
         more.withUnsafeBytes { dialogue.received($0) }
     }
 }
-
-extension Dialogue.End {
-    /// Whether the process cannot be left to end by itself.
-    fileprivate var isBreach: Bool {
-        switch self {
-        case .closed, .retired: false
-        case .unasked, .surplus, .tooLong, .stopped: true
-        }
-    }
-}

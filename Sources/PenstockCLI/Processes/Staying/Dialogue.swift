@@ -21,7 +21,7 @@ final class Dialogue: Sendable {
 
     private enum Phase {
         case idle
-        /// It has a message. Whoever waits for the answer is there, or will be.
+        /// It has a message. The task that asked waits for the answer, or is about to.
         case asked(CheckedContinuation<Answer?, Never>?)
         case answered(Answer)
         /// With the answer that came before the end, while nobody has asked for it.
@@ -132,11 +132,16 @@ final class Dialogue: Sendable {
 }
 
 extension Dialogue.End {
-    /// Whether an answer that came before is not one to rely on.
+    /// Whether the process said what it should not, so that an answer that came before is not one to rely on.
     fileprivate var spoilsAnswer: Bool {
         switch self {
         case .unasked, .surplus, .tooLong: true
         case .closed, .retired, .stopped: false
         }
+    }
+
+    /// Whether the process cannot be left to end by itself.
+    var isBreach: Bool {
+        if case .stopped = self { true } else { spoilsAnswer }
     }
 }
