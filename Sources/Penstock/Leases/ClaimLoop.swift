@@ -126,7 +126,8 @@ struct ClaimLoop: Sendable {
         sources[index].nextDue = nil
     }
 
-    /// Claims up to `limit` messages, for a reader of one queue. When it returns none, the reader waits for one of ``waits`` before it claims again.
+    /// Claims up to `limit` messages, for a reader of one queue. When it returns none, the reader waits for one of ``waits`` before
+    /// it claims again.
     ///
     /// A claim that the store fails in a way that may pass is told and counted, and the reader claims again after a while.
     ///

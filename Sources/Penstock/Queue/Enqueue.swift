@@ -116,7 +116,9 @@ extension Queue {
     func message(_ element: Element, _ options: EnqueueOptions) throws -> NewMessage {
         var message = try codec.message(of: element)
         // Of a message whose headers are handed on, the payload is another one.
-        message.headers.merge(options.headers.filter { $0.key != CodecChain.header }) { coded, _ in coded }
+        if !options.headers.isEmpty {
+            message.headers.merge(options.headers.filter { $0.key != CodecChain.header }) { coded, _ in coded }
+        }
         if let kind = options.kind { message.headers[KindName.header] = try KindName(kind).text }
         message.priority = options.priority
         message.due = options.due

@@ -1,4 +1,3 @@
-internal import Logging
 internal import PenstockCore
 
 /// Which handler works which kind of message, for a ``Worker`` of a queue that has several kinds.

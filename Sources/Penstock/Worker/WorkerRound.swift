@@ -73,6 +73,12 @@ struct WorkerRound: Sendable {
         return (asked + (queue.isGone ? Self.goneMax : Self.emptyMax)).left(at: boot) == nil
     }
 
+    /// These are about to be asked. Should that fail, what was announced in them is still to be asked for: the call takes the announcement
+    /// for heard.
+    mutating func ask(_ indices: [Int]) {
+        for index in indices { queues[index].isEmpty = false }
+    }
+
     /// What a claim gave.
     mutating func note(_ claim: Claim, of limit: Int, from index: Int, at boot: BootTime) {
         queues[index].isEmpty = claim.isAll(of: limit)

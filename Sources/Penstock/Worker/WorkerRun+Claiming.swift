@@ -105,6 +105,7 @@ extension WorkerRun {
                 claim.leavesToOthers = request.owed[index] == 0 && !options.drain
                 return claim
             }
+            round.ask(asked)
             guard let answers = try await handIn(finished, thenClaim: claims, &round.claimLoop) else { return nil }
             finished = []
             for (index, claim) in zip(asked, answers.claims) {

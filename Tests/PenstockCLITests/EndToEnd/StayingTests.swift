@@ -124,7 +124,7 @@ struct StayingTests {
     }
 
     @Test(arguments: [
-        ("echo $line; echo more", "more than one answer"), ("exec >&-; sleep 1000", "ended without an answer"),
+        ("printf '%s\\nmore\\n' $line", "more than one answer"), ("exec >&-; sleep 1000", "ended without an answer"),
         ("yes", "more than one answer"), ("sleep 1000", "stopped after 200ms without an answer"),
         ("head -c 17000000 /dev/zero; sleep 1000", "more than 16777216 bytes"),
     ])

@@ -170,6 +170,26 @@ import Testing
         #expect(round.unkept(owed, [1, 0]) == [])
     }
 
+    /// The call has taken the announcement for heard, and nobody else was woken for it.
+    @Test func aQueueThatCouldNotBeAskedIsAskedAgain() async throws {
+        let queues = [try await queue("a"), try await queue("b")]
+        var round = WorkerRound(LeaseHolder.sharing(queues, lease: .seconds(30)), order: .strict)
+        let requests = queues.map { ClaimRequest(queue: $0.name, limit: 1, lease: .seconds(30)) }
+        func shares() -> [Int] { round.shares(of: 1, at: the.time.boot, the.time.now, except: []) }
+        for (index, request) in requests.enumerated() {
+            let performed = try await round.claimLoop.perform([.claim(request)])
+            guard case .claimed(let claim)? = performed.answers.first else { throw PenstockError.unexpectedAnswer }
+            round.note(claim, of: 1, from: index, at: the.time.boot)
+        }
+        #expect(shares() == [0, 0])
+        try await queues[1].enqueue(1)
+        #expect(shares() == [0, 1])
+        round.ask([1])
+        the.calls.fail(.claim, with: PenstockError(.busy, "Busy."))
+        await #expect(throws: PenstockError.self) { _ = try await round.claimLoop.perform([.claim(requests[1])]) }
+        #expect(shares() == [0, 1])
+    }
+
     // MARK: One queue's matters
 
     @Test func aPausedQueueKeepsNoOtherFromItsWork() async throws {
