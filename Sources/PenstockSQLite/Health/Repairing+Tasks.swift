@@ -25,7 +25,6 @@ extension Repairing {
                 DELETE FROM penstock_event WHERE sequence <> 0 AND sequence NOT IN (SELECT sequence FROM penstock_log);
                 DELETE FROM penstock_workflow WHERE id NOT IN (SELECT workflow_id FROM penstock_task);
                 DELETE FROM penstock_awaited WHERE sequence NOT IN (SELECT sequence FROM penstock_scheduled);
-                DELETE FROM penstock_cancel WHERE sequence NOT IN (SELECT sequence FROM penstock_lease);
                 DELETE FROM penstock_progress WHERE sequence NOT IN (SELECT sequence FROM penstock_lease);
                 """)
         // Nobody is told of the end of a message that is no task. Of one that is not there it was said what follows.
@@ -35,6 +34,12 @@ extension Repairing {
             DELETE FROM penstock_dependency WHERE child NOT IN (SELECT sequence FROM penstock_task)
                 OR parent NOT IN (SELECT sequence FROM penstock_task)
                     AND parent IN (SELECT sequence FROM penstock_log)
+            """)
+        try change(
+            .misplaced, "COUNT {request|requests} to a worker that has not the message {was|were} removed.",
+            """
+            DELETE FROM penstock_cancel AS request WHERE NOT EXISTS (SELECT 1 FROM penstock_lease AS lease
+                WHERE lease.sequence = request.sequence AND lease.token = request.token)
             """)
         try repairMarks()
         try change(

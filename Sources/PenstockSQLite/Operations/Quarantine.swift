@@ -75,6 +75,10 @@ enum Quarantine {
                 copy, .integer(sequence), .integer(queueID), .integer(transaction.now.microseconds), .text(reason))
             try transaction.connection.run(delete, .integer(sequence), .integer(queueID))
         }
+        if source == .lease {
+            try CancelRequests.end(sequence, transaction.connection)
+            try ProgressRows.end(sequence, transaction.connection)
+        }
         try transaction.account(id: queueID)?.mustRecount()
     }
 
