@@ -17,6 +17,7 @@ let package = Package(
     products: [
         .library(name: "Penstock", targets: ["Penstock"]),
         .library(name: "PenstockCore", targets: ["PenstockCore"]),
+        .library(name: "PenstockCodecs", targets: ["PenstockCodecs"]),
         .library(name: "PenstockCombine", targets: ["PenstockCombine"]),
         .library(name: "PenstockPublishers", targets: ["PenstockPublishers"]),
         .library(name: "PenstockStreams", targets: ["PenstockStreams"]),
@@ -30,6 +31,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-crypto", "3.12.0"..<"5.0.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
         .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.2"),
         .package(url: "https://github.com/apple/swift-system", from: "1.5.0"),
@@ -68,6 +70,14 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
+        // Compression and encryption of payloads, for programs that ask for it: no other target depends on it.
+        .target(
+            name: "PenstockCodecs",
+            dependencies: ["CPenstockZlib", "Penstock", .product(name: "Crypto", package: "swift-crypto")],
+            swiftSettings: strict
+        ),
+        .systemLibrary(
+            name: "CPenstockZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
         .target(
             name: "Penstock",
             dependencies: [
@@ -160,6 +170,11 @@ let package = Package(
             swiftSettings: strict
         ),
         .testTarget(
+            name: "PenstockCodecsTests",
+            dependencies: ["CPenstockZlib", "Penstock", "PenstockCodecs", "PenstockCore", "PenstockTestKit"],
+            swiftSettings: strict
+        ),
+        .testTarget(
             name: "PenstockCombineTests",
             dependencies: [
                 "PenstockCombine", "Penstock", "PenstockCore", "PenstockPublishers", "PenstockSQLite",
@@ -172,7 +187,8 @@ let package = Package(
         .testTarget(
             name: "PenstockDocsTests",
             dependencies: [
-                "Penstock", "PenstockCombine", "PenstockConformance", "PenstockCore", "PenstockMain", "PenstockTestKit",
+                "Penstock", "PenstockCodecs", "PenstockCombine", "PenstockConformance", "PenstockCore", "PenstockMain",
+                "PenstockTestKit",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),

@@ -24,6 +24,7 @@ package struct Migration: Sendable {
         Migration(12, "pending", PackageResources._012_pending_sql),
         Migration(13, "workflows", PackageResources._013_workflows_sql),
         Migration(14, "groups", PackageResources._014_groups_sql),
+        Migration(15, "running", PackageResources._015_running_sql),
     ]
 
     /// The tables that it makes.

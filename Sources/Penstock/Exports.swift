@@ -46,10 +46,12 @@ extension Timestamp {
 @_exported public import struct PenstockCore.HealthFinding
 @_exported public import struct PenstockCore.HealthReport
 @_exported public import enum PenstockCore.KeyConflict
+@_exported public import struct PenstockCore.KindName
 @_exported public import struct PenstockCore.LimitName
 @_exported public import struct PenstockCore.LimitRecord
 @_exported public import enum PenstockCore.Limits
 @_exported public import struct PenstockCore.MessageJournal
+@_exported public import struct PenstockCore.MessageProgress
 @_exported public import struct PenstockCore.MessageQuery
 @_exported public import struct PenstockCore.MessageRecord
 @_exported public import enum PenstockCore.MessageState
@@ -63,6 +65,7 @@ extension Timestamp {
 @_exported public import enum PenstockCore.OnDead
 @_exported public import enum PenstockCore.OverflowPolicy
 @_exported public import struct PenstockCore.PenstockError
+@_exported public import struct PenstockCore.ProgressRecord
 @_exported public import struct PenstockCore.QueueName
 @_exported public import struct PenstockCore.QueuePolicy
 @_exported public import struct PenstockCore.QueueStatus

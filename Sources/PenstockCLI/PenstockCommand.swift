@@ -39,7 +39,8 @@ struct PenstockCommand: AsyncParsableCommand {
             CommandGroup(
                 name: "Queues and files",
                 subcommands: [
-                    QueueCommand.self, GroupCommand.self, LimitCommand.self, ScheduleCommand.self, WorkflowCommand.self, DoctorCommand.self,
+                    QueueCommand.self, GroupCommand.self, LimitCommand.self, ScheduleCommand.self, WorkflowCommand.self,
+                    DoctorCommand.self,
                     RestoreCommand.self, MigrateCommand.self,
                 ]),
         ]

@@ -88,7 +88,8 @@ extension MessageRecord {
 
 extension Depths {
     static func of(
-        pending: Int = 0, scheduled: Int = 0, blocked: Int = 0, ready: Int = 0, leased: Int = 0, dead: Int = 0, kept: Int = 0
+        pending: Int = 0, scheduled: Int = 0, blocked: Int = 0, ready: Int = 0, leased: Int = 0, dead: Int = 0,
+        kept: Int = 0
     ) -> Depths {
         var depths = Depths()
         depths.pending = pending

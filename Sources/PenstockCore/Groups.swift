@@ -48,7 +48,8 @@ public enum GroupPolicy: Hashable, Sendable, Codable {
         if case .limit(let count) = self, !Limits.groupLimitRange.contains(count) {
             throw PenstockError(
                 .invalidInput,
-                "A limit per key must be \(Limits.groupLimitRange.lowerBound) to \(Limits.groupLimitRange.upperBound) messages.")
+                "A limit per key must be \(Limits.groupLimitRange.lowerBound) to \(Limits.groupLimitRange.upperBound) messages."
+            )
         }
     }
 }
@@ -60,7 +61,8 @@ package enum GroupKey {
         guard !key.isEmpty, key.utf8.count <= Limits.groupKeyBytesMax, !key.utf8.contains(0) else {
             throw PenstockError(
                 .invalidInput,
-                "The key of a group must have 1 to \(Limits.groupKeyBytesMax) bytes (groupKeyBytesMax), and none of them zero.")
+                "The key of a group must have 1 to \(Limits.groupKeyBytesMax) bytes (groupKeyBytesMax), and none of them zero."
+            )
         }
     }
 
@@ -155,7 +157,8 @@ public struct LimitRecord: Hashable, Sendable {
         guard Limits.leasedLimitRange.contains(count) else {
             throw PenstockError(
                 .invalidInput,
-                "A limit must be \(Limits.leasedLimitRange.lowerBound) to \(Limits.leasedLimitRange.upperBound) messages.")
+                "A limit must be \(Limits.leasedLimitRange.lowerBound) to \(Limits.leasedLimitRange.upperBound) messages."
+            )
         }
     }
 
@@ -169,6 +172,7 @@ public struct LimitRecord: Hashable, Sendable {
         PenstockError(
             .illegalTransition,
             "The limit '\(name)' is shared by \(queues.map { "'\($0)'" }.joined(separator: ", ")); take it from "
-                + "\(queues.count == 1 ? "that queue" : "those queues") first, with `penstock queue set --share-limit none`.")
+                + "\(queues.count == 1 ? "that queue" : "those queues") first, with `penstock queue set --share-limit none`."
+        )
     }
 }

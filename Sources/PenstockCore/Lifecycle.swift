@@ -16,6 +16,8 @@ public enum Lifecycle {
         public var forgiven: Int
         /// Attempts allowed.
         public var attemptsMax: Int
+        /// Whether it is leased, and its worker was asked to end so that it can be cancelled.
+        public var isToBeCancelled: Bool
 
         /// Attempts that count.
         var counted: Int {
@@ -24,11 +26,14 @@ public enum Lifecycle {
         }
 
         /// Makes a situation.
-        public init(state: MessageState, attempt: Int = 0, forgiven: Int = 0, attemptsMax: Int) {
+        public init(
+            state: MessageState, attempt: Int = 0, forgiven: Int = 0, attemptsMax: Int, isToBeCancelled: Bool = false
+        ) {
             self.state = state
             self.attempt = attempt
             self.forgiven = forgiven
             self.attemptsMax = attemptsMax
+            self.isToBeCancelled = isToBeCancelled
         }
     }
 
@@ -134,6 +139,15 @@ public enum Lifecycle {
         }
 
         switch (situation.state, event) {
+        case (.leased, .settled(let verdict)) where situation.isToBeCancelled && !verdict.isDone:
+            // Whatever else its worker says, it is not tried again.
+            var cancelled = to(.cancelled, .requested)
+            cancelled.failure = verdict.failure
+            return cancelled
+        case (.leased, .lost(let outcome)) where situation.isToBeCancelled:
+            var cancelled = to(.cancelled, .requested)
+            cancelled.failure = Failure(outcome, lostText(outcome))
+            return cancelled
         case (.scheduled, .due):
             return to(.ready)
         case (.ready, .claimed):
@@ -144,7 +158,7 @@ public enum Lifecycle {
             return Outcome(state: .ready, attempt: max(attempt, 1) - 1, forgiven: forgiven)
         case (.leased, .settled(.dead(let error, let reason))):
             var dead = to(.dead, reason)
-            dead.failure = Failure(reason == .undecodable ? .undecodable : .rejected, error)
+            dead.failure = failure(error, reason)
             return dead
         case (.leased, .settled(.retry(let error, let outcome, let delay))):
             return retry(
@@ -204,10 +218,27 @@ public enum Lifecycle {
         return next
     }
 
+    fileprivate static func failure(_ error: String, _ reason: StateReason) -> Failure {
+        Failure(reason == .undecodable ? .undecodable : .rejected, error)
+    }
+
     private static func lostText(_ outcome: AttemptOutcome) -> String {
         outcome == .workerDied
             ? "The worker's process ended before it settled the message."
             : "The lease ended before the worker settled or extended it."
+    }
+}
+
+extension Verdict {
+    fileprivate var isDone: Bool { if case .done = self { true } else { false } }
+
+    /// What goes on record with a message that is cancelled instead.
+    fileprivate var failure: Lifecycle.Failure? {
+        switch self {
+        case .done, .release, .suspend: nil
+        case .retry(let error, let outcome, _): Lifecycle.Failure(outcome, error)
+        case .dead(let error, let reason): Lifecycle.failure(error, reason)
+        }
     }
 }
 

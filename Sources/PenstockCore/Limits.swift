@@ -32,6 +32,10 @@ public enum Limits {
     public static let attemptsRange = 1...1000
     /// How long a lease may be.
     public static let leaseRange = Duration.milliseconds(100)...Duration.seconds(7 * 24 * 3600)
+    /// How long a worker has to end that is asked to, so that its message can be cancelled, where nobody says another time.
+    public static let cancelTime = Duration.seconds(30)
+    /// Bytes in the words that say how far the work on a message has come.
+    public static let progressBytesMax = 200
     /// How far ahead a message may be due, or a retry be put off: ten years.
     public static let delayMax = Duration.seconds(3650 * 24 * 3600)
     /// How many messages may wait in a bounded queue.
@@ -56,6 +60,8 @@ public enum Limits {
     public static let scheduleJitterMax = Duration.seconds(24 * 3600)
     /// Firings of one schedule that are kept. Of more, the first ones go.
     public static let firingsKeptMax = 100
+    /// Bytes in the name of a kind of messages.
+    public static let kindNameBytesMax = 200
     /// Bytes in a workflow's name.
     public static let workflowNameBytesMax = 200
     /// Bytes in a task's name.

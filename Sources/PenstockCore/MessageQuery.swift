@@ -109,6 +109,10 @@ public struct MessageRecord: Hashable, Sendable {
     public var claimedAt: Timestamp?
     /// The worker that holds it, while it is leased: ``WorkerRecord/id``.
     public var worker: Int64?
+    /// When its worker was asked to end so that it can be cancelled, while it is leased.
+    public var cancelRequestedAt: Timestamp?
+    /// How far the work on it has come, while it is leased and if its worker says so.
+    public var progress: ProgressRecord?
     /// When it ended, once it has.
     public var finishedAt: Timestamp?
     /// The key it was enqueued with, held or not.
@@ -139,6 +143,8 @@ public struct MessageRecord: Hashable, Sendable {
         due: Timestamp? = nil,
         claimedAt: Timestamp? = nil,
         worker: Int64? = nil,
+        cancelRequestedAt: Timestamp? = nil,
+        progress: ProgressRecord? = nil,
         finishedAt: Timestamp? = nil,
         uniqueKey: String? = nil,
         group: String? = nil,
@@ -159,6 +165,8 @@ public struct MessageRecord: Hashable, Sendable {
         self.due = due
         self.claimedAt = claimedAt
         self.worker = worker
+        self.cancelRequestedAt = cancelRequestedAt
+        self.progress = progress
         self.finishedAt = finishedAt
         self.uniqueKey = uniqueKey
         self.group = group

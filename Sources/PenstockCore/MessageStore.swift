@@ -53,11 +53,12 @@ public protocol MessageStore: Sendable {
     ///   comes back when its lease ends.
     func perform(_ operations: [StoreOperation], flushed: Flushed?) async throws -> Performed
 
-    /// Moves the ends of leases to `duration` from now.
+    /// Moves the ends of leases, and says how each stands. The end of one whose worker was asked to end is not moved beyond
+    /// the time that it was given. What only asks changes nothing. A progress stays on record until the message leaves the lease.
     ///
-    /// - Returns: for each lease whether it is still held. One that is not is left alone.
-    /// - Throws: `invalidInput` when no lease may be that long.
-    func extend(_ leases: [Lease], by duration: Duration) async throws -> [Bool]
+    /// - Returns: how each lease stands. One that is lost is left alone.
+    /// - Throws: `invalidInput` when no lease may be that long, or a progress cannot be.
+    func extend(_ extensions: [LeaseExtension]) async throws -> [LeaseStanding]
 
     /// Puts the messages of dead workers and of ended leases back in line, the attempt counted.
     func reclaim() async throws -> Reclaimed
@@ -133,13 +134,20 @@ public protocol MessageStore: Sendable {
     func groups(_ query: GroupQuery) async throws -> [GroupRecord]
 
     /// Moves messages by hand. A large selection is carried out in steps, so that others get their turn; each step
-    /// happens as a whole.
+    /// happens as a whole. Those who work hear of it where a worker is asked to end, or loses a message (``Wakeups/notify(_:)``).
     ///
-    /// - Returns: how many messages were moved.
+    /// - Returns: how many messages were moved, or have a worker that was asked to end and had not been before.
     /// - Throws: when messages are selected by sequence: `unknownMessage`, or `illegalTransition` when one is in a
     ///   state that does not know the command, or is to be redriven while another message has its unique key or the
     ///   queue is being deleted; then nothing was moved. Messages selected by queue are passed over in such a case. `unknownQueue`; `invalidInput`.
     func apply(_ command: LineCommand, to selection: Selection) async throws -> Int
+
+    /// Has ``changes`` ring for the queue of a message when that ends, for those who follow its log, however and in whichever process
+    /// it ends; unless it has ended.
+    ///
+    /// - Returns: where the message is.
+    /// - Throws: `unknownMessage`.
+    func expectEnd(of sequence: SequenceNumber) async throws -> MessageState
 
     /// Forgets ended messages beyond their queue's retention: one small step, so that others get their turn.
     ///
@@ -179,10 +187,10 @@ public protocol MessageStore: Sendable {
     ///   for `fail`; `invalidInput`. Then nothing was enqueued.
     func start(_ workflow: NewWorkflow, durability: Durability) async throws -> StartedWorkflow
 
-    /// Cancels every task of a workflow that has not ended. It goes in steps; when the process dies between two of them, others
-    /// go on with it.
+    /// Cancels every task of a workflow that has not ended, as ``LineCommand/requestCancel(within:)`` does: what runs is asked
+    /// to end within ``Limits/cancelTime``. It goes in steps; when the process dies between two of them, others go on with it.
     ///
-    /// - Returns: how many tasks it cancelled.
+    /// - Returns: how many tasks had not ended.
     /// - Throws: `unknownWorkflow`.
     func cancel(_ workflow: WorkflowName) async throws -> Int
 
@@ -250,6 +258,14 @@ extension MessageStore {
     /// ``perform(_:flushed:)``.
     public func perform(_ operations: [StoreOperation]) async throws -> Performed {
         try await perform(operations, flushed: nil)
+    }
+
+    /// Moves the ends of leases to `duration` from now.
+    ///
+    /// - Returns: for each lease whether it is still held. One that is not is left alone.
+    /// - Throws: `invalidInput` when no lease may be that long.
+    public func extend(_ leases: [Lease], by duration: Duration) async throws -> [Bool] {
+        try await extend(leases.map { LeaseExtension($0, by: duration) }).map(\.isHeld)
     }
 
     /// Records what a step gave so that it survives a power cut; see ``record(_:result:on:extendingBy:durability:)``.

@@ -33,12 +33,18 @@ public struct PenstockError: Error, Sendable, CustomStringConvertible {
         public static let unknownMessage = Code(rawValue: "unknownMessage")
         /// The queue is full and its policy is `fail`. Nothing of the call was enqueued.
         public static let queueFull = Code(rawValue: "queueFull")
-        /// The queue was full for as long as the caller cared to wait.
+        /// The queue was full, or the message had not ended, for as long as the caller cared to wait.
         public static let timedOut = Code(rawValue: "timedOut")
         /// The lease ended or was taken away. The settle changed nothing.
         public static let leaseLost = Code(rawValue: "leaseLost")
         /// The message is in a state from which that step does not exist.
         public static let illegalTransition = Code(rawValue: "illegalTransition")
+        /// The message whose result was asked for is a dead letter.
+        public static let messageDead = Code(rawValue: "messageDead")
+        /// The message whose result was asked for was cancelled.
+        public static let messageCancelled = Code(rawValue: "messageCancelled")
+        /// The message whose result was asked for was dropped, as its queue was full.
+        public static let messageDropped = Code(rawValue: "messageDropped")
         /// The payload cannot be turned into the type that was asked for.
         public static let undecodable = Code(rawValue: "undecodable")
         /// There is no file at that path.

@@ -25,9 +25,15 @@ public enum QueueChange: Sendable {
 }
 
 /// What to do with messages by hand.
-public enum LineCommand: String, Sendable, CaseIterable {
-    /// Takes pending, scheduled, blocked, ready and leased messages out of the line. A worker that has one loses its lease.
+public enum LineCommand: Hashable, Sendable {
+    /// Takes pending, scheduled, blocked, ready and leased messages out of the line at once. A worker that has one loses its lease.
     case cancel
+    /// Takes pending, scheduled, blocked and ready messages out of the line at once, and asks the workers that have the others to end.
+    ///
+    /// A message that runs stays leased meanwhile. When its worker says that it is done, it is done. Whatever else the
+    /// worker says, its death, or the end of the time makes it cancelled, and it is not tried again. To ask again can
+    /// only make the time shorter.
+    case requestCancel(within: Duration = Limits.cancelTime)
     /// Puts dead letters back in line with new attempts, and makes scheduled messages ready at once.
     case redrive
     /// Throws dead letters away.
@@ -36,19 +42,35 @@ public enum LineCommand: String, Sendable, CaseIterable {
     /// The states that know the command.
     public var states: Set<MessageState> {
         switch self {
-        case .cancel: [.pending, .scheduled, .blocked, .ready, .leased]
+        case .cancel, .requestCancel: [.pending, .scheduled, .blocked, .ready, .leased]
         case .redrive: [.scheduled, .dead]
         case .discard: [.dead]
         }
     }
 
-    /// What the command is to a message.
+    /// What the command is to a message, unless a worker is asked to end.
     package var event: Lifecycle.Event {
         switch self {
-        case .cancel: .cancelled
+        case .cancel, .requestCancel: .cancelled
         case .redrive: .redriven
         case .discard: .discarded
         }
+    }
+}
+
+extension LineCommand: CaseIterable {
+    /// Every command, with the time that it gives where nobody says another.
+    public static let allCases: [LineCommand] = [.cancel, .requestCancel(), .redrive, .discard]
+
+    /// How long a worker has that is asked to end; `nil` when none is asked.
+    package var time: Duration? { if case .requestCancel(let time) = self { time } else { nil } }
+
+    /// Throws ``PenstockError`` with code `invalidInput` when no worker can be given so much time, or so little.
+    package func validate() throws(PenstockError) {
+        guard let time else { return }
+        try require(
+            Limits.leaseRange.contains(time),
+            "The time to end in is from 100 milliseconds to 7 days, as a lease is (leaseRange); this one is \(time).")
     }
 }
 
@@ -56,7 +78,8 @@ public enum LineCommand: String, Sendable, CaseIterable {
 public enum Selection: Sendable {
     /// These, all of them or none.
     case sequences([SequenceNumber])
-    /// Those of a queue that are in one of `states`, oldest first, up to `limit`.
+    /// Those of a queue that are in one of `states`, oldest first, up to `limit`. A large selection is gone through in steps, and
+    /// what comes into one of these states between two of them is among it.
     case queue(QueueName, states: Set<MessageState>, limit: Int? = nil)
 }
 

@@ -40,6 +40,15 @@ extension StoreOperation {
     /// Whether it leases messages.
     package var isClaim: Bool { if case .claim = self { true } else { false } }
 
+    /// The queue that it puts messages in line of, or takes them from.
+    package var queue: QueueName? {
+        switch self {
+        case .enqueue(_, let queue, _): queue
+        case .claim(let request): request.queue
+        case .settle: nil
+        }
+    }
+
     /// Whether operations after this one, which gave `answer`, are not carried out.
     package func isCutShort(by answer: StoreAnswer) -> Bool {
         guard case .enqueue(let messages, _, _) = self, case .enqueued(let receipts) = answer else { return false }

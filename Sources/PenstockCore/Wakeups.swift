@@ -103,6 +103,8 @@ public final class Wakeups: Sendable {
     /// How many buckets there are.
     package static let bucketCount = 1024
 
+    /// For those who have work in hand.
+    package let notices = Notices()
     private let state = Mutex(State())
     private let listenForNews: (@Sendable () -> Void)?
     private let listensForNews = Atomic(false)
@@ -149,6 +151,9 @@ public final class Wakeups: Sendable {
     package func isRungForWork(in queue: QueueName, after token: Token) -> Bool {
         lastRing(for: .work, at: Self.bucket(of: queue)).ring > token.ring
     }
+
+    /// Has those who have messages of `queue` in hand look for what is asked of them: to end, as a message is to be cancelled.
+    public func notify(_ queue: QueueName) { notices.ring(at: Self.bucket(of: queue)) }
 
     /// Wakes the tasks that wait for `queue`, or all when it is `nil`.
     public func ring(_ queue: QueueName?) {

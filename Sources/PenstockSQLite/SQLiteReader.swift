@@ -162,7 +162,8 @@ extension SQLiteReader {
     }
     package func claim(_: ClaimRequest) async throws -> Claim { throw refusal }
     package func settle(_: [Settlement]) async throws -> [SettleResult] { throw refusal }
-    package func extend(_: [Lease], by _: Duration) async throws -> [Bool] { throw refusal }
+    package func expectEnd(of _: SequenceNumber) async throws -> MessageState { throw refusal }
+    package func extend(_: [LeaseExtension]) async throws -> [LeaseStanding] { throw refusal }
     package func reclaim() async throws -> Reclaimed { throw refusal }
     package func append(
         _: [NewMessage], to _: QueueName, unless _: CursorName?, durability _: Durability

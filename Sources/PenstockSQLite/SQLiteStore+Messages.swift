@@ -57,15 +57,21 @@ extension SQLiteStore {
         }
     }
 
-    /// Moves the ends of leases, as ``MessageStore/extend(_:by:)`` says. While it waits for a store that stalls, nobody takes
-    /// this process's messages away because their leases have ended.
-    public func extend(_ leases: [Lease], by duration: Duration) async throws -> [Bool] {
-        if leases.isEmpty { return [] }
-        try Lease.validate(duration)
+    /// Moves the ends of leases, as ``MessageStore/extend(_:)`` says. While it waits for a store that stalls, nobody takes
+    /// this process's messages away because their leases have ended. What only asks is one read, which no writer waits for.
+    public func extend(_ extensions: [LeaseExtension]) async throws -> [LeaseStanding] {
+        if extensions.isEmpty { return [] }
+        for wanted in extensions { try wanted.validate() }
+        guard extensions.contains(where: \.changesSomething) else {
+            return try await read { database in
+                let connection = Connection(database)
+                return try extensions.map { try CancelRequests.standing(of: $0.lease, connection) }
+            }
+        }
         _ = suspension.isJustOver(at: time.boot)
         return try await worker.askingForMoreTime {
-            try await writer.perform(weight: leases.count) { transaction in
-                try leases.map { try Settling.extend($0, by: duration, in: transaction) }
+            try await writer.perform(weight: extensions.count) { transaction in
+                try extensions.map { try Settling.extend($0, in: transaction) }
             }
         }
     }

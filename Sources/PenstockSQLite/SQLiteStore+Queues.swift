@@ -56,6 +56,7 @@ extension SQLiteStore {
     /// Moves messages by hand, as ``MessageStore/apply(_:to:)`` says.
     public func apply(_ command: LineCommand, to selection: Selection) async throws -> Int {
         try selection.validate()
+        try command.validate()
         switch selection {
         case .sequences(let sequences):
             let moved = try await writer.perform(durability: .powerLoss, weight: sequences.count) { transaction in
@@ -78,6 +79,12 @@ extension SQLiteStore {
             try await finishCascade()
             return moved
         }
+    }
+
+    /// Has the end of a message rung for, as ``MessageStore/expectEnd(of:)`` says, in one transaction with what else is asked for.
+    public func expectEnd(of sequence: SequenceNumber) async throws -> MessageState {
+        try Task.checkCancellation()
+        return try await writer.perform(weight: 1) { try AwaitedEnds.expect(sequence, in: $0) }
     }
 
     /// Forgets ended messages beyond their queue's retention: one small step. When it is the last one, the pages that

@@ -82,6 +82,7 @@ import Testing
             case .setLimit: try await store.setLimit(LimitName("l"), to: 1)
             case .limits: _ = try await store.limits()
             case .groups: _ = try await store.groups(GroupQuery(queue: jobs))
+            case .expectEnd: _ = try await store.expectEnd(of: lease.sequence)
             case .apply: _ = try await store.apply(.cancel, to: .queue(jobs, states: [.ready]))
             case .prune: _ = try await store.prune(PruneRequest())
             case .schedule:

@@ -70,17 +70,24 @@ import Testing
         ),
         (
             "displaced", .displaced,
-            [.scheduled: outcome(.dropped, .dropOldest), .ready: outcome(.dropped, .dropOldest)]
+            [
+                .scheduled: outcome(.dropped, .dropOldest), .blocked: outcome(.dropped, .dropOldest),
+                .ready: outcome(.dropped, .dropOldest),
+            ]
         ),
         (
             "replaced", .replaced,
-            [.scheduled: outcome(.cancelled, .replaced), .ready: outcome(.cancelled, .replaced)]
+            [
+                .scheduled: outcome(.cancelled, .replaced), .blocked: outcome(.cancelled, .replaced),
+                .ready: outcome(.cancelled, .replaced),
+            ]
         ),
         (
             "cancelled", .cancelled,
             [
                 .pending: outcome(.cancelled, .requested), .scheduled: outcome(.cancelled, .requested),
-                .ready: outcome(.cancelled, .requested), .leased: outcome(.cancelled, .requested),
+                .blocked: outcome(.cancelled, .requested), .ready: outcome(.cancelled, .requested),
+                .leased: outcome(.cancelled, .requested),
             ]
         ),
         ("released", .released(due: nil), [.pending: outcome(.ready)]),
@@ -100,6 +107,8 @@ import Testing
             [.leased: outcome(.scheduled, due: now + Limits.delayMax, attempt: 2)]
         ),
         ("redriven", .redriven, [.scheduled: outcome(.ready), .dead: outcome(.ready, forgiven: 3)]),
+        ("blocked", .blocked, [.ready: outcome(.blocked)]),
+        ("permitted", .permitted, [.blocked: outcome(.ready)]),
         ("discarded", .discarded, [.dead: outcome(.cancelled, .discarded)]),
     ]
 
@@ -154,6 +163,19 @@ import Testing
         #expect(release?.state == .ready, "A release counts no attempt, and so cannot be the last.")
     }
 
+    /// A worker that was asked to end may be done all the same. Nothing else brings its message back.
+    @Test func whatIsToBeCancelledIsDoneOrCancelled() {
+        var situation = Self.situation(.leased)
+        situation.isToBeCancelled = true
+        for (name, event, to) in Self.table where to[.leased] != nil && name != "done" {
+            let failure = to[.leased]?.failure
+            #expect(
+                Self.result(of: event, on: situation) == Self.outcome(.cancelled, .requested, failure: failure),
+                "\(name)")
+        }
+        #expect(Self.result(of: .settled(.done), on: situation) == Self.outcome(.done))
+    }
+
     @Test func retryIsPutOffByTenYearsAtMost() {
         let far = Lifecycle.Event.settled(.retry(error: "e", after: .seconds(Int64.max)))
         let outcome = Self.result(of: far, on: Self.situation(.leased))
@@ -176,7 +198,7 @@ import Testing
     }
 
     @Test func waitingAndFinishedStates() {
-        #expect(MessageState.allCases.filter(\.isWaiting) == [.scheduled, .ready])
+        #expect(MessageState.allCases.filter(\.isWaiting) == [.scheduled, .blocked, .ready])
         #expect(MessageState.allCases.filter(\.isFinished) == [.done, .dead, .dropped, .cancelled])
     }
 }

@@ -101,7 +101,7 @@ extension Proofs {
             for _ in 1...10 { claimed += try await store.storage.claim(request).messages.map(\.payload) }
             let after = try await pool.writeWithoutTransaction { try cost(of: $0) }
             #expect(claimed == (1...11).map { [UInt8($0)] })
-            try await store.cancel(.queue(queue.name, states: [.leased]))
+            try await store.cancelNow(.queue(queue.name, states: [.leased]))
             try await store.close()
             try pool.close()
             return Cost(steps: after.steps - before.steps, pages: after.pages - before.pages)

@@ -59,12 +59,13 @@ import Testing
                     decoding: JSONEncoder().encode(message.headers), as: UTF8.self)
             try await program.run(
                 """
-                INSERT INTO penstock_messages (queue, payload, headers, priority, due_at, attempts_max, unique_key)
-                VALUES ('jobs', ?, ?, ?, ?, ?, ?)
+                INSERT INTO penstock_messages
+                    (queue, payload, headers, priority, due_at, attempts_max, unique_key, group_key)
+                VALUES ('jobs', ?, ?, ?, ?, ?, ?, ?)
                 """,
                 [
                     Data(message.payload), headers, message.priority == 0 ? nil : message.priority, due,
-                    message.attemptsMax, message.uniqueKey?.key,
+                    message.attemptsMax, message.uniqueKey?.key, message.group,
                 ])
         }
 
@@ -94,8 +95,10 @@ import Testing
                 "SELECT sequence, queue, policy, payload FROM penstock_drops ORDER BY sequence",
                 "SELECT queue_id, priority, sequence, attempt, forgiven, marks FROM penstock_ready",
                 "SELECT sequence, queue_id, priority, attempt, forgiven, marks FROM penstock_scheduled",
+                "SELECT queue_id, group_key, priority, sequence, attempt, forgiven, marks FROM penstock_blocked",
+                "SELECT * FROM penstock_permit",
                 "SELECT * FROM penstock_unique",
-                "SELECT sequence, hex(payload), typeof(payload) FROM penstock_log",
+                "SELECT sequence, group_key, hex(payload), typeof(payload) FROM penstock_log",
                 "SELECT last_sequence, dropping FROM penstock_state",
             ] {
                 let rows = try await [programs[0].rows(sql), programs[1].rows(sql)]
@@ -113,6 +116,13 @@ import Testing
                     retry: RetryPolicy(attemptsMax: 2, base: .seconds(3600), factor: 1, jitter: 0))
             }
         }
+        + [GroupPolicy.fifo(), .fifo(onDead: .hold), .limit(2)].flatMap { groups in
+            [nil, Capacity(4, whenFull: .dropOldest), Capacity(3, whenFull: .dropNewest)].map { capacity in
+                QueuePolicy(
+                    capacity: capacity,
+                    retry: RetryPolicy(attemptsMax: 2, base: .seconds(3600), factor: 1, jitter: 0), groups: groups)
+            }
+        }
 
     @Test(arguments: policies) func leavesTheSameRowsAsEnqueue(_ policy: QueuePolicy) async throws {
         let twins = try await Twins(policy)
@@ -128,8 +138,11 @@ import Testing
                     priority: random.chance(0.5) ? random.next(in: -2...2) : 0,
                     due: random.chance(0.3) ? .at(start + .seconds(hours * 7001)) : .now,
                     attemptsMax: random.chance(0.2) ? random.next(in: 1...3) : nil,
-                    uniqueKey: random.chance(0.4) ? UniqueKey("key \(random.next(in: 1...3))") : nil)
+                    uniqueKey: random.chance(0.4) ? UniqueKey("key \(random.next(in: 1...3))") : nil,
+                    group: policy.groups != nil && random.chance(0.7) ? "group \(random.next(in: 1...2))" : nil)
                 try await twins.enqueue(message)
+                // What a plain INSERT drops may have had a permit, which is given to another one by any claim, or here.
+                if policy.groups != nil { try await twins.both { try await $0.configure(.jobs, .resumeGroup("none")) } }
             case 7: try await twins.claim(random.next(in: 1...3))
             case 8: try await twins.settle(.release)
             case 9: try await twins.settle(random.chance(0.5) ? .done : .retry(error: "e"))

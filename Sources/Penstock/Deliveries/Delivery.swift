@@ -47,8 +47,37 @@ public struct Delivery<Element: Sendable>: Sendable {
         journal = StepJournal(message.lease, holder)
     }
 
+    /// The same delivery, with what its payload stands for.
+    func with<Other: Sendable>(payload: Other) -> Delivery<Other> {
+        Delivery<Other>(self, payload: payload)
+    }
+
+    private init(_ other: Delivery<some Sendable>, payload: Element) {
+        queue = other.queue
+        attempt = other.attempt
+        enqueuedAt = other.enqueuedAt
+        headers = other.headers
+        priority = other.priority
+        origin = other.origin
+        task = other.task
+        self.payload = payload
+        lease = other.lease
+        holder = other.holder
+        journal = other.journal
+    }
+
+    /// What the message is, if it was told as it was enqueued: see ``EnqueueOptions/kind``.
+    public var kind: String? { headers[KindName.header] }
+
     /// The message's place in the log.
     public var sequence: SequenceNumber { lease.sequence }
+
+    /// Whether somebody wants the message cancelled, and the work on it should end: as far as this process knows.
+    ///
+    /// A ``Worker`` cancels the task of its handler then, and streams give the message up. Code that takes deliveries one by one
+    /// learns of it with ``extend(by:)``. When it says ``done()`` the message is done; whatever else it says, the message is cancelled
+    /// and does not come back.
+    public var isCancelRequested: Bool { holder.inFlight.isAsked(lease) }
 
     /// Says that the message is finished.
     public func done() async throws {
@@ -99,13 +128,18 @@ extension Queue {
     /// - Throws: what the codec throws, after telling of it. The caller makes the message a dead letter.
     func decoded(_ message: ClaimedMessage, by holder: LeaseHolder) throws -> Delivery<Element> {
         do {
-            return Delivery(message, payload: try codec.decode(message.payload), holder: holder)
+            return Delivery(message, payload: try codec.decode(message.payload, message.headers), holder: holder)
         } catch {
-            handle.logger.warning(
-                "payload cannot be decoded; the message is a dead letter",
-                metadata: holder.metadata(message, error: "\(error)"))
+            log(error, of: message, by: holder)
             throw error
         }
+    }
+
+    /// Tells of a payload that cannot be decoded.
+    func log(_ error: any Error, of message: ClaimedMessage, by holder: LeaseHolder) {
+        handle.logger.warning(
+            "payload cannot be decoded; the message is a dead letter",
+            metadata: holder.metadata(message, error: "\(error)"))
     }
 
     /// A claimed message with its payload decoded; `nil` when it cannot be, and is a dead letter now.

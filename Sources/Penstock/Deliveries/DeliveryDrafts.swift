@@ -12,10 +12,11 @@ extension Delivery {
     /// ```
     ///
     /// - Parameters:
-    ///   - drafts: what is enqueued, in this order, for as many queues as there are; see ``Queue/draft(_:options:)``. It is as
+    ///   - drafts: what is enqueued, in this order, for as many queues as there are; see ``Queue/draft(_:options:)-(Element,_)``. It is as
     ///     durable as the verdict: a loss of power may take both back, and then the message comes again.
     ///   - timeout: how long to wait for room in queues whose policy is `wait`; `nil`: as long as the lease is held. In the
-    ///     delivery's own queue there is no wait, and `queueFull` is thrown: all its workers could wait for each other.
+    ///     delivery's own queue, and in others that its worker works, there is no wait, and `queueFull` is thrown: all their
+    ///     workers could wait for each other.
     /// - Throws: as ``done()``; `PenstockError` with code `unknownQueue`, `queueDeleting`, `queueFull`, `timedOut`, or `invalidInput`
     ///   when a draft is out of range or has a unique key. After each of these the message is not settled.
     public func done(then drafts: [Draft], timeout: Duration? = nil) async throws {
@@ -50,7 +51,7 @@ extension Delivery {
             try await holder.settleWhileHeld(settlement)
             return
         }
-        let wait = RoomWait(holder.handle, drafts: drafts, own: holder.queue, outwaitsFail: true)
+        let wait = RoomWait(holder.handle, drafts: drafts, own: holder.queues, outwaitsFail: true)
         _ = try await wait.offer(nil) { [holder] in
             try holder.requireHeld(settlement.lease)
             return try await holder.settleWhileHeld(settlement)
@@ -61,7 +62,7 @@ extension Delivery {
     /// Settles once there is room for what comes into line with it.
     func done(_ settlement: Settlement, _ timeout: Duration?) async throws {
         let tasks = settlement.added?.tasks ?? []
-        let wait = RoomWait(holder.handle, tasks: tasks, drafts: settlement.drafts, own: holder.queue)
+        let wait = RoomWait(holder.handle, tasks: tasks, drafts: settlement.drafts, own: holder.queues)
         _ = try await wait.offer(timeout) { [holder] in
             try holder.requireHeld(settlement.lease)
             return try await holder.settle(settlement)

@@ -24,7 +24,7 @@ package final class LeaseSettler<Element: Sendable>: Sendable {
     /// Begins to take care of a delivery. Returns also whether it is the first of its reader: then the caller runs
     /// ``keepLeases(of:)`` until nothing of that reader is worked on any more.
     package func begin(_ delivery: Delivery<Element>) -> (run: HandlerRun, isFirst: Bool) {
-        let run = HandlerRun(delivery.lease)
+        let run = HandlerRun(delivery.lease, leavesByItself: false)
         delivery.holder.inFlight.begin(run)
         let reader = ObjectIdentifier(delivery.holder.inFlight)
         return (run, readers.withLock { $0.insert(reader).inserted })
@@ -65,7 +65,7 @@ package final class LeaseSettler<Element: Sendable>: Sendable {
         do {
             let state = try await holder.settleWhileHeld(lease, verdict, inLine: inLine)
             if let error = end.failure {
-                log(delivery, state == .dead ? "message is a dead letter" : "attempt failed; message comes back", error)
+                log(delivery, state.whyNotDone, error)
             }
             return .settled
         } catch let error as PenstockError where error.code == .leaseLost {

@@ -9,14 +9,14 @@ struct RoomWait: Sendable {
     private let handle: StoreHandle
     /// How many messages are to be in line at once, by queue.
     private let counts: [QueueName: Int]
-    /// The queue whose message the caller has in hand.
-    private let own: QueueName?
+    /// The queue whose message the caller has in hand, and the others that it works.
+    private let own: Set<QueueName>
     /// Whether room is waited for in queues whose policy is `fail` as well.
     private let outwaitsFail: Bool
 
     /// Makes a wait for room for those of `tasks` that wait for none, and for `drafts`.
     init(
-        _ handle: StoreHandle, tasks: [NewTask] = [], drafts: [Draft] = [], own: QueueName? = nil,
+        _ handle: StoreHandle, tasks: [NewTask] = [], drafts: [Draft] = [], own: Set<QueueName> = [],
         outwaitsFail: Bool = false
     ) {
         self.handle = handle
@@ -36,7 +36,7 @@ struct RoomWait: Sendable {
         var place: (queue: QueueName, place: ProducerLines.Place)?
         defer { if let place { handle.lines.leave(place.place) } }
         // A producer that comes while others wait may not overtake them.
-        var full = counts.keys.sorted().first { $0 != own && handle.lines.count(for: $0) > 0 }
+        var full = counts.keys.sorted().first { !own.contains($0) && handle.lines.count(for: $0) > 0 }
         do {
             while true {
                 if let full, place?.queue != full {
@@ -56,7 +56,7 @@ struct RoomWait: Sendable {
                             try await handle.waitForChange(of: full, after: token)
                         }
                     }
-                    full = next ?? full ?? counts.keys.filter { $0 != own }.min()
+                    full = next ?? full ?? counts.keys.filter { !own.contains($0) }.min()
                     if full == nil { throw error }
                 }
             }
@@ -88,12 +88,12 @@ struct RoomWait: Sendable {
                     "The queue '\(queue)' holds \(capacity.count), and \(count) messages are for it at once; give it more room, or "
                         + "have it get fewer at a time.")
             }
-            if queue == own {
+            if own.contains(queue) {
                 // Room comes as messages of the queue are worked, and every worker could stand here with one.
                 throw PenstockError(
                     .queueFull,
-                    "The queue '\(queue)' is full, and a message of the same queue does not wait for room in it; give it more "
-                        + "room, or have what follows go to another queue.")
+                    "The queue '\(queue)' is full, and a worker does not wait for room in a queue that it works itself; give it "
+                        + "more room, or have what follows go to another queue.")
             }
             first = first ?? queue
         }

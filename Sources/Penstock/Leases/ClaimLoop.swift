@@ -2,13 +2,24 @@ internal import Metrics
 internal import PenstockCore
 
 /// The calls in which one reader claims, one after the other, and what it waits for between them. Iterators, publishers,
-/// durable buffers and workers all claim through one.
+/// durable buffers and workers all claim through one. It claims from one queue or, for a worker, from several.
 struct ClaimLoop: Sendable {
-    let holder: LeaseHolder
-    /// The moment before the last call: what rings after it may announce something new.
-    private(set) var before: Wakeups.Token?
-    /// When the next scheduled message is due, going by the last claim.
-    private(set) var nextDue: Timestamp?
+    /// What is known of one of the queues.
+    struct Source: Sendable {
+        let holder: LeaseHolder
+        /// The moment before the last call about the queue: what rings after it may announce something new.
+        fileprivate(set) var before: Wakeups.Token?
+        /// When the queue's next scheduled message is due, going by the last claim.
+        fileprivate(set) var nextDue: Timestamp?
+
+        /// Whether there may be messages to claim that were not there at the last call.
+        var isRung: Bool {
+            before.map { holder.handle.storage.changes.isRungForWork(in: holder.queue, after: $0) } ?? false
+        }
+    }
+
+    /// The queues. A reader that is no worker has one.
+    private(set) var sources: [Source]
     private var retry = StoreRetry()
     /// A look for lost work takes less, unless the store stalls.
     private static let lookMax = Duration.seconds(1)
@@ -16,8 +27,22 @@ struct ClaimLoop: Sendable {
     private var retryEnd: BootTime?
 
     init(_ holder: LeaseHolder) {
-        self.holder = holder
+        self.init([holder])
     }
+
+    /// - Parameter holders: one for each queue, at least one. They share what is in flight, and the verdicts that wait.
+    init(_ holders: [LeaseHolder]) {
+        sources = holders.map { Source(holder: $0) }
+    }
+
+    /// That of the first queue, with what all of them share.
+    var holder: LeaseHolder { sources[0].holder }
+
+    /// The moment before the last call, for a reader of one queue.
+    var before: Wakeups.Token? { sources[0].before }
+
+    /// When the next scheduled message of any queue is due, going by the last claims.
+    var nextDue: Timestamp? { sources.compactMap(\.nextDue).min() }
 
     private var handle: StoreHandle { holder.handle }
 
@@ -31,8 +56,12 @@ struct ClaimLoop: Sendable {
     mutating func perform(
         _ operations: [StoreOperation], keepsNews: Bool = false, flushed: (any MessageStore).Flushed? = nil
     ) async throws -> Performed {
-        // The token comes before the call, so that a ring in between is not lost.
-        if !keepsNews || before == nil { expectNews() }
+        // The token comes before the call, so that a ring in between is not lost. What no operation is about keeps its own.
+        let concerned = Set(operations.compactMap(\.queue))
+        for index in sources.indices
+        where sources[index].before == nil || !keepsNews && concerned.contains(sources[index].holder.queue) {
+            expectNews(at: index)
+        }
         if operations.contains(where: \.isClaim), handle.reclaimGate.tryPass() {
             try await lookForLostWork()
         }
@@ -54,10 +83,11 @@ struct ClaimLoop: Sendable {
             await holder.line.handIn(verdicts, after: error, wasAlone: operations.isEmpty)
             throw error
         }
-        for case .claimed(let claim) in performed.answers {
+        for case (let operation, .claimed(let claim)) in zip(operations, performed.answers) {
+            guard let index = sources.firstIndex(where: { $0.holder.queue == operation.queue }) else { continue }
             holder.inFlight.add(claim.messages.map(\.lease), ending: ends)
-            holder.metrics.recordClaim(of: claim.messages, at: handle.time.now)
-            nextDue = claim.nextDue
+            sources[index].holder.metrics.recordClaim(of: claim.messages, at: handle.time.now)
+            sources[index].nextDue = claim.nextDue
         }
         return performed
     }
@@ -82,12 +112,21 @@ struct ClaimLoop: Sendable {
         _ = try? await perform([], keepsNews: true)
     }
 
-    /// What was announced until now is known.
+    /// What was announced until now is known, for a reader of one queue.
     mutating func expectNews() {
-        before = handle.storage.changes.token(for: holder.queue)
+        expectNews(at: 0)
     }
 
-    /// Claims up to `limit` messages. When it returns none, the reader waits for one of ``waits`` before it claims again.
+    private mutating func expectNews(at index: Int) {
+        sources[index].before = handle.storage.changes.token(for: sources[index].holder.queue)
+    }
+
+    /// The queue is gone: nothing of it is due.
+    mutating func forgetDue(at index: Int) {
+        sources[index].nextDue = nil
+    }
+
+    /// Claims up to `limit` messages, for a reader of one queue. When it returns none, the reader waits for one of ``waits`` before it claims again.
     ///
     /// A claim that the store fails in a way that may pass is told and counted, and the reader claims again after a while.
     ///

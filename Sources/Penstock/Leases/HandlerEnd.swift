@@ -70,8 +70,18 @@ package enum HandlerEnd: Sendable {
     case timedOut(Duration)
     /// The worker or the stream stops, and does not wait for it.
     case givenUp
+    /// It was asked to end, as the message is to be cancelled, and did.
+    case cancelled
     /// The message is not this process's any more.
     case leaseLost
+
+    /// Whether the work is to stop because of its message: that is to be cancelled, or is not this process's any more.
+    package var isFromOutside: Bool {
+        switch self {
+        case .cancelled, .leaseLost: true
+        default: false
+        }
+    }
 
     /// What went wrong; `nil` when nothing did: a handler that stops to wait has not failed.
     var failure: (any Error)? {
@@ -99,7 +109,8 @@ package enum HandlerEnd: Sendable {
             return .dead(error: "\(error)", reason: .undecodable)
         case .timedOut(let timeout):
             return .retry(error: "The handler ran longer than \(timeout).", outcome: .timedOut)
-        case .givenUp:
+        case .givenUp, .cancelled:
+            // Of a message that is to be cancelled a store makes that, whatever is said but `done`.
             return .release
         case .leaseLost:
             return nil

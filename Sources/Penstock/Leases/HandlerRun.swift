@@ -8,17 +8,25 @@ package final class HandlerRun: Sendable {
         var waiter: CheckedContinuation<HandlerEnd, Never>?
         /// Runs the handler, where it can be cancelled alone.
         var task: Task<Void, Never>?
+        /// Whether it is asked to end, as its message is to be cancelled.
+        var isAsked = false
     }
 
     let lease: Lease
+    /// Whether the work is a task that is cancelled when it is asked to end, and then leaves by itself.
+    private let leavesByItself: Bool
     private let onEnd: @Sendable (HandlerEnd) -> Void
     private let state = Mutex(State())
 
     /// Makes a run that has begun.
     ///
-    /// - Parameter onEnd: is told when the work is given up, out of time, or its lease is lost.
-    init(_ lease: Lease, onEnd: @escaping @Sendable (HandlerEnd) -> Void = { _ in }) {
+    /// - Parameters:
+    ///   - leavesByItself: whether ``begin(_:)`` is called for it. Work that is not a task of its own is given up when it is
+    ///     asked to end.
+    ///   - onEnd: is told when the work is given up, out of time, or its lease is lost.
+    init(_ lease: Lease, leavesByItself: Bool, onEnd: @escaping @Sendable (HandlerEnd) -> Void = { _ in }) {
         self.lease = lease
+        self.leavesByItself = leavesByItself
         self.onEnd = onEnd
     }
 
@@ -28,16 +36,31 @@ package final class HandlerRun: Sendable {
         let task = Task(operation: body)
         let isOver = state.withLock { state in
             state.task = task
-            return state.end != nil
+            return state.end != nil || state.isAsked
         }
         if isOver { task.cancel() }
+    }
+
+    /// Asks the work to end, as its message is to be cancelled. What it says then counts.
+    func ask() {
+        guard leavesByItself else { return end(.cancelled) }
+        let task = state.withLock { state in
+            state.isAsked = true
+            return state.end == nil ? state.task : nil
+        }
+        task?.cancel()
     }
 
     /// The work has left by itself.
     ///
     /// - Returns: the end that counts.
     @discardableResult
-    func left(_ end: HandlerEnd) -> HandlerEnd { note(end) ?? end }
+    func left(_ end: HandlerEnd) -> HandlerEnd {
+        var end = end
+        // That it was cancelled is no failure of its own.
+        if case .failed(is CancellationError) = end, state.withLock({ $0.isAsked }) { end = .cancelled }
+        return note(end) ?? end
+    }
 
     /// Ends the work, unless it has ended.
     package func end(_ end: HandlerEnd) {

@@ -12,6 +12,8 @@ final class InFlight: Sendable {
         var isSettling = false
         /// Whether it is left to end when its time has come.
         var isEnding = false
+        /// Whether the work on its message is asked to end.
+        var isAsked = false
 
         /// Whether it is extended with the others, and its work ended when the store says that it is lost.
         var isExtended: Bool { !isSettling && !isEnding }
@@ -63,9 +65,7 @@ final class InFlight: Sendable {
         arrival?.open()
     }
 
-    /// Returns when there is a lease, at once when there is one already.
-    ///
-    /// - Throws: `CancellationError` when the task is cancelled first.
+    /// Returns when there is a lease, at once when there is one already; throws `CancellationError` when the task is cancelled first.
     func waitForAny() async throws {
         let arrival: Latch? = state.withLock { state in
             guard state.entries.isEmpty else { return nil }
@@ -154,13 +154,15 @@ final class InFlight: Sendable {
     /// - Returns: whether the lease is held.
     @discardableResult
     func begin(_ run: HandlerRun) -> Bool {
-        let (isHeld, isDismissed) = state.withLock { state in
-            let isHeld = state.entries[run.lease.token] != nil
-            if isHeld { state.runs[run.lease.token, default: []].append(run) }
-            return (isHeld, state.isDismissed)
+        let (entry, isDismissed) = state.withLock { state in
+            let entry = state.entries[run.lease.token]
+            if entry != nil { state.runs[run.lease.token, default: []].append(run) }
+            return (entry, state.isDismissed)
         }
-        if isHeld, isDismissed { run.end(.givenUp) }
-        return isHeld
+        guard let entry else { return false }
+        if isDismissed { run.end(.givenUp) }
+        if entry.isAsked { run.ask() }
+        return true
     }
 
     /// Says that the run has left its message. Each run that has begun comes to this: it may hold on to its reader.
@@ -181,6 +183,19 @@ final class InFlight: Sendable {
         if runs.isEmpty { remove(lease) }
         for run in runs { run.end(.leaseLost) }
     }
+
+    /// Somebody wants the message cancelled: the work on it is asked to end, once.
+    func ask(_ lease: Lease) {
+        let runs = state.withLock { state -> [HandlerRun] in
+            guard state.entries[lease.token]?.isAsked == false else { return [] }
+            state.entries[lease.token]?.isAsked = true
+            return state.runs[lease.token] ?? []
+        }
+        for run in runs { run.ask() }
+    }
+
+    /// Whether somebody wants the message cancelled, as far as this process knows.
+    func isAsked(_ lease: Lease) -> Bool { state.withLock { $0.entries[lease.token]?.isAsked == true } }
 
     /// Gives up all runs, and every one that is still to come: also those whose lease is settled or lost.
     func dismiss() {
@@ -213,6 +228,9 @@ final class InFlight: Sendable {
             state.entries[lease.token]?.isEnding = false
         }
     }
+
+    /// Those that are held.
+    var leases: [Lease] { state.withLock { $0.entries.values.map(\.lease) } }
 
     func isExtended(_ lease: Lease) -> Bool {
         state.withLock { $0.entries[lease.token]?.isExtended == true }
@@ -260,9 +278,8 @@ final class InFlight: Sendable {
     /// How many leases have gone, to be handed to ``waitForDeparture(after:)``.
     var departedCount: Int { state.withLock { $0.departedCount } }
 
-    /// Returns when a lease was settled or lost after so many had gone, or one has ended.
-    ///
-    /// - Throws: `CancellationError` when the task is cancelled first.
+    /// Returns when a lease was settled or lost after so many had gone, or one has ended; throws `CancellationError` when the
+    /// task is cancelled first.
     func waitForDeparture(after count: Int) async throws {
         let departure: Latch? = state.withLock { state in
             guard state.departedCount == count else { return nil }

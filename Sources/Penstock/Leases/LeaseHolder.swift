@@ -3,9 +3,11 @@ internal import Logging
 internal import PenstockCore
 internal import PenstockSQLite
 
-/// Settles and extends for all deliveries of one reader.
+/// Settles and extends for all deliveries of one reader, or of one queue of a worker that has several.
 final class LeaseHolder: Sendable {
     let queue: QueueName
+    /// All queues of the reader.
+    let queues: Set<QueueName>
     let handle: StoreHandle
     let metrics: QueueMetrics
     let inFlight: InFlight
@@ -13,20 +15,47 @@ final class LeaseHolder: Sendable {
     let line: SettleLine
     /// Those that bring messages into line. The store may refuse them, and no claim and no other verdict is to fail with that.
     private let refusable: SettleLine
+    /// What handlers say of how far they have come.
+    let progress: ProgressLine
     /// How long the reader's leases last unless they are extended.
     let lease: Duration
+    /// The moment from which on something may be asked of the reader.
+    let begun: Notices.Token
 
     private var storage: any MessageStore { handle.storage }
     private var time: any TimeSource { handle.time }
 
-    init(_ queue: Queue<some Sendable>, lease: Duration) {
+    convenience init(_ queue: Queue<some Sendable>, lease: Duration) {
+        let inFlight = InFlight(time: queue.handle.time)
+        self.init(
+            queue, of: [queue.name], lease: lease, inFlight, line: SettleLine(queue.handle.storage, inFlight),
+            refusable: SettleLine(queue.handle.storage, inFlight))
+    }
+
+    private init(
+        _ queue: Queue<some Sendable>, of queues: Set<QueueName>, lease: Duration, _ inFlight: InFlight,
+        line: SettleLine, refusable: SettleLine
+    ) {
         self.queue = queue.name
+        self.queues = queues
         handle = queue.handle
         metrics = queue.metrics
-        inFlight = InFlight(time: queue.handle.time)
-        line = SettleLine(queue.handle.storage, inFlight)
-        refusable = SettleLine(queue.handle.storage, inFlight)
+        self.inFlight = inFlight
+        self.line = line
+        self.refusable = refusable
+        progress = ProgressLine(queue.name, queue.handle)
         self.lease = lease
+        begun = queue.handle.storage.changes.notices.token(for: queue.name)
+    }
+
+    /// One for each queue of a reader. They share the leases in flight and the verdicts that wait: one call extends, or settles,
+    /// those of all queues.
+    static func sharing(_ queues: [Queue<some Sendable>], lease: Duration) -> [LeaseHolder] {
+        guard let first = queues.first.map({ LeaseHolder($0, lease: lease) }) else { return [] }
+        let names = Set(queues.map(\.name))
+        return queues.map {
+            LeaseHolder($0, of: names, lease: lease, first.inFlight, line: first.line, refusable: first.refusable)
+        }
     }
 
     @discardableResult
@@ -124,11 +153,13 @@ final class LeaseHolder: Sendable {
 
     func extend(_ lease: Lease, by duration: Duration) async throws {
         let ends = time.boot + duration
-        guard try await storage.extend([lease], by: duration).first == true else {
+        let standing = try await storage.extend([LeaseExtension(lease, by: duration)]).first ?? .lost
+        guard standing.isHeld else {
             inFlight.remove(lease)
             throw lost(lease)
         }
         inFlight.moveEnd(of: lease, to: ends)
+        if standing == .cancelRequested { inFlight.ask(lease) }
     }
 
     /// Records a step, also for a task that is cancelled: what the step did is done. When the store fails in a way that may

@@ -19,6 +19,14 @@ struct LeaseKeeper: Sendable {
     /// that fails is made again in a moment: after a stall of the store the extension is to come before anybody who looks
     /// for lost work. While there are no leases it sleeps on.
     func run() async {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await hear() }
+            await extend()
+            group.cancelAll()
+        }
+    }
+
+    private func extend() async {
         do {
             while true {
                 try await inFlight.waitForAny()
@@ -37,13 +45,10 @@ struct LeaseKeeper: Sendable {
         let leases = inFlight.extended(to: ends, onlyOfRuns: onlyOfRuns)
         guard !leases.isEmpty else { return nil }
         do {
-            let held = try await handle.storage.extend(leases, by: lease)
-            for (lease, isHeld) in zip(leases, held) {
-                if isHeld {
-                    inFlight.moveEnd(of: lease, to: ends)
-                } else if inFlight.isExtended(lease) {
-                    inFlight.lose(lease)
-                }
+            let standings = try await handle.storage.extend(leases.map { LeaseExtension($0, by: lease) })
+            for (lease, standing) in zip(leases, standings) {
+                if standing.isHeld { inFlight.moveEnd(of: lease, to: ends) }
+                note(standing, of: lease)
             }
         } catch is CancellationError {
             // The worker stops; nothing is to be extended any more.
@@ -55,5 +60,43 @@ struct LeaseKeeper: Sendable {
                 metadata: ["queue": "\(queue)", "count": "\(leases.count)", "error": "\(error)"])
         }
         return nil
+    }
+
+    // MARK: What is asked of the work
+
+    /// Hears that something may be asked of those who work, until the task is cancelled. One who does not hear learns of it with
+    /// the next extension.
+    private func hear() async {
+        let notices = handle.storage.changes.notices
+        // Nothing was leased before.
+        var before = holder.begun
+        do {
+            while true {
+                try await notices.wait(for: queue, after: before)
+                before = notices.token(for: queue)
+                await look()
+            }
+        } catch {
+            // Only cancellation ends a wait before its time.
+        }
+    }
+
+    private func look() async {
+        let leases = inFlight.leases
+        if leases.isEmpty { return }
+        guard let standings = try? await handle.storage.extend(leases.map { LeaseExtension($0) }) else { return }
+        for (lease, standing) in zip(leases, standings) {
+            // That a lease is lost on whose message no run works any more, its verdict finds out.
+            if standing == .lost, inFlight.runs(on: lease).isEmpty { continue }
+            note(standing, of: lease)
+        }
+    }
+
+    private func note(_ standing: LeaseStanding, of lease: Lease) {
+        switch standing {
+        case .held: break
+        case .cancelRequested: inFlight.ask(lease)
+        case .lost: if inFlight.isExtended(lease) { inFlight.lose(lease) }
+        }
     }
 }

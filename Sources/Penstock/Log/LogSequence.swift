@@ -35,13 +35,13 @@ public struct LogEntry<Element: Sendable>: Sendable {
     /// What the store knows of it, its payload's bytes included.
     public let record: MessageRecord
 
-    let codec: any PayloadCodec<Element>
+    let codec: QueueCodec<Element>
 
     /// What was enqueued.
     ///
     /// - Throws: `PenstockError` with code `undecodable` when the payload cannot be turned into an element.
     public func payload() throws -> Element {
-        try codec.decode(record.payload ?? [], of: record.sequence)
+        try codec.decode(record.payload ?? [], record.headers, of: record.sequence)
     }
 }
 

@@ -17,8 +17,7 @@ struct QueueMetrics: Sendable {
     let wait: Timer
     let work: Timer
     let running: Meter
-    private let depths:
-        (pending: Gauge, scheduled: Gauge, blocked: Gauge, ready: Gauge, leased: Gauge, dead: Gauge)
+    private let depths: (pending: Gauge, scheduled: Gauge, blocked: Gauge, ready: Gauge, leased: Gauge, dead: Gauge)
 
     init(queue: QueueName, factory: any MetricsFactory) {
         let dimensions = [("queue", queue.text)]

@@ -24,7 +24,7 @@ extension Queue {
     /// - Parameters:
     ///   - elements: what the messages carry, as the queue's codec writes it.
     ///   - options: gives each element's options.
-    /// - Throws: as ``draft(_:options:)``, and what `options` throws.
+    /// - Throws: as ``draft(_:options:)-(Element,_)``, and what `options` throws.
     public func drafts(
         contentsOf elements: some Sequence<Element>,
         options: (Element) throws -> EnqueueOptions = { _ in EnqueueOptions() }

@@ -14,17 +14,21 @@ public struct EnqueueOptions: Hashable, Sendable {
     public var due: Due
     /// How many attempts are allowed; `nil`: as many as the queue's policy says.
     public var attemptsMax: Int?
+    /// What the message is, for a worker that chooses its handler by that (``Handlers``, ``Worker/Options/kinds``); see `KindName`.
+    /// It lies among the message's headers, as `penstock-kind`.
+    public var kind: String?
     /// Its key, if at most one message with it may wait or run.
     public var uniqueKey: UniqueKey?
     /// The key of its group, in a queue that has groups; see `GroupPolicy`.
     public var group: String?
 
-    /// Makes options: no headers, priority 0, due at once, attempts as the queue's policy says, no key and no group.
+    /// Makes options: no headers, priority 0, due at once, attempts as the queue's policy says, no kind, no key, no group.
     public init(
         headers: [String: String] = [:],
         priority: Int = 0,
         due: Due = .now,
         attemptsMax: Int? = nil,
+        kind: String? = nil,
         uniqueKey: UniqueKey? = nil,
         group: String? = nil
     ) {
@@ -32,6 +36,7 @@ public struct EnqueueOptions: Hashable, Sendable {
         self.priority = priority
         self.due = due
         self.attemptsMax = attemptsMax
+        self.kind = kind
         self.uniqueKey = uniqueKey
         self.group = group
     }
@@ -82,7 +87,7 @@ extension Queue {
     ///   - timeout: how long to wait for room; `nil`: for ever.
     ///   - options: gives each element's options.
     /// - Returns: a receipt for each, in order.
-    /// - Throws: what ``enqueue(_:options:durability:timeout:)`` throws, and what `options` throws.
+    /// - Throws: what ``enqueue(_:options:durability:timeout:)-(Element,_,_,_)`` throws, and what `options` throws.
     @discardableResult
     public func enqueue(
         contentsOf elements: [Element],
@@ -109,9 +114,16 @@ extension Queue where Element == [UInt8] {
 
 extension Queue {
     func message(_ element: Element, _ options: EnqueueOptions) throws -> NewMessage {
-        NewMessage(
-            payload: try codec.encode(element), headers: options.headers, priority: options.priority, due: options.due,
-            attemptsMax: options.attemptsMax, uniqueKey: options.uniqueKey, group: options.group)
+        var message = try codec.message(of: element)
+        // Of a message whose headers are handed on, the payload is another one.
+        message.headers.merge(options.headers.filter { $0.key != CodecChain.header }) { coded, _ in coded }
+        if let kind = options.kind { message.headers[KindName.header] = try KindName(kind).text }
+        message.priority = options.priority
+        message.due = options.due
+        message.attemptsMax = options.attemptsMax
+        message.uniqueKey = options.uniqueKey
+        message.group = options.group
+        return message
     }
 
     /// The receipt for the only message of a call.

@@ -28,7 +28,7 @@ extension Queue {
 
     /// Puts elements in line within an application's own transaction, in their order, each with options of its own.
     ///
-    /// It does as ``enqueue(_:options:in:)``.
+    /// It does as ``enqueue(_:options:in:)-(Element,_,_)``.
     @discardableResult
     public func enqueue(
         contentsOf elements: [Element],
@@ -50,7 +50,7 @@ extension Queue {
 extension Queue where Element == [UInt8] {
     /// Puts messages in line within an application's own transaction, in their order, each with options of its own.
     ///
-    /// It does as ``enqueue(_:options:in:)``.
+    /// It does as ``enqueue(_:options:in:)-(Element,_,_)``.
     @discardableResult
     public func enqueue(_ messages: [NewMessage], in database: Database) throws -> [Receipt] {
         try accept(messages, in: database)

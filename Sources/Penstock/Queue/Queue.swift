@@ -8,11 +8,11 @@ public struct Queue<Element: Sendable>: Sendable {
     /// The queue's name.
     public let name: QueueName
 
-    let codec: any PayloadCodec<Element>
+    let codec: QueueCodec<Element>
     let handle: StoreHandle
     let metrics: QueueMetrics
 
-    init(_ name: QueueName, codec: any PayloadCodec<Element>, handle: StoreHandle) {
+    init(_ name: QueueName, codec: QueueCodec<Element>, handle: StoreHandle) {
         self.name = name
         self.codec = codec
         self.handle = handle
@@ -51,12 +51,14 @@ extension Queue {
         return status
     }
 
-    /// Cancels everything that waits or runs; a worker that has a message loses its lease.
+    /// Cancels everything that waits, and asks the workers that have the rest to end, as ``PenstockStore/cancel(_:within:)`` does.
     ///
+    /// - Parameter time: how long workers have to end.
     /// - Returns: how many messages that was.
     @discardableResult
-    public func cancelAll() async throws -> Int {
-        try await storage.apply(.cancel, to: .queue(name, states: LineCommand.cancel.states))
+    public func cancelAll(within time: Duration = Limits.cancelTime) async throws -> Int {
+        let command = LineCommand.requestCancel(within: time)
+        return try await storage.apply(command, to: .queue(name, states: command.states))
     }
 
     /// Keeps messages of a group from workers until ``resumeGroup(_:)``. Messages are still accepted, and running ones go on.

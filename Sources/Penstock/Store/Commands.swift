@@ -24,13 +24,29 @@ extension PenstockStore {
         try await storage.messages(query)
     }
 
-    /// Takes scheduled, ready and leased messages out of the line; a worker that has one loses its lease.
+    /// Takes messages that wait out of the line at once, and asks the workers that have the others to end.
+    ///
+    /// The task of a handler that is asked is cancelled, in whichever process. When it says that its message is done, the
+    /// message is done; when it ends in any other way, dies or takes longer than `time`, the message is cancelled. It
+    /// does not come back in any case, and until then it is leased.
+    ///
+    /// - Parameters:
+    ///   - selection: which messages.
+    ///   - time: how long workers have to end, from 100 milliseconds to 7 days. To ask again can only make it shorter.
+    /// - Returns: how many, without those whose workers had been asked before.
+    /// - Throws: of messages that are selected by number, `PenstockError` with code `unknownMessage` or `illegalTransition`;
+    ///   then none was moved. Messages of a queue that are in another state are passed over. `invalidInput` for a time out of range.
+    @discardableResult
+    public func cancel(_ selection: Selection, within time: Duration = Limits.cancelTime) async throws -> Int {
+        try await storage.apply(.requestCancel(within: time), to: selection)
+    }
+
+    /// Takes messages out of the line at once. A worker that has one loses its lease, and what it says changes nothing.
     ///
     /// - Returns: how many.
-    /// - Throws: of messages that are selected by number, `PenstockError` with code `unknownMessage` or `illegalTransition`;
-    ///   then none was moved. Messages of a queue that are in another state are passed over.
+    /// - Throws: as ``cancel(_:within:)``.
     @discardableResult
-    public func cancel(_ selection: Selection) async throws -> Int {
+    public func cancelNow(_ selection: Selection) async throws -> Int {
         try await storage.apply(.cancel, to: selection)
     }
 

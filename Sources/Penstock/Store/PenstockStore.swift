@@ -35,7 +35,7 @@ public struct PenstockStore: Sendable {
         /// | `penstock.retried` | counter | failed attempts that another one follows |
         /// | `penstock.dead` | counter | messages that became dead letters |
         /// | `penstock.released` | counter | messages given back unworked |
-        /// | `penstock.suspended` | counter | attempts that stopped to wait for a moment or an event, and go on then |
+        /// | `penstock.suspended` | counter | attempts that stopped to wait for a moment or an event, and go on then; messages of kinds that a worker does not know |
         /// | `penstock.lease_lost` | counter | settles that came after the lease had ended |
         /// | `penstock.store_errors` | counter | calls of workers, readers and streams that the store failed and that are made again |
         /// | `penstock.wait` | timer | from the acceptance of a message to its claim |

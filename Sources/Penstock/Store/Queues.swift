@@ -6,37 +6,48 @@ extension PenstockStore {
     /// - Parameters:
     ///   - name: the queue's name: 1 to 200 bytes of UTF-8.
     ///   - type: what its messages carry.
+    ///   - codecs: what payloads go through on their way into the log, in this order: compression, then encryption. Those that are there
+    ///     already are read by what their headers say.
     ///   - policy: what the queue is told when it is made; `nil`: `QueuePolicy()`. One that exists keeps its own, which an
     ///     operator may have changed meanwhile; ``Queue/setPolicy(_:)`` gives it another.
     ///   - create: whether to make the queue when there is none.
-    /// - Throws: `PenstockError` with code `invalidInput` for a name or policy that cannot be; `unknownQueue` when there
-    ///   is none and `create` is false; what the store throws.
+    /// - Throws: `PenstockError` with code `invalidInput` for a name or policy that cannot be, or two codecs of one
+    ///   name; `unknownQueue` when there is none and `create` is false; what the store throws.
     public func queue<Element: Codable & Sendable>(
-        _ name: String, of type: Element.Type, policy: QueuePolicy? = nil, create: Bool = true
+        _ name: String, of type: Element.Type, codecs: [any ByteCodec] = [], policy: QueuePolicy? = nil,
+        create: Bool = true
     ) async throws -> Queue<Element> {
-        try await queue(name, codec: JSONCodec<Element>(), policy: policy, create: create)
+        try await queue(name, codec: JSONCodec<Element>(), codecs: codecs, policy: policy, create: create)
     }
 
     /// A queue of raw bytes.
     ///
-    /// It does as ``queue(_:of:policy:create:)``.
+    /// It does as ``queue(_:of:codecs:policy:create:)``.
     public func queue(
-        _ name: String, policy: QueuePolicy? = nil, create: Bool = true
+        _ name: String, codecs: [any ByteCodec] = [], policy: QueuePolicy? = nil, create: Bool = true
     ) async throws -> Queue<[UInt8]> {
-        try await queue(name, codec: BytesCodec(), policy: policy, create: create)
+        try await queue(name, codec: BytesCodec(), codecs: codecs, policy: policy, create: create)
     }
 
     /// A queue of raw bytes that is not looked up, for one call that says by itself when there is none.
     package func queueNotLookedUp(_ name: QueueName) -> Queue<[UInt8]> {
-        Queue(name, codec: BytesCodec(), handle: handle)
+        Queue(name, codec: QueueCodec(elements: BytesCodec()), handle: handle)
+    }
+
+    /// A queue whose payloads are given as they are in the log, whichever codecs they went through: for a program that hands them to
+    /// others, with the header that says so.
+    package func queueAsStored(_ name: String) async throws -> Queue<[UInt8]> {
+        let queue = try await queue(name, create: false)
+        return Queue(queue.name, codec: QueueCodec(elements: BytesCodec(), chain: .passing), handle: handle)
     }
 
     /// A queue whose payloads a codec makes and reads.
     ///
-    /// It does as ``queue(_:of:policy:create:)``.
+    /// It does as ``queue(_:of:codecs:policy:create:)``.
     public func queue<Codec: PayloadCodec>(
-        _ name: String, codec: Codec, policy: QueuePolicy? = nil, create: Bool = true
+        _ name: String, codec: Codec, codecs: [any ByteCodec] = [], policy: QueuePolicy? = nil, create: Bool = true
     ) async throws -> Queue<Codec.Element> {
+        let chain = try CodecChain(codecs)
         let name = try QueueName(name)
         try policy?.validate()
         if create {
@@ -45,7 +56,7 @@ extension PenstockStore {
             // A query is the cheapest question that throws when the queue does not exist.
             _ = try await storage.messages(MessageQuery(queue: name, limit: 1))
         }
-        return Queue(name, codec: codec, handle: handle)
+        return Queue(name, codec: QueueCodec(elements: codec, chain: chain), handle: handle)
     }
 
     /// All queues with their policies and numbers, by name.

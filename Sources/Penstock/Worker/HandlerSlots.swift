@@ -7,9 +7,16 @@ internal import Synchronization
 /// A handler that leaves makes room for the next message at once. Verdicts gather here while a call to the store is
 /// under way, and go together with the next one.
 final class HandlerSlots: Sendable {
+    /// A message that was claimed, and from which of the worker's queues.
+    struct Claimed: Sendable {
+        var message: ClaimedMessage
+        var source = 0
+    }
+
     /// A message whose work has ended, to be settled.
     struct Finished: Sendable {
         var message: ClaimedMessage
+        var source = 0
         var verdict: Verdict
         /// Whether the store was given it before, and nobody knows what became of it.
         var wasTried = false
@@ -30,7 +37,7 @@ final class HandlerSlots: Sendable {
     }
 
     private struct Waiting {
-        var message: ClaimedMessage
+        var claimed: Claimed
         var end: BootTime
     }
 
@@ -61,13 +68,13 @@ final class HandlerSlots: Sendable {
         /// themselves, and what they finish goes together with the next claim.
         var isStocked: Bool { waitingCount > ahead.count / 2 }
 
-        mutating func next() -> ClaimedMessage? {
+        mutating func next() -> Claimed? {
             guard takenCount < waiting.count else { return nil }
             defer {
                 takenCount += 1
                 if takenCount == waiting.count { (waiting, takenCount) = ([], 0) }
             }
-            return waiting[takenCount].message
+            return waiting[takenCount].claimed
         }
     }
 
@@ -82,13 +89,13 @@ final class HandlerSlots: Sendable {
     /// Takes messages up that were claimed at `now`.
     ///
     /// - Returns: those that have a place, and begin. The others wait for one, in order.
-    func begin(_ messages: [ClaimedMessage], at now: BootTime) -> [ClaimedMessage] {
+    func begin(_ claimed: [Claimed], at now: BootTime) -> [Claimed] {
         state.withLock { state in
             let end = now + state.ahead.patience
-            state.waiting += messages.map { Waiting(message: $0, end: end) }
-            var begun: [ClaimedMessage] = []
-            while state.busyCount < concurrency, let message = state.next() {
-                begun.append(message)
+            state.waiting += claimed.map { Waiting(claimed: $0, end: end) }
+            var begun: [Claimed] = []
+            while state.busyCount < concurrency, let next = state.next() {
+                begun.append(next)
                 state.busyCount += 1
             }
             return begun
@@ -112,7 +119,7 @@ final class HandlerSlots: Sendable {
     /// A handler has returned after `work`, and may have something to hand in; or there was none, and no work.
     ///
     /// - Returns: a message that has its place now, and begins.
-    func leave(_ finished: Finished? = nil, after work: Duration?) -> ClaimedMessage? {
+    func leave(_ finished: Finished? = nil, after work: Duration?) -> Claimed? {
         let (next, waiter) = state.withLock { state in
             if let work { state.ahead.record(work) }
             if let finished { state.finished.append(finished) }
@@ -151,7 +158,9 @@ final class HandlerSlots: Sendable {
         state.withLock { state in
             defer { (state.waiting, state.takenCount) = ([], 0) }
             state.ahead.forget()
-            return state.waiting[state.takenCount...].map { Finished(message: $0.message, verdict: .release) }
+            return state.waiting[state.takenCount...].map {
+                Finished(message: $0.claimed.message, source: $0.claimed.source, verdict: .release)
+            }
         }
     }
 

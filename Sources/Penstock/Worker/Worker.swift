@@ -1,7 +1,7 @@
 internal import PenstockCore
 public import ServiceLifecycle
 
-/// Works a queue's messages with a handler, some at a time: a `Service` for a `ServiceGroup`, or a plain `run()`.
+/// Works the messages of a queue, or of several, with a handler, some at a time: a `Service` for a `ServiceGroup`, or a plain `run()`.
 ///
 /// What a handler does decides about its message:
 ///
@@ -55,8 +55,16 @@ public struct Worker<Element: Sendable>: Service {
         /// hold it up, those included that this worker's handlers failed and that come back; nor do those of a paused
         /// queue.
         public var drain: Bool
+        /// The kinds of messages that this worker works; `nil`: all, and messages of no kind.
+        ///
+        /// A message of another kind, or of none, waits for a worker that knows its kind, as when a new version of a program has
+        /// begun to enqueue it and not all workers are new. It is `scheduled` meanwhile, no attempt is counted, and no handler is
+        /// held up. The next worker that has room looks at it again when it has waited for as long again as it has since it was
+        /// enqueued, for 100 milliseconds at least and a minute at most. So a worker that knows its kind, once those that do not
+        /// are gone, has it after a minute at the latest.
+        public var kinds: Set<String>?
 
-        /// Makes options: one handler at a time, 2 milliseconds of work claimed ahead, leases of 30 seconds, 30 seconds of grace, and no end.
+        /// Makes options: all kinds, one handler at a time, 2 milliseconds of work claimed ahead, leases of 30 seconds, 30 seconds of grace, and no end.
         public init(
             concurrency: Int = 1,
             ahead: Duration = .milliseconds(2),
@@ -64,7 +72,8 @@ public struct Worker<Element: Sendable>: Service {
             timeout: Duration? = nil,
             grace: Duration = .seconds(30),
             max: Int? = nil,
-            drain: Bool = false
+            drain: Bool = false,
+            kinds: Set<String>? = nil
         ) {
             self.concurrency = concurrency
             self.ahead = ahead
@@ -73,6 +82,7 @@ public struct Worker<Element: Sendable>: Service {
             self.grace = grace
             self.max = max
             self.drain = drain
+            self.kinds = kinds
         }
 
         func validate() throws(PenstockError) {
@@ -88,19 +98,51 @@ public struct Worker<Element: Sendable>: Service {
             if let max, max < 1 {
                 throw PenstockError(.invalidInput, "A worker works at least one message; leave max out for no end.")
             }
+            if let kinds, kinds.isEmpty {
+                throw PenstockError(.invalidInput, "A worker knows at least one kind; leave kinds out for all.")
+            }
+            for kind in kinds ?? [] { _ = try KindName(kind) }
         }
     }
 
     /// Works on one message.
     public typealias Handler = @Sendable (Delivery<Element>) async throws -> Void
 
-    private let queue: Queue<Element>
+    private let queues: [Queue<Element>]
+    private let order: QueueOrder
     private let options: Options
     private let handler: Handler
+    /// Where the handler comes from, if it is chosen by a message's kind.
+    var handlers: Handlers?
 
     /// Makes a worker. It does nothing before ``run()``.
     public init(_ queue: Queue<Element>, options: Options = Options(), handler: @escaping Handler) {
-        self.queue = queue
+        self.init([queue], options: options, handler: handler)
+    }
+
+    /// Makes a worker of several queues of one store, whose messages share its ``Options/concurrency``; ``Delivery/queue`` says from
+    /// which queue each one is. It does nothing before ``run()``.
+    ///
+    /// ```swift
+    /// let worker = Worker([mails, texts], order: .weighted([3, 1]), options: .init(concurrency: 8)) { delivery in
+    ///     try await send(delivery.payload)
+    /// }
+    /// ```
+    ///
+    /// What happens to one of the queues is no matter of the others: one that is paused or being deleted gives nothing. One that is
+    /// gone is told in the log and looked for every five seconds; when all are gone, the worker ends with that error.
+    ///
+    /// - Parameters:
+    ///   - queues: each once.
+    ///   - order: whose messages begin first.
+    ///   - options: those of the worker, for all queues together.
+    ///   - handler: works on one message.
+    public init(
+        _ queues: [Queue<Element>], order: QueueOrder = .strict, options: Options = Options(),
+        handler: @escaping Handler
+    ) {
+        self.queues = queues
+        self.order = order
         self.options = options
         self.handler = handler
     }
@@ -108,15 +150,37 @@ public struct Worker<Element: Sendable>: Service {
     /// Works until a graceful shutdown, ``Options/max`` or ``Options/drain`` ends it. No handler runs any more when it
     /// returns or throws, and no message is held.
     ///
-    /// - Throws: `PenstockError` with code `invalidInput` when an option is out of its range; what the store threw at a
-    ///   claim, after a graceful shutdown; `CancellationError` when the task is cancelled.
+    /// - Throws: `PenstockError` with code `invalidInput` when an option is out of its range, or the queues are none, the same
+    ///   one twice, or of two stores; what the store threw at a claim, after a graceful shutdown; `CancellationError` when the task
+    ///   is cancelled.
     public func run() async throws {
+        try handlers?.validate()
         try options.validate()
-        let run = WorkerRun(queue: queue, options: options, handler: handler)
+        try validateQueues()
+        let run = WorkerRun(queues: queues, order: order, options: options, handler: handler)
         try await withTaskCancellationOrGracefulShutdownHandler {
             try await run.run()
         } onCancelOrGracefulShutdown: {
             run.stop()
         }
+    }
+
+    private func validateQueues() throws(PenstockError) {
+        guard let first = queues.first else {
+            throw PenstockError(.invalidInput, "A worker works at least one queue.")
+        }
+        var names: Set<QueueName> = []
+        for queue in queues {
+            guard names.insert(queue.name).inserted else {
+                throw PenstockError(
+                    .invalidInput, "The queue '\(queue.name)' is given twice; a worker has each queue once.")
+            }
+            guard queue.handle === first.handle else {
+                throw PenstockError(
+                    .invalidInput,
+                    "The queues '\(first.name)' and '\(queue.name)' are of two stores; make a worker for each store.")
+            }
+        }
+        try order.validate(count: queues.count)
     }
 }

@@ -8,7 +8,7 @@ extension WorkerRun {
     ///
     /// When the store fails in a way that may pass, this goes on after a while, for as long as the worker is to work.
     func manage() async {
-        var round = Round(claimLoop: ClaimLoop(holder))
+        var round = WorkerRound(holders, order: order, kinds: options.kinds)
         var retry = StoreRetry()
         while true {
             do {
@@ -18,7 +18,7 @@ extension WorkerRun {
                 // What a cancelled worker meets is no failure of the store.
                 if Task.isCancelled {
                     stop()
-                } else if let delay = retry.wait(after: error, of: "work", for: queue.name, handle) {
+                } else if let delay = retry.wait(after: error, of: "work", for: queues[0].name, handle) {
                     await pause(for: delay)
                 } else {
                     fail(error)
@@ -27,41 +27,26 @@ extension WorkerRun {
         }
     }
 
-    /// What is to be known from one round to the next.
-    struct Round {
-        var claimLoop: ClaimLoop
-        /// How many messages were taken up.
-        var takenCount = 0
-        /// Whether more may be claimed than handlers are free for. Not where groups or limits say how many may be leased: what
-        /// waits here for a handler would keep another worker from working.
-        var claimsAhead = true
-        /// How many messages nobody else is woken for that are announced since that token was taken.
-        var promise: (count: Int, token: Wakeups.Token)?
-    }
-
     /// Hands in, claims and begins once, or waits for a reason to.
     ///
     /// - Returns: whether the work is over.
-    private func work(_ round: inout Round) async throws -> Bool {
-        let changes = queue.storage.changes
-        let wasRung = round.promise.map { changes.isRungForWork(in: queue.name, after: $0.token) } ?? false
-        var promisedCount = wasRung ? round.promise?.count ?? 0 : 0
-        round.promise = nil
-        if wasRung, stopping.isOpen { await wakeAnother() }
-        var taken = slots.take(at: time.boot, wantsAll: stopping.isOpen || promisedCount > 0)
+    private func work(_ round: inout WorkerRound) async throws -> Bool {
+        var owed = round.takePromises()
+        if stopping.isOpen { for index in owed.indices where owed[index] > 0 { await wakeAnother(for: index) } }
+        var taken = slots.take(at: time.boot, wantsAll: stopping.isOpen || owed.contains { $0 > 0 })
         if stopping.isOpen || taken.waitingEnd.map({ $0.left(at: time.boot) == nil }) == true {
             let waiting = slots.takeWaiting()
             round.takenCount -= waiting.count
             taken.finished += waiting
             (taken.waitingCount, taken.waitingEnd, taken.aheadCount) = (0, nil, 0)
             // What is given back wakes another worker, which takes all that there is.
-            promisedCount = 0
+            for finished in waiting { owed[finished.source] = 0 }
         }
         let isOver = stopping.isOpen || round.takenCount == options.max
         let aheadCount = round.claimsAhead ? taken.aheadCount : 0
         let places = options.concurrency + aheadCount - taken.busyCount - taken.waitingCount
         let left = options.max.map { $0 - round.takenCount } ?? .max
-        let room = isOver || taken.isStocked ? 0 : min(max(places, promisedCount), left, Limits.batchCountMax)
+        let room = isOver || taken.isStocked ? 0 : min(max(places, owed.max() ?? 0), left, Limits.batchCountMax)
         if room == 0 {
             if !taken.finished.isEmpty {
                 try await settle(taken.finished)
@@ -73,91 +58,142 @@ extension WorkerRun {
             }
             return false
         }
-        var request = ClaimRequest(queue: queue.name, limit: room, lease: options.lease)
-        // The worker that was rung for messages is the only one that was, and one that drains wants to know that there
-        // are none.
-        request.leavesToOthers = !wasRung && !options.drain
-        guard let claim = try await handIn(taken.finished, thenClaim: request, &round.claimLoop) else { return false }
-        round.takenCount += claim.messages.count
-        round.claimsAhead = !claim.isLimited
-        for message in slots.begin(claim.messages, at: time.boot) { begin(message) }
-        if options.drain, claim.messages.isEmpty, !claim.isWithheld, taken.busyCount + taken.waitingCount == 0 {
+        let isIdle = taken.busyCount + taken.waitingCount == 0
+        let request = Request(room: room, owed: owed, isLast: options.drain && isIdle)
+        guard let claimedCount = try await claim(request, handingIn: taken.finished, &round) else { return false }
+        if options.drain, claimedCount == 0, isIdle, !round.isWithheld {
             stop()
-        } else if claim.isAll(of: room), let before = round.claimLoop.before {
-            let left = room - claim.messages.count
-            round.promise = (left, before)
-            await waitForWork(after: before, room: left, due: claim.nextDue)
+        } else if claimedCount < room {
+            round.promise(room - claimedCount)
+            await waitForWork(round, room: room - claimedCount)
         }
         return false
     }
 
-    /// Returns after `delay`, or when the worker is told to stop or not to wait for anything more. Handlers go on, and what
-    /// they finish gathers.
-    private func pause(for delay: Duration) async {
-        let end = time.boot + delay
-        let wasStopping = stopping.isOpen
-        alarm.set(to: end)
-        while true {
-            slots.expectNews()
-            if end.left(at: time.boot) == nil || stopping.isOpen != wasStopping || inFlight.isDismissed { return }
-            await slots.wait()
-        }
+    /// What a round claims.
+    private struct Request {
+        /// How many messages, from all queues.
+        var room: Int
+        /// How many of each queue only this worker was woken for.
+        var owed: [Int]
+        /// Whether the worker ends when there is nothing. Then it also asks queues of which it is known that they were empty.
+        var isLast: Bool
     }
 
-    /// Returns when a message may have come, a place is free, or something is to be handed in or given back.
-    private func waitForWork(after token: Wakeups.Token, room: Int, due: Timestamp?) async {
-        let changes = queue.storage.changes
-        let call = changes.callForWork(in: queue.name, after: token, room: room) { [slots] in slots.touch() }
-        let look = queue.storage.lookInterval
-        let lookEnd = time.boot + look
-        alarm.set(to: slots.waitingEnd.map { $0.microseconds < lookEnd.microseconds ? $0 : lookEnd } ?? lookEnd)
-        if let due {
-            // What is due goes by the wall clock, which has to be looked at now and then.
-            let deadline = min(due, time.now + look)
-            // Cancelled only with the worker, which is found out in the next round.
-            try? await firstOf([
-                { [slots] in await slots.wait() }, { [time] in try await time.sleep(until: deadline) },
-            ])
-        } else {
-            await slots.wait()
+    /// Hands in, and claims from one queue after another until all places are taken or all queues are empty: from as many of
+    /// them in one call as have turns.
+    ///
+    /// - Returns: how many messages were claimed, and begin; `nil` when the verdicts had to go alone, and the next round claims.
+    private func claim(
+        _ request: Request, handingIn finished: [HandlerSlots.Finished], _ round: inout WorkerRound
+    ) async throws -> Int? {
+        var finished = finished
+        var counts = queues.map { _ in 0 }
+        var left = request.room
+        var emptied: Set<Int> = []
+        while left > 0 {
+            var shares = round.shares(of: left, at: time.boot, time.now, except: emptied)
+            if request.isLast, left == request.room, !shares.contains(where: { $0 > 0 }) {
+                shares = round.shares(of: left, at: time.boot, time.now, asksAll: true, except: emptied)
+            }
+            let asked = shares.indices.filter { shares[$0] > 0 }
+            if asked.isEmpty { break }
+            let claims = asked.map { index in
+                var claim = ClaimRequest(queue: queues[index].name, limit: shares[index], lease: options.lease)
+                // The worker that was rung for messages is the only one that was, and one that drains wants to know that
+                // there are none.
+                claim.leavesToOthers = request.owed[index] == 0 && !options.drain
+                return claim
+            }
+            guard let answers = try await handIn(finished, thenClaim: claims, &round.claimLoop) else { return nil }
+            finished = []
+            for (index, claim) in zip(asked, answers.claims) {
+                round.note(claim, of: shares[index], from: index, at: time.boot)
+                if claim.isAll(of: shares[index]) { emptied.insert(index) }
+                counts[index] += claim.messages.count
+                left -= claim.messages.count
+            }
+            begin(answers.claims, from: asked, &round)
+            if let failure = answers.failure {
+                guard let index = asked.dropFirst(answers.claims.count).first else { throw failure }
+                try goOn(without: index, after: failure, &round)
+                emptied.insert(index)
+            }
         }
-        if let call { changes.cancel(call) }
+        if !finished.isEmpty { try await settle(finished) }
+        for index in round.unkept(request.owed, counts) { await wakeAnother(for: index) }
+        return counts.reduce(0, +)
     }
 
-    /// Passes on that it was woken for messages, which it does not take any more: one that is given back wakes another
-    /// worker, and that one takes all that there is.
-    private func wakeAnother() async {
-        let request = ClaimRequest(queue: queue.name, limit: 1, lease: options.lease)
-        await Task { [storage = queue.storage] in
-            // Should it fail, others find the messages when they look.
-            guard let message = try? await storage.claim(request).messages.first else { return }
-            _ = try? await storage.settle([Settlement(message.lease, .release)])
-        }.value
+    /// Begins with what was claimed from some of the queues, in the order of their turns.
+    private func begin(_ claims: [Claim], from sources: [Int], _ round: inout WorkerRound) {
+        var counts = queues.map { _ in 0 }
+        var messages = queues.map { _ in [ClaimedMessage]().makeIterator() }
+        for (index, claim) in zip(sources, claims) {
+            counts[index] = claim.messages.count
+            messages[index] = claim.messages.makeIterator()
+        }
+        var claimed = round.order(counts).compactMap { index in
+            messages[index].next().map { HandlerSlots.Claimed(message: $0, source: index) }
+        }
+        if options.kinds != nil { claimed = claimed.filter { isKnown($0, &round.kinds) } }
+        round.takenCount += claimed.count
+        for next in slots.begin(claimed, at: time.boot) { begin(next) }
+    }
+
+    /// Whether this worker takes the message up. One of a kind that it does not know is handed in, to wait for another worker, and
+    /// takes no place.
+    private func isKnown(_ claimed: HandlerSlots.Claimed, _ kinds: inout KnownKinds) -> Bool {
+        let message = claimed.message
+        if kinds.contains(message) { return true }
+        let verdict = KnownKinds.verdict(on: message, at: time.now)
+        slots.handIn(HandlerSlots.Finished(message: message, source: claimed.source, verdict: verdict))
+        if kinds.isNews(message) {
+            var metadata = holders[claimed.source].metadata(message)
+            metadata["kind"] = "\(message.headers[KindName.header] ?? "")"
+            handle.logger.warning(
+                "messages of a kind that this worker does not know; they wait for another", metadata: metadata)
+        }
+        return false
+    }
+
+    /// A queue could not be claimed from. When it is gone, that is the matter of no other queue.
+    ///
+    /// - Throws: `failure`, unless there are other queues.
+    private func goOn(without index: Int, after failure: any Error, _ round: inout WorkerRound) throws {
+        guard queues.count > 1, (failure as? PenstockError)?.code == .unknownQueue else { throw failure }
+        let isNew = round.noteGone(index, at: time.boot)
+        if round.isLost { throw failure }
+        guard isNew else { return }
+        handle.logger.error(
+            "queue is gone; the worker goes on with its others, and looks for it every five seconds",
+            metadata: ["queue": "\(queues[index].name)"])
     }
 
     /// Hands in, and claims.
     ///
-    /// - Returns: what was claimed; `nil` when the verdicts had to go alone, and the next round claims.
-    /// - Throws: what the claim threw, or what kept the store from taking the verdicts, if that may pass.
+    /// - Returns: what was claimed, and why the claim after these failed; `nil` when the verdicts had to go alone, and the next
+    ///   round claims.
+    /// - Throws: what kept the store from taking the verdicts, if that may pass.
     private func handIn(
-        _ finished: [HandlerSlots.Finished], thenClaim request: ClaimRequest, _ claimLoop: inout ClaimLoop
-    ) async throws -> Claim? {
+        _ finished: [HandlerSlots.Finished], thenClaim requests: [ClaimRequest], _ claimLoop: inout ClaimLoop
+    ) async throws -> (claims: [Claim], failure: (any Error)?)? {
         let held = stillHeld(finished)
-        let claim = StoreOperation.claim(request)
+        let claims = requests.map(StoreOperation.claim)
         let settle = StoreOperation.settle(held.map { Settlement($0.message.lease, $0.verdict) })
         let performed: Performed
         do {
-            performed = try await claimLoop.perform(held.isEmpty ? [claim] : [settle, claim])
+            performed = try await claimLoop.perform(held.isEmpty ? claims : [settle] + claims)
         } catch {
-            if held.isEmpty { throw error }
+            if held.isEmpty { return ([], error) }
             // Without the claim: it may be the claim that the store could not carry out.
             let isStalled = (error as? PenstockError)?.isOfStalledStore == true
             if isStalled { try await self.settle(held, after: error) } else { try await self.settle(held) }
             return nil
         }
         if case .settled(let results)? = performed.answers.first { record(results, of: held) }
-        if let failure = performed.failure { throw failure }
-        guard case .claimed(let claim)? = performed.answers.last else { throw PenstockError.unexpectedAnswer }
-        return claim
+        let claimed = performed.answers.compactMap { if case .claimed(let claim) = $0 { claim } else { nil } }
+        let isWhole = claimed.count == requests.count
+        return (claimed, performed.failure ?? (isWhole ? nil : PenstockError.unexpectedAnswer))
     }
 }

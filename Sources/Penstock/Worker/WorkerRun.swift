@@ -6,10 +6,12 @@ internal import Synchronization
 
 /// One run of a worker, from the first claim until the last handler has ended.
 final class WorkerRun<Element: Sendable>: Sendable {
-    let queue: Queue<Element>
+    let queues: [Queue<Element>]
+    let order: QueueOrder
     let options: Worker<Element>.Options
     private let handler: Worker<Element>.Handler
-    let holder: LeaseHolder
+    /// One for each queue.
+    let holders: [LeaseHolder]
     let slots: HandlerSlots
     let alarm: Alarm
     /// Opens when nothing more is to be claimed.
@@ -17,18 +19,25 @@ final class WorkerRun<Element: Sendable>: Sendable {
     /// Why claiming ended, if it was an error.
     private let failure = Mutex<(any Error)?>(nil)
 
-    var handle: StoreHandle { queue.handle }
+    var handle: StoreHandle { queues[0].handle }
     var time: any TimeSource { handle.time }
-    var inFlight: InFlight { holder.inFlight }
+    var inFlight: InFlight { holders[0].inFlight }
+    /// The queues, as a log says them.
+    var queueNames: String { queues.map(\.name.text).joined(separator: ",") }
 
-    init(queue: Queue<Element>, options: Worker<Element>.Options, handler: @escaping Worker<Element>.Handler) {
-        self.queue = queue
+    /// - Parameter queues: those that it works, of one store; one at least.
+    init(
+        queues: [Queue<Element>], order: QueueOrder = .strict, options: Worker<Element>.Options,
+        handler: @escaping Worker<Element>.Handler
+    ) {
+        self.queues = queues
+        self.order = order
         self.options = options
         self.handler = handler
         let slots = HandlerSlots(concurrency: options.concurrency, ahead: options.ahead)
         self.slots = slots
-        alarm = Alarm(queue.handle.time) { slots.touch() }
-        holder = LeaseHolder(queue, lease: options.lease)
+        alarm = Alarm(queues[0].handle.time) { slots.touch() }
+        holders = LeaseHolder.sharing(queues, lease: options.lease)
     }
 
     /// Ends the claiming. What runs may go on for the time of grace.
@@ -40,7 +49,7 @@ final class WorkerRun<Element: Sendable>: Sendable {
 
     func run() async throws {
         await withTaskGroup(of: Void.self) { group in
-            group.addTask { [holder] in await LeaseKeeper(holder: holder, onlyOfRuns: false).run() }
+            group.addTask { [holder = holders[0]] in await LeaseKeeper(holder: holder, onlyOfRuns: false).run() }
             group.addTask { await self.dismissAfterGrace() }
             group.addTask { await Upkeep(handle: self.handle).run(until: self.stopping) }
             await withTaskCancellationHandler {
@@ -68,7 +77,7 @@ final class WorkerRun<Element: Sendable>: Sendable {
         do {
             try await stopping.wait()
             try await time.sleep(for: options.grace)
-            handle.logger.warning("grace is over; handlers are cancelled", metadata: ["queue": "\(queue.name)"])
+            handle.logger.warning("grace is over; handlers are cancelled", metadata: ["queue": "\(queueNames)"])
             dismiss()
         } catch {
             // Cancelled: the handlers ended within the grace, or the worker is cancelled, which ends them as well.
@@ -81,25 +90,26 @@ final class WorkerRun<Element: Sendable>: Sendable {
         if Task.isCancelled { return }
         failure.withLock { $0 = error }
         handle.logger.error(
-            "claiming failed; the worker stops", metadata: ["queue": "\(queue.name)", "error": "\(error)"])
+            "claiming failed; the worker stops", metadata: ["queue": "\(queueNames)", "error": "\(error)"])
         stop()
     }
 
     // MARK: Working
 
     /// Begins with a message that has a place, or with the next one if its lease was lost while it waited.
-    func begin(_ message: ClaimedMessage) {
-        var next: ClaimedMessage? = message
-        while let message = next {
-            let run = HandlerRun(message.lease) { [self] end in ended(message, end) }
+    func begin(_ claimed: HandlerSlots.Claimed) {
+        var next: HandlerSlots.Claimed? = claimed
+        while let claimed = next {
+            let run = HandlerRun(claimed.message.lease, leavesByItself: true) { [self] end in ended(claimed, end) }
             // Each runs in a task that can be cancelled alone. None outlives the worker: it waits until all have left.
-            if inFlight.begin(run) { return run.begin { await self.work(on: message, run) } }
+            if inFlight.begin(run) { return run.begin { await self.work(on: claimed, run) } }
             next = slots.leave(after: nil)
         }
     }
 
     /// Called when a run ends before its handler does.
-    private func ended(_ message: ClaimedMessage, _ end: HandlerEnd) {
+    private func ended(_ claimed: HandlerSlots.Claimed, _ end: HandlerEnd) {
+        let (message, holder) = (claimed.message, holders[claimed.source])
         switch end {
         case .timedOut:
             // The handler may need a moment to leave things in order. Its message comes back after that, or when the
@@ -107,35 +117,39 @@ final class WorkerRun<Element: Sendable>: Sendable {
             inFlight.letEnd(message.lease)
         case .leaseLost:
             inFlight.remove(message.lease)
-            queue.metrics.leaseLost.increment()
+            holder.metrics.leaseLost.increment()
             handle.logger.warning(
                 "lease lost; the handler was cancelled, and its result is ignored", metadata: holder.metadata(message))
         default:
             // It is given up: others can have its message at once.
-            slots.handIn(HandlerSlots.Finished(message: message, verdict: .release))
+            slots.handIn(HandlerSlots.Finished(message: message, source: claimed.source, verdict: .release))
         }
     }
 
-    private func work(on message: ClaimedMessage, _ run: HandlerRun) async {
+    private func work(on claimed: HandlerSlots.Claimed, _ run: HandlerRun) async {
         let began = time.boot
         let timer = options.timeout.map { timeout in
             Task { [time] in if (try? await time.sleep(for: timeout)) != nil { run.end(.timedOut(timeout)) } }
         }
-        let end = run.left(await handle(message))
+        let end = run.left(await handle(claimed))
         timer?.cancel()
         inFlight.endRun(run)
         var finished: HandlerSlots.Finished?
         // What was given up was handed in then.
-        if case .givenUp = end {} else { finished = end.verdict.map { .init(message: message, verdict: $0) } }
+        if case .givenUp = end {
+        } else {
+            finished = end.verdict.map { .init(message: claimed.message, source: claimed.source, verdict: $0) }
+        }
         if let next = slots.leave(finished, after: .microseconds(time.boot.microseconds - began.microseconds)) {
             begin(next)
         }
     }
 
-    private func handle(_ message: ClaimedMessage) async -> HandlerEnd {
+    private func handle(_ claimed: HandlerSlots.Claimed) async -> HandlerEnd {
+        let queue = queues[claimed.source]
         let delivery: Delivery<Element>
         do {
-            delivery = try queue.decoded(message, by: holder)
+            delivery = try queue.decoded(claimed.message, by: holders[claimed.source])
         } catch {
             return .undecodable(error)
         }
@@ -151,6 +165,9 @@ final class WorkerRun<Element: Sendable>: Sendable {
         do {
             try await handler(delivery)
             return delivery.journal.end(.finished)
+        } catch let error as UndecodablePayload {
+            queue.log(error.cause, of: claimed.message, by: delivery.holder)
+            return .undecodable(error.cause)
         } catch {
             return delivery.journal.end(.failed(error))
         }
@@ -178,7 +195,7 @@ extension WorkerRun {
         if held.isEmpty { return }
         let settlements = held.map { Settlement($0.message.lease, $0.verdict) }
         do {
-            record(try await Task { [queue] in try await queue.storage.settle(settlements) }.value, of: held)
+            record(try await Task { [handle] in try await handle.storage.settle(settlements) }.value, of: held)
         } catch {
             try await settle(held, after: error)
         }
@@ -216,7 +233,7 @@ extension WorkerRun {
             for finished in held {
                 handle.logger.error(
                     "message not settled; it comes back when its lease ends",
-                    metadata: holder.metadata(finished.message, error: "\(error)"))
+                    metadata: holders[finished.source].metadata(finished.message, error: "\(error)"))
             }
         }
     }
@@ -224,13 +241,15 @@ extension WorkerRun {
     func record(_ results: [SettleResult], of finished: [HandlerSlots.Finished]) {
         inFlight.remove(finished.map(\.message.lease))
         for (finished, result) in zip(finished, results) {
-            if result != .leaseLost || !finished.wasTried { queue.metrics.record(finished.verdict, result) }
+            if result != .leaseLost || !finished.wasTried {
+                holders[finished.source].metrics.record(finished.verdict, result)
+            }
             log(finished, result)
         }
     }
 
     private func log(_ finished: HandlerSlots.Finished, _ result: SettleResult) {
-        let message = finished.message
+        let (message, holder) = (finished.message, holders[finished.source])
         switch (result, finished.verdict) {
         case (.leaseLost, _) where finished.wasTried:
             handle.logger.warning(
@@ -245,9 +264,9 @@ extension WorkerRun {
             // Said when it was found out.
             break
         case (.settled(let state), .retry(let error, _, _)), (.settled(let state), .dead(let error, _)):
-            let text: Logger.Message =
-                state == .dead ? "message is a dead letter" : "attempt failed; message comes back"
-            handle.logger.warning(text, metadata: holder.metadata(message, error: error))
+            handle.logger.warning(state.whyNotDone, metadata: holder.metadata(message, error: error))
+        case (.settled(.cancelled), _):
+            handle.logger.info("message cancelled, as was asked for", metadata: holder.metadata(message))
         case (_, .release):
             handle.logger.info("message given back", metadata: holder.metadata(message))
         case (_, .suspend):

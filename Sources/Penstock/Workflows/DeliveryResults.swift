@@ -24,7 +24,8 @@ extension Delivery {
     ///   - tasks: what is added. Its tasks wait for none but each other.
     ///   - isAwaited: whether what waits for this message waits for all of the added tasks as well: they must be done.
     ///   - timeout: how long to wait for room in queues whose policy is `wait`; `nil`: as long as the lease is held. In the
-    ///     delivery's own queue there is no wait, and `queueFull` is thrown: all its workers could wait for each other.
+    ///     delivery's own queue, and in others that its worker works, there is no wait, and `queueFull` is thrown: all their
+    ///     workers could wait for each other.
     /// - Throws: as ``done()``, and `PenstockError` with code `invalidInput` when the message is no task, or its workflow has a
     ///   task of such a name already; `queueFull`, `timedOut`. After each of these the message is not settled.
     public func done(adding tasks: Workflow, isAwaited: Bool = true, timeout: Duration? = nil) async throws {

@@ -40,9 +40,10 @@ extension PenstockStore {
         try await tasks(of: WorkflowName(workflow))
     }
 
-    /// Cancels every task of a workflow that has not ended. A worker that has one loses its lease.
+    /// Cancels every task of a workflow that waits, and asks the workers that have the others to end, as
+    /// ``cancel(_:within:)`` does. What was cancelled stays so, also when a task that ran is done all the same.
     ///
-    /// - Returns: how many tasks.
+    /// - Returns: how many tasks that had not ended.
     /// - Throws: `PenstockError` with code `unknownWorkflow`.
     @discardableResult
     public func cancelWorkflow(_ name: String) async throws -> Int {

@@ -30,9 +30,12 @@ struct Failure: Error, CustomStringConvertible {
         switch code {
         case .invalidInput, .illegalTransition: .usage
         case .notADatabase, .corrupt, .undecodable: .data
-        case .notFound, .unknownQueue, .unknownMessage, .unknownCursor, .unknownSchedule, .unknownLimit, .unknownWorkflow,
+        case .notFound, .unknownQueue, .unknownMessage, .unknownCursor, .unknownSchedule, .unknownLimit,
+            .unknownWorkflow,
             .unknownTask:
             .missing
+        case .messageDead: .finding
+        case .messageCancelled, .messageDropped: .withdrawn
         case .queueFull, .queueDeleting: .unavailable
         case .queueExists, .scheduleExists, .fileExists: .cannotCreate
         case .diskFull, .storage, .fileReplaced: .inputOutput

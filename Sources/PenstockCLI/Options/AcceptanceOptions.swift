@@ -9,7 +9,9 @@ struct AcceptanceOptions: ParsableArguments {
     var durability: Durability = .powerLoss
 
     @Option(
-        help: .init("How long to wait for room when the queue's policy is wait; else for ever.", valueName: "duration"),
+        help: .init(
+            "How long to wait for room when the queue's policy is wait, and with enqueue --wait for the end; else for ever.",
+            valueName: "duration"),
         transform: Values.duration)
     var timeout: Duration?
 }

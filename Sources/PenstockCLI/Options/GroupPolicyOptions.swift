@@ -48,7 +48,8 @@ struct GroupPolicyOptions: ParsableArguments {
         if let limitPerKey {
             if case .fifo = policy.groups, limitPerKey.value != nil {
                 throw Failure(
-                    .usage, "The queue's groups are in order, which a limit per key would end; add --no-fifo if that is meant.")
+                    .usage,
+                    "The queue's groups are in order, which a limit per key would end; add --no-fifo if that is meant.")
             }
             if case .fifo = policy.groups {} else { policy.groups = limitPerKey.value.map(GroupPolicy.limit) }
         }
@@ -56,7 +57,8 @@ struct GroupPolicyOptions: ParsableArguments {
             switch policy.groups {
             case .limit:
                 throw Failure(
-                    .usage, "The queue has a limit per key, which --fifo would replace by one; add --limit-per-key none.")
+                    .usage,
+                    "The queue has a limit per key, which --fifo would replace by one; add --limit-per-key none.")
             case .fifo: break
             case nil: policy.groups = .fifo()
             }

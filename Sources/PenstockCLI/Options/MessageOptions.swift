@@ -20,7 +20,15 @@ struct EnvelopeOptions: ParsableArguments {
         transform: Values.header)
     var headers: [Values.Header] = []
 
+    @Option(
+        help: .init("What it is, for workers that choose by that (`work --kinds`).", valueName: "kind"),
+        transform: Values.kind)
+    var kind: KindName?
+
     func validate() throws {
+        if kind != nil, headers.contains(where: { $0.name == KindName.header }) {
+            throw ValidationError("--kind sets the header \(KindName.header); leave one of them out.")
+        }
         var names: Set<String> = []
         for header in headers where !names.insert(header.name).inserted {
             throw ValidationError("The header '\(header.name)' is given twice.")
@@ -28,9 +36,11 @@ struct EnvelopeOptions: ParsableArguments {
     }
 
     func message(_ payload: [UInt8], due: Due = .now, key: UniqueKey?) -> NewMessage {
-        NewMessage(
-            payload: payload, headers: Dictionary(uniqueKeysWithValues: headers.map { ($0.name, $0.value) }),
-            priority: priority, due: due, attemptsMax: attempts, uniqueKey: key, group: group)
+        var headers = Dictionary(uniqueKeysWithValues: headers.map { ($0.name, $0.value) })
+        if let kind { headers[KindName.header] = kind.text }
+        return NewMessage(
+            payload: payload, headers: headers, priority: priority, due: due, attemptsMax: attempts, uniqueKey: key,
+            group: group)
     }
 }
 

@@ -25,15 +25,19 @@ struct SelectionOptions: ParsableArguments {
         try Bounds.check(limit, 1...Int(Int32.max), "--limit")
     }
 
-    /// Has `command` carried out on the messages; of a queue, on those in one of `states`. Says to how many that `verb` befell.
+    /// Has `command` carried out on the messages; of a queue, on those in one of `states`. Says to how many that `verb` befell, in
+    /// a sentence with what `phrase` gives, if it gives something.
     @MainActor
     func apply(
-        _ command: @MainActor (PenstockStore, Selection) async throws -> Int, states: Set<MessageState>, _ verb: String
+        _ command: @MainActor (PenstockStore, Selection) async throws -> Int, states: Set<MessageState>, _ verb: String,
+        phrase: @MainActor (PenstockStore, Selection, Int) async throws -> String? = { _, _, _ in nil }
     ) async throws {
         try await fileOptions.file.use(queue: queue) { store in
             let selection: Selection =
                 if let queue { .queue(queue, states: states, limit: limit) } else { .sequences(sequences) }
-            try Output().count(try await command(store, selection), verb, isJSON: outputOptions.isJSON)
+            let count = try await command(store, selection)
+            try Output().count(
+                count, verb, phrase: try await phrase(store, selection, count), isJSON: outputOptions.isJSON)
         }
     }
 }

@@ -77,6 +77,26 @@ enum Values {
         try QueueName(text)
     }
 
+    @Sendable static func kind(_ text: String) throws -> KindName {
+        try KindName(text)
+    }
+
+    /// Kinds with commas between them.
+    @Sendable static func kinds(_ text: String) throws -> Set<KindName> {
+        var kinds: Set<KindName> = []
+        for word in text.split(separator: ",", omittingEmptySubsequences: false) {
+            let kind = try KindName(String(word))
+            guard kinds.insert(kind).inserted else {
+                throw Failure(.usage, "the kind '\(Escape.text(kind.text))' is there twice; name each kind once.")
+            }
+        }
+        return kinds
+    }
+
+    @Sendable static func queues(_ text: String) throws -> QueueList {
+        try QueueList(text)
+    }
+
     /// States with commas between them.
     @Sendable static func states(_ text: String) throws -> Set<MessageState> {
         var states: Set<MessageState> = []

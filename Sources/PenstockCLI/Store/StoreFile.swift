@@ -78,8 +78,13 @@ struct StoreFile: Sendable {
 
     /// Throws when `store` has no such queue.
     func require(_ queue: QueueName, in store: PenstockStore) async throws {
+        _ = try await self.queue(queue, in: store)
+    }
+
+    /// A queue of `store`. An error that says there is none says how to make it.
+    func queue(_ queue: QueueName, in store: PenstockStore) async throws -> Queue<[UInt8]> {
         do {
-            _ = try await store.queue(queue.text, create: false)
+            return try await store.queueAsStored(queue.text)
         } catch {
             throw explained(error, queue)
         }

@@ -30,6 +30,8 @@ extension MessageRecord {
             .init(key: "due", value: .optional(due, JSONValue.time)),
             .init(key: "claimedAt", value: .optional(claimedAt, JSONValue.time)),
             .init(key: "worker", value: .optional(worker) { .integer($0) }),
+            .init(key: "cancelRequestedAt", value: .optional(cancelRequestedAt, JSONValue.time)),
+            .init(key: "progress", value: .optional(progress, \.json)),
             .init(key: "finishedAt", value: .optional(finishedAt, JSONValue.time)),
             .init(key: "uniqueKey", value: .optional(uniqueKey) { .string($0) }),
             .init(key: "group", value: .optional(group) { .string($0) }),
@@ -40,6 +42,17 @@ extension MessageRecord {
         if let payload { members.append(.payload(payload)) }
         if withAttempts { members.append(.init(key: "attempts", value: .array(attempts.map(\.json)))) }
         return .object(members)
+    }
+}
+
+extension ProgressRecord {
+    /// The progress as JSON.
+    var json: JSONValue {
+        .object([
+            "fraction": .optional(progress.fraction) { .decimal($0) },
+            "text": .string(progress.text),
+            "reportedAt": .time(reportedAt),
+        ])
     }
 }
 

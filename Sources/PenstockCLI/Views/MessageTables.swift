@@ -63,6 +63,10 @@ enum MessageTables {
         if let due = record.due { facts.append(("due", TimeText.format(due))) }
         if let claimedAt = record.claimedAt { facts.append(("claimed", TimeText.format(claimedAt))) }
         if let worker = record.worker { facts.append(("worker", "\(worker)")) }
+        if let askedAt = record.cancelRequestedAt { facts.append(("cancel", "asked for \(TimeText.format(askedAt))")) }
+        if let progress = record.progress {
+            facts.append(("progress", "\(progressText(progress)) (\(TimeText.format(progress.reportedAt)))"))
+        }
         if let finishedAt = record.finishedAt { facts.append(("finished", TimeText.format(finishedAt))) }
         if let key = record.uniqueKey { facts.append(("key", Escape.text(key))) }
         if let group = record.group { facts.append(("group", Escape.text(group))) }
@@ -96,8 +100,15 @@ enum MessageTables {
         return facts.map { $0 + String(repeating: " ", count: width + 2 - $0.count) + $1 }
     }
 
+    private static func progressText(_ record: ProgressRecord) -> String {
+        let percent = record.progress.fraction.map { "\(Int(($0 * 100).rounded(.down)))%" }
+        return [percent, Escape.text(record.progress.text)].compactMap(\.self).filter { !$0.isEmpty }.joined(
+            separator: " ")
+    }
+
     private static func stateText(_ record: MessageRecord) -> String {
-        record.reason.map { "\(record.state.rawValue) (\($0.rawValue))" } ?? record.state.rawValue
+        if record.cancelRequestedAt != nil { return "\(record.state.rawValue) (to be cancelled)" }
+        return record.reason.map { "\(record.state.rawValue) (\($0.rawValue))" } ?? record.state.rawValue
     }
 
     /// The beginning of `bytes`, made safe. Looks at no more of them than can be seen.

@@ -6,7 +6,8 @@ enum QueueTables {
     static func status(_ queues: [QueueStatus]) -> Table {
         var table = Table([
             .text("QUEUE", widthMax: 40), .text("STATE"), .number("CAPACITY"), .number("PENDING"), .number("SCHEDULED"),
-            .number("BLOCKED"), .number("READY"), .number("LEASED"), .number("DEAD"), .number("ENQUEUED"), .number("DONE"),
+            .number("BLOCKED"), .number("READY"), .number("LEASED"), .number("DEAD"), .number("ENQUEUED"),
+            .number("DONE"),
             .number("DROPPED"),
             .number("RETRIED"), .number("RECLAIMED"),
         ])
@@ -14,7 +15,8 @@ enum QueueTables {
             table.add([
                 Escape.text(queue.name.text), state(queue),
                 queue.policy.capacity.map { "\($0.count)" } ?? "none", "\(queue.depths.pending)",
-                "\(queue.depths.scheduled)", "\(queue.depths.blocked)", "\(queue.depths.ready)", "\(queue.depths.leased)",
+                "\(queue.depths.scheduled)", "\(queue.depths.blocked)", "\(queue.depths.ready)",
+                "\(queue.depths.leased)",
                 "\(queue.depths.dead)",
                 "\(queue.totals.enqueued)",
                 "\(queue.totals.done)", "\(queue.totals.dropped)", "\(queue.totals.retried)",

@@ -15,7 +15,8 @@ enum WorkflowTables {
         func count(_ states: MessageState...) -> String { "\(states.reduce(0) { $0 + record.counts[$1, default: 0] })" }
         return [
             Escape.text(record.name.text), record.state.rawValue, TimeText.short(record.startedAt),
-            "\(record.counts.values.reduce(0, +))", count(.pending), count(.scheduled, .blocked, .ready), count(.leased),
+            "\(record.counts.values.reduce(0, +))", count(.pending), count(.scheduled, .blocked, .ready),
+            count(.leased),
             count(.done), count(.dead, .dropped, .cancelled),
         ]
     }

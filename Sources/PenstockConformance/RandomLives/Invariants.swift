@@ -36,6 +36,8 @@ enum Invariants {
                 let rules: [(String, Bool)] = [
                     ("due", (record.due != nil) == (record.state == .scheduled)),
                     ("claimedAt", (record.claimedAt != nil) == (record.state == .leased)),
+                    ("request", record.cancelRequestedAt == nil || record.state == .leased),
+                    ("progress", record.progress == nil || record.state == .leased),
                     ("worker", (record.worker != nil) == (record.state == .leased)),
                     ("finishedAt", (record.finishedAt != nil) == record.state.isFinished),
                     ("reason", (record.reason != nil) == (record.state.isFinished && record.state != .done)),
@@ -88,7 +90,10 @@ enum Invariants {
                 ("what is blocked", group.blocked == count(.blocked)),
                 ("what is ready", count(.ready) == 0 || group.permitted <= most),
                 ("what is free", group.blocked == 0 || group.permitted >= most),
-                ("what holds it", group.heldBy == nil || own.contains { $0.sequence == group.heldBy && $0.state == .dead }),
+                (
+                    "what holds it",
+                    group.heldBy == nil || own.contains { $0.sequence == group.heldBy && $0.state == .dead }
+                ),
             ]
             return rules.filter { !$0.1 }.map { "\($0.0) do not fit \(group) of \(queue), with \(own)" }
         }
@@ -105,7 +110,8 @@ enum Invariants {
             let states = Set(task.dependencies.map(\.state))
             return switch task.state {
             case .pending: !states.contains(.open) || states.contains(.failed)
-            case .scheduled, .blocked, .ready, .leased, .done, .dead, .dropped: states.contains(.open) || states.contains(.failed)
+            case .scheduled, .blocked, .ready, .leased, .done, .dead, .dropped:
+                states.contains(.open) || states.contains(.failed)
             case .cancelled: false
             }
         }.map { "the dependencies of \($0) do not fit its state" }

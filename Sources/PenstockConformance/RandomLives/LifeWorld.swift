@@ -12,6 +12,8 @@ final class LifeWorld {
     /// Messages that were accepted, and those of them that the store was told to forget.
     private(set) var accepted = 0
     private(set) var forgotten = 0
+    /// Messages whose workers were seen to be asked to end.
+    private var asked: Set<SequenceNumber> = []
     /// What was found that no store may do.
     private(set) var violations: [String] = []
 
@@ -56,7 +58,9 @@ final class LifeWorld {
         case .emit(let handle, let event, let target):
             return "\(try await handles[handle].emit(NewEvent(event), to: target, durability: .processCrash))"
         case .extend(let handle, let numbers, let duration):
-            return "\(try await handles[handle].extend(numbers.map { leases[$0] }, by: duration))"
+            return "\(try await handles[handle].extend(numbers.map { extending($0, by: duration) }))"
+        case .expectEnd(let handle, let sequence):
+            return "\(try await handles[handle].expectEnd(of: sequence))"
         case .reclaim(let handle):
             return "\(try await handles[handle].reclaim())"
         case .crash(let handle):
@@ -92,6 +96,12 @@ final class LifeWorld {
             harness.time.set(wall: harness.time.now + jump)
             return "set"
         }
+    }
+
+    /// More time for a lease, mostly with a progress.
+    private func extending(_ number: Int, by duration: Duration) -> LeaseExtension {
+        let progress = MessageProgress(number.isMultiple(of: 2) ? 0.25 : nil, "lease \(number)")
+        return LeaseExtension(leases[number], by: duration, progress: number.isMultiple(of: 3) ? nil : progress)
     }
 
     private func enqueue(
@@ -155,6 +165,8 @@ final class LifeWorld {
             violations += Invariants.leased(status.depths.leased + claim.messages.count, limit: limit)
         }
         leases += claim.messages.map(\.lease)
+        let worked = asked.intersection(claim.messages.map(\.lease.sequence))
+        if !worked.isEmpty { violations.append("\(worked) were to be cancelled, and are worked again") }
         let messages = claim.messages.map { message in
             "\(message.sequence) attempt \(message.attempt) priority \(message.priority) \(message.enqueuedAt) "
                 + "\(message.headers) \(message.payload) \(message.origin?.description ?? "") "
@@ -194,6 +206,7 @@ final class LifeWorld {
         let queues = status.queues
         violations += Invariants.cursors(status.cursors, last: last)
         violations += Invariants.records(records)
+        asked.formUnion(records.filter { $0.cancelRequestedAt != nil }.map(\.sequence))
         violations += Invariants.depths(queues, records)
         var groups: [String] = []
         for queue in queues {
@@ -209,7 +222,8 @@ final class LifeWorld {
         var journals: [MessageJournal] = []
         for record in records.suffix(40) { journals.append(try await handles[0].journal(of: record.sequence)) }
         violations += Invariants.noneLost(records.count, accepted: accepted, forgotten: forgotten)
-        return queues.map { "\($0)" } + groups + workflows.map(\.text) + tasks.map { "\($0)" } + journals.map { "\($0)" }
+        return queues.map { "\($0)" } + groups + workflows.map(\.text) + tasks.map { "\($0)" }
+            + journals.map { "\($0)" }
             + status.cursors.map { "\($0)" } + records.map { "\($0.comparable)" }
     }
 }

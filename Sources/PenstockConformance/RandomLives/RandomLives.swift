@@ -94,13 +94,15 @@ private func differences(of contents: [[String]]) -> [String] {
 
 /// Random lives as part of the suite: always the same ones, so that a store passes or fails the same way each time.
 enum RandomLifeRules {
-    static let cases = (1...5).map { seed in
-        ConformanceCase("random lives", "go as those of the store in memory, seed \(seed)") { bench in
-            try await RandomLives.compare(seed: UInt64(seed), steps: 250, InMemoryHarness(), bench)
+    static let cases =
+        (1...5).map { seed in
+            ConformanceCase("random lives", "go as those of the store in memory, seed \(seed)") { bench in
+                try await RandomLives.compare(seed: UInt64(seed), steps: 250, InMemoryHarness(), bench)
+            }
         }
-    } + (1...5).map { seed in
-        ConformanceCase("random lives", "with groups go as those of the store in memory, seed \(seed)") { bench in
-            try await RandomLives.compare(seed: UInt64(seed), steps: 250, InMemoryHarness(), bench, groups: true)
+        + (1...5).map { seed in
+            ConformanceCase("random lives", "with groups go as those of the store in memory, seed \(seed)") { bench in
+                try await RandomLives.compare(seed: UInt64(seed), steps: 250, InMemoryHarness(), bench, groups: true)
+            }
         }
-    }
 }

@@ -12,6 +12,7 @@ enum Step: CustomStringConvertible {
     case record(by: Int, StepName, lease: Int)
     case emit(by: Int, EventName, EventTarget)
     case extend(by: Int, leases: [Int], Duration)
+    case expectEnd(by: Int, SequenceNumber)
     case reclaim(by: Int)
     case crash(Int)
     case close(Int)
@@ -41,6 +42,7 @@ enum Step: CustomStringConvertible {
         case .record(let handle, let step, let lease): "[\(handle)] record \(step) of \(lease)"
         case .emit(let handle, let event, let target): "[\(handle)] emit \(event) to \(target)"
         case .extend(let handle, let leases, let duration): "[\(handle)] extend \(leases) by \(duration)"
+        case .expectEnd(let handle, let sequence): "[\(handle)] expect the end of \(sequence)"
         case .reclaim(let handle): "[\(handle)] reclaim"
         case .crash(let handle): "[\(handle)] crash"
         case .close(let handle): "[\(handle)] close"

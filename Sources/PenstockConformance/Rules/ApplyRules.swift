@@ -46,7 +46,8 @@ enum ApplyRules {
                 let sequence = try #require(messages[state])
                 if command.states.contains(state) {
                     #expect(try await store.apply(command, to: .sequences([sequence])) == 1, "\(command) of \(state)")
-                    let expected: MessageState = command == .redrive ? .ready : .cancelled
+                    let isAsked = state == .leased && command.time != nil
+                    let expected: MessageState = command == .redrive ? .ready : isAsked ? .leased : .cancelled
                     #expect(try await store.state(of: sequence) == expected)
                 } else {
                     await expect(.illegalTransition) { try await store.apply(command, to: .sequences([sequence])) }

@@ -22,7 +22,9 @@ enum GroupRules {
         "go with tasks, and with what a verdict brings": tasksAndDrafts,
     ]
 
-    static func open(_ bench: Bench, _ groups: GroupPolicy, _ capacity: Capacity? = nil) async throws -> any MessageStore {
+    static func open(_ bench: Bench, _ groups: GroupPolicy, _ capacity: Capacity? = nil) async throws
+        -> any MessageStore
+    {
         var policy = QueuePolicy.steady()
         (policy.groups, policy.capacity) = (groups, capacity)
         return try await bench.open(policy)

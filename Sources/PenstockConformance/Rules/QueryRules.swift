@@ -110,7 +110,8 @@ enum QueryRules {
         try await store.put("dropped")
 
         let expected: [MessageState: String] = [
-            .pending: "pending", .scheduled: "scheduled", .blocked: "blocked", .ready: "5", .leased: "4", .done: "1", .dead: "2",
+            .pending: "pending", .scheduled: "scheduled", .blocked: "blocked", .ready: "5", .leased: "4", .done: "1",
+            .dead: "2",
             .dropped: "dropped",
             .cancelled: "3",
         ]

@@ -84,6 +84,7 @@ package final class ChangeWatcher {
         let (word, before) = (doorbell.board.word(at: bucket), heard[bucket])
         heard[bucket] = word
         if word.ringsForAll != before.ringsForAll {
+            wakeups.notices.ring(at: bucket)
             wakeups.ringAll(at: bucket)
         } else if word.rings != before.rings, word.messages == 0 {
             wakeups.ringAll(at: bucket, for: .room)

@@ -51,6 +51,7 @@ package final class Doorbell: Sendable {
         if rings.isEmpty { return }
         let rings = rings.map { bucket, ring in
             var rest = ring
+            if ring.isForAll { wakeups.notices.ring(at: bucket) }
             rest.messages = max(0, ring.messages - wakeups.ringAll(at: bucket, for: ring.change))
             return (bucket: bucket, ring: rest)
         }

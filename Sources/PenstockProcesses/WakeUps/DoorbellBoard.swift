@@ -8,7 +8,7 @@ package struct Ring: Equatable {
     package var messages = 0
     /// Whether there may be room for more.
     package var makesRoom = false
-    /// Whether everybody has to look, as the queue itself has changed.
+    /// Whether everybody has to look, as the queue itself has changed, or something is asked of those who work.
     package var isForAll = false
     /// The queue's tag.
     package var tag: UInt16 = 0

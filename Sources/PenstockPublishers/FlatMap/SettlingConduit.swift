@@ -69,7 +69,7 @@ final class SettlingConduit<Output, Input: Settleable>: Subscriber, Subscription
         }
         Task(executorPreference: executor) {
             let end = await self.settler.ended(delivery, run)
-            if case .leaseLost = end, let name { self.perform { ([], $0.machine.workEnded(end, name)) } }
+            if end.isFromOutside, let name { self.perform { ([], $0.machine.workEnded(end, name)) } }
             let outcome = await self.settler.settle(delivery, end, of: run)
             if let name { self.settled(name, outcome) }
         }

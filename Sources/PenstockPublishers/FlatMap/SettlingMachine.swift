@@ -100,8 +100,7 @@ struct SettlingMachine<Output> {
         // What it gave before, and nobody has taken, comes out all the same, also when it failed: it was given.
         works[name]?.end = end
         let actions = endIfDone(name)
-        if case .leaseLost = end { return [.cancel(name)] + actions }
-        return actions
+        return end.isFromOutside ? [.cancel(name)] + actions : actions
     }
 
     /// A delivery was settled.
@@ -129,11 +128,11 @@ struct SettlingMachine<Output> {
     private mutating func endIfDone(_ name: Name) -> [Action] {
         guard let work = works[name], let end = work.end, work.valuesWaiting == 0 else { return [] }
         works[name] = nil
-        guard case .leaseLost = end else {
+        guard end.isFromOutside else {
             settling.insert(name)
             return [.settle(name, end)]
         }
-        // Nothing is left to settle.
+        // Nothing is left to settle, or it is settled already.
         core.ended()
         return askUpstream()
     }

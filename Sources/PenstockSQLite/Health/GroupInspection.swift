@@ -5,20 +5,27 @@ import PenstockCore
 enum GroupInspection {
     static func inspect(_ database: Database, _ report: inout HealthReport) throws {
         try LineInspection.find(
-            strayPermitsSQL, .wrongPermits, "{has|have} a permit of a group that {it|they} should have let go", database,
+            strayPermitsSQL, .wrongPermits, "{has|have} a permit of a group that {it|they} should have let go",
+            database,
             &report)
         try LineInspection.find(
-            withoutPermitSQL, .wrongPermits, "{is|are} in line for workers or with one, without a permit of {its|their} group",
+            withoutPermitSQL, .wrongPermits,
+            "{is|are} in line for workers or with one, without a permit of {its|their} group",
             database, &report)
         try LineInspection.find(
-            blockedInVainSQL, .wrongPermits, "{waits|wait} for a permit of {its|their} group while one is free", database,
+            blockedInVainSQL, .wrongPermits, "{waits|wait} for a permit of {its|their} group while one is free",
+            database,
             &report)
+        try LineInspection.find(
+            tooManySQL, .wrongPermits,
+            "{is|are} in line for workers although {its|their} group has no permit for {it|them}",
+            database, &report)
         try LineInspection.find(
             wrongGroupSQL, .wrongPermits, "{is|are} in line with another group than the log has", database, &report)
     }
 
     /// Permits of messages which the log does not have with that group, or which may not keep one where they are.
-    private static let strayPermitsSQL = """
+    static let strayPermitsSQL = """
         SELECT permit.sequence FROM penstock_permit AS permit
         LEFT JOIN penstock_log AS log ON log.sequence = permit.sequence AND log.queue_id = permit.queue_id
             AND log.group_key = permit.group_key
@@ -47,7 +54,7 @@ enum GroupInspection {
 
     private static let withoutPermitSQL = "SELECT log.sequence \(withoutPermit)"
 
-    private static let blockedInVainSQL = """
+    static let blockedInVainSQL = """
         SELECT blocked.sequence FROM penstock_blocked AS blocked
         JOIN penstock_queue AS queue ON queue.id = blocked.queue_id
         WHERE \(isNotNoted("blocked"))
@@ -57,6 +64,19 @@ enum GroupInspection {
             OR (SELECT count(*) FROM penstock_permit AS permit
                 WHERE permit.queue_id = blocked.queue_id AND permit.group_key = blocked.group_key)
             < CASE WHEN queue.fifo THEN 1 ELSE queue.limit_per_key END)
+        """
+
+    /// Ready messages of groups of which more have a permit than may.
+    static let tooManySQL = """
+        SELECT ready.sequence FROM penstock_ready AS ready
+        JOIN penstock_log AS log ON log.sequence = ready.sequence
+        JOIN penstock_queue AS queue ON queue.id = ready.queue_id
+        WHERE log.group_key IS NOT NULL AND \(isNotNoted("log"))
+        AND (EXISTS (SELECT 1 FROM penstock_group_pause AS pause
+                WHERE pause.queue_id = log.queue_id AND pause.group_key = log.group_key)
+            OR (SELECT count(*) FROM penstock_permit AS permit
+                WHERE permit.queue_id = log.queue_id AND permit.group_key = log.group_key)
+            > CASE WHEN queue.fifo THEN 1 ELSE queue.limit_per_key END)
         """
 
     private static let wrongGroupSQL = """
@@ -118,7 +138,8 @@ extension Repairing {
                 DELETE FROM penstock_regroup WHERE queue_id NOT IN (SELECT id FROM penstock_queue);
                 """)
         try change(
-            .wrongPermits, "COUNT {permit|permits} of messages that the log does not have with that group {was|were} removed.",
+            .wrongPermits,
+            "COUNT {permit|permits} of messages that the log does not have with that group {was|were} removed.",
             """
             DELETE FROM penstock_permit AS permit WHERE NOT EXISTS (SELECT 1 FROM penstock_log AS log
                 WHERE log.sequence = permit.sequence AND log.queue_id = permit.queue_id
@@ -131,10 +152,13 @@ extension Repairing {
             SELECT log.queue_id, log.group_key, log.sequence \(GroupInspection.withoutPermit)
             """)
         // Which permits are too many, and which are free, the next claim finds out.
-        try database.execute(
-            sql: """
-                INSERT OR IGNORE INTO penstock_regroup (queue_id, group_key)
-                SELECT queue_id, group_key FROM penstock_permit UNION SELECT queue_id, group_key FROM penstock_blocked
-                """)
+        try change(
+            .wrongPermits, "COUNT {group has|groups have} {its|their} permits given out anew by the next claim.",
+            """
+            INSERT OR IGNORE INTO penstock_regroup (queue_id, group_key)
+            SELECT queue_id, group_key FROM penstock_log WHERE group_key IS NOT NULL AND sequence IN (
+                \(GroupInspection.strayPermitsSQL) UNION \(GroupInspection.blockedInVainSQL)
+                UNION \(GroupInspection.tooManySQL))
+            """)
     }
 }

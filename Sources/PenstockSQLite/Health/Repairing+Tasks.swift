@@ -25,6 +25,8 @@ extension Repairing {
                 DELETE FROM penstock_event WHERE sequence <> 0 AND sequence NOT IN (SELECT sequence FROM penstock_log);
                 DELETE FROM penstock_workflow WHERE id NOT IN (SELECT workflow_id FROM penstock_task);
                 DELETE FROM penstock_awaited WHERE sequence NOT IN (SELECT sequence FROM penstock_scheduled);
+                DELETE FROM penstock_cancel WHERE sequence NOT IN (SELECT sequence FROM penstock_lease);
+                DELETE FROM penstock_progress WHERE sequence NOT IN (SELECT sequence FROM penstock_lease);
                 """)
         // Nobody is told of the end of a message that is no task. Of one that is not there it was said what follows.
         try change(

@@ -28,7 +28,8 @@ enum WorkflowInspection {
     /// Which marks a row is checked for in which table, and which table they stand for.
     static let marks: [(mark: Marks, table: String, source: String)] =
         ["ready", "scheduled", "pending", "blocked", "lease"].map { (.task, $0, "task") } + [
-            (.awaitsEvent, "scheduled", "awaited")
+            (.awaitsEvent, "scheduled", "awaited"), (.cancelRequested, "lease", "cancel"),
+            (.hasProgress, "lease", "progress"),
         ]
 
     /// What chooses the rows `line` of a table that have a mark and must not, or the other way round.

@@ -145,7 +145,11 @@ enum Cascade {
         ) { $0.integer(0) }
         for task in tasks.prefix(limit) {
             guard let entry = try Line.locate(task, in: transaction), !entry.state.isFinished else { continue }
-            try Line.move(entry, by: .cancelled, in: transaction)
+            if entry.state == .leased {
+                _ = try CancelRequests.make(entry, within: Limits.cancelTime, in: transaction)
+            } else {
+                try Line.move(entry, by: .cancelled, in: transaction)
+            }
         }
         try leave(item, at: tasks, limit: limit, in: transaction)
     }

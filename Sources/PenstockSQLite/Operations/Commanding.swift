@@ -11,13 +11,14 @@ enum Commanding {
     ) throws -> Int {
         // Everything is looked at before the first write, so that an error leaves nothing half done.
         var moves: [(LineEntry, Lifecycle.Outcome)] = []
+        var asked: [LineEntry] = []
         // Messages in line that the log does not have: to cancel one is to set it aside.
         var orphans: [Int64] = []
         var keys: Set<[UInt8]> = []
         for sequence in Set(sequences).sorted() {
             guard let entry = try Line.locate(sequence.rawValue, in: transaction) else {
                 if try Quarantine.isContradictory(sequence.rawValue, in: transaction) {
-                    guard command == .cancel, try !Quarantine.isInLog(sequence.rawValue, in: transaction) else {
+                    guard command.isCancel, try !Quarantine.isInLog(sequence.rawValue, in: transaction) else {
                         throw PenstockError(
                             .illegalTransition,
                             "Message \(sequence) has no place in the line, or none in the log; nothing was changed. Run "
@@ -27,6 +28,10 @@ enum Commanding {
                     continue
                 }
                 throw PenstockError(.unknownMessage, "There is no message \(sequence) in the log; nothing was changed.")
+            }
+            if command.time != nil, entry.state == .leased {
+                asked.append(entry)
+                continue
             }
             guard let outcome = try Line.outcome(of: command.event, on: entry, in: transaction) else {
                 throw PenstockError(
@@ -42,14 +47,16 @@ enum Commanding {
             }
             moves.append((entry, outcome))
         }
+        let askedCount = try ask(asked, command, in: transaction)
         try carryOut(command, moves, in: transaction)
         for sequence in orphans { _ = try Quarantine.setAsideOrphans(sequence, in: transaction) }
-        return moves.count + orphans.count
+        return askedCount + moves.count + orphans.count
     }
 
     /// Carries out `command` on a queue's messages in `states` after `cursor`, oldest first, up to `limit` of them.
     ///
-    /// - Returns: how many were moved, and the last one looked at, from which the next step goes on.
+    /// - Returns: how many were moved, and the last one looked at, from which the next step goes on; `.max`
+    ///   when there are no more.
     static func step(
         _ command: LineCommand, on queue: QueueName, in states: Set<MessageState>, after cursor: Int64, limit: Int,
         _ transaction: Transaction
@@ -64,10 +71,15 @@ enum Commanding {
         }.sorted().prefix(limit)
         var moved = 0
         var moves: [(LineEntry, Lifecycle.Outcome)] = []
+        var asked: [LineEntry] = []
         var keys: Set<[UInt8]> = []
         for sequence in sequences {
             guard let entry = try Line.locate(sequence, in: transaction) else {
-                if command == .cancel, try Quarantine.setAsideOrphans(sequence, in: transaction) { moved += 1 }
+                if command.isCancel, try Quarantine.setAsideOrphans(sequence, in: transaction) { moved += 1 }
+                continue
+            }
+            if command.time != nil, entry.state == .leased {
+                asked.append(entry)
                 continue
             }
             guard states.contains(entry.state),
@@ -76,8 +88,22 @@ enum Commanding {
             else { continue }
             moves.append((entry, outcome))
         }
+        moved += try ask(asked, command, in: transaction)
         try carryOut(command, moves, in: transaction)
-        return (moved + moves.count, sequences.last ?? .max)
+        // What comes into one of these states because of this step is not looked for.
+        return (moved + moves.count, sequences.count < limit ? .max : sequences.last ?? .max)
+    }
+
+    /// Asks the workers that have these messages to end.
+    ///
+    /// - Returns: how many were not asked before.
+    private static func ask(
+        _ entries: [LineEntry], _ command: LineCommand, in transaction: Transaction
+    ) throws -> Int {
+        guard let time = command.time else { return 0 }
+        return try entries.reduce(0) { count, entry in
+            try CancelRequests.make(entry, within: time, in: transaction) ? count + 1 : count
+        }
     }
 
     /// Moves messages, one after the other. What follows from the end of a task comes before the next one, which may be among
@@ -88,6 +114,8 @@ enum Commanding {
         // What becomes of one message of a group moves others of it.
         var areStale = moves.contains { $0.0.account.policy.groups != nil || $0.0.marks.contains(.group) }
         for (entry, outcome) in moves {
+            // The worker learns at once that it has lost the message.
+            if entry.state == .leased { transaction.ringAll(entry.account.name) }
             if !areStale {
                 try Line.move(entry, to: outcome, in: transaction)
             } else if let entry = try Line.locate(entry.sequence, in: transaction),
@@ -118,10 +146,13 @@ enum Commanding {
 }
 
 extension LineCommand {
+    /// Whether it takes messages out of the line for good.
+    fileprivate var isCancel: Bool { if case .cancelled = event { true } else { false } }
+
     /// What can be done to which messages, for people.
     fileprivate var what: String {
         switch self {
-        case .cancel: "pending, scheduled, ready and leased messages can be cancelled"
+        case .cancel, .requestCancel: "pending, scheduled, ready and leased messages can be cancelled"
         case .redrive: "dead and scheduled messages can be put back in line"
         case .discard: "dead messages can be discarded"
         }

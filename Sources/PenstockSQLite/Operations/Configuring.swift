@@ -104,7 +104,8 @@ enum Configuring {
         "DELETE FROM penstock_group_pause WHERE queue_id = ?1 AND group_key = ?2")
     private static let findLimit = Query("SELECT 1 FROM penstock_limit WHERE name = ?1")
     private static let writeLimit = Query(
-        "INSERT INTO penstock_limit (name, count) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET count = excluded.count")
+        "INSERT INTO penstock_limit (name, count) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET count = excluded.count"
+    )
     private static let deleteLimit = Query("DELETE FROM penstock_limit WHERE name = ?1")
     private static let selectSharing = Query("SELECT name FROM penstock_queue WHERE share_limit = ?1 ORDER BY name")
     private static let setPaused = Query("UPDATE penstock_queue SET paused = ?2 WHERE name = ?1")

@@ -58,16 +58,14 @@ enum Groups {
             let isEarlierBlocked =
                 try group.isInOrder && !isBegun && standing.hasBlocked
                 && Permits.firstBlocked(of: group, connection).map { $0.sequence < sequence } ?? false
-            if !standing.isPaused, !isEarlierBlocked, group.permitCount.map({ standing.count <= $0 }) ?? true {
-                return true
-            }
+            if !standing.isPaused, !isEarlierBlocked, !standing.isOverfull { return true }
             // The group was paused meanwhile, is to have fewer permits, or an earlier one has become due.
             _ = try Permits.take(from: sequence, group, connection)
             if isEarlierBlocked { try permitNext(of: group, in: transaction) }
             return false
         }
         if standing.isPaused { return false }
-        if !standing.hasBlocked, group.permitCount.map({ standing.count < $0 }) ?? true {
+        if !standing.hasBlocked, !standing.isFull {
             try Permits.give(to: sequence, group, connection)
             return true
         }

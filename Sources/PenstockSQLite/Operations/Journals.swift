@@ -16,7 +16,7 @@ enum Journals {
                     + "the worker that has it now.")
         }
         if let known = try connection.first(selectNamed, .integer(sequence), .text(step.text), read: record) {
-            if let duration { _ = try Settling.extend(lease, by: duration, in: transaction) }
+            try Settling.extend(lease, by: duration, in: transaction)
             return known
         }
         let before = try connection.first(measure, .integer(sequence)) { row in
@@ -36,7 +36,7 @@ enum Journals {
             statement.bind(transaction.now.microseconds, at: 5)
             _ = try statement.step()
         }
-        if let duration { _ = try Settling.extend(lease, by: duration, in: transaction) }
+        try Settling.extend(lease, by: duration, in: transaction)
         return record
     }
 

@@ -64,6 +64,12 @@ enum Line {
             try UniqueKeys.release(entry.sequence, entry.account, in: transaction)
             entry.marks.remove(.uniqueKey)
         }
+        if state.isFinished, entry.marks.contains(.endAwaited) { entry.account.ring(messages: 0) }
+        if entry.state == .leased, !entry.marks.isDisjoint(with: .ofLease) {
+            try CancelRequests.end(entry.sequence, transaction.connection)
+            try ProgressRows.end(entry.sequence, transaction.connection)
+            entry.marks.subtract(.ofLease)
+        }
         if entry.state == .scheduled, entry.marks.contains(.awaitsEvent) {
             try Awaiting.end(entry.sequence, transaction.connection)
             entry.marks.remove(.awaitsEvent)
@@ -81,7 +87,8 @@ enum Line {
         let own = try transaction.connection.first(readAttemptsMax, .integer(entry.sequence)) { $0.optionalInteger(0) }
         let situation = Lifecycle.Situation(
             state: entry.state, attempt: Int(entry.attempt), forgiven: Int(entry.forgiven),
-            attemptsMax: (own ?? nil).map(Int.init) ?? retry.attemptsMax)
+            attemptsMax: (own ?? nil).map(Int.init) ?? retry.attemptsMax,
+            isToBeCancelled: entry.marks.contains(.cancelRequested))
         return Lifecycle.outcome(
             of: event, on: situation, now: transaction.now, policy: retry, random: transaction.random.nextUnit())
     }

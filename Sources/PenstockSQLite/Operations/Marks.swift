@@ -1,7 +1,7 @@
 import PenstockCore
 
 /// What is to be seen to when a message moves on. It travels with the message's row from table to table, and spares all others
-/// a look: their marks are 0. The numbers are those of `0012_pending.sql` and `0014_groups.sql`.
+/// a look: their marks are 0. The numbers are those of `0012_pending.sql`, `0014_groups.sql` and `0015_running.sql`.
 struct Marks: OptionSet {
     let rawValue: Int64
 
@@ -17,6 +17,14 @@ struct Marks: OptionSet {
     static let awaitsEvent = Marks(rawValue: 4)
     /// It has a group.
     static let group = Marks(rawValue: 8)
+    /// It is leased, its worker is asked to end, and it has a row in `penstock_cancel`.
+    static let cancelRequested = Marks(rawValue: 64)
+    /// Somebody waits for its end, and its log is rung for then.
+    static let endAwaited = Marks(rawValue: 128)
+    /// It is leased, its worker says how far it has come, and it has a row in `penstock_progress`.
+    static let hasProgress = Marks(rawValue: 256)
+    /// What a message has only while it is leased.
+    static let ofLease: Marks = [.cancelRequested, .hasProgress]
 
     /// Those of a message as it is accepted.
     init(of message: NewMessage) {

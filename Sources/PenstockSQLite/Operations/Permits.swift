@@ -5,8 +5,10 @@ enum Permits {
     /// How a group stands as one of its messages asks for a permit.
     struct Standing {
         var isPaused: Bool
-        /// How many have a permit: as many as there are, or one more.
-        var count: Int64
+        /// Whether all permits are given.
+        var isFull: Bool
+        /// Whether more are given than there are, since there were more before.
+        var isOverfull: Bool
         /// Whether the message that asks has one.
         var isHolder: Bool
         var hasBlocked: Bool
@@ -15,12 +17,12 @@ enum Permits {
     static func standing(of sequence: Int64, _ group: Group, _ connection: Connection) throws -> Standing {
         try connection.first(
             readStanding, .integer(group.account.id), .text(group.key), .integer(sequence),
-            .integer((group.permitCount ?? 0) + 1)
+            .integer(group.permitCount ?? .max)
         ) { row in
             Standing(
-                isPaused: row.integer(0) != 0, count: row.integer(1), isHolder: row.integer(2) != 0,
-                hasBlocked: row.integer(3) != 0)
-        } ?? Standing(isPaused: false, count: 0, isHolder: false, hasBlocked: false)
+                isPaused: row.integer(0) != 0, isFull: row.integer(1) != 0, isOverfull: row.integer(2) != 0,
+                isHolder: row.integer(3) != 0, hasBlocked: row.integer(4) != 0)
+        } ?? Standing(isPaused: false, isFull: false, isOverfull: false, isHolder: false, hasBlocked: false)
     }
 
     static func give(to sequence: Int64, _ group: Group, _ connection: Connection) throws {
@@ -38,8 +40,9 @@ enum Permits {
     /// How many permits of a group are free for messages that come behind all that wait.
     static func free(of group: Group, _ connection: Connection) throws -> Int64 {
         let standing = try standing(of: 0, group, connection)
-        if standing.isPaused || standing.hasBlocked { return 0 }
-        return group.permitCount.map { $0 - standing.count } ?? .max
+        if standing.isPaused || standing.hasBlocked || standing.isFull { return 0 }
+        guard let count = group.permitCount else { return .max }
+        return count - (try given(of: group, connection))
     }
 
     /// The message of a group with the lowest number that has a permit.
@@ -53,9 +56,8 @@ enum Permits {
 
     /// The blocked message that has the next permit; `nil` when there is none, or no permit is free.
     static func next(of group: Group, _ connection: Connection) throws -> LineEntry? {
-        let count = group.permitCount
         let isFree = try connection.first(
-            readIsFree, .integer(group.account.id), .text(group.key), .integer(count ?? 1), .integer(count ?? .max)
+            readIsFree, .integer(group.account.id), .text(group.key), .integer(group.permitCount ?? .max)
         ) { $0.integer(0) != 0 }
         return isFree == true ? try firstBlocked(of: group, connection) : nil
     }
@@ -94,7 +96,7 @@ enum Permits {
     /// would come last.
     static func tooMany(of group: Group, limit: Int, _ connection: Connection) throws -> [Int64] {
         guard let count = try isPaused(group, connection) ? 0 : group.permitCount else { return [] }
-        let held = try connection.first(countAll, .integer(group.account.id), .text(group.key)) { $0.integer(0) } ?? 0
+        let held = try given(of: group, connection)
         guard held > count else { return [] }
         return try connection.all(
             group.isInOrder ? readLastInOrder : readLast, .integer(group.account.id), .text(group.key),
@@ -102,18 +104,23 @@ enum Permits {
         ) { $0.integer(0) }
     }
 
+    private static func given(of group: Group, _ connection: Connection) throws -> Int64 {
+        try connection.first(countAll, .integer(group.account.id), .text(group.key)) { $0.integer(0) } ?? 0
+    }
+
     private static let isOfGroup = "queue_id = ?1 AND group_key = ?2"
     private static let readStanding = Query(
         """
         SELECT EXISTS (SELECT 1 FROM penstock_group_pause WHERE \(isOfGroup)),
-            (SELECT count(*) FROM (SELECT 1 FROM penstock_permit WHERE \(isOfGroup) LIMIT ?4)),
+            EXISTS (SELECT 1 FROM penstock_permit WHERE \(isOfGroup) LIMIT 1 OFFSET ?4 - 1),
+            EXISTS (SELECT 1 FROM penstock_permit WHERE \(isOfGroup) LIMIT 1 OFFSET ?4),
             EXISTS (SELECT 1 FROM penstock_permit WHERE \(isOfGroup) AND sequence = ?3),
             EXISTS (SELECT 1 FROM penstock_blocked WHERE \(isOfGroup))
         """)
     private static let readIsFree = Query(
         """
         SELECT NOT EXISTS (SELECT 1 FROM penstock_group_pause WHERE \(isOfGroup))
-            AND (SELECT count(*) FROM (SELECT 1 FROM penstock_permit WHERE \(isOfGroup) LIMIT ?3)) < ?4
+            AND NOT EXISTS (SELECT 1 FROM penstock_permit WHERE \(isOfGroup) LIMIT 1 OFFSET ?3 - 1)
         """)
     private static let insert = Query(
         "INSERT OR IGNORE INTO penstock_permit (queue_id, group_key, sequence) VALUES (?1, ?2, ?3)")

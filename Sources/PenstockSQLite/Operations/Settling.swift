@@ -66,14 +66,28 @@ enum Settling {
         return .settled(state)
     }
 
-    /// Moves the end of one lease to `duration` from now, if it is still held.
-    static func extend(_ lease: Lease, by duration: Duration, in transaction: Transaction) throws -> Bool {
+    /// Carries out an extension, if the lease is still held, and says how it stands.
+    static func extend(_ wanted: LeaseExtension, in transaction: Transaction) throws -> LeaseStanding {
+        let standing = try extend(wanted.lease, by: wanted.duration, in: transaction)
+        if standing.isHeld, let progress = wanted.progress {
+            try ProgressRows.write(progress, of: wanted.lease.sequence.rawValue, in: transaction)
+        }
+        return standing
+    }
+
+    /// Moves the end of one lease to `duration` from now, if it is still held, and says how it stands.
+    @discardableResult
+    static func extend(_ lease: Lease, by duration: Duration?, in transaction: Transaction) throws -> LeaseStanding {
         let connection = transaction.connection
-        guard try isHeld(lease, connection) else { return false }
-        try connection.run(
-            writeDeadline, .integer(lease.sequence.rawValue),
-            .integer(transaction.time.boot.microseconds + duration.wholeMicroseconds))
-        return true
+        let sequence = lease.sequence.rawValue
+        let standing = try CancelRequests.standing(of: lease, connection)
+        guard let duration, standing.isHeld else { return standing }
+        var deadline = transaction.time.boot.microseconds + duration.wholeMicroseconds
+        if standing == .cancelRequested {
+            deadline = try CancelRequests.bounded(deadline, of: sequence, in: transaction)
+        }
+        try connection.run(writeDeadline, .integer(sequence), .integer(deadline))
+        return standing
     }
 
     static func isHeld(_ lease: Lease, _ connection: Connection) throws -> Bool {

@@ -51,7 +51,7 @@ struct Traces {
     /// For each table what is true of the rows of messages, and what deletes them.
     private static let tables: [(name: String, rows: String, delete: Query)] = [
         ("result", "sequence > 0"), ("step", "sequence > 0"), ("event", "workflow_id = 0 AND sequence > 0"),
-        ("awaited", "sequence > 0"),
+        ("awaited", "sequence > 0"), ("cancel", "sequence > 0"), ("progress", "sequence > 0"),
     ].map { name, rows in
         let delete = "DELETE FROM penstock_\(name) WHERE \(rows) AND sequence BETWEEN ?1 AND ?2"
         return (name, rows, Query(delete))

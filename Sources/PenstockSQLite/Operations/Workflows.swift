@@ -48,7 +48,7 @@ enum Workflows {
 
     /// Begins to cancel a workflow. What is too much for one transaction is left in `penstock_cascade`.
     ///
-    /// - Returns: how many tasks have not ended, and are cancelled.
+    /// - Returns: how many tasks have not ended, and are cancelled or asked to end.
     static func cancel(_ name: WorkflowName, in transaction: Transaction) throws -> Int {
         let connection = transaction.connection
         guard let id = try find(name, connection) else { throw unknown(name) }
@@ -94,6 +94,12 @@ enum Workflows {
         }
         try DependencyRows.insert(rows, connection)
         _ = try tasks.place(sequences, workflowID: id)
+        // Of a workflow that was cancelled nothing begins any more, also if a task of it was done all the same.
+        if entry.marks.contains(.cancelRequested),
+            try connection.first(readCancelled, .integer(id), read: { _ in true }) == true
+        {
+            transaction.cascade.note(cancelled: id)
+        }
     }
 
     private static func refuseTooMany(_ added: AddedTasks, _ id: Int64, _ connection: Connection) throws {
@@ -138,6 +144,8 @@ enum Workflows {
     private static let insert = Query("INSERT INTO penstock_workflow (id, name, started_at) VALUES (?1, ?2, ?3)")
     private static let setCancelled = Query(
         "UPDATE penstock_workflow SET cancelled_at = ?2 WHERE id = ?1 AND cancelled_at IS NULL")
+    private static let readCancelled = Query(
+        "SELECT 1 FROM penstock_workflow WHERE id = ?1 AND cancelled_at IS NOT NULL")
     /// Tasks of a workflow whose messages have not ended.
     private static let open = """
         FROM penstock_task AS task INDEXED BY penstock_task_workflow

@@ -63,13 +63,15 @@ enum MessageReader {
         let due: Int64? = row["due_at"]
         let claimed: Int64? = row["claimed_at"]
         let finished: Int64? = row["finished_at"]
+        let asked: Int64? = row["requested_at"]
         let ended: String? = row["state"]
         let reason: String? = row["reason"]
         let origin: Int64? = row["origin"]
         let state: MessageState =
             if let ended { MessageState(rawValue: ended) ?? .cancelled } else if claimed != nil {
                 .leased
-            } else if due != nil { .scheduled } else if row["pending"] != nil { .pending } else if row["blocked"] != nil {
+            } else if due != nil { .scheduled } else if row["pending"] != nil { .pending } else if row["blocked"] != nil
+            {
                 .blocked
             } else { .ready }
         return MessageRecord(
@@ -84,6 +86,10 @@ enum MessageReader {
             due: due.map(Timestamp.init(microseconds:)),
             claimedAt: claimed.map(Timestamp.init(microseconds:)),
             worker: row["worker_id"],
+            cancelRequestedAt: claimed == nil ? nil : asked.map(Timestamp.init(microseconds:)),
+            progress: (row["reported_at"] as Int64?).map { reportedAt in
+                ProgressRows.record(millionths: row["millionths"], text: row["progress"] ?? "", reportedAt: reportedAt)
+            },
             finishedAt: finished.map(Timestamp.init(microseconds:)),
             uniqueKey: row["unique_key"],
             group: row["group_key"],
@@ -122,6 +128,7 @@ enum MessageReader {
             log.origin, length(log.payload) AS payload_bytes,
             coalesce(log.attempts_max, queue.attempts_max) AS attempts_max,
             outcome.state, outcome.reason, outcome.finished_at, lease.claimed_at, lease.worker_id, scheduled.due_at,
+            request.requested_at, progress.millionths, progress.text AS progress, progress.reported_at,
             pending.sequence AS pending, blocked.sequence AS blocked,
             coalesce(outcome.attempt, lease.attempt, scheduled.attempt, ready.attempt, pending.attempt, blocked.attempt)
                 AS attempt
@@ -130,6 +137,8 @@ enum MessageReader {
         LEFT JOIN penstock_outcome AS outcome
             ON outcome.queue_id = log.queue_id AND outcome.sequence = log.sequence
         LEFT JOIN penstock_lease AS lease ON lease.sequence = log.sequence
+        LEFT JOIN penstock_cancel AS request ON request.sequence = lease.sequence
+        LEFT JOIN penstock_progress AS progress ON progress.sequence = lease.sequence
         LEFT JOIN penstock_scheduled AS scheduled ON scheduled.sequence = log.sequence
         LEFT JOIN penstock_pending AS pending
             ON pending.queue_id = log.queue_id AND pending.sequence = log.sequence

@@ -95,12 +95,15 @@ struct Restoring: Sendable {
         var report = RestoreReport(path: path, backup: backup, nextSequence: SequenceNumber(1), released: 0)
         try database.inTransaction(.immediate) {
             report.nextSequence = SequenceNumber(try jump(database) + 1)
+            try database.execute(sql: Self.cancel)
             try database.execute(sql: Self.release)
             report.released = database.changesCount
             // What belongs to processes. A group that was paused while a worker had one of its messages is looked at.
             try database.execute(
                 sql: """
                     DELETE FROM penstock_lease;
+                    DELETE FROM penstock_cancel;
+                    DELETE FROM penstock_progress;
                     DELETE FROM penstock_worker;
                     DELETE FROM penstock_answer;
                     INSERT OR IGNORE INTO penstock_regroup (queue_id, group_key)
@@ -132,11 +135,27 @@ struct Restoring: Sendable {
         return known + SequenceJump.gap
     }
 
+    /// What a worker was asked to end is cancelled. Those that wait for it are told as after a crash, by any claim.
+    private static let cancel = """
+        INSERT OR IGNORE INTO penstock_outcome (queue_id, sequence, state, reason, attempt, finished_at)
+        SELECT queue_id, sequence, 'cancelled', 'requested', attempt, now FROM penstock_lease, penstock_now
+        WHERE marks & \(Marks.cancelRequested.rawValue);
+        INSERT OR REPLACE INTO penstock_cascade (workflow_id, sequence, after)
+        SELECT 0, sequence, 0 FROM penstock_lease
+        WHERE marks & \(Marks.cancelRequested.rawValue) AND marks & \(Marks.task.rawValue);
+        UPDATE penstock_depth AS depth SET cancelled_total = cancelled_total + (SELECT count(*) FROM penstock_lease AS lease
+            WHERE lease.queue_id = depth.queue_id AND marks & \(Marks.cancelRequested.rawValue));
+        DELETE FROM penstock_unique WHERE sequence IN (SELECT sequence FROM penstock_lease
+            WHERE marks & \(Marks.cancelRequested.rawValue));
+        DELETE FROM penstock_lease WHERE marks & \(Marks.cancelRequested.rawValue)
+        """
+
     /// As a worker that gives back what it has not worked: the attempt does not count. A message that has another place as
     /// well keeps that one.
     private static let release = """
         INSERT OR IGNORE INTO penstock_ready (queue_id, priority, sequence, attempt, forgiven, marks)
-        SELECT queue_id, priority, sequence, max(attempt, 1) - 1, min(forgiven, max(attempt, 1) - 1), marks
+        SELECT queue_id, priority, sequence, max(attempt, 1) - 1, min(forgiven, max(attempt, 1) - 1),
+            marks & ~\(Marks.ofLease.rawValue)
         FROM penstock_lease
         """
 }

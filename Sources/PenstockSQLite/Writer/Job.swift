@@ -135,7 +135,8 @@ extension PenstockError {
     /// the middle of it, and what it has written must not be committed.
     var isRefusal: Bool {
         switch code {
-        case .invalidInput, .unknownSchedule, .unknownLimit, .scheduleExists, .unknownWorkflow, .unknownTask, .unknownQueue,
+        case .invalidInput, .unknownSchedule, .unknownLimit, .scheduleExists, .unknownWorkflow, .unknownTask,
+            .unknownQueue,
             .queueDeleting, .queueExists,
             .unknownMessage, .queueFull,
             .illegalTransition, .leaseLost:

@@ -14,7 +14,9 @@ struct RemoteCall: Sendable {
     init?(_ messages: [NewMessage], to queue: QueueName, durability: Durability) {
         guard messages.count <= Self.messagesMax else { return nil }
         for message in messages {
-            guard message.uniqueKey == nil, message.group == nil, message.origin == nil, case .now = message.due else { return nil }
+            guard message.uniqueKey == nil, message.group == nil, message.origin == nil, case .now = message.due else {
+                return nil
+            }
         }
         (self.queue, self.messages, self.durability) = (queue, messages, durability)
     }

@@ -32,6 +32,8 @@ public enum StoreCall: String, Sendable, CaseIterable {
     case groups
     /// `apply`
     case apply
+    /// `expectEnd`
+    case expectEnd
     /// `prune`
     case prune
     /// `schedule`
@@ -122,8 +124,8 @@ extension ForwardingStore {
     }
 
     /// Hands the call on.
-    public func extend(_ leases: [Lease], by duration: Duration) async throws -> [Bool] {
-        try await pass(.extend) { try await base.extend(leases, by: duration) }
+    public func extend(_ extensions: [LeaseExtension]) async throws -> [LeaseStanding] {
+        try await pass(.extend) { try await base.extend(extensions) }
     }
 
     /// Hands the call on.
@@ -186,6 +188,11 @@ extension ForwardingStore {
     /// Hands the call on.
     public func apply(_ command: LineCommand, to selection: Selection) async throws -> Int {
         try await pass(.apply) { try await base.apply(command, to: selection) }
+    }
+
+    /// Hands the call on.
+    public func expectEnd(of sequence: SequenceNumber) async throws -> MessageState {
+        try await pass(.expectEnd) { try await base.expectEnd(of: sequence) }
     }
 
     /// Hands the call on.

@@ -52,16 +52,19 @@ public final class InMemoryDatabase: Sendable {
         as worker: Int64, _ operation: (inout MemoryState, Moment) throws(PenstockError) -> Answer
     ) throws -> Answer {
         try Task.checkCancellation()
-        let (answer, rung, bells) = try contents.withLock { contents throws(PenstockError) in
+        let (answer, rung, noticed, bells) = try contents.withLock { contents throws(PenstockError) in
             guard contents.bells[worker] != nil else {
                 throw PenstockError(.closed, "The store was closed; open it again.")
             }
             // The clock is read with the lock held, so that times rise with sequence numbers.
             let moment = Moment(now: time.now, boot: time.boot, random: random)
             let answer = try operation(&contents.state, moment)
-            return (answer, contents.state.takeRung(), Array(contents.bells.values))
+            return (
+                answer, contents.state.takeRung(), contents.state.takeNoticed(), Array(contents.bells.values)
+            )
         }
         ring(bells, for: rung)
+        for bell in bells { for queue in noticed { bell.notify(queue) } }
         return answer
     }
 

@@ -74,9 +74,16 @@ public final class InMemoryStore: MessageStore {
     }
 
     /// Moves the ends of leases; see ``/PenstockCore/MessageStore``.
-    public func extend(_ leases: [Lease], by duration: Duration) async throws -> [Bool] {
+    public func extend(_ extensions: [LeaseExtension]) async throws -> [LeaseStanding] {
         try database.act(as: id) { state, moment throws(PenstockError) in
-            try state.extend(leases, by: duration, at: moment)
+            try state.extend(extensions, at: moment)
+        }
+    }
+
+    /// Has the end of a message rung for; see ``/PenstockCore/MessageStore``.
+    public func expectEnd(of sequence: SequenceNumber) async throws -> MessageState {
+        try database.act(as: id) { state, _ throws(PenstockError) in
+            try state.expectEnd(of: sequence)
         }
     }
 

@@ -5,6 +5,7 @@ extension MemoryState {
         _ command: LineCommand, to selection: Selection, at moment: Moment
     ) throws(PenstockError) -> Int {
         try selection.validate()
+        try command.validate()
         let chosen: [SequenceNumber]
         switch selection {
         case .sequences(let sequences):
@@ -14,8 +15,33 @@ extension MemoryState {
             _ = command == .redrive ? try openQueue(name) : try queue(name)
             chosen = selected(for: command, from: name, states: states, limit: limit)
         }
-        for sequence in chosen { move(sequence, by: command.event, at: moment) }
-        return chosen.count
+        return chosen.count { carryOut(command, on: $0, at: moment) }
+    }
+
+    /// - Returns: whether that moved the message, or asked its worker to end, which had not been asked before.
+    private mutating func carryOut(_ command: LineCommand, on sequence: SequenceNumber, at moment: Moment) -> Bool {
+        if let time = command.time, messages[sequence]?.state == .leased {
+            return requestCancel(of: sequence, within: time, at: moment)
+        }
+        // The worker learns at once that it has lost the message.
+        if let message = messages[sequence], message.state == .leased { notify(message.queue) }
+        // The end of one before it may have cancelled a task.
+        move(sequence, by: command.event, at: moment)
+        return true
+    }
+
+    /// Asks the worker of a message to end.
+    ///
+    /// - Returns: whether it was not asked before.
+    mutating func requestCancel(of sequence: SequenceNumber, within time: Duration, at moment: Moment) -> Bool {
+        guard let message = messages[sequence], var hold = message.hold else { return false }
+        let isNew = hold.request == nil
+        let until = moment.boot.after(time)
+        hold.request = (hold.request?.madeAt ?? moment.now, hold.bounded(until))
+        hold.ends = hold.bounded(hold.ends)
+        messages[sequence]?.hold = hold
+        notify(message.queue)
+        return isNew
     }
 
     /// All of them or none: the first one that cannot be moved ends the call before anything has changed.
@@ -48,9 +74,12 @@ extension MemoryState {
     ) -> [SequenceNumber] {
         var keys = KeysTaken()
         var chosen: [SequenceNumber] = []
+        var count = 0
         for message in messages(of: name)
         where states.contains(message.state) && command.states.contains(message.state) {
-            if chosen.count == limit { break }
+            if count == limit { break }
+            // Those that are asked again do not count.
+            if command.time == nil || message.hold?.request == nil { count += 1 }
             if keys.take(for: command, message, in: queues[name]) { chosen.append(message.sequence) }
         }
         return chosen

@@ -6,7 +6,7 @@ extension MemoryState {
     mutating func tell(of sequence: SequenceNumber, at moment: Moment) {
         untold.append(sequence)
         // What a child tells in turn is told by the loop that moved it.
-        if untold.count == 1 { cascade(at: moment) }
+        if untold.count == 1, isTelling { cascade(at: moment) }
     }
 
     /// Makes the dependencies on every task that is ``untold`` agree with its state.

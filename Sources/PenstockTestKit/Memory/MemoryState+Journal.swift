@@ -23,7 +23,7 @@ extension MemoryState {
             try StepRecord.validate(
                 count: message.steps.count + 1, bytes: message.steps.reduce(result.count) { $0 + $1.result.count })
         }
-        if let duration { messages[lease.sequence]?.hold?.ends = moment.boot.after(duration) }
+        extend(LeaseExtension(lease, by: duration), at: moment)
         if let known { return known }
         let record = StepRecord(name: step, result: result, recordedAt: moment.now)
         messages[lease.sequence]?.steps.append(record)
@@ -34,6 +34,12 @@ extension MemoryState {
         let message = try message(sequence)
         return MessageJournal(
             steps: message.steps, awaited: message.awaited, result: message.result, task: message.task)
+    }
+
+    mutating func expectEnd(of sequence: SequenceNumber) throws(PenstockError) -> MessageState {
+        let state = try message(sequence).state
+        if !state.isFinished { messages[sequence]?.isEndAwaited = true }
+        return state
     }
 
     mutating func emit(_ event: NewEvent, to target: EventTarget, at moment: Moment) throws(PenstockError) -> Bool {

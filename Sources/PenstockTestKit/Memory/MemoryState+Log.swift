@@ -35,6 +35,7 @@ extension MemoryState {
                 .prefix(batch.count + 64)
             countMissed(Array(beyond), in: name)
             for sequence in beyond { forget(sequence, at: moment) }
+            cascade(at: moment)
         }
         return receipts
     }

@@ -26,6 +26,8 @@ extension MemoryState {
         message.finishedAt = outcome.state.isFinished ? moment.now : nil
         message.hold = nil
         message.awaited = nil
+        if outcome.state.isFinished, message.isEndAwaited { ring(message.queue, for: .log) }
+        if outcome.state.isFinished { message.isEndAwaited = false }
         queues[message.queue]?.line.add(message)
         messages[sequence] = message
 
@@ -72,7 +74,7 @@ extension Totals {
         case .pending, .scheduled, .blocked, .ready, .leased: break
         }
         switch event {
-        case .settled(.retry) where state != .dead: retried += 1
+        case .settled(.retry) where state.isWaiting: retried += 1
         case .lost: reclaimed += 1
         default: break
         }

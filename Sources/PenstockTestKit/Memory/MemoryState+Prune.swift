@@ -13,6 +13,7 @@ extension MemoryState {
             let forgotten = beyond.prefix(request.limit - pruned.messages)
             countMissed(Array(forgotten), in: name)
             for sequence in forgotten { forget(sequence, at: moment) }
+            cascade(at: moment)
             pruned.messages += forgotten.count
             pruned.hasMore = beyond.count > forgotten.count
         }

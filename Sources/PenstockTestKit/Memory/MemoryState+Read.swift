@@ -37,6 +37,8 @@ extension MemoryState {
             due: message.due,
             claimedAt: message.hold?.claimedAt,
             worker: message.hold?.worker,
+            cancelRequestedAt: message.hold?.request?.madeAt,
+            progress: message.hold?.progress,
             finishedAt: message.finishedAt,
             uniqueKey: message.new.uniqueKey?.key,
             group: message.new.group,

@@ -49,14 +49,20 @@ extension MemoryState {
     }
 
     mutating func extend(
-        _ leases: [Lease], by duration: Duration, at moment: Moment
-    ) throws(PenstockError) -> [Bool] {
-        try Lease.validate(duration)
-        return leases.map { lease in
-            guard isHeld(lease) else { return false }
-            messages[lease.sequence]?.hold?.ends = moment.boot.after(duration)
-            return true
-        }
+        _ extensions: [LeaseExtension], at moment: Moment
+    ) throws(PenstockError) -> [LeaseStanding] {
+        for wanted in extensions { try wanted.validate() }
+        return extensions.map { extend($0, at: moment) }
+    }
+
+    @discardableResult
+    mutating func extend(_ wanted: LeaseExtension, at moment: Moment) -> LeaseStanding {
+        let lease = wanted.lease
+        guard isHeld(lease), var hold = messages[lease.sequence]?.hold else { return .lost }
+        if let duration = wanted.duration { hold.ends = hold.bounded(moment.boot.after(duration)) }
+        if let progress = wanted.progress { hold.progress = ProgressRecord(progress, reportedAt: moment.now) }
+        messages[lease.sequence]?.hold = hold
+        return hold.request == nil ? .held : .cancelRequested
     }
 
     /// Takes the messages of dead workers, and then those whose lease has ended.

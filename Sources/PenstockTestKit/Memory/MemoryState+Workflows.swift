@@ -82,6 +82,11 @@ extension MemoryState {
             for parent in sequences { depend(child, on: parent, need: .done(), in: place.workflow) }
         }
         cascade(at: moment)
+        if messages[sequence]?.hold?.request != nil, workflow.cancelledAt != nil {
+            cancel(
+                (workflows[place.workflow]?.tasks ?? [:]).values.filter { messages[$0]?.state.isFinished == false },
+                at: moment)
+        }
     }
 
     /// Those that wait for a task, and those that were cancelled as they waited in vain for another one, and may come back.
@@ -89,12 +94,28 @@ extension MemoryState {
         (workflow.children[sequence] ?? []).filter { messages[$0]?.waitsForOthers == true }
     }
 
-    /// Cancels every task that has not ended, those that wait before those that they wait for.
+    /// Cancels every task that has not ended, those that wait before those that they wait for. Workers of those that run are
+    /// asked to end.
     mutating func cancel(_ name: WorkflowName, at moment: Moment) throws(PenstockError) -> Int {
         let workflow = try workflow(name)
         let open = workflow.tasks.values.filter { messages[$0]?.state.isFinished == false }
         if !open.isEmpty { workflows[name]?.cancelledAt = workflow.cancelledAt ?? moment.now }
-        return open.sorted(by: >).count { move($0, by: .cancelled, at: moment) != nil }
+        cancel(open, at: moment)
+        return open.count
+    }
+
+    private mutating func cancel(_ tasks: [SequenceNumber], at moment: Moment) {
+        // All of them before what follows from the end of any.
+        isTelling = false
+        for task in tasks.sorted() {
+            if messages[task]?.state == .leased {
+                _ = requestCancel(of: task, within: Limits.cancelTime, at: moment)
+            } else {
+                move(task, by: .cancelled, at: moment)
+            }
+        }
+        isTelling = true
+        cascade(at: moment)
     }
 
     /// Writes tasks into the log: those that wait for none into the line, by their queue's policy.

@@ -17,6 +17,8 @@ struct MemoryState: Sendable {
     var events: [EventTarget: [EventName: [UInt8]]] = [:]
     /// Tasks that have ended, come back or gone, and whose children do not know it yet.
     var untold: [SequenceNumber] = []
+    /// Whether they are told at once.
+    var isTelling = true
     var schedules: [ScheduleName: MemorySchedule] = [:]
     /// The limits that queues share.
     var limits: [LimitName: Int] = [:]
@@ -28,6 +30,8 @@ struct MemoryState: Sendable {
 
     /// What to ring for, because of what the operation under way has done.
     private var rung: [QueueName: Wakeups.Change] = [:]
+    /// Queues whose workers have to look for what is asked of them.
+    private var noticed: Set<QueueName> = []
     /// The messages that the operation under way has put in line.
     private var offered: Set<SequenceNumber> = []
     private var lastSequenceBefore = SequenceNumber(0)
@@ -51,6 +55,17 @@ struct MemoryState: Sendable {
     /// Rings for `queue` when the operation has ended.
     mutating func ring(_ queue: QueueName, for change: Wakeups.Change = .work) {
         rung[queue] = max(rung[queue] ?? .log, change)
+    }
+
+    /// Has the workers of `queue` look for what is asked of them when the operation has ended.
+    mutating func notify(_ queue: QueueName) {
+        noticed.insert(queue)
+    }
+
+    /// The queues whose workers have to look, as an operation has ended.
+    mutating func takeNoticed() -> Set<QueueName> {
+        defer { noticed = [] }
+        return noticed
     }
 
     /// Workers wait for a message to be ready or to have a due time, producers for room. What came in this operation and is
@@ -118,6 +133,8 @@ struct MemoryMessage: Sendable {
     var awaited: EventName?
     /// What it gave when it was done.
     var result: [UInt8]?
+    /// Whether somebody waits for its end.
+    var isEndAwaited = false
 
     struct Hold: Sendable {
         var token: LeaseToken
@@ -125,6 +142,17 @@ struct MemoryMessage: Sendable {
         var claimedAt: Timestamp
         /// When the lease ends, on the boot clock.
         var ends: BootTime
+        /// Set when its worker is asked to end: since when, and when it must have.
+        var request: (madeAt: Timestamp, until: BootTime)?
+
+        /// How far its worker says it has come.
+        var progress: ProgressRecord?
+
+        /// The end that an extension to `wanted` gives it.
+        func bounded(_ wanted: BootTime) -> BootTime {
+            guard let until = request?.until, until.microseconds < wanted.microseconds else { return wanted }
+            return until
+        }
     }
 
     /// Its group's key, as stores compare it.
@@ -141,7 +169,8 @@ struct MemoryMessage: Sendable {
 
     func situation(_ policy: RetryPolicy) -> Lifecycle.Situation {
         Lifecycle.Situation(
-            state: state, attempt: attempt, forgiven: forgiven, attemptsMax: new.attemptsMax ?? policy.attemptsMax)
+            state: state, attempt: attempt, forgiven: forgiven, attemptsMax: new.attemptsMax ?? policy.attemptsMax,
+            isToBeCancelled: hold?.request != nil)
     }
 }
 

@@ -130,8 +130,13 @@ struct DoctorTests {
         let tool = try await damaged("INSERT INTO penstock_migration VALUES (99, 'later', 0)")
         try await tool.fail(["doctor", "--repair"], with: 78, saying: "schema version 99")
         try await tool.fail(["doctor", "--dry-run"], with: 64, saying: "--dry-run is for --repair")
-        let workflows = ["tasks", "dependencies", "workflows", "steps", "events"].map { "DROP VIEW penstock_\($0); " }
-        let tables = ["workflow", "task", "dependency", "cascade", "result", "step", "event", "awaited", "pending"]
+        let workflows = ["tasks", "dependencies", "workflows", "steps", "events", "cancels", "running"].map {
+            "DROP VIEW penstock_\($0); "
+        }
+        let tables = [
+            "workflow", "task", "dependency", "cascade", "result", "step", "event", "awaited", "pending", "cancel",
+            "progress",
+        ]
         let toSchema9 =
             workflows.joined() + "DROP TRIGGER penstock_task_dropped; "
             + tables.map { "DROP TABLE penstock_\($0); " }.joined()

@@ -34,6 +34,29 @@ struct LookingTests {
         #expect(try await looking.errors.readLine().contains("test.db was removed or replaced while it was open"))
     }
 
+    /// What a message that runs says of itself, as programs that work write it down.
+    @Test func whatRunsIsShownWithItsProgress() async throws {
+        let tool = try await Tool.withQueue()
+        let gate = try Gate(in: tool)
+        try await tool.succeed(["enqueue", "q", "x"])
+        let worker = try await Running.start(
+            tool, ["work", "q", "--max", "1", "--", "sh", "-c", "echo began; read -r _ < \(gate.path)"])
+        #expect(try await worker.output.readLine() == "began")
+        #expect(
+            try await tool.sql(
+                "INSERT INTO penstock_progress VALUES (1, 423999, 'page \u{7} 3', 0); "
+                    + "UPDATE penstock_lease SET marks = marks | 256; "
+                    + "SELECT sequence, fraction, cancel_requested FROM penstock_running") == "1|0.423999|0\n")
+        let lines = try await tool.succeed(["show", "1"]).lines
+        #expect(lines.contains { $0.hasPrefix("progress") && $0.contains("42% page ") && !$0.contains("\u{7}") })
+        let shown = try await tool.succeed(["show", "1", "--json"]).object()["progress"]
+        #expect(shown["text"].text == "page \u{7} 3")
+        try gate.open()
+        #expect(try await worker.status == .exited(0))
+        #expect(try await tool.sql("SELECT count(*) FROM penstock_progress") == "0\n")
+        #expect(try await tool.succeed(["doctor"]).status == .exited(0))
+    }
+
     @Test func aListIsALimitedStretch() async throws {
         let tool = try await Tool.withQueue()
         try await tool.succeed(

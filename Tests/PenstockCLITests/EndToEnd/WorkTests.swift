@@ -144,17 +144,47 @@ struct WorkTests {
         #expect(message["attempts"][0]["error"].text.hasPrefix("stopped after 50ms; killed by signal 15"))
     }
 
-    @Test func aCancelledMessagesCommandIsStopped() async throws {
+    /// The lease has half a minute left: the worker is told by a ring.
+    @Test(arguments: [[], ["--now"], ["--within", "7d"]])
+    func aCancelledMessagesCommandIsStopped(options: [String]) async throws {
         let tool = try await Tool.withQueue()
         try await tool.succeed(["enqueue", "q", "x"])
         let worker = try await Running.start(
-            tool,
-            ["work", "q", "--max", "1", "--lease", "300ms", "--", "sh", "-c", "echo started; sleep 1000 & wait"])
+            tool, ["work", "q", "--max", "1", "--", "sh", "-c", "echo started; sleep 1000 & wait"])
         #expect(try await worker.output.readLine() == "started")
-        try await tool.succeed(["cancel", "1"])
+        let said = try await tool.succeed(["cancel", "1"] + options).output
+        // It may be cancelled by the time that it is looked for.
+        #expect(["1 message cancelled once its worker has ended.\n", "1 message cancelled.\n"].contains(said))
         #expect(try await worker.output.readToEnd() == [])
         #expect(try await worker.status == .exited(0))
         #expect(try await tool.succeed(["show", "1", "--json"]).object()["state"].text == "cancelled")
+    }
+
+    @Test func aCommandThatEndsWellIsDoneThoughItWasToBeCancelled() async throws {
+        let tool = try await Tool.withQueue()
+        try await tool.succeed(["enqueue", "q", "x"])
+        let script = "trap 'echo half; exit 0' TERM; echo started >&2; sleep 1000 & wait"
+        let worker = try await Running.start(tool, ["work", "q", "--max", "1", "--result", "--", "sh", "-c", script])
+        #expect(try await worker.errors.readLine() == "started")
+        try await tool.succeed(["cancel", "1"])
+        #expect(try await worker.status == .exited(0))
+        let message = try await tool.succeed(["show", "1", "--json"]).object()
+        #expect(message["state"].text == "done")
+        #expect(message["result"].text == "half\n")
+    }
+
+    /// A process that stays is stopped with the message that it has, and another one goes on.
+    @Test func aProcessThatStaysIsStoppedWithItsMessage() async throws {
+        let tool = try await Tool.withQueue()
+        try await tool.succeed(["enqueue", "q", "--lines"], input: Array("wait\ngo\n".utf8))
+        let script = #"while read -r line; do [ $line = wait ] && { echo here >&2; sleep 1000; }; echo $line; done"#
+        let worker = try await Running.start(tool, ["work", "q", "--lines", "--max", "2", "--", "sh", "-c", script])
+        #expect(try await worker.errors.readLine() == "here")
+        try await tool.succeed(["cancel", "1"])
+        #expect(try await worker.output.readToEnd() == Array("go\n".utf8))
+        #expect(try await worker.status == .exited(0))
+        #expect(try await tool.payloads("cancelled") == ["wait"])
+        #expect(try await tool.payloads("done") == ["go"])
     }
 
     @Test func twoWorkersShareAQueue() async throws {

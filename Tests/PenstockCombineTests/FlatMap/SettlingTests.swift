@@ -94,7 +94,8 @@ import Testing
                 Just(value).delay(for: 60, scheduler: world.scheduler)
                     .handleEvents(receiveCancel: { cancelled.add() })
             }, probe)
-        try await process.store.cancel(.sequences(try await process.store.list(MessageQuery(limit: 1)).map(\.sequence)))
+        try await process.store.cancelNow(
+            .sequences(try await process.store.list(MessageQuery(limit: 1)).map(\.sequence)))
         await world.pass(3_000, in: process)
         #expect(cancelled.count == 1)
         await world.pass(60_000, in: process)

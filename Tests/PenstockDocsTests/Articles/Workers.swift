@@ -17,7 +17,35 @@ private struct TooManyMails: Error {
     var pause: Duration
 }
 
+private func greet(_ user: Int) async throws {}
+private func bill(_ invoice: Invoice) async throws {}
+
+// shown
+struct Welcome: MessageKind {
+    static let kind = "welcome"
+    var user: Int
+}
+
+struct Invoice: MessageKind {
+    static let kind = "invoice"
+    var cents: Int
+}
+// end
+
 struct WorkersArticle {
+    func kinds(_ jobs: Queue<[UInt8]>) async throws -> Worker<[UInt8]> {
+        // shown
+        try await jobs.enqueue(Welcome(user: 7))
+        try await jobs.enqueue(Invoice(cents: 1200), options: .init(priority: 5))
+
+        var handlers = Handlers()
+        handlers.add(Welcome.self) { delivery in try await greet(delivery.payload.user) }
+        handlers.add(Invoice.self) { delivery in try await bill(delivery.payload) }
+        let worker = Worker(jobs, handlers: handlers, options: .init(concurrency: 8))
+        // end
+        return worker
+    }
+
     // shown
     func serve(_ mails: Queue<Mail>, logger: Logger) async throws {
         let worker = Worker(mails, options: .init(concurrency: 8, timeout: .seconds(30))) { delivery in
@@ -48,6 +76,30 @@ struct WorkersArticle {
                 thumbnails.draft(small, options: .init(headers: delivery.headers)),
                 mails.draft(Mail(to: small.owner)),
             ])
+        }
+    }
+    // end
+
+    // shown
+    func serve(urgent: Queue<Mail>, others: Queue<Mail>) -> Worker<Mail> {
+        Worker([urgent, others], order: .weighted([3, 1]), options: .init(concurrency: 8)) { delivery in
+            try await send(delivery.payload)
+        }
+    }
+    // end
+
+    // shown
+    func sum(_ numbers: [Int], in sums: Queue<[Int]>) async throws -> Int? {
+        let receipt = try await sums.enqueue(numbers)
+        return try await sums.result(of: receipt.sequence, as: Int.self, timeout: .seconds(10))
+    }
+    // end
+
+    // shown
+    func copy(_ pages: [String], for delivery: Delivery<Mail>) async throws {
+        for (index, page) in pages.enumerated() {
+            delivery.progress(Double(index) / Double(pages.count), page)
+            try await send(delivery.payload)
         }
     }
     // end

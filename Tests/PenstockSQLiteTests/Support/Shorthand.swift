@@ -11,11 +11,12 @@ extension QueueName {
 
 extension NewMessage {
     static func text(
-        _ text: String, priority: Int = 0, due: Due = .now, key: String? = nil, onConflict: KeyConflict = .skip
+        _ text: String, priority: Int = 0, due: Due = .now, key: String? = nil, onConflict: KeyConflict = .skip,
+        group: String? = nil
     ) -> NewMessage {
         NewMessage(
             payload: Array(text.utf8), priority: priority, due: due,
-            uniqueKey: key.map { UniqueKey($0, onConflict: onConflict) })
+            uniqueKey: key.map { UniqueKey($0, onConflict: onConflict) }, group: group)
     }
 
     /// A payload of several pages, all of one digit.
@@ -107,6 +108,7 @@ func mode(of path: String) throws -> Int {
 
 /// Takes a file of the newest schema back to version 9.
 let toSchema9 = """
+    DROP VIEW penstock_cancels; DROP VIEW penstock_running; DROP TABLE penstock_cancel; DROP TABLE penstock_progress;
     DROP VIEW penstock_tasks; DROP VIEW penstock_dependencies; DROP VIEW penstock_workflows; DROP VIEW penstock_steps;
     DROP VIEW penstock_events; DROP TRIGGER penstock_task_dropped; DROP TABLE penstock_workflow; DROP TABLE penstock_task;
     DROP TABLE penstock_dependency; DROP TABLE penstock_cascade; DROP TABLE penstock_result; DROP TABLE penstock_step;

@@ -89,7 +89,7 @@ import Testing
             { try await $0.release() }, { try await $0.extend(by: .seconds(1)) },
         ]
         let delivery = try await delivery(queue)
-        try await the.store.cancel([receipt.sequence])
+        try await the.store.cancelNow([receipt.sequence])
         for verdict in verdicts {
             let error = await #expect(throws: PenstockError.self) { try await verdict(delivery) }
             #expect(error?.code == .leaseLost)
@@ -102,7 +102,7 @@ import Testing
         let receipts = try await queue.enqueue(contentsOf: [1, 2])
         var iterator = queue.deliveries().makeAsyncIterator()
         let delivery = try #require(try await iterator.next())
-        try await the.store.cancel([receipts[0].sequence])
+        try await the.store.cancelNow([receipts[0].sequence])
         await #expect(throws: PenstockError.self) { try await delivery.done() }
         #expect(try await iterator.next()?.payload == 2)
     }

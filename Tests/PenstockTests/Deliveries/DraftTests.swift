@@ -95,7 +95,7 @@ import Testing
         let settledCount = the.calls.calls(of: .settle).count
         let lost = Task { [the] in await the.code { try await delivery.done(then: [next.draft("after")]) } }
         try await the.calls.calls(of: .settle).wait(for: settledCount + 1)
-        try await the.store.cancel([delivery.sequence])
+        try await the.store.cancelNow([delivery.sequence])
         try await next.purge()
         #expect(try await the.whileTimePasses { await lost.value } == .leaseLost)
         #expect(try await next.status().depths.ready == 0)

@@ -27,7 +27,7 @@ import Testing
     /// The store may have stalled, and left the message to its worker.
     @Test func aLeaseWhoseMessageIsWorkedOnIsHeldUntilItIsTakenOut() {
         let inFlight = inFlight()
-        #expect(inFlight.begin(HandlerRun(lease)))
+        #expect(inFlight.begin(HandlerRun(lease, leavesByItself: true)))
         time.advance(by: .seconds(2))
         #expect(inFlight.count() == 1)
         #expect(extended(inFlight, onlyOfRuns: true) == [lease])
@@ -77,7 +77,7 @@ import Testing
         let inFlight = inFlight()
         let other = Lease(sequence: SequenceNumber(2), token: LeaseToken(rawValue: 2))
         inFlight.add([other], ending: time.boot + .seconds(1))
-        let (early, late) = (HandlerRun(lease), HandlerRun(other))
+        let (early, late) = (HandlerRun(lease, leavesByItself: true), HandlerRun(other, leavesByItself: true))
         inFlight.begin(early)
         #expect(inFlight.runs(on: lease).first === early)
         inFlight.dismiss()
@@ -95,7 +95,10 @@ import Testing
     /// A stream's work on a message that a handler has passed on, or that two streams got.
     @Test func twoRunsOnOneMessageAreGivenUpBothThoughItsLeaseIsGone() async {
         let inFlight = inFlight()
-        let (left, first, second) = (HandlerRun(lease), HandlerRun(lease), HandlerRun(lease))
+        let (left, first, second) = (
+            HandlerRun(lease, leavesByItself: true), HandlerRun(lease, leavesByItself: true),
+            HandlerRun(lease, leavesByItself: true)
+        )
         for run in [left, first, second] { inFlight.begin(run) }
         inFlight.endRun(left)
         #expect(extended(inFlight, onlyOfRuns: true) == [lease])

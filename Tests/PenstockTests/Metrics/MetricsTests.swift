@@ -48,7 +48,7 @@ import Testing
             case 1: return
             case 2: throw Reject("no")
             case 3: throw RetryAfter(.seconds(1), reason: "later")
-            case 4: try await the.store.cancel([delivery.sequence])
+            case 4: try await the.store.cancelNow([delivery.sequence])
             default: the.time.advance(by: .milliseconds(5))
             }
         }.run()

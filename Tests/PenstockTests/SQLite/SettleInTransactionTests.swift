@@ -108,7 +108,7 @@ import Testing
         let receipt = try await queue.enqueue(7)
         var deliveries = queue.deliveries().makeAsyncIterator()
         let delivery = try #require(try await deliveries.next())
-        try await store.cancel([receipt.sequence])
+        try await store.cancelNow([receipt.sequence])
         let code = await code {
             try await pool.write { db in
                 try db.execute(sql: "INSERT INTO sale VALUES (7)")

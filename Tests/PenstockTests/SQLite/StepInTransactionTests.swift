@@ -120,7 +120,7 @@ import Testing
     @Test func withoutItsLeaseAStepComesToNothing() async throws {
         let (store, queue, receipt) = try await open()
         try await attempt(queue) { [pool] delivery in
-            try await store.cancel([receipt.sequence])
+            try await store.cancelNow([receipt.sequence])
             await #expect(throws: PenstockError.self) {
                 try await pool.write { db in
                     try delivery.step("sell", in: db) { try db.execute(sql: "INSERT INTO sale VALUES (1)") }

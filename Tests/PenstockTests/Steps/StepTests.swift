@@ -100,12 +100,14 @@ import Testing
     // MARK: Leases
 
     @Test func withoutItsLeaseAnAttemptTakesNoStep() async throws {
+        // No ring tells it before it asks.
+        let the = Fixture(silent)
         let queue = try await the.queue()
         let receipt = try await queue.enqueue(1)
         let taken = Tally()
         try await the.drain(queue) { delivery in
             // Its own handle does not know yet, so this step is taken, and finds out.
-            try await the.store.cancel([receipt.sequence])
+            try await the.store.cancelNow([receipt.sequence])
             #expect(await the.code { try await delivery.step("a") { _ = taken.add() } } == .leaseLost)
             #expect(Task.isCancelled)
             #expect(await the.code { try await delivery.step("b") { _ = taken.add() } } == .leaseLost)

@@ -124,6 +124,9 @@ import Testing
         #expect(try await queue.purge() == 2)
         #expect(try await queue.status().depths.waiting == 0)
         #expect(try await queue.cancelAll() == 2)
+        #expect(try await queue.cancelAll() == 0, "They are asked once.")
+        #expect(try await the.store.list(MessageQuery(states: [.leased])).allSatisfy { $0.cancelRequestedAt != nil })
+        #expect(try await the.store.cancelNow(.queue(queue.name, states: [.leased])) == 2)
         #expect(try await the.store.list(MessageQuery(states: [.cancelled])).count == 4)
     }
 

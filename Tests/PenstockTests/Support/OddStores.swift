@@ -74,8 +74,8 @@ private struct AlteredStore: ForwardingStore {
         return try await base.settle(settlements)
     }
 
-    func extend(_ leases: [Lease], by duration: Duration) async throws -> [Bool] {
+    func extend(_ extensions: [LeaseExtension]) async throws -> [LeaseStanding] {
         try await beforeExtend()
-        return try await base.extend(leases, by: duration)
+        return try await base.extend(extensions)
     }
 }

@@ -105,7 +105,7 @@ import Testing
     // MARK: Jobs
 
     @Test func theFirstEndOfAJobCounts() async {
-        let run = HandlerRun(Lease(sequence: SequenceNumber(1), token: LeaseToken(rawValue: 1)))
+        let run = HandlerRun(Lease(sequence: SequenceNumber(1), token: LeaseToken(rawValue: 1)), leavesByItself: true)
         run.end(.givenUp)
         run.end(.finished)
         guard case .givenUp = await run.ended() else {

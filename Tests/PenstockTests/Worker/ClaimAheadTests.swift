@@ -166,7 +166,7 @@ import Testing
     @Test func aMessageWhoseLeaseIsLostWhileItWaitsIsNotWorked() async throws {
         let (_, worker) = try await begin(.init(ahead: .seconds(1), lease: .seconds(6), drain: true))
         try await eventually { try await leasedCount() > 1 }
-        let cancelled = try await the.store.cancel([SequenceNumber(41), SequenceNumber(43)])
+        let cancelled = try await the.store.cancelNow([SequenceNumber(41), SequenceNumber(43)])
         #expect(cancelled == 2)
         try await the.time.waitForSleepers(count: Fixture.sleepersOfWorker + 1)
         let extended = the.calls.calls(of: .extend).count

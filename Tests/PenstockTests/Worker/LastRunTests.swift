@@ -55,10 +55,10 @@ import Testing
         })
         let queue = try await the.queue()
         let receipts = try await queue.enqueue(contentsOf: [1, 2])
-        let run = WorkerRun(queue: queue, options: .init(lease: .seconds(9), max: 1)) { [scene] _ in
+        let run = WorkerRun(queues: [queue], options: .init(lease: .seconds(9), max: 1)) { [scene] _ in
             try await scene.handle()
         }
-        var claimLoop = ClaimLoop(run.holder)
+        var claimLoop = ClaimLoop(run.holders)
         let message = try #require(try await claimLoop.next(upTo: 1).first)
         handInLate.set { run.slots.handIn(HandlerSlots.Finished(message: message, verdict: .release)) }
         let worker = Task { try await run.run() }

@@ -59,7 +59,7 @@ import Testing
             }.run()
         }
         try await begun.wait(for: 2)
-        try await the.store.cancel([receipts[0].sequence])
+        try await the.store.cancelNow([receipts[0].sequence])
         try await passAThird(of: .seconds(9))
         try await eventually { cancelled.withLock { $0 } == [1] }
         gate.add()

@@ -33,8 +33,8 @@ import Testing
         let the = Fixture { refusing($0, verdictOn: SequenceNumber(2)) }
         let queue = try await the.queue()
         let receipts = try await queue.enqueue(contentsOf: [1, 2, 3])
-        let run = WorkerRun(queue: queue, options: .init()) { _ in }
-        var claimLoop = ClaimLoop(run.holder)
+        let run = WorkerRun(queues: [queue], options: .init()) { _ in }
+        var claimLoop = ClaimLoop(run.holders)
         let messages = try await claimLoop.next(upTo: 3)
         try await run.settle(messages.map { HandlerSlots.Finished(message: $0, verdict: .done) })
         var states: [MessageState] = []

@@ -116,9 +116,9 @@ package final class BufferEngine<Element: Sendable>: Sendable {
     /// Upstream gave a value. Of several threads that each give some, each keeps its own order.
     @usableFromInline package func arrived(_ element: Element) {
         do {
-            let payload = try queue.codec.encode(element)
-            let due = options.delay.map { Due.at(queue.handle.time.now + $0) } ?? .now
-            perform { $0.arrived(NewMessage(payload: payload, due: due), bytes: payload.count) }
+            var message = try queue.codec.message(of: element)
+            if let delay = options.delay { message.due = .at(queue.handle.time.now + delay) }
+            perform { [message] in $0.arrived(message, bytes: message.payload.count) }
         } catch {
             perform { $0.failed(error) }
         }

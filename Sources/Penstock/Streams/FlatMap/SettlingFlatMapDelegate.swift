@@ -39,7 +39,7 @@ final class SettlingFlatMapDelegate<Element: Settleable>: Sendable {
                 switch end {
                 case .finished, .failed, .undecodable:
                     return await settler.settle(delivery, end, of: run, inLine: inner.makeRoom)
-                case .givenUp, .leaseLost, .timedOut:
+                case .givenUp, .cancelled, .leaseLost, .timedOut:
                     // Settled before the inner sequence has ended, should it be slow to: others can have its message at once.
                     let outcome = await settler.settle(delivery, end, of: run)
                     if !Task.isCancelled {

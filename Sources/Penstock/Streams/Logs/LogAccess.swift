@@ -33,7 +33,9 @@ extension Queue {
         LogAccess(
             name: name, handle: handle,
             decode: { [codec] record in
-                Result { () throws(PenstockError) in try codec.decode(record.payload, of: record.sequence) }
+                Result { () throws(PenstockError) in
+                    try codec.decode(record.payload, record.headers, of: record.sequence)
+                }
             },
             ending: ending)
     }

@@ -29,7 +29,7 @@ package final class LogFeed<Element: Sendable>: Sendable {
         }
     }
 
-    private let codec: any PayloadCodec<Element>
+    private let codec: QueueCodec<Element>
     private let writer: LogWriter
     private let state = Mutex(State())
 
@@ -54,7 +54,7 @@ package final class LogFeed<Element: Sendable>: Sendable {
         if let failure = state.withLock({ $0.failure }) { throw failure }
         state.withLock { $0.underWay += 1 }
         do {
-            let message = NewMessage(payload: try codec.encode(element))
+            let message = try codec.message(of: element)
             try writer.handOver(message, limit: .max) { result in
                 switch result {
                 case .success:

@@ -77,7 +77,7 @@ package final class LogReplay<Element: Sendable>: Sendable {
     package func post(
         _ element: Element, _ answer: @escaping @Sendable (Result<Receipt, any Error>) -> Void
     ) throws {
-        try writer.handOver(NewMessage(payload: try log.codec.encode(element)), limit: .max, answer)
+        try writer.handOver(log.codec.message(of: element), limit: .max, answer)
     }
 
     /// Ends the log for good, after everything that was handed over before.
@@ -96,7 +96,7 @@ package final class LogReplay<Element: Sendable>: Sendable {
 
     /// Appends a value, and returns when it is committed.
     package func send(_ element: Element) async throws -> Receipt {
-        try await writer.append(NewMessage(payload: try log.codec.encode(element)))
+        try await writer.append(log.codec.message(of: element))
     }
 
     /// Ends the log for good, after everything that was sent before. Only the first end counts, of whichever process.

@@ -13,6 +13,7 @@ struct EnqueueCommand: AsyncParsableCommand {
               penstock enqueue mail --file letter.txt --priority 5 --header lang=de
               date | penstock enqueue mail --delay 10m --key daily --if-exists replace
               penstock enqueue mail --lines < addresses.txt
+              penstock enqueue sums '3 4' --wait --timeout 10s
 
             The payload is the argument, a --file, or standard input. It writes the message's sequence number; when \
             that was written, the message survives what --durability says.
@@ -21,6 +22,12 @@ struct EnqueueCommand: AsyncParsableCommand {
             too, unless --skip-empty is given. Bytes that are not UTF-8, and a carriage return at a line's end, pass \
             unharmed. Lines go in by batches, in their order; on an error those before it stay, and the error says how \
             many.
+
+            With --wait it ends when the message does, whoever works it, and writes what that gave, byte for byte, and \
+            nothing else: what a command wrote under `penstock work --result`, or what a handler gave. The exit status \
+            is 0 when the message is done, 1 when it is a dead letter, 2 when it was cancelled or dropped, and 75 when \
+            --timeout is over: then the message goes on, and `penstock show NUMBER --result` has what it gives. A message \
+            that has the --key already is waited for instead.
             """)
 
     @OptionGroup var fileOptions: FileOptions
@@ -56,6 +63,9 @@ struct EnqueueCommand: AsyncParsableCommand {
 
     @OptionGroup var acceptance: AcceptanceOptions
 
+    @Flag(help: "Wait until the message has ended, and write what it gave.")
+    var wait = false
+
     @Flag(help: "Make the queue, and the file, when there is none.")
     var create = false
 
@@ -65,6 +75,10 @@ struct EnqueueCommand: AsyncParsableCommand {
             throw ValidationError("--lines reads standard input or --file; leave the payload out.")
         }
         if lines && key != nil { throw ValidationError("--key is for one message, so it excludes --lines.") }
+        if wait && lines { throw ValidationError("--wait is for one message, so it excludes --lines.") }
+        if wait && outputOptions.isJSON {
+            throw ValidationError("--wait writes what the message gave, byte for byte, so it excludes --json.")
+        }
         if skipEmpty && !lines { throw ValidationError("--skip-empty goes with --lines.") }
         if ifExists != nil && key == nil { throw ValidationError("--if-exists goes with --key.") }
     }
@@ -104,8 +118,15 @@ struct EnqueueCommand: AsyncParsableCommand {
     @MainActor
     private func enqueue(_ message: NewMessage, into queue: Queue<[UInt8]>) async throws {
         let output = Output()
+        let began = ContinuousClock.now
         let receipts = try await queue.enqueue(
             [message], durability: acceptance.durability, timeout: acceptance.timeout)
+        if wait, let receipt = receipts.first {
+            let left = acceptance.timeout.map { $0 - (ContinuousClock.now - began) }
+            let result = try await queue.result(of: receipt.sequence, as: [UInt8].self, timeout: left)
+            try output.raw(result ?? [])
+            return try output.flush()
+        }
         try output.answer(
             "Message \(receipts.map { "\($0.sequence)" }.joined()) is in line, but its number cannot be shown."
         ) { () throws(Failure) in

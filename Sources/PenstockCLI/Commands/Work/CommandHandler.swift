@@ -58,9 +58,9 @@ struct CommandHandler: MessageHandler {
             try await delivery.release()
         case .output:
             throw use.tooLong
-        case .cancelled:
+        case .cancelled where !(delivery.isCancelRequested && end?.status == .exited(0)):
             throw CancellationError()
-        case nil:
+        case .cancelled, nil:
             guard let end else { return }
             if end.status == .exited(0) {
                 guard let output = end.output else { return }
@@ -100,6 +100,7 @@ struct CommandHandler: MessageHandler {
         variables["PENSTOCK_QUEUE"] = delivery.queue.text
         variables["PENSTOCK_ATTEMPT"] = "\(delivery.attempt)"
         if let group = delivery.group { variables["PENSTOCK_GROUP"] = group }
+        if let kind = delivery.kind { variables["PENSTOCK_KIND"] = kind }
         if let task = delivery.task {
             variables["PENSTOCK_WORKFLOW"] = task.workflow.text
             variables["PENSTOCK_TASK"] = task.task.text
@@ -111,14 +112,14 @@ struct CommandHandler: MessageHandler {
     }
 
     /// The variables that hold for every message: commands see the worker's file, and no header that the worker's own
-    /// environment has, nor a group or a task, should it run under another worker.
+    /// environment has, nor a group, a kind or a task, should it run under another worker.
     static func cleared(file: StoreFile) -> [Environment.Key: String?] {
         let prefix = HeaderRules.variable(of: "")
         var variables: [Environment.Key: String?] = [:]
         for name in ProcessInfo.processInfo.environment.keys where name.hasPrefix(prefix) {
             variables.updateValue(nil, forKey: Environment.Key(stringLiteral: name))
         }
-        for name in ["PENSTOCK_GROUP", "PENSTOCK_WORKFLOW", "PENSTOCK_TASK"] as [Environment.Key] {
+        for name in ["PENSTOCK_GROUP", "PENSTOCK_KIND", "PENSTOCK_WORKFLOW", "PENSTOCK_TASK"] as [Environment.Key] {
             variables.updateValue(nil, forKey: name)
         }
         variables["PENSTOCK_DB"] = file.absolutePath

@@ -3,9 +3,10 @@ import Logging
 import Penstock
 import ServiceLifecycle
 
-/// Works a queue until that ends or somebody wants it to.
+/// Works queues until that ends or somebody wants it to.
 struct CommandWorker: Sendable {
-    let queue: Queue<[UInt8]>
+    let queues: [Queue<[UInt8]>]
+    let order: QueueOrder
     let options: Worker<[UInt8]>.Options
     /// How long commands that run have to end once the worker is to stop.
     let grace: Duration
@@ -32,7 +33,7 @@ struct CommandWorker: Sendable {
         let reasons = StopReasons()
         let guardians = Guardians()
         let stops = StopRequests()
-        let worker = Worker(queue, options: options) { [handler] delivery in
+        let worker = Worker(queues, order: order, options: options) { [handler] delivery in
             do {
                 try await handler.handle(delivery, in: guardians, stops: stops)
             } catch let failure as Failure {

@@ -14,11 +14,13 @@ struct CoprocessHandler: MessageHandler {
     }
 
     /// What a process has in its environment, which is for no single message.
+    ///
+    /// - Parameter queue: the queue that all messages are of, if they are of one.
     static func variables(
-        _ inherited: [Environment.Key: String?], queue: QueueName
+        _ inherited: [Environment.Key: String?], queue: QueueName?
     ) -> [Environment.Key: String?] {
         var variables = inherited
-        variables["PENSTOCK_QUEUE"] = queue.text
+        variables.updateValue(queue?.text, forKey: "PENSTOCK_QUEUE")
         for name in ["PENSTOCK_SEQUENCE", "PENSTOCK_ATTEMPT"] as [Environment.Key] {
             variables.updateValue(nil, forKey: name)
         }

@@ -38,8 +38,10 @@ enum OutputUse: Sendable {
                         "The command wrote \(payloads.count) lines, and one message is followed by at most "
                         + "\(Limits.batchCountMax) (batchCountMax); have it write fewer.")
             }
-            // What was urgent stays so, and what traces a message goes on with it.
-            let options = EnqueueOptions(headers: delivery.headers, priority: delivery.priority)
+            // What was urgent stays so, and what traces a message goes on with it. What follows is something else than the message; its
+            // codecs are left out by the queue.
+            let headers = delivery.headers.filter { $0.key != KindName.header }
+            let options = EnqueueOptions(headers: headers, priority: delivery.priority)
             let drafts = try queue.drafts(contentsOf: payloads) { _ in options }
             do {
                 try await handOn(drafts, after: delivery, until: stop)

@@ -6,8 +6,8 @@ import Penstock
 struct WorkCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "work",
-        abstract: "Run a command for each message of a queue.",
-        usage: "penstock work <queue> [<options>] -- <command> [<arguments> ...]",
+        abstract: "Run a command for each message of a queue, or of several.",
+        usage: "penstock work <queue>[,<queue> ...] [<options>] -- <command> [<arguments> ...]",
         discussion: """
             EXAMPLES
               penstock work mail -- ./send-mail
@@ -15,12 +15,23 @@ struct WorkCommand: AsyncParsableCommand {
               penstock work mail --drain -- sh -c 'cat; echo " $PENSTOCK_SEQUENCE"'
               penstock work pages --into links --split-lines -- ./find-links
               penstock work events --lines --concurrency 4 --timeout 10s -- ./enrich
+              penstock work urgent,mail,reports --concurrency 4 -- ./deliver
+              penstock work mail:3,sms:1 --order weighted --concurrency 4 -- ./deliver
 
             Each message has a process of its own. It gets the payload as its standard input, and in its environment \
             PENSTOCK_SEQUENCE, PENSTOCK_QUEUE, PENSTOCK_ATTEMPT, PENSTOCK_DB, and PENSTOCK_HEADER_NAME for each header; \
-            as a task of a workflow also PENSTOCK_WORKFLOW and PENSTOCK_TASK. \
+            as a task of a workflow also PENSTOCK_WORKFLOW and PENSTOCK_TASK, and PENSTOCK_KIND if it has a kind. \
             Its output is passed through, or with --result kept as what the message gave, and the end of its standard error is kept when it fails. No shell is \
             involved unless you name one.
+
+            Several queues, with commas between them, share --concurrency. With --order strict, which is what happens unless it \
+            is given, the first queue that has messages is served first; with --order weighted, of the commands that start while all \
+            queues have messages, each queue has its share by weight: QUEUE:WEIGHT, or 1. PENSTOCK_QUEUE is the message's own \
+            queue. A queue that is paused gives nothing, one that is deleted is looked for every five seconds, and the others \
+            go on. In a name write a comma as \\, and a colon before a number at its end as \\:.
+
+            With --kinds the worker works messages of these kinds (`enqueue --kind`). Others wait for a worker that knows them, for a \
+            minute at most once there is one; no attempt is counted.
 
             With --into what a command writes goes on: it becomes one message of that queue, byte by byte, or with \
             --split-lines each line does. That and the end of its own message are one step, so in a chain of such \
@@ -50,8 +61,18 @@ struct WorkCommand: AsyncParsableCommand {
 
     @OptionGroup var fileOptions: FileOptions
 
-    @Argument(help: "The queue.", completion: QueueCompletion.names, transform: Values.queue)
-    var queue: QueueName
+    @Argument(
+        help: .init("The queue, or several with commas between them.", valueName: "queue"),
+        completion: QueueCompletion.names, transform: Values.queues)
+    var queues: QueueList
+
+    @Option(help: .init("In which order several queues are served: strict or weighted.", valueName: "order"))
+    var order: QueueOrderWord = .strict
+
+    @Option(
+        help: .init("Work messages of these kinds, with commas between them; others wait.", valueName: "kinds"),
+        transform: Values.kinds)
+    var kinds: Set<KindName>?
 
     @Option(help: .init("How many commands may run at once.", valueName: "count"))
     var concurrency = 1
@@ -107,6 +128,12 @@ struct WorkCommand: AsyncParsableCommand {
     var command: [String] = []
 
     func validate() throws {
+        if order == .strict, let weighted = queues.entries.first(where: { $0.weight != nil }) {
+            let (name, weight) = (Escape.text(weighted.name.text), weighted.weight ?? 1)
+            throw ValidationError(
+                "A weight (\(name):\(weight)) goes with --order weighted; where it belongs to the name, write \(name)\\:\(weight)."
+            )
+        }
         try Bounds.check(concurrency, 1...Self.concurrencyMax, "--concurrency")
         try Bounds.check(max, 1...Int.max, "--max")
         if command.isEmpty {
@@ -147,8 +174,7 @@ struct WorkCommand: AsyncParsableCommand {
     /// - Throws: ``Failure`` when the queue that it goes to takes nothing.
     private func use(in store: PenstockStore, _ file: StoreFile) async throws -> OutputUse {
         guard let into else { return result ? .result : .passed }
-        try await file.require(into, in: store)
-        let queue = try await store.queue(into.text, create: false)
+        let queue = try await file.queue(into, in: store)
         guard try await !queue.status().isDeleting else {
             throw Failure(
                 .unavailable,
@@ -158,13 +184,23 @@ struct WorkCommand: AsyncParsableCommand {
         return .into(queue, splitsLines: splitLines)
     }
 
+    /// The queue, if there is one.
+    private var onlyQueue: QueueName? { queues.entries.count == 1 ? queues.entries.first?.name : nil }
+
+    private var workerOrder: QueueOrder {
+        switch order {
+        case .strict: .strict
+        case .weighted: .weighted(queues.entries.map { $0.weight ?? 1 })
+        }
+    }
+
     /// Whether its processes work on more than one message.
     private var stays: Bool { lines || framed }
 
     private func handler(of command: Command, output: OutputUse, _ file: StoreFile) -> any MessageHandler {
         let inherited = CommandHandler.cleared(file: file)
         guard stays else { return CommandHandler(command: command, use: output, inherited: inherited) }
-        let variables = CoprocessHandler.variables(inherited, queue: queue)
+        let variables = CoprocessHandler.variables(inherited, queue: onlyQueue)
         let coprocess = Coprocess(
             command: command, framing: framed ? .frames : .lines,
             answerBytesMax: output.bytesMax ?? Limits.payloadBytesMax, variables: variables, jobs: Jobs(),
@@ -186,16 +222,17 @@ struct WorkCommand: AsyncParsableCommand {
         try Threads.makeRoom(forCommands: concurrency)
         let file = fileOptions.file
         let logger = ErrorLog.logger(verbose ? .debug : .warning)
-        try await file.use(queue: queue, logger: logger) { store in
-            let queue = try await store.queue(queue.text, create: false)
+        try await file.use(queue: onlyQueue, logger: logger) { store in
+            var queues: [Queue<[UInt8]>] = []
+            for name in self.queues.names { queues.append(try await file.queue(name, in: store)) }
             let handler = handler(of: command, output: try await use(in: store, file), file)
             let worker = CommandWorker(
-                queue: queue,
+                queues: queues, order: workerOrder,
                 // The start of a process takes so long that nothing is gained by claiming ahead of it.
                 options: .init(
                     concurrency: concurrency, ahead: stays ? Worker<[UInt8]>.Options().ahead : .zero, lease: lease,
                     grace: Self.workerGrace, max: max,
-                    drain: drain),
+                    drain: drain, kinds: kinds.map { Set($0.map(\.text)) }),
                 grace: grace, handler: handler,
                 leasedCount: {
                     try await store.workers().reduce(0) { $1.processID == getpid() ? $0 + $1.leased : $0 }

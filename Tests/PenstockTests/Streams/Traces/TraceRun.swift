@@ -138,7 +138,7 @@ final class TraceRun: Sendable {
 extension PenstockStore {
     /// A queue that is there already, without a call of the store.
     func queue(over name: QueueName) async throws -> Queue<Int> {
-        Queue(name, codec: JSONCodec<Int>(), handle: handle)
+        Queue(name, codec: QueueCodec(elements: JSONCodec<Int>()), handle: handle)
     }
 }
 

@@ -1,0 +1,25 @@
+internal import PenstockCore
+
+/// How a queue's elements become messages, and messages elements: by its ``PayloadCodec``, and then by its chain of ``ByteCodec``s.
+struct QueueCodec<Element: Sendable>: Sendable {
+    let elements: any PayloadCodec<Element>
+    var chain = CodecChain.empty
+
+    /// A message that carries `element`, with nothing else.
+    func message(of element: Element) throws -> NewMessage {
+        let (payload, header) = try chain.encode(elements.encode(element))
+        return NewMessage(payload: payload, headers: header.map { [CodecChain.header: $0] } ?? [:])
+    }
+
+    /// The element that a message with that payload and these headers carries.
+    func decode(_ payload: [UInt8], _ headers: [String: String]) throws -> Element {
+        try elements.decode(chain.decode(payload, headers))
+    }
+
+    /// The element that a message in a log carries.
+    func decode(
+        _ payload: [UInt8], _ headers: [String: String], of message: SequenceNumber
+    ) throws(PenstockError) -> Element {
+        try elements.decode(chain.decode(payload, headers), of: message)
+    }
+}

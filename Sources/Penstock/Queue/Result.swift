@@ -1,0 +1,78 @@
+public import PenstockCore
+
+/// What messages give, for those who wait for it.
+extension Queue {
+    /// Waits until a message of the queue has ended, wherever it is worked, and gives what it gave.
+    ///
+    /// ```swift
+    /// let receipt = try await sums.enqueue(Numbers(3, 4))
+    /// let sum = try await sums.result(of: receipt.sequence, as: Int.self, timeout: .seconds(10))
+    /// ```
+    ///
+    /// The wait ends with a ring of the process that ends the message. It holds nothing: when the task is cancelled, or the process
+    /// dies, the message goes on, and the result can be asked for again, as long as the queue's retention keeps the message.
+    ///
+    /// - Parameters:
+    ///   - sequence: which message; a receipt says it.
+    ///   - type: what its handler gave (``Delivery/done(result:)``, `penstock work --result`): JSON, or bytes as they are.
+    ///   - timeout: how long to wait; `nil`: for ever.
+    /// - Returns: what it gave; `nil` when it is done and gave nothing.
+    /// - Throws: `PenstockError` with code `messageDead`, `messageCancelled` or `messageDropped` when it ended in another way;
+    ///   `unknownMessage` when the queue has no such message, or retention has let it go; `timedOut`; `undecodable`.
+    public func result<Value: Decodable>(
+        of sequence: SequenceNumber, as type: Value.Type, timeout: Duration? = nil
+    ) async throws -> Value? {
+        let result = try await handle.result(of: sequence, in: name, timeout)
+        return try result.map { try ResultCodec.decode($0, as: type, of: "message \(sequence)") }
+    }
+}
+
+extension StoreHandle {
+    /// Waits until message `sequence` of `queue` has ended.
+    ///
+    /// - Returns: what it gave, as bytes.
+    /// - Throws: as ``Queue/result(of:as:timeout:)``.
+    func result(of sequence: SequenceNumber, in queue: QueueName, _ timeout: Duration?) async throws -> [UInt8]? {
+        let deadline = timeout.map { time.boot + $0 }
+        let query = MessageQuery(queue: queue, sequences: [sequence], limit: 1, withAttempts: true)
+        var isExpected = false
+        do {
+            while true {
+                // The token comes before the look: a ring in between is not lost.
+                let token = storage.changes.token(for: queue)
+                guard let record = try await storage.messages(query).first else {
+                    throw PenstockError(
+                        .unknownMessage,
+                        "The queue '\(queue)' has no message \(sequence); look at its number, or retention has let it go."
+                    )
+                }
+                if record.state == .done { return try await storage.journal(of: sequence).result }
+                if record.state.isFinished { throw Self.notDone(record) }
+                guard isExpected else {
+                    _ = try await storage.expectEnd(of: sequence)
+                    isExpected = true
+                    continue
+                }
+                try await within(deadline, time) { try await self.waitForChange(of: queue, after: token) }
+            }
+        } catch is DeadlinePassed {
+            throw PenstockError(
+                .timedOut,
+                "Message \(sequence) has not ended within the timeout; it goes on, and can be waited for again.")
+        }
+    }
+
+    private static func notDone(_ record: MessageRecord) -> PenstockError {
+        let message = "Message \(record.sequence)"
+        switch record.state {
+        case .dead:
+            let error = record.attempts.last.map { ": \($0.error)" } ?? "."
+            return PenstockError(.messageDead, "\(message) is a dead letter\(error)")
+        case .dropped:
+            return PenstockError(.messageDropped, "\(message) was dropped, as its queue was full.")
+        default:
+            return PenstockError(
+                .messageCancelled, "\(message) was cancelled (\(record.reason?.rawValue ?? "requested")).")
+        }
+    }
+}

@@ -1,0 +1,54 @@
+internal import PenstockCore
+
+/// What a worker waits for.
+extension WorkerRun {
+    /// Returns after `delay`, or when the worker is told to stop or not to wait for anything more. Handlers go on, and what
+    /// they finish gathers.
+    func pause(for delay: Duration) async {
+        let end = time.boot + delay
+        let wasStopping = stopping.isOpen
+        alarm.set(to: end)
+        while true {
+            slots.expectNews()
+            if end.left(at: time.boot) == nil || stopping.isOpen != wasStopping || inFlight.isDismissed { return }
+            await slots.wait()
+        }
+    }
+
+    /// Returns when a message may have come to one of the queues, a place is free, or something is to be handed in or given back.
+    ///
+    /// - Parameter room: how many messages the worker can take, of whichever queue.
+    func waitForWork(_ round: WorkerRound, room: Int) async {
+        let changes = handle.storage.changes
+        let calls = round.claimLoop.sources.compactMap { [slots] source in
+            source.before.flatMap {
+                changes.callForWork(in: source.holder.queue, after: $0, room: room) { slots.touch() }
+            }
+        }
+        let look = handle.storage.lookInterval
+        let lookEnd = round.lookEnd(at: time.boot, look)
+        alarm.set(to: slots.waitingEnd.map { $0.microseconds < lookEnd.microseconds ? $0 : lookEnd } ?? lookEnd)
+        if let due = round.claimLoop.nextDue {
+            // What is due goes by the wall clock, which has to be looked at now and then.
+            let deadline = min(due, time.now + look)
+            // Cancelled only with the worker, which is found out in the next round.
+            try? await firstOf([
+                { [slots] in await slots.wait() }, { [time] in try await time.sleep(until: deadline) },
+            ])
+        } else {
+            await slots.wait()
+        }
+        for call in calls { changes.cancel(call) }
+    }
+
+    /// Passes on that it was woken for messages of a queue, which it does not take: one that is given back wakes another worker,
+    /// and that one takes all that there is.
+    func wakeAnother(for index: Int) async {
+        let request = ClaimRequest(queue: queues[index].name, limit: 1, lease: options.lease)
+        await Task { [storage = handle.storage] in
+            // Should it fail, others find the messages when they look.
+            guard let message = try? await storage.claim(request).messages.first else { return }
+            _ = try? await storage.settle([Settlement(message.lease, .release)])
+        }.value
+    }
+}

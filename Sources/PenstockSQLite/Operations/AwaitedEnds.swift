@@ -1,0 +1,38 @@
+import PenstockCore
+
+/// Messages whose ends somebody waits for: each has a mark, and its log is rung for when it ends.
+///
+/// Nobody gives the mark back. Whoever waits may die, and then one ring is for nobody.
+enum AwaitedEnds {
+    /// Has the end of message `sequence` rung for, unless it has ended.
+    ///
+    /// - Returns: where it is now.
+    /// - Throws: `unknownMessage`.
+    static func expect(_ sequence: SequenceNumber, in transaction: Transaction) throws -> MessageState {
+        let connection = transaction.connection
+        guard let entry = try Line.locate(sequence.rawValue, in: transaction) else {
+            throw PenstockError(
+                .unknownMessage, "There is no message \(sequence) in the log; retention may have let it go.")
+        }
+        if entry.marks.contains(.endAwaited) { return entry.state }
+        let (queue, mark) = (Value.integer(entry.account.id), Value.integer(Marks.endAwaited.rawValue))
+        switch entry.state {
+        case .pending: try connection.run(markPending, .integer(entry.sequence), mark, queue)
+        case .blocked: try connection.run(markBlocked, .integer(entry.sequence), mark, queue)
+        case .scheduled: try connection.run(markScheduled, .integer(entry.sequence), mark)
+        case .ready: try connection.run(markReady, .integer(entry.sequence), mark, queue, .integer(entry.priority))
+        case .leased: try connection.run(markLeased, .integer(entry.sequence), mark)
+        case .done, .dead, .dropped, .cancelled: break
+        }
+        return entry.state
+    }
+
+    private static let markPending = Query(
+        "UPDATE penstock_pending SET marks = marks | ?2 WHERE queue_id = ?3 AND sequence = ?1")
+    private static let markBlocked = Query(
+        "UPDATE penstock_blocked SET marks = marks | ?2 WHERE queue_id = ?3 AND sequence = ?1")
+    private static let markScheduled = Query("UPDATE penstock_scheduled SET marks = marks | ?2 WHERE sequence = ?1")
+    private static let markReady = Query(
+        "UPDATE penstock_ready SET marks = marks | ?2 WHERE queue_id = ?3 AND priority = ?4 AND sequence = ?1")
+    private static let markLeased = Query("UPDATE penstock_lease SET marks = marks | ?2 WHERE sequence = ?1")
+}

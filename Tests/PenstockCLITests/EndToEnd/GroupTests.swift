@@ -1,0 +1,91 @@
+import Subprocess
+import Testing
+
+/// `penstock group`, `penstock limit`, and what goes with them.
+@Suite(.timeLimit(.minutes(5)))
+struct GroupTests {
+    @Test func aGroupIsWorkedInOrder() async throws {
+        let tool = try await Tool.withQueue("--fifo")
+        for text in ["a1", "a2", "a3"] { try await tool.succeed(["enqueue", "q", text, "--group", "a"]) }
+        try await tool.succeed(["enqueue", "q", "b1", "--group", "b"])
+        try await tool.succeed(["enqueue", "q", "none"])
+        let blocked = try await tool.succeed(["list", "q", "--state", "blocked", "--json"]).objects()
+        #expect(blocked.map { $0["group"].text } == ["a", "a"])
+        let status = try await tool.succeed(["status", "--json"]).object()
+        #expect(status["queues"][0]["depths"]["blocked"].number == 2)
+        #expect(
+            try await tool.succeed(["group", "list", "q"]).output.split(separator: "\n").map {
+                $0.split(separator: " ").joined(separator: " ")
+            } == ["GROUP STATE WORKED BLOCKED", "a open 1 2", "b open 1 0"])
+        let worked = try await tool.succeed([
+            "work", "q", "--drain", "--concurrency", "4", "--", "sh", "-c",
+            #"printf '%s %s\n' "${PENSTOCK_GROUP-none}" "$(cat)""#,
+        ]).output.split(separator: "\n").map(String.init)
+        #expect(worked.filter { $0.hasPrefix("a ") } == ["a a1", "a a2", "a a3"])
+        #expect(Set(worked) == ["a a1", "a a2", "a a3", "b b1", "none none"])
+        #expect(try await tool.succeed(["group", "list", "q", "--json"]).objects().isEmpty)
+    }
+
+    @Test func aGroupIsPausedAndHeld() async throws {
+        let tool = try await Tool.withQueue("--fifo", "--on-dead", "hold", "--attempts", "1")
+        #expect(try await tool.succeed(["group", "pause", "q", "a"]).output == "Group a of q paused.\n")
+        for text in ["a1", "a2"] { try await tool.succeed(["enqueue", "q", text, "--group", "a"]) }
+        try await tool.succeed(["work", "q", "--drain", "--", "false"])
+        #expect(try await tool.succeed(["list", "q", "--state", "blocked", "--json"]).objects().count == 2)
+        try await tool.succeed(["group", "resume", "q", "a"])
+        try await tool.succeed(["work", "q", "--drain", "--", "false"])
+        let group = try await tool.succeed(["group", "list", "q", "--json"]).object()
+        #expect(group["heldBy"].number == 1)
+        #expect(group["blocked"].number == 1)
+        #expect(try await tool.succeed(["group", "list", "q"]).output.contains("held by 1"))
+        try await tool.succeed(["dead", "discard", "1"])
+        #expect(try await tool.succeed(["work", "q", "--drain", "--", "cat"]).output == "a2")
+    }
+
+    @Test func aQueueIsToldOfGroupsAndLimits() async throws {
+        let tool = try await Tool.withQueue("--limit-per-key", "2", "--limit", "5")
+        var policy = try await tool.succeed(["queue", "show", "q", "--json"]).object()["policy"]
+        #expect(policy["groups"]["limitPerKey"].number == 2)
+        #expect(policy["limit"].number == 5)
+        #expect(policy["sharedLimit"].isNull)
+        #expect(try await tool.succeed(["limit", "set", "db", "3"]).output == "Limit db set to 3.\n")
+        try await tool.succeed([
+            "queue", "set", "q", "--limit-per-key", "none", "--fifo", "--limit", "none", "--share-limit", "db",
+        ])
+        policy = try await tool.succeed(["queue", "show", "q", "--json"]).object()["policy"]
+        #expect(!policy["groups"]["fifo"].isNull)
+        #expect(policy["groups"]["onDead"].text == "next")
+        #expect(policy["limit"].isNull)
+        #expect(policy["sharedLimit"].text == "db")
+        #expect(try await tool.succeed(["queue", "show", "q"]).output.contains("groups    in order, on dead next\n"))
+        let limit = try await tool.succeed(["limit", "list", "--json"]).object()
+        #expect(limit["queues"][0].text == "q")
+        #expect(limit["count"].number == 3)
+        try await tool.fail(["limit", "remove", "db"], with: 65, saying: "is shared by 'q'")
+        try await tool.succeed(["queue", "set", "q", "--no-fifo", "--share-limit", "none"])
+        try await tool.succeed(["limit", "remove", "db"])
+        #expect(try await tool.succeed(["queue", "show", "q"]).output.contains("groups    none\nlimit     none\n"))
+    }
+
+    @Test func whatCannotBeIsRefused() async throws {
+        let tool = try await Tool.withQueue()
+        for (arguments, status, said) in [
+            (["enqueue", "q", "x", "--group", "a"], 65, "The queue 'q' has no groups"),
+            (["group", "pause", "q", "a"], 65, "has no groups"),
+            (["queue", "set", "q", "--limit", "0"], 65, "A limit must be 1 to 1000000"),
+            (["queue", "set", "q", "--limit-per-key", "0"], 65, "A limit per key must be 1 to 1000"),
+            (["queue", "set", "q", "--fifo", "--limit-per-key", "2"], 64, "--fifo is one at a time"),
+            (["queue", "set", "q", "--on-dead", "hold"], 64, "--on-dead is for groups in order"),
+            (["queue", "set", "q", "--share-limit", "db"], 66, "There is no limit called 'db'"),
+            (["limit", "set", "db", "0"], 65, "A limit must be"),
+            (["limit", "remove", "db"], 66, "There is no limit called 'db'"),
+        ] {
+            try await tool.fail(arguments, with: Int32(status), saying: said)
+        }
+        try await tool.succeed(["queue", "set", "q", "--fifo"])
+        try await tool.fail(
+            ["enqueue", "q", "x", "--group", ""], with: 65, saying: "The key of a group must have 1 to 500")
+        try await tool.fail(["queue", "set", "q", "--limit-per-key", "2"], with: 64, saying: "add --no-fifo")
+        #expect(try await tool.succeed(["list", "q", "--json"]).objects().isEmpty)
+    }
+}
