@@ -94,6 +94,23 @@ import Testing
         #expect(try await samples.status().depths.ready == 1)
     }
 
+    @Test func bookingsOfAnAccountAreInOrder() async throws {
+        let store = store()
+        let article = GroupsArticle()
+        try await article.book([("a", 1), ("a", 2), ("b", 3)].map { Booking(account: $0, cents: $1) }, in: store)
+        let bookings = try await store.queue("bookings", of: Booking.self)
+        #expect(try await bookings.status().policy.groups == .fifo(onDead: .hold))
+        #expect(try await bookings.groups().map(\.blocked) == [1, 0])
+        try await article.hold("a", of: bookings)
+        let raw = try await store.queue("bookings")
+        try await article.share(store, among: [raw])
+        #expect(try await store.limits().map(\.queues) == [[bookings.name]])
+        let status = try await bookings.status()
+        #expect(status.depths.ready == 2)
+        #expect(status.depths.blocked == 1)
+        #expect(status.policy.groups == .fifo(onDead: .hold))
+    }
+
     @Test func theKitsStoreTakesMessages() async throws {
         let queue = try await TestKitArticle.store().queue("q", of: Int.self)
         #expect(try await queue.enqueue(1).state == .ready)
