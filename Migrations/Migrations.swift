@@ -24,7 +24,9 @@ package struct Migration: Sendable {
         Migration(12, "pending", PackageResources._012_pending_sql),
         Migration(13, "workflows", PackageResources._013_workflows_sql),
         Migration(14, "groups", PackageResources._014_groups_sql),
-        Migration(15, "running", PackageResources._015_running_sql),
+        Migration(15, "group_insert", PackageResources._015_group_insert_sql),
+        Migration(16, "group_views", PackageResources._016_group_views_sql),
+        Migration(17, "running", PackageResources._017_running_sql),
     ]
 
     /// The tables that it makes.

@@ -82,10 +82,17 @@ public struct Claim: Sendable {
         self.nextDue = nextDue
     }
 
+    /// What a claim gives when there is nothing to claim.
+    package static func empty(isLimited: Bool, nextDue: Timestamp? = nil) -> Claim {
+        var claim = Claim(messages: [], nextDue: nextDue)
+        claim.isLimited = isLimited
+        return claim
+    }
+
     /// What a claim gives whose queue has messages that a limit keeps back, all of them.
     package static var withheld: Claim {
-        var claim = Claim(messages: [], nextDue: nil)
-        (claim.isLimited, claim.isWithheld) = (true, true)
+        var claim = Claim.empty(isLimited: true)
+        claim.isWithheld = true
         return claim
     }
 

@@ -18,8 +18,9 @@ public struct PenstockError: Error, Sendable, CustomStringConvertible {
         public static let unknownSchedule = Code(rawValue: "unknownSchedule")
         /// There is a schedule of that name already.
         public static let scheduleExists = Code(rawValue: "scheduleExists")
-        /// There is no workflow of that name.
+        /// There is no limit of that name that queues share.
         public static let unknownLimit = Code(rawValue: "unknownLimit")
+        /// There is no workflow of that name.
         public static let unknownWorkflow = Code(rawValue: "unknownWorkflow")
         /// The workflow has no task of that name.
         public static let unknownTask = Code(rawValue: "unknownTask")

@@ -25,7 +25,8 @@ enum Values {
     }
 
     @Sendable static func limit(_ text: String) throws -> LimitName {
-        try LimitName(text)
+        if text == "none" { throw Failure(.usage, "'none' stands for no limit; choose another name.") }
+        return try LimitName(text)
     }
 
     @Sendable static func limitOrNone(_ text: String) throws -> OrNone<LimitName> {

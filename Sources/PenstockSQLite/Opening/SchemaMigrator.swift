@@ -70,7 +70,7 @@ struct SchemaMigrator {
     }
 
     /// The oldest version whose tables hold all that reading asks for. A step that adds what reading asks for raises it.
-    static let oldestReadable = 15
+    static let oldestReadable = 17
 
     /// Throws when `database` has not the tables that reading asks for.
     ///

@@ -10,12 +10,14 @@ enum Claiming {
     /// - Returns: the empty claim, or `nil` when there is something to take or to make ready.
     static func check(_ request: ClaimRequest, _ connection: Connection, _ now: Timestamp) throws -> Claim? {
         let queue = try connection.first(readQueue, .text(request.queue.text)) {
-            ($0.integer(0), $0.integer(1) != 0, $0.integer(2) != 0, $0.integer(3) != 0)
+            ($0.integer(0), $0.integer(1) != 0, $0.integer(2) != 0, $0.integer(3) != 0, $0.integer(4) != 0)
         }
-        guard let (id, isClosed, hasSchedules, isNoted) = queue else { throw Transaction.unknownQueue(request.queue) }
+        guard let (id, isClosed, hasSchedules, isNoted, isLimited) = queue else {
+            throw Transaction.unknownQueue(request.queue)
+        }
         // Its next step may make messages ready, here or elsewhere.
         if try Cascade.isUnfinished(connection) { return nil }
-        if isClosed { return Claim(messages: [], nextDue: nil) }
+        if isClosed { return .empty(isLimited: isLimited) }
         if isNoted { return nil }
         if try connection.first(anyReady, .integer(id), read: { $0.integer(0) != 0 }) == true {
             return try LeaseLimits.isFull(id, connection) ? .withheld : nil
@@ -26,7 +28,7 @@ enum Claiming {
             if try Firing.hasDue(of: id, at: now, connection) { return nil }
             due = earlier(due, try Firing.nextDue(of: id, after: now, connection))
         }
-        return Claim(messages: [], nextDue: due)
+        return .empty(isLimited: isLimited, nextDue: due)
     }
 
     private static func isAnyReady(_ account: QueueAccount, _ connection: Connection) throws -> Bool {
@@ -44,11 +46,12 @@ enum Claiming {
     ) throws -> Claim {
         let account = try transaction.account(of: request.queue)
         try Cascade.goOn(in: transaction)
-        if account.isPaused || account.isDeleting { return Claim(messages: [], nextDue: nil) }
+        let isLimited = account.policy.limitsClaims
+        if account.isPaused || account.isDeleting { return .empty(isLimited: isLimited) }
         guard try Groups.settle(account, in: transaction) else {
             // The next claim goes on. Nothing is claimed by a policy that holds no more.
             account.ring(messages: 1)
-            return Claim(messages: [], nextDue: transaction.now)
+            return .empty(isLimited: isLimited, nextDue: transaction.now)
         }
         let room = try LeaseLimits.room(of: account, in: transaction) ?? .max
         if room == 0, try isAnyReady(account, transaction.connection) { return .withheld }
@@ -76,7 +79,7 @@ enum Claiming {
             due = earlier(due, try Firing.nextDue(of: account.id, after: transaction.now, connection))
         }
         var claim = Claim(messages: messages, nextDue: due)
-        claim.isLimited = account.policy.limitsClaims
+        claim.isLimited = isLimited
         if room < limit, messages.count == room, try isAnyReady(account, connection) {
             (claim.isWithheld, claim.nextDue) = (true, nil)
         }
@@ -230,7 +233,8 @@ enum Claiming {
     private static let readQueue = Query(
         """
         SELECT id, paused OR deleting, EXISTS (SELECT 1 FROM penstock_schedule WHERE queue_id = queue.id AND paused = 0),
-            EXISTS (SELECT 1 FROM penstock_regroup WHERE queue_id = queue.id)
+            EXISTS (SELECT 1 FROM penstock_regroup WHERE queue_id = queue.id),
+            fifo OR limit_per_key IS NOT NULL OR limit_count IS NOT NULL OR share_limit IS NOT NULL
         FROM penstock_queue AS queue WHERE name = ?1
         """)
     // A depth that says otherwise was made wrong by hand; the claim puts it right.

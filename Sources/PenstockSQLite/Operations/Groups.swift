@@ -11,7 +11,7 @@ struct Group {
     var isInOrder: Bool { if case .fifo = policy { true } else { false } }
 }
 
-/// Who has the permits of a group.
+/// Which messages have the permits of a group.
 ///
 /// Invariants after each COMMIT, for a group without a row in `penstock_regroup`: its ready and leased messages have a permit;
 /// others only as `GroupPolicy.keepsPermit` says; they are no more than the policy says, but for leases from before it said
@@ -135,7 +135,6 @@ enum Groups {
     ///
     /// - Returns: whether none is left to see to.
     static func settle(_ account: QueueAccount, in transaction: Transaction) throws -> Bool {
-        guard try transaction.mayRegroup(account) else { return true }
         var left = Limits.regroupCountMax
         while let key = try transaction.connection.first(firstNoted, .integer(account.id), read: { $0.text(0) ?? "" }) {
             if left <= 0 { return false }

@@ -1,7 +1,7 @@
 import PenstockCore
 
 /// What is to be seen to when a message moves on. It travels with the message's row from table to table, and spares all others
-/// a look: their marks are 0. The numbers are those of `0012_pending.sql`, `0014_groups.sql` and `0015_running.sql`.
+/// a look: their marks are 0. The numbers are those of `0012_pending.sql`, `0014_groups.sql` and `0017_running.sql`.
 struct Marks: OptionSet {
     let rawValue: Int64
 

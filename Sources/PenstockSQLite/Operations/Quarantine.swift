@@ -75,11 +75,15 @@ enum Quarantine {
                 copy, .integer(sequence), .integer(queueID), .integer(transaction.now.microseconds), .text(reason))
             try transaction.connection.run(delete, .integer(sequence), .integer(queueID))
         }
+        // What comes of it is left to the next claim, as the log may not have the message any more.
+        try transaction.connection.run(noteGroup, .integer(sequence), .integer(queueID))
         if source == .lease {
             try CancelRequests.end(sequence, transaction.connection)
             try ProgressRows.end(sequence, transaction.connection)
         }
-        try transaction.account(id: queueID)?.mustRecount()
+        let account = try transaction.account(id: queueID)
+        account?.mustRecount()
+        if transaction.connection.changesCount > 0 { account?.ring(messages: 1) }
     }
 
     /// Sets aside every row of message `sequence` that is in line while the log does not have the message.
@@ -135,6 +139,11 @@ enum Quarantine {
             delete: Query(source.delete(where: condition))
         )
     }
+    private static let noteGroup = Query(
+        """
+        INSERT OR IGNORE INTO penstock_regroup (queue_id, group_key)
+        SELECT queue_id, group_key FROM penstock_permit WHERE sequence = ?1 AND queue_id = ?2
+        """)
     private static let inLog = Query("SELECT 1 FROM penstock_log WHERE sequence = ?1")
     private static let selectOrphans = Query(
         """

@@ -2,8 +2,8 @@ import PenstockCore
 
 /// Limits on how many messages of a queue, or of several that share one, are leased.
 ///
-/// Counted are leases, which are rows: nobody has to give anything back that they took, and a worker that dies is counted out
-/// when its messages are put back in line.
+/// Counted are leases, by the queue's depth, which changes in the transaction that makes or ends one: nobody has to give anything
+/// back that they took, and a worker that dies is counted out when its messages are put back in line.
 enum LeaseLimits {
     /// How many messages more of a queue may be leased; `nil`: any number.
     static func room(of account: QueueAccount, in transaction: Transaction) throws -> Int? {

@@ -6,7 +6,6 @@ final class PolicyCache {
     private var rows: [QueueName: QueueRow] = [:]
     private var names: [Int64: QueueName] = [:]
     private var scheduled: [Int64: Bool] = [:]
-    private var grouped: [Int64: Bool] = [:]
 
     /// Forgets everything when `version` is another than the one it was read at.
     func validate(at version: Int64) {
@@ -22,7 +21,6 @@ final class PolicyCache {
         rows = [:]
         names = [:]
         scheduled = [:]
-        grouped = [:]
     }
 
     /// Whether the queue has schedules.
@@ -30,14 +28,6 @@ final class PolicyCache {
         if let known = scheduled[id] { return known }
         let found = try connection.first(Self.anySchedule, .integer(id)) { $0.integer(0) != 0 } ?? false
         scheduled[id] = found
-        return found
-    }
-
-    /// Whether the queue, which has no groups now, had some when its policy was read, and they are still to be seen to.
-    func hadGroups(_ id: Int64, _ connection: Connection) throws -> Bool {
-        if let known = grouped[id] { return known }
-        let found = try connection.first(Self.anyGroup, .integer(id)) { $0.integer(0) != 0 } ?? false
-        grouped[id] = found
         return found
     }
 
@@ -62,7 +52,6 @@ final class PolicyCache {
     }
 
     private static let anySchedule = Query("SELECT EXISTS (SELECT 1 FROM penstock_schedule WHERE queue_id = ?1)")
-    private static let anyGroup = Query("SELECT EXISTS (SELECT 1 FROM penstock_regroup WHERE queue_id = ?1)")
     private static let byName = Query("SELECT \(QueueRow.columns) FROM penstock_queue AS queue WHERE queue.name = ?1")
     private static let byID = Query("SELECT \(QueueRow.columns) FROM penstock_queue AS queue WHERE queue.id = ?1")
 }

@@ -63,11 +63,6 @@ final class Transaction {
         try policies.hasSchedules(account.id, connection)
     }
 
-    /// Whether permits of the queue's groups may have to be given out anew. Kept in memory, as its policy is.
-    func mayRegroup(_ account: QueueAccount) throws -> Bool {
-        try account.policy.groups != nil || policies.hadGroups(account.id, connection)
-    }
-
     /// Whether there is a queue called `name`.
     func exists(_ name: QueueName) throws -> Bool {
         try policies.row(named: name, connection) != nil

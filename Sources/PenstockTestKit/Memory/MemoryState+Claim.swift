@@ -5,7 +5,8 @@ extension MemoryState {
         try request.validate()
         let queue = try queue(request.queue)
         workers[worker]?.hasClaimed = true
-        guard !queue.isPaused, !queue.isDeleting else { return Claim(messages: [], nextDue: nil) }
+        let isLimited = queue.policy.limitsClaims
+        guard !queue.isPaused, !queue.isDeleting else { return .empty(isLimited: isLimited) }
 
         let room = leaseRoom(of: request.queue) ?? .max
         // What is due now cannot be claimed either. The end of a message that is leased is rung for.
@@ -21,7 +22,7 @@ extension MemoryState {
         }
         let due = [queues[request.queue]?.line.scheduled.elements.first?.due, nextFiring(of: request.queue)]
         var claim = Claim(messages: claimed, nextDue: due.compactMap(\.self).min())
-        claim.isLimited = queue.policy.limitsClaims
+        claim.isLimited = isLimited
         claim.isWithheld = room < request.limit && ready.count > room
         if claim.isWithheld { claim.nextDue = nil }
         return claim

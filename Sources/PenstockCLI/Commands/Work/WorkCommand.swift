@@ -20,7 +20,7 @@ struct WorkCommand: AsyncParsableCommand {
 
             Each message has a process of its own. It gets the payload as its standard input, and in its environment \
             PENSTOCK_SEQUENCE, PENSTOCK_QUEUE, PENSTOCK_ATTEMPT, PENSTOCK_DB, and PENSTOCK_HEADER_NAME for each header; \
-            as a task of a workflow also PENSTOCK_WORKFLOW and PENSTOCK_TASK, and PENSTOCK_KIND if it has a kind. \
+            as a task of a workflow also PENSTOCK_WORKFLOW and PENSTOCK_TASK, PENSTOCK_KIND if it has a kind, and PENSTOCK_GROUP if it has a group. \
             Its output is passed through, or with --result kept as what the message gave, and the end of its standard error is kept when it fails. No shell is \
             involved unless you name one.
 

@@ -61,4 +61,4 @@ JOIN penstock_lease AS lease ON lease.sequence = request.sequence
 JOIN penstock_queue AS queue ON queue.id = lease.queue_id
 LEFT JOIN penstock_worker AS worker ON worker.id = lease.worker_id;
 
-INSERT INTO penstock_migration VALUES (15, 'running', CAST(strftime('%s', 'now') AS INTEGER) * 1000000);
+INSERT INTO penstock_migration VALUES (17, 'running', CAST(strftime('%s', 'now') AS INTEGER) * 1000000);
