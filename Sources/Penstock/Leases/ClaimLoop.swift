@@ -38,6 +38,7 @@ struct ClaimLoop: Sendable {
         }
         // Reckoned from before the call, so that no lease is held for longer than the store says.
         let ends = handle.time.boot + holder.lease
+        let noticed = holder.noticed
         let verdicts = holder.line.take()
         let settle = verdicts.isEmpty ? [] : [StoreOperation.settle(verdicts.map(\.settlement))]
         var performed: Performed
@@ -58,6 +59,8 @@ struct ClaimLoop: Sendable {
             holder.inFlight.add(claim.messages.map(\.lease), ending: ends)
             holder.metrics.recordClaim(of: claim.messages, at: handle.time.now)
             nextDue = claim.nextDue
+            // Whoever heard a notice meanwhile did not know of these, one of which it may have been for.
+            if !claim.messages.isEmpty, holder.noticed != noticed { handle.storage.changes.notify(holder.queue) }
         }
         return performed
     }

@@ -35,6 +35,9 @@ final class LeaseHolder: Sendable {
         begun = queue.handle.storage.changes.notices.token(for: queue.name)
     }
 
+    /// The present moment in the order of what is asked of those who work on the queue.
+    var noticed: Notices.Token { storage.changes.notices.token(for: queue) }
+
     @discardableResult
     func settle(_ lease: Lease, _ verdict: Verdict, inLine: () -> Void = {}) async throws -> MessageState {
         try await settle(Settlement(lease, verdict), inLine: inLine)
