@@ -29,6 +29,10 @@ WHEN NEW.share_limit IS NOT NULL BEGIN
     SELECT RAISE(ABORT, 'penstock: there is no limit of that name')
         WHERE NOT EXISTS (SELECT 1 FROM penstock_limit WHERE name = NEW.share_limit);
 END;
+CREATE TRIGGER penstock_limit_renamed BEFORE UPDATE OF name ON penstock_limit WHEN NEW.name <> OLD.name BEGIN
+    SELECT RAISE(ABORT, 'penstock: queues share that limit')
+        WHERE EXISTS (SELECT 1 FROM penstock_queue WHERE share_limit = OLD.name);
+END;
 CREATE TRIGGER penstock_limit_deleted BEFORE DELETE ON penstock_limit BEGIN
     SELECT RAISE(ABORT, 'penstock: queues share that limit')
         WHERE EXISTS (SELECT 1 FROM penstock_queue WHERE share_limit = OLD.name);
@@ -80,6 +84,20 @@ CREATE TABLE penstock_regroup (
     group_key TEXT    NOT NULL,
     PRIMARY KEY (queue_id, group_key)
 ) STRICT, WITHOUT ROWID;
+-- A queue without groups has no permits. Messages that still name a group get theirs when there are groups again.
+CREATE TRIGGER penstock_queue_grouped AFTER UPDATE OF fifo, limit_per_key ON penstock_queue
+WHEN OLD.fifo = 0 AND OLD.limit_per_key IS NULL AND (NEW.fifo OR NEW.limit_per_key IS NOT NULL) BEGIN
+    INSERT OR IGNORE INTO penstock_permit (queue_id, group_key, sequence)
+        SELECT log.queue_id, log.group_key, log.sequence
+        FROM penstock_ready AS ready JOIN penstock_log AS log ON log.sequence = ready.sequence
+        WHERE ready.queue_id = NEW.id AND ready.marks & 8 AND log.group_key IS NOT NULL
+        UNION ALL SELECT log.queue_id, log.group_key, log.sequence
+        FROM penstock_lease AS lease JOIN penstock_log AS log ON log.sequence = lease.sequence
+        WHERE lease.queue_id = NEW.id AND lease.marks & 8 AND log.group_key IS NOT NULL;
+    INSERT OR IGNORE INTO penstock_regroup (queue_id, group_key)
+        SELECT DISTINCT queue_id, group_key FROM penstock_permit WHERE queue_id = NEW.id
+        UNION SELECT queue_id, group_key FROM penstock_blocked WHERE queue_id = NEW.id;
+END;
 CREATE TRIGGER penstock_queue_regroup AFTER UPDATE OF fifo, on_dead, limit_per_key ON penstock_queue
 WHEN NEW.fifo <> OLD.fifo OR NEW.on_dead <> OLD.on_dead OR NEW.limit_per_key IS NOT OLD.limit_per_key BEGIN
     INSERT OR IGNORE INTO penstock_regroup (queue_id, group_key)

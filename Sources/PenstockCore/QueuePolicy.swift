@@ -4,7 +4,7 @@ public enum OverflowPolicy: String, Sendable, Codable, CaseIterable {
     case dropNewest
     /// The oldest waiting message is dropped, on record, and the arriving one is taken.
     ///
-    /// The oldest is the ready message with the lowest sequence number or, when none is ready, the scheduled one
+    /// The oldest is the ready or blocked message with the lowest sequence number or, when there is none, the scheduled one
     /// that is due first; priorities do not count. Each arrival drops one, so a queue that stands above its capacity
     /// stays where it is.
     case dropOldest
@@ -17,7 +17,7 @@ public enum OverflowPolicy: String, Sendable, Codable, CaseIterable {
 
 /// How many messages may wait in a queue, and what happens beyond that.
 ///
-/// Waiting are ready and scheduled messages; what workers hold does not count. A message that comes back (a retry, a
+/// Waiting are ready, blocked and scheduled messages; what workers hold does not count. A message that comes back (a retry, a
 /// release, a lost worker, a redrive) was accepted once and always finds a place, so a queue may stand above its capacity by
 /// what its workers gave back.
 public struct Capacity: Hashable, Sendable, Codable {

@@ -89,6 +89,43 @@ import Testing
         try await store.close()
     }
 
+    /// A worker that waits hears of what somebody has changed in the shell.
+    @Test func whoWaitsIsRungForGroupsThatAreToBeSeenTo() async throws {
+        let file = harness.folder.file("rung.db")
+        let store = try await SQLiteStore.openWithJobs(file, QueuePolicy(groups: .fifo()))
+        try await store.configure(.jobs, .pauseGroup("a"))
+        try await store.put(.text("a", group: "a"))
+        #expect(try await store.take(1).isEmpty)
+        let token = store.changes.token(for: .jobs)
+        try await ForeignProgram(file).run("DELETE FROM penstock_group_pause")
+        try await store.changes.wait(for: .jobs, after: token)
+        #expect(try await store.take(1).count == 1)
+        try await store.close()
+    }
+
+    /// A row that cannot be costs its own message, and the group goes on.
+    @Test(arguments: [
+        "UPDATE penstock_ready SET attempt = -5 WHERE sequence = 4", "DELETE FROM penstock_log WHERE sequence = 4",
+    ]) func aRowThatIsSetAsideLetsItsPermitGo(_ sql: String) async throws {
+        let store = try await makeFile()
+        try await ForeignProgram(path).run(sql)
+        #expect(try await store.take(100).map(\.lease.sequence.rawValue) == [6])
+        #expect(try await store.take(100).map(\.lease.sequence.rawValue) == [5])
+        try await store.close()
+    }
+
+    /// What is noted of a queue that has no groups any more is seen to, and an idle claim is a read again.
+    @Test func aNoteOfAQueueWithoutGroupsIsTakenUp() async throws {
+        let store = try await makeFile()
+        try await store.configure(.jobs, .set(QueuePolicy()))
+        _ = try await store.take(100)
+        let program = try ForeignProgram(path)
+        try await program.run("INSERT INTO penstock_regroup SELECT id, 'a' FROM penstock_queue")
+        _ = try await store.take(100)
+        #expect(try await program.number("SELECT count(*) FROM penstock_regroup") == 0)
+        try await store.close()
+    }
+
     @Test func aLimitThatIsChangedByHandHolds() async throws {
         let store = try await makeFile()
         try await store.setLimit(LimitName("db"), to: 1)
@@ -98,6 +135,7 @@ import Testing
         try await program.run("UPDATE penstock_limit SET count = 2")
         #expect(try await store.take(100).map(\.lease.sequence.rawValue) == [4])
         await #expect(throws: (any Error).self) { try await program.run("DELETE FROM penstock_limit") }
+        await #expect(throws: (any Error).self) { try await program.run("UPDATE penstock_limit SET name = 'x'") }
         await #expect(throws: (any Error).self) { try await program.run("UPDATE penstock_queue SET share_limit = 'x'") }
         await #expect(throws: (any Error).self) { try await program.run("UPDATE penstock_queue SET limit_count = 0") }
         #expect(

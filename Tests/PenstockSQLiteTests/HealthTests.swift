@@ -160,7 +160,7 @@ import Testing
         ),
         (
             "DROP TABLE penstock_outcome",
-            ["unreadable", "unreadable", "unreadable", "unreadable", "unreadable", "wrongSchema"]
+            ["unreadable", "unreadable", "unreadable", "unreadable", "unreadable", "unreadable", "wrongSchema"]
         ),
         ("UPDATE penstock_log SET headers = '1'", ["wrongHeaders"]),
         ("UPDATE penstock_log SET headers = '{\"a=b\": \"1\"}'", ["wrongHeaders"]),

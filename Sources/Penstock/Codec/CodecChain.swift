@@ -36,6 +36,19 @@ struct CodecChain: Sendable {
         (self.codecs, passesCoded) = (codecs, false)
     }
 
+    /// Whether it changes nothing.
+    var isEmpty: Bool { codecs.isEmpty }
+
+    /// The message with its payload as it is stored. One whose header says that its payload went through codecs stays as it is.
+    func coded(_ message: NewMessage) throws -> NewMessage {
+        guard message.headers[Self.header] == nil else { return message }
+        var coded = message
+        let (payload, header) = try encode(message.payload)
+        coded.payload = payload
+        if let header { coded.headers[Self.header] = header }
+        return coded
+    }
+
     /// - Returns: the payload as it is stored, and the header's value; `nil` when no codec has changed it.
     func encode(_ payload: [UInt8]) throws -> (payload: [UInt8], header: String?) {
         if codecs.isEmpty { return (payload, nil) }

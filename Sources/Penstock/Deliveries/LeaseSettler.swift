@@ -89,6 +89,6 @@ package final class LeaseSettler<Element: Sendable>: Sendable {
     /// Extends the leases of all that came from where `delivery` did and is worked on, also by others, until the task is
     /// cancelled.
     package func keepLeases(of delivery: Delivery<Element>) async {
-        await LeaseKeeper(holder: delivery.holder, onlyOfRuns: true).run()
+        await LeaseKeeper(holders: [delivery.holder], onlyOfRuns: true).run()
     }
 }

@@ -67,6 +67,7 @@ struct ClaimLoop: Sendable {
         }
         // Reckoned from before the call, so that no lease is held for longer than the store says.
         let ends = handle.time.boot + holder.lease
+        let noticed = sources.map(\.holder.noticed)
         let verdicts = holder.line.take()
         let settle = verdicts.isEmpty ? [] : [StoreOperation.settle(verdicts.map(\.settlement))]
         var performed: Performed
@@ -88,6 +89,10 @@ struct ClaimLoop: Sendable {
             holder.inFlight.add(claim.messages.map(\.lease), ending: ends)
             sources[index].holder.metrics.recordClaim(of: claim.messages, at: handle.time.now)
             sources[index].nextDue = claim.nextDue
+            // Whoever heard a notice meanwhile did not know of these, one of which it may have been for.
+            if !claim.messages.isEmpty, sources[index].holder.noticed != noticed[index] {
+                handle.storage.changes.notify(operation.queue ?? holder.queue)
+            }
         }
         return performed
     }

@@ -58,6 +58,9 @@ final class LeaseHolder: Sendable {
         }
     }
 
+    /// The present moment in the order of what is asked of those who work on the queue.
+    var noticed: Notices.Token { storage.changes.notices.token(for: queue) }
+
     @discardableResult
     func settle(_ lease: Lease, _ verdict: Verdict, inLine: () -> Void = {}) async throws -> MessageState {
         try await settle(Settlement(lease, verdict), inLine: inLine)

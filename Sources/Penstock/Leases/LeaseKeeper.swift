@@ -3,11 +3,13 @@ internal import PenstockCore
 
 /// Extends the leases of all messages that are worked on together, and ends the runs whose lease is lost.
 struct LeaseKeeper: Sendable {
-    let holder: LeaseHolder
+    /// One for each queue. They share what is in flight.
+    let holders: [LeaseHolder]
     /// Whether only leases are extended on whose messages a run works, or a verdict is on its way. A reader that hands messages
     /// to others leaves the rest alone: one that was let go unsettled is to come back.
     let onlyOfRuns: Bool
 
+    private var holder: LeaseHolder { holders[0] }
     private var queue: QueueName { holder.queue }
     private var handle: StoreHandle { holder.handle }
     private var inFlight: InFlight { holder.inFlight }
@@ -20,7 +22,7 @@ struct LeaseKeeper: Sendable {
     /// for lost work. While there are no leases it sleeps on.
     func run() async {
         await withTaskGroup(of: Void.self) { group in
-            group.addTask { await hear() }
+            for holder in holders { group.addTask { await hear(at: holder) } }
             await extend()
             group.cancelAll()
         }
@@ -66,14 +68,14 @@ struct LeaseKeeper: Sendable {
 
     /// Hears that something may be asked of those who work, until the task is cancelled. One who does not hear learns of it with
     /// the next extension.
-    private func hear() async {
+    private func hear(at holder: LeaseHolder) async {
         let notices = handle.storage.changes.notices
         // Nothing was leased before.
         var before = holder.begun
         do {
             while true {
-                try await notices.wait(for: queue, after: before)
-                before = notices.token(for: queue)
+                try await notices.wait(for: holder.queue, after: before)
+                before = notices.token(for: holder.queue)
                 await look()
             }
         } catch {

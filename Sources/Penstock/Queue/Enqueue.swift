@@ -101,14 +101,15 @@ extension Queue {
 }
 
 extension Queue where Element == [UInt8] {
-    /// Puts messages in line, in their order, as a store takes them.
+    /// Puts messages in line, in their order, as a store takes them. Their payloads go through the queue's codecs, unless a message's
+    /// header says that its own has.
     ///
     /// It does as ``enqueue(contentsOf:durability:timeout:options:)``.
     @discardableResult
     public func enqueue(
         _ messages: [NewMessage], durability: Durability? = nil, timeout: Duration? = nil
     ) async throws -> [Receipt] {
-        try await accept(messages, durability, timeout)
+        try await accept(codec.chain.isEmpty ? messages : messages.map(codec.chain.coded), durability, timeout)
     }
 }
 

@@ -100,6 +100,7 @@ struct WorkerRound: Sendable {
     mutating func noteGone(_ index: Int, at boot: BootTime) -> Bool {
         let isNew = !queues[index].isGone
         (queues[index].isEmpty, queues[index].isGone, queues[index].asked) = (true, true, boot)
+        (queues[index].isLimited, queues[index].isWithheld) = (false, false)
         claimLoop.forgetDue(at: index)
         return isNew
     }

@@ -2,6 +2,8 @@ internal import PenstockCore
 
 /// What a worker waits for.
 extension WorkerRun {
+    private static var drainLook: Duration { .milliseconds(250) }
+
     /// Returns after `delay`, or when the worker is told to stop or not to wait for anything more. Handlers go on, and what
     /// they finish gathers.
     func pause(for delay: Duration) async {
@@ -25,7 +27,9 @@ extension WorkerRun {
                 changes.callForWork(in: source.holder.queue, after: $0, room: room) { slots.touch() }
             }
         }
-        let look = handle.storage.lookInterval
+        // What a limit has kept back another worker may have taken, and nobody rings when nothing is left.
+        let isDraining = options.drain && round.isWithheld
+        let look = min(handle.storage.lookInterval, isDraining ? Self.drainLook : .seconds(3600))
         let lookEnd = round.lookEnd(at: time.boot, look)
         alarm.set(to: slots.waitingEnd.map { $0.microseconds < lookEnd.microseconds ? $0 : lookEnd } ?? lookEnd)
         if let due = round.claimLoop.nextDue {

@@ -49,7 +49,7 @@ final class WorkerRun<Element: Sendable>: Sendable {
 
     func run() async throws {
         await withTaskGroup(of: Void.self) { group in
-            group.addTask { [holder = holders[0]] in await LeaseKeeper(holder: holder, onlyOfRuns: false).run() }
+            group.addTask { [holders] in await LeaseKeeper(holders: holders, onlyOfRuns: false).run() }
             group.addTask { await self.dismissAfterGrace() }
             group.addTask { await Upkeep(handle: self.handle).run(until: self.stopping) }
             await withTaskCancellationHandler {

@@ -32,7 +32,9 @@ enum ApplyRules {
         found[.blocked] = try await store.putBlocked("blocked", .steady(9, .dropNewest))
         let tasks = try await store.beginLater("scheduled", then: "pending")
         (found[.scheduled], found[.pending]) = (tasks.first, tasks.last)
-        try await store.configure(.jobs, .set(.steady(2, .dropNewest)))
+        var full = QueuePolicy.steady(2, .dropNewest)
+        full.groups = .limit(1)
+        try await store.configure(.jobs, .set(full))
         found[.dropped] = try await store.put("dropped")
         for (state, sequence) in found { #expect(try await store.state(of: sequence) == state) }
         return found

@@ -11,6 +11,8 @@ enum GroupChangeRules {
         "with more permits give them out": more,
         "come to be in order, and to be none": modes,
         "are seen to in steps, which others go on with": steps,
+        "hold up no other group, however many permits they keep": keptPermits,
+        "are had by schedules again that have gone without": schedules,
         "must be known to their queue, with a key that can be": doors,
         "go with the queue": deletion,
     ]
@@ -134,7 +136,43 @@ enum GroupChangeRules {
             if claim.messages.isEmpty { try #require(claim.nextDue.map { $0 <= bench.time.now } == true) }
         }
         #expect(try await store.depths() == .of(leased: messageCount))
+        #expect(try await store.groups(GroupQuery(queue: .jobs)).isEmpty)
+        // Nothing is left of groups when there are none; and all of it again when there are.
+        try await set(.limit(7), store)
         #expect(try await store.groups(GroupQuery(queue: .jobs)).map(\.permitted) == [messageCount])
+    }
+
+    static func keptPermits(_ bench: Bench) async throws {
+        let count = Limits.groupLimitRange.upperBound
+        let store = try await GroupRules.open(bench, .limit(count))
+        try await store.put((1...count).map { .text("a\($0)", group: "a") })
+        let messages = try await store.take(count)
+        #expect(messages.count == count)
+        try await set(.fifo(onDead: .hold), store)
+        _ = try await store.settle(messages.map { Settlement($0.lease, .dead(error: "bad")) })
+        try await store.configure(.jobs, .pauseGroup("a"))
+        try await store.configure(.jobs, .resumeGroup("a"))
+        #expect(try await store.groups(GroupQuery(queue: .jobs)).map(\.permitted) == [count])
+        try await store.put(.text("b", group: "b"))
+        #expect(try await store.drain() == ["b"])
+    }
+
+    static func schedules(_ bench: Bench) async throws {
+        let store = try await GroupRules.open(bench, .fifo())
+        let schedule = Schedule(queue: .jobs, spec: "@every 10s", message: .text("it", group: "a"))
+        try await store.schedule(ScheduleName(stored: "s"), .put(schedule, replacing: false))
+        bench.time.advance(by: .seconds(10))
+        #expect(try await store.drain() == ["it"])
+        try await set(nil, store)
+        bench.time.advance(by: .seconds(10))
+        #expect(try await store.drain().isEmpty)
+        let other = Schedule(queue: .jobs, spec: "@every 10s", message: .text("other", group: "a"))
+        await expect(.invalidInput) {
+            try await store.schedule(ScheduleName(stored: "t"), .put(other, replacing: false))
+        }
+        try await set(.limit(5), store)
+        bench.time.advance(by: .seconds(10))
+        #expect(try await store.drain() == ["it"])
     }
 
     static func doors(_ bench: Bench) async throws {

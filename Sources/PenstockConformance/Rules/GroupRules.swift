@@ -17,6 +17,7 @@ enum GroupRules {
         "hold up nobody else": others,
         "get the next one in the call that ends one": thenClaim,
         "get the next one when one is cancelled, replaced or dropped": leaves,
+        "in order go on with what has begun, if only with a step": suspended,
         "take room in their queue, and the oldest is dropped": capacity,
         "are given permits in a batch as one by one": batches,
         "go with tasks, and with what a verdict brings": tasksAndDrafts,
@@ -123,6 +124,23 @@ enum GroupRules {
         let first = try await store.takeOne()
         #expect(first.sequence == a1)
         #expect(try await store.give(.done, for: first) == .settled(.done))
+        #expect(try await store.drain() == ["a2"])
+    }
+
+    static func suspended(_ bench: Bench) async throws {
+        let store = try await open(bench, .fifo())
+        try await store.put(.text("a1", due: .after(.seconds(2)), group: "a"))
+        try await store.put(.text("a2", group: "a"))
+        let a2 = try await store.takeOne()
+        _ = try await store.record(StepName(stored: "s"), result: [], on: a2.lease, extendingBy: nil)
+        #expect(
+            try await store.give(.suspend(until: bench.time.now + .seconds(5)), for: a2) == .settled(.scheduled))
+        bench.time.advance(by: .seconds(2))
+        #expect(try await store.take(10).isEmpty)
+        bench.time.advance(by: .seconds(3))
+        let again = try await store.takeOne()
+        #expect(again.text == "a2")
+        #expect(try await store.give(.release, for: again) == .settled(.ready))
         #expect(try await store.drain() == ["a2"])
     }
 

@@ -10,6 +10,7 @@ enum LimitRules {
         "are shared by the queues that name them": shared,
         "are free again when a worker dies": deaths,
         "ring for what they kept back": rings,
+        "ring for those that share one when a queue leaves it": leaving,
         "say when to claim again": nextDue,
         "must be there, and be limits": doors,
     ]
@@ -117,6 +118,21 @@ enum LimitRules {
                 try await listener.changes.wait(for: .mail, after: token)
             }
         }
+    }
+
+    static func leaving(_ bench: Bench) async throws {
+        let store = try await bench.open()
+        try await store.setLimit(LimitName(stored: "db"), to: 1)
+        for queue in [QueueName.jobs, .mail] {
+            try await store.configure(queue, .create(policy(shared: "db"), ifAbsent: false))
+            try await store.put("it", to: queue)
+        }
+        _ = try await store.takeOne()
+        #expect(try await store.take(5, from: .mail).isEmpty)
+        let token = store.changes.token(for: .mail)
+        try await store.configure(.jobs, .set(policy()))
+        try await store.changes.wait(for: .mail, after: token)
+        #expect(try await store.take(5, from: .mail).count == 1)
     }
 
     static func nextDue(_ bench: Bench) async throws {

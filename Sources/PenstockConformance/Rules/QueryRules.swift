@@ -106,7 +106,9 @@ enum QueryRules {
             Settlement(messages[0].lease, .done), Settlement(messages[1].lease, .dead(error: "bad")),
         ])
         _ = try await store.apply(.cancel, to: .sequences([messages[2].sequence]))
-        try await store.configure(.jobs, .set(.steady(1, .dropNewest)))
+        var full = QueuePolicy.steady(1, .dropNewest)
+        full.groups = .limit(1)
+        try await store.configure(.jobs, .set(full))
         try await store.put("dropped")
 
         let expected: [MessageState: String] = [

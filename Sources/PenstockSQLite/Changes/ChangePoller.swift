@@ -99,5 +99,7 @@ final class ChangePoller: ChangePolling {
         UNION
         SELECT queue.name FROM penstock_schedule AS schedule JOIN penstock_queue AS queue ON queue.id = schedule.queue_id
         WHERE schedule.paused = 0 AND schedule.next_due IS NULL
+        UNION
+        SELECT queue.name FROM penstock_regroup AS noted JOIN penstock_queue AS queue ON queue.id = noted.queue_id
         """)
 }

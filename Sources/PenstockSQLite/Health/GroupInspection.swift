@@ -24,27 +24,26 @@ enum GroupInspection {
             wrongGroupSQL, .wrongPermits, "{is|are} in line with another group than the log has", database, &report)
     }
 
-    /// Permits of messages which the log does not have with that group, or which may not keep one where they are.
+    /// Permits of messages which the log does not have with that group, or which keep none where they are.
     static let strayPermitsSQL = """
         SELECT permit.sequence FROM penstock_permit AS permit
         LEFT JOIN penstock_log AS log ON log.sequence = permit.sequence AND log.queue_id = permit.queue_id
             AND log.group_key = permit.group_key
         LEFT JOIN penstock_queue AS queue ON queue.id = permit.queue_id
-        WHERE \(isNotNoted("permit")) AND (log.sequence IS NULL
-            OR EXISTS (SELECT 1 FROM penstock_pending AS line
-                WHERE line.queue_id = permit.queue_id AND line.sequence = permit.sequence)
-            OR EXISTS (SELECT 1 FROM penstock_blocked AS line
-                WHERE line.queue_id = permit.queue_id AND line.sequence = permit.sequence)
-            OR queue.fifo = 0
-                AND EXISTS (SELECT 1 FROM penstock_scheduled AS line WHERE line.sequence = permit.sequence)
-            OR EXISTS (SELECT 1 FROM penstock_outcome AS line
-                WHERE line.queue_id = permit.queue_id AND line.sequence = permit.sequence
-                AND NOT (line.state = 'dead' AND queue.fifo AND queue.on_dead = 'hold')))
+        WHERE \(isNotNoted("permit")) AND (log.sequence IS NULL OR NOT (
+            EXISTS (SELECT 1 FROM penstock_lease AS line WHERE line.sequence = permit.sequence)
+            OR EXISTS (SELECT 1 FROM penstock_ready AS line WHERE line.queue_id = permit.queue_id
+                AND line.priority = log.priority AND line.sequence = permit.sequence)
+            OR queue.fifo AND (
+                EXISTS (SELECT 1 FROM penstock_scheduled AS line WHERE line.sequence = permit.sequence)
+                OR queue.on_dead = 'hold' AND EXISTS (SELECT 1 FROM penstock_outcome AS line
+                    WHERE line.queue_id = permit.queue_id AND line.sequence = permit.sequence
+                    AND line.state = 'dead'))))
         """
 
     /// Messages that are ready or leased and whose group has given them no permit.
     static let withoutPermit = """
-        FROM penstock_log AS log WHERE log.group_key IS NOT NULL
+        FROM penstock_log AS log WHERE log.group_key IS NOT NULL AND log.queue_id IN (\(grouped))
         AND NOT EXISTS (SELECT 1 FROM penstock_permit AS permit WHERE permit.queue_id = log.queue_id
             AND permit.group_key = log.group_key AND permit.sequence = log.sequence)
         AND (EXISTS (SELECT 1 FROM penstock_lease AS line WHERE line.sequence = log.sequence)
@@ -57,13 +56,10 @@ enum GroupInspection {
     static let blockedInVainSQL = """
         SELECT blocked.sequence FROM penstock_blocked AS blocked
         JOIN penstock_queue AS queue ON queue.id = blocked.queue_id
-        WHERE \(isNotNoted("blocked"))
-        AND NOT EXISTS (SELECT 1 FROM penstock_group_pause AS pause
-            WHERE pause.queue_id = blocked.queue_id AND pause.group_key = blocked.group_key)
-        AND (queue.fifo = 0 AND queue.limit_per_key IS NULL
-            OR (SELECT count(*) FROM penstock_permit AS permit
-                WHERE permit.queue_id = blocked.queue_id AND permit.group_key = blocked.group_key)
-            < CASE WHEN queue.fifo THEN 1 ELSE queue.limit_per_key END)
+        LEFT JOIN (\(given)) AS given ON given.queue_id = blocked.queue_id AND given.group_key = blocked.group_key
+        WHERE \(isNotNoted("blocked")) AND (queue.id NOT IN (\(grouped))
+            OR coalesce(given.count, 0) < \(permitCount) AND NOT EXISTS (SELECT 1 FROM penstock_group_pause AS pause
+                WHERE pause.queue_id = blocked.queue_id AND pause.group_key = blocked.group_key))
         """
 
     /// Ready messages of groups of which more have a permit than may.
@@ -71,13 +67,18 @@ enum GroupInspection {
         SELECT ready.sequence FROM penstock_ready AS ready
         JOIN penstock_log AS log ON log.sequence = ready.sequence
         JOIN penstock_queue AS queue ON queue.id = ready.queue_id
-        WHERE log.group_key IS NOT NULL AND \(isNotNoted("log"))
-        AND (EXISTS (SELECT 1 FROM penstock_group_pause AS pause
-                WHERE pause.queue_id = log.queue_id AND pause.group_key = log.group_key)
-            OR (SELECT count(*) FROM penstock_permit AS permit
-                WHERE permit.queue_id = log.queue_id AND permit.group_key = log.group_key)
-            > CASE WHEN queue.fifo THEN 1 ELSE queue.limit_per_key END)
+        LEFT JOIN (\(given)) AS given ON given.queue_id = log.queue_id AND given.group_key = log.group_key
+        WHERE log.group_key IS NOT NULL AND queue.id IN (\(grouped)) AND \(isNotNoted("log"))
+        AND (given.count > \(permitCount) OR EXISTS (SELECT 1 FROM penstock_group_pause AS pause
+            WHERE pause.queue_id = log.queue_id AND pause.group_key = log.group_key))
         """
+
+    /// How many permits each group has given.
+    private static let given =
+        "SELECT queue_id, group_key, count(*) AS count FROM penstock_permit GROUP BY queue_id, group_key"
+    private static let permitCount = "CASE WHEN queue.fifo THEN 1 ELSE queue.limit_per_key END"
+    /// The queues that have groups.
+    private static let grouped = "SELECT id FROM penstock_queue WHERE fifo OR limit_per_key IS NOT NULL"
 
     private static let wrongGroupSQL = """
         SELECT line.sequence FROM penstock_blocked AS line

@@ -51,7 +51,9 @@ enum Claiming {
         guard try Groups.settle(account, in: transaction) else {
             // The next claim goes on. Nothing is claimed by a policy that holds no more.
             account.ring(messages: 1)
-            return .empty(isLimited: isLimited, nextDue: transaction.now)
+            var claim = Claim.withheld
+            claim.nextDue = transaction.now
+            return claim
         }
         let room = try LeaseLimits.room(of: account, in: transaction) ?? .max
         if room == 0, try isAnyReady(account, transaction.connection) { return .withheld }

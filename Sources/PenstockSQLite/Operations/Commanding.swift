@@ -152,7 +152,7 @@ extension LineCommand {
     /// What can be done to which messages, for people.
     fileprivate var what: String {
         switch self {
-        case .cancel, .requestCancel: "pending, scheduled, ready and leased messages can be cancelled"
+        case .cancel, .requestCancel: "pending, scheduled, blocked, ready and leased messages can be cancelled"
         case .redrive: "dead and scheduled messages can be put back in line"
         case .discard: "dead messages can be discarded"
         }

@@ -17,8 +17,13 @@ enum Configuring {
             try refuseUnknownLimit(policy, connection)
             try write(policy, by: insert, to: queue, connection)
         case .set(let policy):
-            try transaction.account(of: queue).refuseDeleting()
+            let account = try transaction.account(of: queue)
+            try account.refuseDeleting()
             try refuseUnknownLimit(policy, connection)
+            // What this queue has leased is counted out for those that share its limit still.
+            if let name = account.policy.sharedLimit, name != policy.sharedLimit {
+                try ringAll(under: name, in: transaction)
+            }
             try write(policy, by: update, to: queue, connection)
         case .pause:
             try transaction.account(of: queue).refuseDeleting()
@@ -55,6 +60,12 @@ enum Configuring {
             try connection.run(deleteLimit, .text(name.text))
         }
         for queue in sharing { transaction.ringAll(queue) }
+    }
+
+    private static func ringAll(under name: LimitName, in transaction: Transaction) throws {
+        for queue in try transaction.connection.all(selectSharing, .text(name.text), read: { $0.text(0) ?? "" }) {
+            transaction.ringAll(QueueName(stored: queue))
+        }
     }
 
     private static func refuseUnknownLimit(_ policy: QueuePolicy, _ connection: Connection) throws {

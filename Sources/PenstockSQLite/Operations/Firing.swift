@@ -128,8 +128,9 @@ enum Firing {
         do {
             for firing in plan.firings where try enqueue(row, due: firing, in: transaction) { count += 1 }
         } catch let error as PenstockError where error.isRefusal {
-            // It must not keep the queue's messages from those who claim.
-            try note(error, of: row, in: transaction.connection)
+            // It must not keep the queue's messages from those who claim. A queue that has no groups may have some again.
+            let isForGroups = row.schedule.message.group != nil
+            try note(error, of: row, isFinal: !isForGroups, in: transaction.connection)
         }
         try keep(row, firedCount: count, in: transaction.connection)
         return count
@@ -174,8 +175,10 @@ enum Firing {
     }
 
     /// Writes down why a schedule cannot fire. One that only this machine has no zones for is left to others.
-    private static func note(_ error: PenstockError, of row: ScheduleRow, in connection: Connection) throws {
-        if error.code == .notFound {
+    private static func note(
+        _ error: PenstockError, of row: ScheduleRow, isFinal: Bool = true, in connection: Connection
+    ) throws {
+        if error.code == .notFound || !isFinal {
             if row.problem != error.message { try connection.run(setProblem, .integer(row.id), .text(error.message)) }
         } else {
             try connection.run(giveUp, .integer(row.id), .text(error.message), .integer(ScheduleRow.never))

@@ -6,14 +6,14 @@ struct Group {
     let key: String
 
     var policy: GroupPolicy? { account.policy.groups }
-    /// How many permits it has; `nil`: any number, as the queue has no groups any more.
-    var permitCount: Int64? { policy.map { Int64($0.permitCount) } }
+    /// How many permits it has; 0 when the queue has no groups any more, and its messages need none.
+    var permitCount: Int64 { policy.map { Int64($0.permitCount) } ?? 0 }
     var isInOrder: Bool { if case .fifo = policy { true } else { false } }
 }
 
 /// Which messages have the permits of a group.
 ///
-/// Invariants after each COMMIT, for a group without a row in `penstock_regroup`: its ready and leased messages have a permit;
+/// Invariants after each COMMIT, for a group of a queue that has groups and without a row in `penstock_regroup`: its ready and leased messages have a permit;
 /// others only as `GroupPolicy.keepsPermit` says; they are no more than the policy says, but for leases from before it said
 /// less; and while one is free and the group is not paused, none is blocked.
 enum Groups {
@@ -29,11 +29,15 @@ enum Groups {
     static func pass(
         _ entry: LineEntry, to outcome: inout Lifecycle.Outcome, in transaction: Transaction
     ) throws -> Group? {
-        guard let key = try key(of: entry.sequence, transaction.connection) else { return nil }
+        // Messages of a queue without groups need no permit; what they may still have is taken when their group is seen to.
+        guard entry.account.policy.groups != nil,
+            let key = try key(of: entry.sequence, transaction.connection)
+        else { return nil }
         let group = Group(account: entry.account, key: key)
         if outcome.state == .ready {
-            let isBegun = outcome.attempt > outcome.forgiven
-            if try !admit(entry.sequence, to: group, isBegun: isBegun, in: transaction) { outcome.state = .blocked }
+            if try !admit(entry.sequence, to: group, begun: outcome.attempt > outcome.forgiven, in: transaction) {
+                outcome.state = .blocked
+            }
             return nil
         }
         if GroupPolicy.keepsPermit(group.policy, in: outcome.state) { return nil }
@@ -47,17 +51,18 @@ enum Groups {
 
     /// Gives message `sequence`, which is to be ready, a permit if there is one for it.
     ///
-    /// - Parameter isBegun: whether an attempt at it was begun that counts. One that has begun goes on before the others.
+    /// - Parameter begun: whether an attempt at it was begun that counts.
     /// - Returns: whether it has one.
     static func admit(
-        _ sequence: Int64, to group: Group, isBegun: Bool = false, in transaction: Transaction
+        _ sequence: Int64, to group: Group, begun: Bool = false, in transaction: Transaction
     ) throws -> Bool {
         let connection = transaction.connection
         let standing = try Permits.standing(of: sequence, group, connection)
         if standing.isHolder {
             let isEarlierBlocked =
-                try group.isInOrder && !isBegun && standing.hasBlocked
+                try group.isInOrder && !begun && standing.hasBlocked
                 && Permits.firstBlocked(of: group, connection).map { $0.sequence < sequence } ?? false
+                && !Journals.hasSteps(sequence, connection)
             if !standing.isPaused, !isEarlierBlocked, !standing.isOverfull { return true }
             // The group was paused meanwhile, is to have fewer permits, or an earlier one has become due.
             _ = try Permits.take(from: sequence, group, connection)
@@ -75,14 +80,14 @@ enum Groups {
         return true
     }
 
-    /// In a group in order, the message that has the permit, if it comes after `sequence` and its work has not begun: it lets
-    /// an earlier one go first.
+    /// In a group in order, the message that has the permit, if it comes after `sequence` and its work has not begun, not even a step
+    /// of it: it lets an earlier one go first.
     private static func holderNotBegun(
         of group: Group, after sequence: Int64, in transaction: Transaction
     ) throws -> LineEntry? {
         guard group.isInOrder, let holder = try Permits.first(of: group, transaction.connection), holder > sequence,
             let entry = try Line.locate(holder, in: transaction), entry.state == .ready,
-            entry.attempt == entry.forgiven
+            entry.attempt == entry.forgiven, try !Journals.hasSteps(holder, transaction.connection)
         else { return nil }
         return entry
     }
@@ -94,7 +99,7 @@ enum Groups {
     static func permitNext(of group: Group, in transaction: Transaction) throws -> Bool {
         guard let next = try Permits.next(of: group, transaction.connection) else { return false }
         try Line.remove(next, in: transaction)
-        try Permits.give(to: next.sequence, group, transaction.connection)
+        if group.policy != nil { try Permits.give(to: next.sequence, group, transaction.connection) }
         try place(next, .ready, in: transaction)
         group.account.ring(messages: 1)
         return true
@@ -147,10 +152,13 @@ enum Groups {
 
     private static func settle(_ group: Group, _ left: inout Int, in transaction: Transaction) throws -> Bool {
         let connection = transaction.connection
-        for sequence in try Permits.held(of: group, limit: left, connection) {
+        if group.policy == nil {
+            try Permits.takeAll(of: group, connection)
+            while left > 0, try permitNext(of: group, in: transaction) { left -= 1 }
+            return left > 0
+        }
+        for sequence in try Permits.stray(of: group, limit: left, connection) {
             left -= 1
-            let state = try Line.locate(sequence, in: transaction)?.state
-            if state.map({ GroupPolicy.keepsPermit(group.policy, in: $0) }) ?? false { continue }
             _ = try Permits.take(from: sequence, group, connection)
         }
         guard left > 0 else { return false }

@@ -84,6 +84,12 @@ enum Journals {
             recordedAt: Timestamp(microseconds: row.integer(2)))
     }
 
+    /// Whether a step of message `sequence` is on record.
+    static func hasSteps(_ sequence: Int64, _ connection: Connection) throws -> Bool {
+        try connection.first(anyStep, .integer(sequence)) { _ in true } ?? false
+    }
+
+    private static let anyStep = Query("SELECT 1 FROM penstock_step WHERE sequence = ?1 LIMIT 1")
     private static let inLog = Query("SELECT 1 FROM penstock_log WHERE sequence = ?1")
     private static let selectNamed = Query(
         "SELECT name, result, recorded_at FROM penstock_step WHERE sequence = ?1 AND name = ?2")

@@ -17,7 +17,7 @@ enum Permits {
     static func standing(of sequence: Int64, _ group: Group, _ connection: Connection) throws -> Standing {
         try connection.first(
             readStanding, .integer(group.account.id), .text(group.key), .integer(sequence),
-            .integer(group.permitCount ?? .max)
+            .integer(group.permitCount)
         ) { row in
             Standing(
                 isPaused: row.integer(0) != 0, isFull: row.integer(1) != 0, isOverfull: row.integer(2) != 0,
@@ -41,8 +41,7 @@ enum Permits {
     static func free(of group: Group, _ connection: Connection) throws -> Int64 {
         let standing = try standing(of: 0, group, connection)
         if standing.isPaused || standing.hasBlocked || standing.isFull { return 0 }
-        guard let count = group.permitCount else { return .max }
-        return count - (try given(of: group, connection))
+        return group.permitCount - (try given(of: group, connection))
     }
 
     /// The message of a group with the lowest number that has a permit.
@@ -56,8 +55,9 @@ enum Permits {
 
     /// The blocked message that has the next permit; `nil` when there is none, or no permit is free.
     static func next(of group: Group, _ connection: Connection) throws -> LineEntry? {
+        if group.policy == nil { return try firstBlocked(of: group, connection) }
         let isFree = try connection.first(
-            readIsFree, .integer(group.account.id), .text(group.key), .integer(group.permitCount ?? .max)
+            readIsFree, .integer(group.account.id), .text(group.key), .integer(group.permitCount)
         ) { $0.integer(0) != 0 }
         return isFree == true ? try firstBlocked(of: group, connection) : nil
     }
@@ -85,17 +85,26 @@ enum Permits {
         return first
     }
 
-    /// Messages that have a permit and are neither ready nor leased, up to `limit` of them.
-    static func held(of group: Group, limit: Int, _ connection: Connection) throws -> [Int64] {
-        try connection.all(readHeld, .integer(group.account.id), .text(group.key), .integer(Int64(limit))) {
-            $0.integer(0)
+    /// Takes all permits of a group, whose queue has no groups any more.
+    static func takeAll(of group: Group, _ connection: Connection) throws {
+        try connection.run(deleteAll, .integer(group.account.id), .text(group.key))
+    }
+
+    /// Messages that have a permit which none keeps where they are, up to `limit` of them.
+    static func stray(of group: Group, limit: Int, _ connection: Connection) throws -> [Int64] {
+        func keeps(_ state: MessageState) -> Value {
+            .integer(GroupPolicy.keepsPermit(group.policy, in: state) ? 1 : 0)
         }
+        return try connection.all(
+            readStray, .integer(group.account.id), .text(group.key), .integer(Int64(limit)), keeps(.scheduled),
+            keeps(.dead)
+        ) { $0.integer(0) }
     }
 
     /// Ready messages of a group that have a permit which the group does not have any more, up to `limit` of them: those that
     /// would come last.
     static func tooMany(of group: Group, limit: Int, _ connection: Connection) throws -> [Int64] {
-        guard let count = try isPaused(group, connection) ? 0 : group.permitCount else { return [] }
+        let count = try isPaused(group, connection) ? 0 : group.permitCount
         let held = try given(of: group, connection)
         guard held > count else { return [] }
         return try connection.all(
@@ -140,7 +149,8 @@ enum Permits {
             AND ready.sequence = log.sequence
         WHERE permit.queue_id = ?1 AND permit.group_key = ?2
         """
-    private static let readHeld = Query(
+    private static let deleteAll = Query("DELETE FROM penstock_permit WHERE \(isOfGroup)")
+    private static let readStray = Query(
         """
         SELECT permit.sequence FROM penstock_permit AS permit
         LEFT JOIN penstock_log AS log ON log.sequence = permit.sequence
@@ -148,6 +158,9 @@ enum Permits {
         AND NOT EXISTS (SELECT 1 FROM penstock_lease AS lease WHERE lease.sequence = permit.sequence)
         AND NOT EXISTS (SELECT 1 FROM penstock_ready AS ready WHERE ready.queue_id = log.queue_id
             AND ready.priority = log.priority AND ready.sequence = log.sequence)
+        AND NOT (?4 AND EXISTS (SELECT 1 FROM penstock_scheduled AS line WHERE line.sequence = permit.sequence))
+        AND NOT (?5 AND EXISTS (SELECT 1 FROM penstock_outcome AS line WHERE line.queue_id = permit.queue_id
+            AND line.sequence = permit.sequence AND line.state = 'dead'))
         LIMIT ?3
         """)
     private static let readLastInOrder = Query(

@@ -77,13 +77,14 @@ enum Quarantine {
         }
         // What comes of it is left to the next claim, as the log may not have the message any more.
         try transaction.connection.run(noteGroup, .integer(sequence), .integer(queueID))
+        let isNoted = transaction.connection.changesCount > 0
         if source == .lease {
             try CancelRequests.end(sequence, transaction.connection)
             try ProgressRows.end(sequence, transaction.connection)
         }
         let account = try transaction.account(id: queueID)
         account?.mustRecount()
-        if transaction.connection.changesCount > 0 { account?.ring(messages: 1) }
+        if isNoted { account?.ring(messages: 1) }
     }
 
     /// Sets aside every row of message `sequence` that is in line while the log does not have the message.

@@ -16,7 +16,9 @@ enum QueueReader {
 
     /// The ids of one queue, or of all.
     static func ids(_ queue: QueueName?, _ database: Database) throws -> [Int64] {
-        guard let queue else { return try Int64.fetchAll(database, sql: "SELECT id FROM penstock_queue ORDER BY id") }
+        guard let queue else {
+            return try Int64.fetchAll(database, sql: "SELECT id FROM penstock_queue NOT INDEXED ORDER BY id")
+        }
         let id = try Int64.fetchOne(
             database, sql: "SELECT id FROM penstock_queue WHERE name = ?", arguments: [queue.text])
         guard let id else { throw Transaction.unknownQueue(queue) }

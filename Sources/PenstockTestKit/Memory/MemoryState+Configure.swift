@@ -20,9 +20,10 @@ extension MemoryState {
         case .set(let policy):
             try policy.validate()
             try refuseUnknownLimit(policy)
-            _ = try openQueue(name)
+            let before = try openQueue(name).policy
             queues[name]?.policy = policy
-            regroupAll(of: name, at: moment)
+            regroupAll(of: name, hadGroups: before.groups != nil, at: moment)
+            if before.sharedLimit != policy.sharedLimit { ringForLimits(under: before.sharedLimit) }
         case .pause:
             _ = try openQueue(name)
             queues[name]?.isPaused = true

@@ -6,8 +6,8 @@ extension MemoryState {
     /// ready and have none are blocked, and what is free goes to those that are blocked.
     mutating func regroup(_ group: KeyBytes, of name: QueueName, at moment: Moment) {
         guard let queue = queues[name] else { return }
-        let policy = queue.policy.groups
-        let count = queue.pausedGroups.contains(group) ? 0 : policy?.permitCount ?? .max
+        guard let policy = queue.policy.groups else { return letGo(group, of: name, at: moment) }
+        let count = queue.pausedGroups.contains(group) ? 0 : policy.permitCount
         for sequence in holders(group, name)
         where !(messages[sequence].map { GroupPolicy.keepsPermit(policy, in: $0.state) } ?? false) {
             queues[name]?.line.permits[group]?.remove(sequence)
@@ -23,7 +23,7 @@ extension MemoryState {
         }
         // In a group in order, one whose work has not begun lets an earlier one go first.
         if case .fifo = policy, let holder = holders(group, name).first, let message = messages[holder],
-            message.state == .ready, message.attempt == message.forgiven,
+            message.state == .ready, message.attempt == message.forgiven, message.steps.isEmpty,
             let first = firstBlocked(group, name), first < holder, count > 0
         {
             block(holder, group, name, at: moment)
@@ -32,19 +32,32 @@ extension MemoryState {
         if queues[name]?.line.permits[group]?.isEmpty == true { queues[name]?.line.permits[group] = nil }
     }
 
+    /// Nobody needs a permit in a queue without groups.
+    private mutating func letGo(_ group: KeyBytes, of name: QueueName, at moment: Moment) {
+        queues[name]?.line.permits[group] = nil
+        while let next = firstBlocked(group, name) { move(next, by: .permitted, at: moment) }
+    }
+
     /// Sees to a group of which message `sequence` has moved. If it is ready without a permit, it waits for one first, and may
     /// have it at once.
     mutating func regroup(
         _ group: KeyBytes, of name: QueueName, asSeenBy sequence: SequenceNumber, at moment: Moment
     ) {
+        if queues[name]?.policy.groups == nil { return }
         if messages[sequence]?.state == .ready, !holders(group, name).contains(sequence) {
             move(sequence, by: .blocked, at: moment)
         }
         regroup(group, of: name, at: moment)
     }
 
-    /// Sees to every group of a queue.
-    mutating func regroupAll(of name: QueueName, at moment: Moment) {
+    /// Sees to every group of a queue that is told otherwise.
+    mutating func regroupAll(of name: QueueName, hadGroups: Bool, at moment: Moment) {
+        if !hadGroups {
+            for message in messages(of: name) where message.state == .ready || message.state == .leased {
+                guard let group = message.group else { continue }
+                queues[name]?.line.permits[group, default: []].insert(message.sequence)
+            }
+        }
         guard let line = queues[name]?.line else { return }
         let blocked = line.blocked.elements.compactMap { messages[$0]?.group }
         for group in Set(line.permits.keys).union(blocked) { regroup(group, of: name, at: moment) }
@@ -125,7 +138,11 @@ extension MemoryState {
     mutating func ringForLimits(of name: QueueName) {
         guard let policy = queues[name]?.policy else { return }
         if policy.limit != nil { ring(name) }
-        guard let shared = policy.sharedLimit else { return }
+        ringForLimits(under: policy.sharedLimit)
+    }
+
+    mutating func ringForLimits(under limit: LimitName?) {
+        guard let shared = limit else { return }
         for (other, queue) in queues where queue.policy.sharedLimit == shared { ring(other) }
     }
 

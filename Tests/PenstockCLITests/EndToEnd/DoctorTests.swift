@@ -130,15 +130,19 @@ struct DoctorTests {
         let tool = try await damaged("INSERT INTO penstock_migration VALUES (99, 'later', 0)")
         try await tool.fail(["doctor", "--repair"], with: 78, saying: "schema version 99")
         try await tool.fail(["doctor", "--dry-run"], with: 64, saying: "--dry-run is for --repair")
-        let workflows = ["tasks", "dependencies", "workflows", "steps", "events", "cancels", "running"].map {
+        let workflows = ["tasks", "dependencies", "workflows", "steps", "events", "cancels", "running", "groups", "limits"]
+            .map {
             "DROP VIEW penstock_\($0); "
         }
         let tables = [
             "workflow", "task", "dependency", "cascade", "result", "step", "event", "awaited", "pending", "cancel",
-            "progress",
+            "progress", "permit", "blocked", "group_pause", "regroup", "limit",
         ]
+        let triggers = ["grouped", "regroup", "share_limit_inserted", "share_limit_updated"].map {
+            "DROP TRIGGER penstock_queue_\($0); "
+        }
         let toSchema9 =
-            workflows.joined() + "DROP TRIGGER penstock_task_dropped; "
+            workflows.joined() + triggers.joined() + "DROP TRIGGER penstock_task_dropped; "
             + tables.map { "DROP TABLE penstock_\($0); " }.joined()
             + "DROP VIEW penstock_firings; DROP VIEW penstock_schedules; DROP TRIGGER penstock_queue_deleted_schedules; "
             + "DROP TABLE penstock_firing; DROP TABLE penstock_schedule; DROP VIEW penstock_quarantined; "

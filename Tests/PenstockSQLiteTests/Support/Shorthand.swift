@@ -108,6 +108,10 @@ func mode(of path: String) throws -> Int {
 
 /// Takes a file of the newest schema back to version 9.
 let toSchema9 = """
+    DROP VIEW penstock_groups; DROP VIEW penstock_limits; DROP TRIGGER penstock_queue_grouped;
+    DROP TRIGGER penstock_queue_regroup; DROP TRIGGER penstock_queue_share_limit_inserted;
+    DROP TRIGGER penstock_queue_share_limit_updated; DROP TABLE penstock_permit; DROP TABLE penstock_blocked;
+    DROP TABLE penstock_group_pause; DROP TABLE penstock_regroup; DROP TABLE penstock_limit;
     DROP VIEW penstock_cancels; DROP VIEW penstock_running; DROP TABLE penstock_cancel; DROP TABLE penstock_progress;
     DROP VIEW penstock_tasks; DROP VIEW penstock_dependencies; DROP VIEW penstock_workflows; DROP VIEW penstock_steps;
     DROP VIEW penstock_events; DROP TRIGGER penstock_task_dropped; DROP TABLE penstock_workflow; DROP TABLE penstock_task;

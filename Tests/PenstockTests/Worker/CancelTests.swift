@@ -119,6 +119,27 @@ import Testing
         for receipt in receipts { #expect(try await the.state(receipt) == .cancelled) }
     }
 
+    /// What is asked for between a claim and its answer reaches the handler all the same.
+    @Test func aMessageIsAskedForBeforeTheWorkerKnowsThatItHasIt() async throws {
+        let the = Fixture({ store in
+            interrupted(
+                store,
+                afterClaim: { claim in
+                    guard !claim.messages.isEmpty else { return }
+                    _ = try await store.apply(.requestCancel(), to: .queue(QueueName("q"), states: [.leased]))
+                    // Those who hear have heard, and found nothing.
+                    for _ in 1...20 { await giveWay() }
+                })
+        })
+        let queue = try await the.queue()
+        let receipt = try await queue.enqueue(1)
+        try await the.drain(queue) { _ in
+            begun.add()
+            try await the.time.sleep(for: .seconds(1_000_000))
+        }
+        #expect(try await the.state(receipt) == .cancelled)
+    }
+
     @Test func aDeliveryLearnsOfItWithItsExtension() async throws {
         let queue = try await the.queue()
         let receipt = try await queue.enqueue(1)

@@ -123,8 +123,7 @@ struct EnqueueCommand: AsyncParsableCommand {
             [message], durability: acceptance.durability, timeout: acceptance.timeout)
         if wait, let receipt = receipts.first {
             let left = acceptance.timeout.map { $0 - (ContinuousClock.now - began) }
-            let result = try await queue.result(of: receipt.sequence, as: [UInt8].self, timeout: left)
-            try output.raw(result ?? [])
+            try output.raw(try await result(of: receipt.sequence, from: queue, timeout: left))
             return try output.flush()
         }
         try output.answer(
@@ -140,6 +139,22 @@ struct EnqueueCommand: AsyncParsableCommand {
             }
         }
     }
+
+    /// - Throws: what the wait throws; what is no end of the message says that it is in line, so that nobody enqueues it again.
+    private func result(
+        of sequence: SequenceNumber, from queue: Queue<[UInt8]>, timeout: Duration?
+    ) async throws -> [UInt8] {
+        do {
+            return try await queue.result(of: sequence, as: [UInt8].self, timeout: timeout) ?? []
+        } catch var error as PenstockError where !Self.ends.contains(error.code) {
+            error.message = "Message \(sequence) is in line, and nobody waits for it any more: \(error.message)"
+            throw error
+        }
+    }
+
+    private static let ends: Set<PenstockError.Code> = [
+        .messageDead, .messageCancelled, .messageDropped, .unknownMessage, .timedOut,
+    ]
 
     @MainActor
     private func enqueueLines(of input: InputFile, into queue: Queue<[UInt8]>) async throws {
