@@ -82,6 +82,20 @@ import Testing
         #expect(try await drain(queue) == [[1, 2, 3], [1, 2, 3]])
     }
 
+    /// As a store takes them, messages go through the chain as well; what says that it has been through one does not.
+    @Test func messagesAreCodedToo() async throws {
+        let queue = try await store.queue("bytes", codecs: chain())
+        let message = NewMessage(payload: [1, 2, 3], headers: ["trace": "t"])
+        let receipts = try await queue.enqueue([message])
+        let stored = try #require(try await memory.messages(MessageQuery(limit: 1, withPayload: true)).first)
+        #expect(stored.headers == ["penstock-codec": "aes-gcm:k1", "trace": "t"])
+        let payload = try #require(stored.payload)
+        #expect(payload != message.payload)
+        try await queue.enqueue([NewMessage(payload: payload, headers: stored.headers)])
+        #expect(try await drain(queue) == [[1, 2, 3], [1, 2, 3]])
+        #expect(try await record(receipts[0]).state == .done)
+    }
+
     /// A queue gets a chain, another one, and none any more, while messages wait.
     @Test func aMessageIsReadByWhatItSaysOfItself() async throws {
         let all = try chain()

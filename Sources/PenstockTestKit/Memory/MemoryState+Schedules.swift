@@ -149,7 +149,7 @@ extension MemoryState {
         _ schedule: Schedule, _ name: ScheduleName, isReplacing: Bool, at moment: Moment
     ) throws(PenstockError) -> ScheduleRecord? {
         _ = try schedule.validated(now: moment.now)
-        _ = try openQueue(schedule.queue)
+        try GroupKey.refuse([schedule.message], schedule.queue, try openQueue(schedule.queue).policy)
         if schedules[name] != nil, !isReplacing {
             throw PenstockError(
                 .scheduleExists, "There is a schedule called '\(name)' already; remove it, or replace it.")

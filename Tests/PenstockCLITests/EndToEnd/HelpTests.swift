@@ -20,7 +20,7 @@ struct HelpTests {
 
     @Test func aListSaysWhichStatesItTakes() async throws {
         let help = try await Tool.empty().succeed(["list", "--help"]).output
-        #expect(help.contains("Without --state: pending,scheduled,ready,leased."))
+        #expect(help.contains("Without --state: pending,scheduled,blocked,ready,leased."))
     }
 
     @Test func theRootNamesEveryCommandAndExitStatus() async throws {

@@ -79,9 +79,9 @@ struct QueueTests {
         let lines = try await tool.succeed(["queue", "list"]).lines
         #expect(
             lines == [
-                "QUEUE    STATE  CAPACITY  WHEN FULL  ATTEMPTS  RETRY     RETAIN",
-                "a queue  open       none                   10  1s to 1h  7d",
-                "q        open          5  wait             10  1s to 1h  7d",
+                "QUEUE    STATE  CAPACITY  WHEN FULL  ATTEMPTS  RETRY     RETAIN  GROUPS  LIMIT",
+                "a queue  open       none                   10  1s to 1h  7d      none    none",
+                "q        open          5  wait             10  1s to 1h  7d      none    none",
             ])
         let details = try await tool.succeed(["queue", "show", "q"]).lines
         #expect(details.contains("capacity  5, when full wait"))

@@ -41,6 +41,25 @@ import Testing
         #expect(record.attempts.map(\.error) == (throwsAnother ? ["Broken()"] : []))
     }
 
+    /// Of a worker of several queues every one is heard.
+    @Test(arguments: [false, true]) func aMessageOfTheSecondQueueIsCancelled(now: Bool) async throws {
+        let first = try await the.queue()
+        let second = try await the.store.queue("second", of: Int.self)
+        let receipt = try await second.enqueue(1)
+        let worker = Task { [begun, the] in
+            try await Worker([first, second], options: .init(drain: true)) { _ in
+                begun.add()
+                try await the.time.sleep(for: .seconds(1_000_000))
+            }.run()
+        }
+        try await begun.wait(for: 1)
+        let store = the.process().store
+        let count = now ? try await store.cancelNow([receipt.sequence]) : try await store.cancel([receipt.sequence])
+        #expect(count == 1)
+        try await worker.value
+        #expect(try await the.record(receipt).state == .cancelled)
+    }
+
     @Test func aHandlerThatIsDoneAllTheSameHasDoneIt() async throws {
         let queue = try await the.queue()
         let receipts = try await queue.enqueue(contentsOf: [1, 2])
