@@ -107,7 +107,7 @@ struct QueueTests {
         #expect(status["workers"][0]["leased"].number == 1)
         #expect(status["workers"][0]["processID"].number == Double(worker.processID))
         let table = try await tool.succeed(["status", "q"]).output
-        #expect(table.contains("QUEUE  STATE  CAPACITY  PENDING  SCHEDULED  READY  LEASED"))
+        #expect(table.contains("QUEUE  STATE  CAPACITY  PENDING  SCHEDULED  BLOCKED  READY  LEASED"))
         #expect(table.contains("WORKER  NAME"))
         try gate.open()
         #expect(try await worker.status == .exited(0))
