@@ -28,6 +28,7 @@ extension ConformanceCase {
         rules(of: "added tasks", AddedTaskRules.cases),
         rules(of: "drafts", DraftRules.cases),
         rules(of: "groups", GroupRules.cases),
+        rules(of: "groups", GroupOrderRules.cases),
         rules(of: "groups", GroupChangeRules.cases),
         rules(of: "limits", LimitRules.cases),
         rules(of: "journal", JournalRules.cases),

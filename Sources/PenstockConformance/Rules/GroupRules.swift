@@ -2,14 +2,9 @@ import PenstockCore
 import PenstockTestKit
 import Testing
 
-/// Groups: which messages of one may be with workers, and in which order.
+/// Groups: which messages of one may be with workers.
 enum GroupRules {
     static let cases: ConformanceCase.Rules = [
-        "in order are worked one at a time": oneAtATime,
-        "in order wait for one that is tried again": retries,
-        "in order let a message join when it is due": delayed,
-        "in order go on after a dead letter, or are held by it": onDead,
-        "in order take a redriven message by its number": redriven,
         "with a limit are worked so many at a time, by priority": limited,
         "with a limit go on while one waits for its next attempt": limitedRetries,
         "keep their permit over the death of a worker": deaths,
@@ -17,7 +12,6 @@ enum GroupRules {
         "hold up nobody else": others,
         "get the next one in the call that ends one": thenClaim,
         "get the next one when one is cancelled, replaced or dropped": leaves,
-        "in order go on with what has begun, if only with a step": suspended,
         "take room in their queue, and the oldest is dropped": capacity,
         "are given permits in a batch as one by one": batches,
         "go with tasks, and with what a verdict brings": tasksAndDrafts,
@@ -29,119 +23,6 @@ enum GroupRules {
         var policy = QueuePolicy.steady()
         (policy.groups, policy.capacity) = (groups, capacity)
         return try await bench.open(policy)
-    }
-
-    static func oneAtATime(_ bench: Bench) async throws {
-        let store = try await open(bench, .fifo())
-        for (text, group) in [("a1", "a"), ("a2", "a"), ("b1", "b"), ("a3", "a")] {
-            let state: MessageState = text.hasSuffix("1") ? .ready : .blocked
-            #expect(try await store.put(.text(text, group: group)).state == state)
-        }
-        #expect(try await store.put(.text("free")).state == .ready)
-        #expect(try await store.depths() == .of(blocked: 2, ready: 3))
-        let first = try await store.take(10)
-        #expect(first.map(\.text) == ["a1", "b1", "free"])
-        #expect(first.map(\.group) == ["a", "b", nil])
-        #expect(try await store.take(10).isEmpty)
-        #expect(try await store.give(.done, for: first[0]) == .settled(.done))
-        let second = try await store.take(10)
-        #expect(second.map(\.text) == ["a2"])
-        #expect(try await store.record(second[0].sequence).group == "a")
-        #expect(try await store.give(.dead(error: "bad"), for: second[0]) == .settled(.dead))
-        #expect(try await store.drain() == ["a3"])
-    }
-
-    static func retries(_ bench: Bench) async throws {
-        let store = try await open(bench, .fifo())
-        for text in ["a1", "a2"] { try await store.put(.text(text, group: "a")) }
-        let a1 = try await store.takeOne()
-        #expect(try await store.give(.retry(error: "no"), for: a1) == .settled(.scheduled))
-        #expect(try await store.take(10).isEmpty)
-        #expect(try await store.depths() == .of(scheduled: 1, blocked: 1))
-        bench.time.advance(by: .seconds(1))
-        let again = try await store.takeOne()
-        #expect(again.text == "a1")
-        #expect(try await store.give(.release, for: again) == .settled(.ready))
-        #expect(try await store.drain() == ["a1"])
-        #expect(try await store.depths() == .of(blocked: 1, leased: 1))
-    }
-
-    static func delayed(_ bench: Bench) async throws {
-        let store = try await open(bench, .fifo())
-        try await store.put(.text("a1", due: .after(.seconds(10)), group: "a"))
-        for text in ["a2", "a3"] { try await store.put(.text(text, group: "a")) }
-        let a2 = try await store.takeOne()
-        #expect(a2.text == "a2")
-        bench.time.advance(by: .seconds(10))
-        // It is due, and waits for the one at work, but goes before the one behind.
-        #expect(try await store.take(10).isEmpty)
-        #expect(try await store.depths() == .of(blocked: 2, leased: 1))
-        #expect(try await store.give(.done, for: a2) == .settled(.done))
-        #expect(try await store.work(.done) == SequenceNumber(1))
-        try await store.put(.text("a4", due: .after(.seconds(5)), group: "a"))
-        try await store.put(.text("a5", group: "a"))
-        #expect(try await store.work(.done) == SequenceNumber(3))
-        // a5 has the permit, and its work has not begun when a4 is due.
-        bench.time.advance(by: .seconds(5))
-        #expect(try await store.takeOne().text == "a4")
-        #expect(try await store.depths() == .of(blocked: 1, leased: 1, kept: 3))
-    }
-
-    static func onDead(_ bench: Bench) async throws {
-        let store = try await open(bench, .fifo(onDead: .hold))
-        for text in ["a1", "a2", "a3", "a4", "a5"] { try await store.put(.text(text, group: "a")) }
-        let a1 = try await store.work(.dead(error: "bad"))
-        #expect(try await store.take(10).isEmpty)
-        let held = GroupRecord(key: "a", permitted: 1, blocked: 4, isPaused: false, heldBy: a1)
-        #expect(try await store.groups(GroupQuery(queue: .jobs)) == [held])
-        #expect(try await store.apply(.redrive, to: [a1]) == 1)
-        #expect(try await store.work(.dead(error: "again")) == a1)
-        #expect(try await store.apply(.discard, to: [a1]) == 1)
-        let a2 = try await store.work(.dead(error: "bad"))
-        #expect(try await store.take(10).isEmpty)
-        bench.time.advance(by: .seconds(60))
-        let pruned = try await store.prune(PruneRequest(retention: Retention(age: nil, deadAge: .seconds(60))))
-        #expect(pruned.messages == 1)
-        #expect(try await store.messages(MessageQuery(sequences: [a2])).isEmpty)
-        let a3 = try await store.work(.dead(error: "bad"))
-        #expect(try await store.take(10).isEmpty)
-        // What holds it holds it no more.
-        var policy = QueuePolicy.steady()
-        policy.groups = .fifo(onDead: .next)
-        try await store.configure(.jobs, .set(policy))
-        #expect(try await store.work(.dead(error: "bad")) == SequenceNumber(4))
-        #expect(try await store.work(.done) == SequenceNumber(5))
-        #expect(try await store.state(of: a3) == .dead)
-        #expect(try await store.groups(GroupQuery(queue: .jobs)).isEmpty)
-    }
-
-    static func redriven(_ bench: Bench) async throws {
-        let store = try await open(bench, .fifo())
-        for text in ["a1", "a2", "a3"] { try await store.put(.text(text, group: "a")) }
-        let a1 = try await store.work(.dead(error: "bad"))
-        #expect(try await store.apply(.redrive, to: [a1]) == 1)
-        #expect(try await store.depths() == .of(blocked: 2, ready: 1))
-        let first = try await store.takeOne()
-        #expect(first.sequence == a1)
-        #expect(try await store.give(.done, for: first) == .settled(.done))
-        #expect(try await store.drain() == ["a2"])
-    }
-
-    static func suspended(_ bench: Bench) async throws {
-        let store = try await open(bench, .fifo())
-        try await store.put(.text("a1", due: .after(.seconds(2)), group: "a"))
-        try await store.put(.text("a2", group: "a"))
-        let a2 = try await store.takeOne()
-        _ = try await store.record(StepName(stored: "s"), result: [], on: a2.lease, extendingBy: nil)
-        #expect(
-            try await store.give(.suspend(until: bench.time.now + .seconds(5)), for: a2) == .settled(.scheduled))
-        bench.time.advance(by: .seconds(2))
-        #expect(try await store.take(10).isEmpty)
-        bench.time.advance(by: .seconds(3))
-        let again = try await store.takeOne()
-        #expect(again.text == "a2")
-        #expect(try await store.give(.release, for: again) == .settled(.ready))
-        #expect(try await store.drain() == ["a2"])
     }
 
     static func limited(_ bench: Bench) async throws {

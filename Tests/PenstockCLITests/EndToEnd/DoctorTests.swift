@@ -130,8 +130,10 @@ struct DoctorTests {
         let tool = try await damaged("INSERT INTO penstock_migration VALUES (99, 'later', 0)")
         try await tool.fail(["doctor", "--repair"], with: 78, saying: "schema version 99")
         try await tool.fail(["doctor", "--dry-run"], with: 64, saying: "--dry-run is for --repair")
-        let workflows = ["tasks", "dependencies", "workflows", "steps", "events", "cancels", "running", "groups", "limits"]
-            .map {
+        let workflows = [
+            "tasks", "dependencies", "workflows", "steps", "events", "cancels", "running", "groups", "limits",
+        ]
+        .map {
             "DROP VIEW penstock_\($0); "
         }
         let tables = [
