@@ -105,6 +105,12 @@ def penstock(place):
     for shape, title in graphs.items():
         yield row(f"graph.{shape}", f"full life, 64 handlers, {title}", ["graph", "--shape", shape], first=5000,
                   together=1000, quick=shape in ("plain", "fan"))
+    gates = {
+        ("none", 1): "no groups", ("fifo", 10): "10 groups in order", ("fifo", 1000): "1,000 groups in order",
+        ("fifo", 100_000): "100,000 groups in order", ("limit", 1000): "1,000 groups, four of each at a time"}
+    for (gate, groups), title in gates.items():
+        yield row(f"grouped.{gate}.{groups}", f"full life in batches of 1,000, 64 handlers, {title}",
+                  ["grouped", "--gate", gate, "--groups", groups], first=5000, together=1000)
     yield Row("penstock.cli", "penstock", "`penstock enqueue` of one message, start to finish", cli(place), unit="ms",
               lower_is_better=True, fixed=20, together=1, quick=True)
 

@@ -11,6 +11,6 @@ struct Main: AsyncParsableCommand {
             EnqueueCommand.self, SettleCommand.self, DrainCommand.self, LifeCommand.self, ProduceCommand.self,
             WorkCommand.self, FillCommand.self, ClaimsCommand.self, WakeSendCommand.self, WakeWorkCommand.self,
             IdleCommand.self, RetentionCommand.self, StreamCommand.self, BusCommand.self,
-            GraphCommand.self,
+            GraphCommand.self, GroupedCommand.self,
         ])
 }
