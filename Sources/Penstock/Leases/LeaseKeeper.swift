@@ -65,8 +65,8 @@ struct LeaseKeeper: Sendable {
         return nil
     }
 
-    /// Has messages cancelled whose worker was to have ended by now. Who looks for messages does so as well, but a worker without a
-    /// free place looks for none.
+    /// Has messages cancelled whose worker was to have ended by now. A claim does so as well, but a worker without a free place
+    /// makes none.
     private func endWhatIsOver() async {
         // Should it fail, the next extension is followed by another try.
         _ = try? await handle.storage.reclaim()
