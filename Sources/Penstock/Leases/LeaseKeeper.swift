@@ -52,7 +52,6 @@ struct LeaseKeeper: Sendable {
                 if standing.isHeld { inFlight.moveEnd(of: lease, to: ends) }
                 note(standing, of: lease)
             }
-            if standings.contains(.cancelRequested) { await endWhatIsOver() }
         } catch is CancellationError {
             // The worker stops; nothing is to be extended any more.
         } catch {
@@ -63,14 +62,6 @@ struct LeaseKeeper: Sendable {
                 metadata: ["queue": "\(queue)", "count": "\(leases.count)", "error": "\(error)"])
         }
         return nil
-    }
-
-    /// Has messages cancelled whose worker was to have ended by now. A claim does so as well, but a worker without a free place
-    /// makes none.
-    private func endWhatIsOver() async {
-        // Should it fail, the next extension is followed by another try.
-        _ = try? await handle.storage.reclaim()
-        await look()
     }
 
     // MARK: What is asked of the work

@@ -73,32 +73,6 @@ import Testing
         #expect(try await the.store.journal(of: receipts[1].sequence).result == Array(#""half of it""#.utf8))
     }
 
-    /// A worker without a free place looks for no lost work; it ends what it was to have ended all the same.
-    @Test func theTimeIsKeptThoughNobodyLooksForLostWork() async throws {
-        let queue = try await the.queue()
-        let receipt = try await queue.enqueue(1)
-        let gate = Tally()
-        let worker = Task { [begun] in
-            try await Worker(queue, options: .init(lease: .seconds(9), drain: true)) { _ in
-                begun.add()
-                try? await Task { try await gate.wait(for: 1) }.value
-            }.run()
-        }
-        try await begun.wait(for: 1)
-        #expect(try await the.store.cancel([receipt.sequence], within: .seconds(20)) == 1)
-        let end = the.time.now + .seconds(20)
-        while try await the.state(receipt) == .leased {
-            try #require(the.time.now < end + .seconds(9))
-            try await the.time.waitForSleepers(count: Fixture.sleepersOfWorker)
-            the.time.advance(by: .seconds(1))
-        }
-        #expect(try await the.state(receipt) == .cancelled)
-        #expect(the.time.now >= end)
-        gate.add()
-        try await worker.value
-        #expect(try await the.state(receipt) == .cancelled)
-    }
-
     @Test func aHandlerThatDoesNotEndLosesItsMessage() async throws {
         let queue = try await the.queue()
         let receipt = try await queue.enqueue(1)
