@@ -27,6 +27,10 @@ package struct Migration: Sendable {
         Migration(15, "group_insert", PackageResources._015_group_insert_sql),
         Migration(16, "group_views", PackageResources._016_group_views_sql),
         Migration(17, "running", PackageResources._017_running_sql),
+        Migration(18, "turns", PackageResources._018_turns_sql),
+        Migration(19, "starts", PackageResources._019_starts_sql),
+        Migration(20, "start_insert", PackageResources._020_start_insert_sql),
+        Migration(21, "start_views", PackageResources._021_start_views_sql),
     ]
 
     /// The tables that it makes.

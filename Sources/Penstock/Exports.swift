@@ -38,6 +38,8 @@ extension Timestamp {
 @_exported public import enum PenstockCore.Durability
 @_exported public import struct PenstockCore.EventName
 @_exported public import enum PenstockCore.EventTarget
+@_exported public import enum PenstockCore.Expiry
+@_exported public import enum PenstockCore.ExpiryPolicy
 @_exported public import struct PenstockCore.FileHealth
 @_exported public import struct PenstockCore.FiringRecord
 @_exported public import enum PenstockCore.GroupPolicy
@@ -46,6 +48,7 @@ extension Timestamp {
 @_exported public import struct PenstockCore.HealthFinding
 @_exported public import struct PenstockCore.HealthReport
 @_exported public import enum PenstockCore.KeyConflict
+@_exported public import enum PenstockCore.KeyScope
 @_exported public import struct PenstockCore.KindName
 @_exported public import struct PenstockCore.LimitName
 @_exported public import struct PenstockCore.LimitRecord
@@ -69,6 +72,7 @@ extension Timestamp {
 @_exported public import struct PenstockCore.QueueName
 @_exported public import struct PenstockCore.QueuePolicy
 @_exported public import struct PenstockCore.QueueStatus
+@_exported public import struct PenstockCore.Rate
 @_exported public import protocol PenstockCore.RandomSource
 @_exported public import struct PenstockCore.Receipt
 @_exported public import struct PenstockCore.Repair

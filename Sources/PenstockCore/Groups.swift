@@ -70,7 +70,7 @@ package enum GroupKey {
     package static func refuse(
         _ messages: [NewMessage], _ queue: QueueName, _ policy: QueuePolicy
     ) throws(PenstockError) {
-        guard policy.groups == nil, messages.contains(where: { $0.group != nil }) else { return }
+        guard !policy.hasGroupKeys, messages.contains(where: { $0.group != nil }) else { return }
         throw noGroups(queue)
     }
 
@@ -78,7 +78,7 @@ package enum GroupKey {
     package static func noGroups(_ queue: QueueName) -> PenstockError {
         PenstockError(
             .invalidInput,
-            "The queue '\(queue)' has no groups; `penstock queue set` gives it some, with --fifo or --limit-per-key.")
+            "The queue '\(queue)' has no groups; `penstock queue set` gives it some, with --fifo, --limit-per-key or --fair.")
     }
 }
 

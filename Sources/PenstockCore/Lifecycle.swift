@@ -67,6 +67,8 @@ public enum Lifecycle {
         case blocked
         /// It has a permit of its group.
         case permitted
+        /// It has not started by the time it expires, and its queue's policy is that.
+        case expired(ExpiryPolicy)
     }
 
     /// Where a message goes.
@@ -198,6 +200,9 @@ public enum Lifecycle {
             return to(.blocked)
         case (.blocked, .permitted):
             return to(.ready)
+        case (.pending, .expired(let policy)), (.blocked, .expired(let policy)), (.ready, .expired(let policy)),
+            (.scheduled, .expired(let policy)):
+            return to(policy == .dead ? .dead : .dropped, .expired)
         default:
             return nil
         }

@@ -24,6 +24,16 @@ public enum Limits {
     public static let leasedLimitRange = 1...1_000_000
     /// Bytes in a limit's name.
     public static let limitNameBytesMax = 200
+    /// How many messages a rate lets start in a period, and at once.
+    public static let rateCountRange = 1...1_000_000
+    /// How long the period of a rate may be.
+    public static let ratePeriodRange = Duration.milliseconds(1)...Duration.seconds(30 * 24 * 3600)
+    /// How much a group may weigh where a queue is shared fairly.
+    public static let weightRange = 1...1000
+    /// How long a unique key may be held for a period.
+    public static let keyPeriodRange = Duration.milliseconds(1)...Duration.seconds(366 * 24 * 3600)
+    /// Messages that one transaction ends at most because they have expired.
+    public static let expiryCountMax = 1000
     /// Messages that one transaction permits or blocks at most because their group, or what it is given permits by, has changed.
     public static let regroupCountMax = 1000
     /// The lowest and highest priority. A higher one is claimed first.

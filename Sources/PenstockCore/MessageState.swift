@@ -59,6 +59,8 @@ public enum StateReason: String, Sendable, Codable, CaseIterable {
     case dropNewest
     /// Dropped: it was the oldest in a full queue whose policy is `dropOldest`.
     case dropOldest
+    /// Dropped or dead: it had not started by the time it expired.
+    case expired
     /// Cancelled: somebody asked for it. Of one that ran, its worker has ended without being done, or did not end in time.
     case requested
     /// Cancelled: a newer message with the same unique key took its place.

@@ -15,21 +15,56 @@ public enum KeyConflict: String, Sendable, Codable, CaseIterable {
     /// The existing message is cancelled (reason `replaced`) and the arriving one enqueued, if it still waits. While
     /// a worker has it, this is `skip`. The arriving message takes the place of the other, so there is always room.
     case replace
+    /// As ``replace``, but the arriving message is due when the existing one was: of many that come in a while the last is
+    /// worked, at the time that the first was given.
+    case throttle
+    /// As ``replace``, and each arrival puts the work off until its own due time: of many that come the last is worked, when
+    /// no more have come for a while. ``UniqueKey/waitMax`` bounds that.
+    case debounce
 }
 
-/// At most one message that waits or runs has a given key in its queue. The key is free again when it has ended; if
-/// another message then takes it, a dead letter that had it cannot be redriven before that one has ended, too.
+/// How long a message keeps others with its key out.
+public enum KeyScope: Hashable, Sendable {
+    /// Until it has ended.
+    case untilEnded
+    /// While it waits: when a worker has it another one may come in line, and runs after it or beside it. A message that comes
+    /// back from its worker has its key again, unless another one has it by then.
+    case whileWaiting
+    /// For so long from its acceptance, whatever becomes of it.
+    case period(Duration)
+}
+
+/// At most one message of a queue has a given key, for as long as its scope says. With ``KeyScope/untilEnded`` the key is free
+/// again when the message has ended; if another message then takes it, a dead letter that had it cannot be redriven before that
+/// one has ended, too.
 public struct UniqueKey: Hashable, Sendable {
     /// The key.
     public var key: String
-    /// What to do when it is taken.
+    /// How long the message keeps others out.
+    public var scope: KeyScope
+    /// What to do when the key is taken.
     public var onConflict: KeyConflict
+    /// The longest that ``KeyConflict/debounce`` puts the work off, from the acceptance of the first message; `nil`: for as
+    /// long as others come.
+    public var waitMax: Duration?
 
     /// Makes a key.
-    public init(_ key: String, onConflict: KeyConflict = .skip) {
+    public init(
+        _ key: String, scope: KeyScope = .untilEnded, onConflict: KeyConflict = .skip, waitMax: Duration? = nil
+    ) {
         self.key = key
+        self.scope = scope
         self.onConflict = onConflict
+        self.waitMax = waitMax
     }
+}
+
+/// Until when a message may start.
+public enum Expiry: Hashable, Sendable {
+    /// Until so much time has passed since its acceptance.
+    case after(Duration)
+    /// Until that moment.
+    case at(Timestamp)
 }
 
 /// A message on its way into a queue.
@@ -48,6 +83,9 @@ public struct NewMessage: Hashable, Sendable {
     public var uniqueKey: UniqueKey?
     /// The key of its group, in a queue that has groups; see ``GroupPolicy``.
     public var group: String?
+    /// Until when it may start, at each attempt; `nil`: at any time. What becomes of it then is ``QueuePolicy/whenExpired``. A
+    /// worker that has it by then goes on.
+    public var expiry: Expiry?
     /// The message that this one is a replay of.
     public var origin: SequenceNumber?
 
@@ -60,6 +98,7 @@ public struct NewMessage: Hashable, Sendable {
         attemptsMax: Int? = nil,
         uniqueKey: UniqueKey? = nil,
         group: String? = nil,
+        expiry: Expiry? = nil,
         origin: SequenceNumber? = nil
     ) {
         self.payload = payload
@@ -69,6 +108,7 @@ public struct NewMessage: Hashable, Sendable {
         self.attemptsMax = attemptsMax
         self.uniqueKey = uniqueKey
         self.group = group
+        self.expiry = expiry
         self.origin = origin
     }
 
@@ -81,6 +121,15 @@ public struct NewMessage: Hashable, Sendable {
             case .at(let moment): moment
             }
         return moment > now ? moment : nil
+    }
+
+    /// The moment until which it may start when accepted at `now`.
+    public func expiryTime(acceptedAt now: Timestamp) -> Timestamp? {
+        switch expiry {
+        case .after(let duration): now + duration
+        case .at(let moment): moment
+        case nil: nil
+        }
     }
 
     /// Throws ``PenstockError`` with code `invalidInput`, naming the limit, when something is out of its range.
@@ -102,12 +151,41 @@ public struct NewMessage: Hashable, Sendable {
         if let moment = dueTime(acceptedAt: now), moment - now > Limits.delayMax {
             throw PenstockError(.invalidInput, "A message cannot be due more than ten years ahead.")
         }
-        if let key = uniqueKey?.key {
-            try require(
-                !key.isEmpty && key.utf8.count <= Limits.uniqueKeyBytesMax && !key.utf8.contains(0),
-                "A unique key must have 1 to \(Limits.uniqueKeyBytesMax) bytes, and none of them zero.")
-        }
+        try uniqueKey?.validate()
+        try validateExpiry(now: now)
         if let group { try GroupKey.validate(group) }
         if !headers.isEmpty { try HeaderRules.validate(headers) }
+    }
+}
+
+extension NewMessage {
+    private func validateExpiry(now: Timestamp) throws(PenstockError) {
+        guard let expires = expiryTime(acceptedAt: now) else { return }
+        if case .after(let duration) = expiry {
+            try require(duration > .zero, "A message expires after some time, not at once.")
+        }
+        try require(expires - now <= Limits.delayMax, "A message cannot expire more than ten years ahead (delayMax).")
+        try require(
+            dueTime(acceptedAt: now).map { $0 < expires } ?? true,
+            "The message would expire before it is due, and never start.")
+    }
+}
+
+extension UniqueKey {
+    /// Throws ``PenstockError`` with code `invalidInput` when something is out of its range.
+    public func validate() throws(PenstockError) {
+        try require(
+            !key.isEmpty && key.utf8.count <= Limits.uniqueKeyBytesMax && !key.utf8.contains(0),
+            "A unique key must have 1 to \(Limits.uniqueKeyBytesMax) bytes, and none of them zero.")
+        if case .period(let period) = scope {
+            try require(
+                Limits.keyPeriodRange.contains(period),
+                "A unique key is held for 1 millisecond to 366 days (keyPeriodRange).")
+        }
+        if let waitMax {
+            try require(
+                onConflict == .debounce && (.zero...Limits.delayMax).contains(waitMax),
+                "A longest wait of 0 to ten years (delayMax) goes with debounce, and with nothing else.")
+        }
     }
 }

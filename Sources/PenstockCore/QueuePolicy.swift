@@ -54,6 +54,14 @@ public struct Retention: Hashable, Sendable, Codable {
     }
 }
 
+/// What becomes of a message that has not started by the time it expires.
+public enum ExpiryPolicy: String, Sendable, Codable, CaseIterable {
+    /// It is dropped, on record.
+    case drop
+    /// It is a dead letter.
+    case dead
+}
+
 /// Everything a queue can be told. Kept in the store, so it holds for every process.
 public struct QueuePolicy: Hashable, Sendable, Codable {
     /// The bound on waiting messages; `nil`: none.
@@ -69,15 +77,28 @@ public struct QueuePolicy: Hashable, Sendable, Codable {
     public var limit: Int?
     /// A limit on leased messages that the queue shares with others; `nil`: none. See ``MessageStore/setLimit(_:to:)``.
     public var sharedLimit: LimitName?
+    /// How many messages of the queue may start in so much time; `nil`: any number.
+    public var rate: Rate?
+    /// How many messages of one group may start in so much time; `nil`: any number. The queue must have ``groups``.
+    public var ratePerKey: Rate?
+    /// Whether the groups of the queue share its workers fairly: each has its turn, whatever the others have waiting. Messages
+    /// without a group are one together. A queue can be shared fairly without having ``groups`` that wait for permits.
+    public var isFair: Bool
+    /// What becomes of messages that have not started by the time they expire.
+    public var whenExpired: ExpiryPolicy
 
-    /// Makes a policy: unbounded, ten attempts, seven days of log, no groups and no limit.
+    /// Makes a policy: unbounded, ten attempts, seven days of log, no groups, no limit and no rate.
     public init(
         capacity: Capacity? = nil,
         retry: RetryPolicy = RetryPolicy(),
         retention: Retention = Retention(),
         groups: GroupPolicy? = nil,
         limit: Int? = nil,
-        sharedLimit: LimitName? = nil
+        sharedLimit: LimitName? = nil,
+        rate: Rate? = nil,
+        ratePerKey: Rate? = nil,
+        isFair: Bool = false,
+        whenExpired: ExpiryPolicy = .drop
     ) {
         self.capacity = capacity
         self.retry = retry
@@ -85,10 +106,17 @@ public struct QueuePolicy: Hashable, Sendable, Codable {
         self.groups = groups
         self.limit = limit
         self.sharedLimit = sharedLimit
+        self.rate = rate
+        self.ratePerKey = ratePerKey
+        self.isFair = isFair
+        self.whenExpired = whenExpired
     }
 
+    /// Whether its messages may name a group.
+    package var hasGroupKeys: Bool { groups != nil || isFair }
+
     /// Whether something else than the messages says how many may be leased, so that none is to be claimed ahead of need.
-    package var limitsClaims: Bool { groups != nil || limit != nil || sharedLimit != nil }
+    package var limitsClaims: Bool { groups != nil || limit != nil || sharedLimit != nil || rate != nil }
 
     /// Throws ``PenstockError`` with code `invalidInput` when a number is out of its range.
     public func validate() throws(PenstockError) {
@@ -101,5 +129,10 @@ public struct QueuePolicy: Hashable, Sendable, Codable {
         try retention.validate()
         try groups?.validate()
         if let limit { try LimitRecord.validate(limit) }
+        try rate?.validate()
+        try ratePerKey?.validate()
+        try require(
+            ratePerKey == nil || groups != nil,
+            "A rate per key is for queues with groups; give the queue some, with --fifo or --limit-per-key.")
     }
 }

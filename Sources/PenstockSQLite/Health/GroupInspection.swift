@@ -33,7 +33,7 @@ enum GroupInspection {
         WHERE \(isNotNoted("permit")) AND (log.sequence IS NULL OR NOT (
             EXISTS (SELECT 1 FROM penstock_lease AS line WHERE line.sequence = permit.sequence)
             OR EXISTS (SELECT 1 FROM penstock_ready AS line WHERE line.queue_id = permit.queue_id
-                AND line.priority = log.priority AND line.sequence = permit.sequence)
+                AND line.priority = log.priority AND line.turn = log.turn AND line.sequence = permit.sequence)
             OR queue.fifo AND (
                 EXISTS (SELECT 1 FROM penstock_scheduled AS line WHERE line.sequence = permit.sequence)
                 OR queue.on_dead = 'hold' AND EXISTS (SELECT 1 FROM penstock_outcome AS line
@@ -48,7 +48,7 @@ enum GroupInspection {
             AND permit.group_key = log.group_key AND permit.sequence = log.sequence)
         AND (EXISTS (SELECT 1 FROM penstock_lease AS line WHERE line.sequence = log.sequence)
             OR EXISTS (SELECT 1 FROM penstock_ready AS line WHERE line.queue_id = log.queue_id
-                AND line.priority = log.priority AND line.sequence = log.sequence))
+                AND line.priority = log.priority AND line.turn = log.turn AND line.sequence = log.sequence))
         """
 
     private static let withoutPermitSQL = "SELECT log.sequence \(withoutPermit)"
@@ -125,8 +125,8 @@ extension Repairing {
         try change(
             .wrongPermits, "COUNT {blocked message that has|blocked messages that have} no group {is|are} ready.",
             """
-            INSERT OR IGNORE INTO penstock_ready (queue_id, priority, sequence, attempt, forgiven, marks)
-            SELECT line.queue_id, line.priority, line.sequence, line.attempt, line.forgiven, line.marks
+            INSERT OR IGNORE INTO penstock_ready (queue_id, priority, turn, sequence, attempt, forgiven, marks)
+            SELECT line.queue_id, line.priority, log.turn, line.sequence, line.attempt, line.forgiven, line.marks
             FROM penstock_blocked AS line JOIN penstock_log AS log ON log.sequence = line.sequence
             WHERE log.group_key IS NULL
             """)
@@ -134,7 +134,7 @@ extension Repairing {
             sql: """
                 DELETE FROM penstock_blocked AS line WHERE EXISTS (SELECT 1 FROM penstock_ready AS ready
                     WHERE ready.queue_id = line.queue_id AND ready.priority = line.priority
-                        AND ready.sequence = line.sequence);
+                        AND ready.turn = (SELECT turn FROM penstock_log AS log WHERE log.sequence = line.sequence) AND ready.sequence = line.sequence);
                 DELETE FROM penstock_group_pause WHERE queue_id NOT IN (SELECT id FROM penstock_queue);
                 DELETE FROM penstock_regroup WHERE queue_id NOT IN (SELECT id FROM penstock_queue);
                 """)

@@ -108,7 +108,7 @@ enum LineInspection {
         SELECT log.sequence FROM penstock_log AS log WHERE
             EXISTS (SELECT 1 FROM penstock_scheduled AS s WHERE s.sequence = log.sequence)
             + EXISTS (SELECT 1 FROM penstock_ready AS r WHERE r.queue_id = log.queue_id
-                AND r.priority = log.priority AND r.sequence = log.sequence)
+                AND r.priority = log.priority AND r.turn = log.turn AND r.sequence = log.sequence)
             + EXISTS (SELECT 1 FROM penstock_pending AS p WHERE p.queue_id = log.queue_id
                 AND p.sequence = log.sequence)
             + EXISTS (SELECT 1 FROM penstock_blocked AS b WHERE b.queue_id = log.queue_id
@@ -119,15 +119,16 @@ enum LineInspection {
         """
     private static let unknownSQL = """
         SELECT sequence FROM (
-            SELECT sequence, queue_id, priority FROM penstock_scheduled
-            UNION ALL SELECT sequence, queue_id, priority FROM penstock_pending
-            UNION ALL SELECT sequence, queue_id, priority FROM penstock_blocked
-            UNION ALL SELECT sequence, queue_id, priority FROM penstock_ready
-            UNION ALL SELECT sequence, queue_id, priority FROM penstock_lease
-            UNION ALL SELECT sequence, queue_id, NULL FROM penstock_outcome
+            SELECT sequence, queue_id, priority, NULL AS turn FROM penstock_scheduled
+            UNION ALL SELECT sequence, queue_id, priority, NULL FROM penstock_pending
+            UNION ALL SELECT sequence, queue_id, priority, NULL FROM penstock_blocked
+            UNION ALL SELECT sequence, queue_id, priority, turn FROM penstock_ready
+            UNION ALL SELECT sequence, queue_id, priority, NULL FROM penstock_lease
+            UNION ALL SELECT sequence, queue_id, NULL, NULL FROM penstock_outcome
         ) AS line
         WHERE NOT EXISTS (SELECT 1 FROM penstock_log AS log WHERE log.sequence = line.sequence
-            AND log.queue_id = line.queue_id AND log.priority = coalesce(line.priority, log.priority))
+            AND log.queue_id = line.queue_id AND log.priority = coalesce(line.priority, log.priority)
+            AND log.turn = coalesce(line.turn, log.turn))
         """
     private static let noQueueSQL = """
         SELECT sequence FROM penstock_log WHERE queue_id NOT IN (SELECT id FROM penstock_queue)

@@ -68,8 +68,10 @@ extension Repairing {
         try change(
             .misplaced, "COUNT {message that waited|messages that waited} for nothing {is|are} ready.",
             """
-            INSERT OR IGNORE INTO penstock_ready (queue_id, priority, sequence, attempt, forgiven, marks)
-            SELECT queue_id, priority, sequence, attempt, forgiven, marks FROM penstock_pending
+            INSERT OR IGNORE INTO penstock_ready (queue_id, priority, turn, sequence, attempt, forgiven, marks)
+            SELECT queue_id, priority,
+                coalesce((SELECT turn FROM penstock_log AS log WHERE log.sequence = line.sequence), 0), sequence, attempt, forgiven, marks
+            FROM penstock_pending AS line
             WHERE sequence IN (\(forgotten))
                 AND sequence NOT IN (SELECT child FROM penstock_dependency WHERE \(isTold))
             """)
@@ -77,7 +79,7 @@ extension Repairing {
             sql: """
                 DELETE FROM penstock_pending AS line WHERE EXISTS (SELECT 1 FROM penstock_ready AS ready
                     WHERE ready.queue_id = line.queue_id AND ready.priority = line.priority
-                        AND ready.sequence = line.sequence);
+                        AND ready.turn = (SELECT turn FROM penstock_log AS log WHERE log.sequence = line.sequence) AND ready.sequence = line.sequence);
                 UPDATE penstock_dependency SET state = 'open' WHERE child IN (\(forgotten)) AND \(isTold);
                 """)
         try change(

@@ -135,7 +135,8 @@ struct Repairing {
             """
         let isReady = """
             EXISTS (SELECT 1 FROM penstock_ready AS other WHERE other.queue_id = line.queue_id
-                AND other.priority = line.priority AND other.sequence = line.sequence)
+                AND other.priority = line.priority AND other.sequence = line.sequence
+                AND other.turn = (SELECT turn FROM penstock_log AS log WHERE log.sequence = line.sequence))
             """
         for (source, condition) in [
             (QuarantineSource.lease, ended), (.scheduled, "\(ended) OR \(isIn(["lease"]))"),
@@ -163,7 +164,7 @@ struct Repairing {
             WHERE NOT EXISTS (SELECT 1 FROM penstock_scheduled AS line WHERE line.sequence = log.sequence)
             AND NOT EXISTS (SELECT 1 FROM penstock_lease AS line WHERE line.sequence = log.sequence)
             AND NOT EXISTS (SELECT 1 FROM penstock_ready AS line WHERE line.queue_id = log.queue_id
-                AND line.priority = log.priority AND line.sequence = log.sequence)
+                AND line.priority = log.priority AND line.turn = log.turn AND line.sequence = log.sequence)
             AND NOT EXISTS (SELECT 1 FROM penstock_outcome AS line WHERE line.queue_id = log.queue_id
                 AND line.sequence = log.sequence)
             AND NOT EXISTS (SELECT 1 FROM penstock_pending AS line WHERE line.queue_id = log.queue_id

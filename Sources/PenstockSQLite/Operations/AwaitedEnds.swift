@@ -20,7 +20,10 @@ enum AwaitedEnds {
         case .pending: try connection.run(markPending, .integer(entry.sequence), mark, queue)
         case .blocked: try connection.run(markBlocked, .integer(entry.sequence), mark, queue)
         case .scheduled: try connection.run(markScheduled, .integer(entry.sequence), mark)
-        case .ready: try connection.run(markReady, .integer(entry.sequence), mark, queue, .integer(entry.priority))
+        case .ready:
+            let turn = try Turns.turn(of: entry.sequence, entry.account, connection)
+            try connection.run(
+                markReady, .integer(entry.sequence), mark, queue, .integer(entry.priority), .integer(turn))
         case .leased: try connection.run(markLeased, .integer(entry.sequence), mark)
         case .done, .dead, .dropped, .cancelled: break
         }
@@ -33,6 +36,9 @@ enum AwaitedEnds {
         "UPDATE penstock_blocked SET marks = marks | ?2 WHERE queue_id = ?3 AND sequence = ?1")
     private static let markScheduled = Query("UPDATE penstock_scheduled SET marks = marks | ?2 WHERE sequence = ?1")
     private static let markReady = Query(
-        "UPDATE penstock_ready SET marks = marks | ?2 WHERE queue_id = ?3 AND priority = ?4 AND sequence = ?1")
+        """
+        UPDATE penstock_ready SET marks = marks | ?2
+        WHERE queue_id = ?3 AND priority = ?4 AND turn = ?5 AND sequence = ?1
+        """)
     private static let markLeased = Query("UPDATE penstock_lease SET marks = marks | ?2 WHERE sequence = ?1")
 }

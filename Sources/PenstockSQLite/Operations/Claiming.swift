@@ -197,20 +197,24 @@ enum Claiming {
     ) throws {
         let connection = transaction.connection
         var leasedAlready: Set<Int64> = []
+        var lastTurn: Int64 = 0
         for (index, message) in messages.enumerated()
         where index + 1 == messages.count || messages[index + 1].priority != message.priority {
             let last = message.lease.sequence.rawValue
+            let turn = try Turns.turn(of: last, account, connection)
+            lastTurn = max(lastTurn, turn)
             func insert() throws {
                 try connection.run(
                     insertLeases, .integer(account.id), .integer(Int64(message.priority)), .integer(last),
                     .integer(lease.tokenBase), .integer(lease.workerID), .integer(transaction.now.microseconds),
-                    .integer(lease.deadline))
+                    .integer(lease.deadline), .integer(turn))
             }
             do {
                 try insert()
             } catch  where error.isContradiction {
                 let found = try connection.all(
                     selectLeased, .integer(account.id), .integer(Int64(message.priority)), .integer(last),
+                    .integer(turn),
                     read: { $0.integer(0) })
                 for sequence in found {
                     try Quarantine.setAside(
@@ -220,8 +224,9 @@ enum Claiming {
                 try insert()
             }
             try connection.run(
-                deleteReady, .integer(account.id), .integer(Int64(message.priority)), .integer(last))
+                deleteReady, .integer(account.id), .integer(Int64(message.priority)), .integer(last), .integer(turn))
         }
+        if account.hasTurns { try Turns.claimed(lastTurn, account, connection) }
         if !leasedAlready.isEmpty { messages.removeAll { leasedAlready.contains($0.lease.sequence.rawValue) } }
     }
 
@@ -258,22 +263,22 @@ enum Claiming {
         SELECT ready.sequence, ready.priority, ready.attempt, log.enqueued_at, log.headers, log.origin, log.payload,
             ready.marks, log.group_key
         FROM penstock_ready AS ready LEFT JOIN penstock_log AS log ON log.sequence = ready.sequence
-            AND log.queue_id = ready.queue_id AND log.priority = ready.priority
-        WHERE ready.queue_id = ?1 ORDER BY ready.priority DESC, ready.sequence LIMIT ?2
+            AND log.queue_id = ready.queue_id AND log.priority = ready.priority AND log.turn = ready.turn
+        WHERE ready.queue_id = ?1 ORDER BY ready.priority DESC, ready.turn, ready.sequence LIMIT ?2
         """)
     private static let selectLeased = Query(
         """
         SELECT ready.sequence FROM penstock_ready AS ready JOIN penstock_lease AS lease
             ON lease.sequence = ready.sequence
-        WHERE ready.queue_id = ?1 AND ready.priority = ?2 AND ready.sequence <= ?3
+        WHERE ready.queue_id = ?1 AND ready.priority = ?2 AND (ready.turn, ready.sequence) <= (?4, ?3)
         """)
     private static let insertLeases = Query(
         """
         INSERT INTO penstock_lease
             (sequence, queue_id, token, worker_id, claimed_at, deadline, priority, attempt, forgiven, marks)
         SELECT sequence, queue_id, ?4 + sequence, ?5, ?6, ?7, priority, attempt + 1, forgiven, marks
-        FROM penstock_ready WHERE queue_id = ?1 AND priority = ?2 AND sequence <= ?3
+        FROM penstock_ready WHERE queue_id = ?1 AND priority = ?2 AND (turn, sequence) <= (?8, ?3)
         """)
     private static let deleteReady = Query(
-        "DELETE FROM penstock_ready WHERE queue_id = ?1 AND priority = ?2 AND sequence <= ?3")
+        "DELETE FROM penstock_ready WHERE queue_id = ?1 AND priority = ?2 AND (turn, sequence) <= (?4, ?3)")
 }

@@ -93,20 +93,27 @@ enum Configuring {
             .integer(retry.base.wholeMicroseconds), .real(retry.factor), .integer(retry.cap.wholeMicroseconds),
             .real(retry.jitter), Value(retention.age?.wholeMicroseconds), Value(retention.count.map(Int64.init)),
             Value(retention.deadAge?.wholeMicroseconds), .integer(columns.fifo), .text(columns.onDead.rawValue),
-            Value(columns.limit), Value(policy.limit.map(Int64.init)), Value(policy.sharedLimit?.text))
+            Value(columns.limit), Value(policy.limit.map(Int64.init)), Value(policy.sharedLimit?.text),
+            Value(policy.rate.map { Int64($0.count) }), Value(policy.rate?.period.wholeMicroseconds),
+            .integer(Int64(policy.rate?.burst ?? 1)), Value(policy.ratePerKey.map { Int64($0.count) }),
+            Value(policy.ratePerKey?.period.wholeMicroseconds), .integer(Int64(policy.ratePerKey?.burst ?? 1)),
+            .integer(policy.isFair ? 1 : 0), .text(policy.whenExpired.rawValue))
     }
 
     private static let insert = Query(
         """
         INSERT INTO penstock_queue (name, capacity, when_full, attempts_max, retry_base, retry_factor, retry_cap,
-            retry_jitter, retain_age, retain_count, retain_dead_age, fifo, on_dead, limit_per_key, limit_count, share_limit)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)
+            retry_jitter, retain_age, retain_count, retain_dead_age, fifo, on_dead, limit_per_key, limit_count, share_limit,
+            rate_count, rate_period, rate_burst, key_rate_count, key_rate_period, key_rate_burst, fair, when_expired)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24)
         """)
     private static let update = Query(
         """
         UPDATE penstock_queue SET capacity = ?2, when_full = ?3, attempts_max = ?4, retry_base = ?5,
             retry_factor = ?6, retry_cap = ?7, retry_jitter = ?8, retain_age = ?9, retain_count = ?10,
-            retain_dead_age = ?11, fifo = ?12, on_dead = ?13, limit_per_key = ?14, limit_count = ?15, share_limit = ?16
+            retain_dead_age = ?11, fifo = ?12, on_dead = ?13, limit_per_key = ?14, limit_count = ?15, share_limit = ?16,
+            rate_count = ?17, rate_period = ?18, rate_burst = ?19, key_rate_count = ?20, key_rate_period = ?21,
+            key_rate_burst = ?22, fair = ?23, when_expired = ?24
         WHERE name = ?1
         """)
     private static let pauseGroup = Query(

@@ -72,7 +72,8 @@ enum DoneTasks {
             return try lookAtEach(children, in: transaction)
         }
         do {
-            try transaction.connection.run(insertReady, .integer(queueID), .text(list.json))
+            try transaction.connection.run(
+                insertReady, .integer(queueID), .text(list.json), .integer(account.hasTurns ? 1 : 0))
         } catch  where error.isContradiction {
             // One of them is in line already, going by the table. Each by itself finds out which.
             return try lookAtEach(children, in: transaction)
@@ -115,8 +116,10 @@ enum DoneTasks {
         """)
     private static let insertReady = Query(
         """
-        INSERT INTO penstock_ready (queue_id, priority, sequence, attempt, forgiven, marks)
-        SELECT queue_id, priority, sequence, attempt, forgiven, marks FROM penstock_pending
+        INSERT INTO penstock_ready (queue_id, priority, turn, sequence, attempt, forgiven, marks)
+        SELECT queue_id, priority,
+            CASE WHEN ?3 THEN (SELECT turn FROM penstock_log AS log WHERE log.sequence = pending.sequence) ELSE 0 END,
+            sequence, attempt, forgiven, marks FROM penstock_pending AS pending
         WHERE queue_id = ?1 AND sequence IN (SELECT value FROM json_each(?2))
         """)
     private static let deletePending = Query(

@@ -75,8 +75,8 @@ enum Enqueue {
 
     private static let insertReady = Query(
         """
-        INSERT INTO penstock_ready (queue_id, priority, sequence, attempt, forgiven, marks)
-        SELECT queue_id, priority, sequence, 0, 0, 0 FROM penstock_log WHERE sequence BETWEEN ?1 AND ?2
+        INSERT INTO penstock_ready (queue_id, priority, turn, sequence, attempt, forgiven, marks)
+        SELECT queue_id, priority, turn, sequence, 0, 0, 0 FROM penstock_log WHERE sequence BETWEEN ?1 AND ?2
         """)
 
     /// Accepts one message.
@@ -140,7 +140,7 @@ enum Enqueue {
     private static func dropArriving(
         _ message: NewMessage, _ account: QueueAccount, _ durability: Durability, in transaction: Transaction
     ) throws -> Receipt {
-        let sequence = try LogRows.write([message], account, in: transaction).lowerBound
+        let sequence = try LogRows.write([message], account, waits: false, in: transaction).lowerBound
         try Line.record(sequence, account, .dropped, .dropNewest, attempt: 0, in: transaction)
         account.change.enqueuedTotal += 1
         account.change.count(.dropped, 1)

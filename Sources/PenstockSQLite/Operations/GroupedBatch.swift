@@ -35,14 +35,14 @@ enum GroupedBatch {
     private static let isListed = "sequence IN (SELECT value FROM json_each(?1))"
     private static let insertOthers = Query(
         """
-        INSERT INTO penstock_ready (queue_id, priority, sequence, attempt, forgiven, marks)
-        SELECT queue_id, priority, sequence, 0, 0, 0 FROM penstock_log
+        INSERT INTO penstock_ready (queue_id, priority, turn, sequence, attempt, forgiven, marks)
+        SELECT queue_id, priority, turn, sequence, 0, 0, 0 FROM penstock_log
         WHERE sequence BETWEEN ?1 AND ?2 AND group_key IS NULL
         """)
     private static let insertReady = Query(
         """
-        INSERT INTO penstock_ready (queue_id, priority, sequence, attempt, forgiven, marks)
-        SELECT queue_id, priority, sequence, 0, 0, \(Marks.group.rawValue) FROM penstock_log WHERE \(isListed)
+        INSERT INTO penstock_ready (queue_id, priority, turn, sequence, attempt, forgiven, marks)
+        SELECT queue_id, priority, turn, sequence, 0, 0, \(Marks.group.rawValue) FROM penstock_log WHERE \(isListed)
         """)
     private static let insertPermits = Query(
         """

@@ -7,8 +7,8 @@ extension Line {
         let connection = transaction.connection
         if let leased = try leased(sequence, in: transaction) { return leased }
         guard
-            let (queueID, priority) = try connection.first(
-                readLog, .integer(sequence), read: { ($0.integer(0), $0.integer(1)) }),
+            let (queueID, priority, turn) = try connection.first(
+                readLog, .integer(sequence), read: { ($0.integer(0), $0.integer(1), $0.integer(2)) }),
             let account = try transaction.account(id: queueID)
         else { return nil }
         func entry(_ state: MessageState, _ row: PreparedStatement) -> LineEntry {
@@ -17,7 +17,8 @@ extension Line {
                 forgiven: row.integer(1), marks: Marks(rawValue: row.integer(2)))
         }
         let ready = try connection.first(
-            readReady, .integer(queueID), .integer(priority), .integer(sequence), read: { entry(.ready, $0) })
+            readReady, .integer(queueID), .integer(priority), .integer(sequence), .integer(turn),
+            read: { entry(.ready, $0) })
         if let ready { return ready }
         let scheduled = try connection.first(readScheduled, .integer(sequence), read: { entry(.scheduled, $0) })
         if let scheduled { return scheduled }
@@ -72,7 +73,7 @@ extension Line {
             attempt: row.attempt, forgiven: row.forgiven, marks: row.marks, lease: row.lease)
     }
 
-    private static let readLog = Query("SELECT queue_id, priority FROM penstock_log WHERE sequence = ?1")
+    private static let readLog = Query("SELECT queue_id, priority, turn FROM penstock_log WHERE sequence = ?1")
     private static let readLease = Query(
         """
         SELECT queue_id, token, worker_id, claimed_at, priority, attempt, forgiven, marks
@@ -81,7 +82,7 @@ extension Line {
     private static let readReady = Query(
         """
         SELECT attempt, forgiven, marks FROM penstock_ready
-        WHERE queue_id = ?1 AND priority = ?2 AND sequence = ?3
+        WHERE queue_id = ?1 AND priority = ?2 AND turn = ?4 AND sequence = ?3
         """)
     private static let readScheduled = Query(
         "SELECT attempt, forgiven, marks FROM penstock_scheduled WHERE sequence = ?1")

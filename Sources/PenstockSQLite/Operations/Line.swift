@@ -101,7 +101,8 @@ enum Line {
             try connection.run(deleteLease) { $0.bind(entry.sequence, at: 1) }
         case .ready:
             try connection.run(
-                deleteReady, .integer(entry.account.id), .integer(entry.priority), .integer(entry.sequence))
+                deleteReady, .integer(entry.account.id), .integer(entry.priority), .integer(entry.sequence),
+                .integer(try Turns.turn(of: entry.sequence, entry.account, connection)))
         case .scheduled:
             try connection.run(deleteScheduled, .integer(entry.sequence))
         case .blocked:
@@ -127,8 +128,12 @@ enum Line {
         }
         switch outcome.state {
         case .ready:
-            try fill(.ready, entry.sequence, entry.account, in: transaction) {
-                try $0.run(insertReady, bind: bindPlace)
+            let turn = try Turns.turn(of: entry.sequence, entry.account, transaction.connection)
+            try fill(.ready, entry.sequence, entry.account, in: transaction) { connection in
+                try connection.run(insertReady) { row in
+                    bindPlace(row)
+                    row.bind(turn, at: 7)
+                }
             }
         case .pending:
             try fill(.pending, entry.sequence, entry.account, in: transaction) {
@@ -200,15 +205,15 @@ enum Line {
     private static let readScheduledQueue = Query("SELECT queue_id FROM penstock_scheduled WHERE sequence = ?1")
     private static let deleteLease = Query("DELETE FROM penstock_lease WHERE sequence = ?1")
     private static let deleteReady = Query(
-        "DELETE FROM penstock_ready WHERE queue_id = ?1 AND priority = ?2 AND sequence = ?3")
+        "DELETE FROM penstock_ready WHERE queue_id = ?1 AND priority = ?2 AND turn = ?4 AND sequence = ?3")
     private static let deleteScheduled = Query("DELETE FROM penstock_scheduled WHERE sequence = ?1")
     private static let deletePending = Query("DELETE FROM penstock_pending WHERE queue_id = ?1 AND sequence = ?2")
     private static let deleteBlocked = Query("DELETE FROM penstock_blocked WHERE queue_id = ?1 AND sequence = ?2")
     private static let deleteOutcome = Query("DELETE FROM penstock_outcome WHERE queue_id = ?1 AND sequence = ?2")
     private static let insertReady = Query(
         """
-        INSERT INTO penstock_ready (queue_id, priority, sequence, attempt, forgiven, marks)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+        INSERT INTO penstock_ready (queue_id, priority, turn, sequence, attempt, forgiven, marks)
+        VALUES (?1, ?2, ?7, ?3, ?4, ?5, ?6)
         """)
     private static let insertScheduled = Query(
         """

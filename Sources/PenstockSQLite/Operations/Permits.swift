@@ -146,7 +146,7 @@ enum Permits {
     private static let joinReady = """
         FROM penstock_permit AS permit JOIN penstock_log AS log ON log.sequence = permit.sequence
         JOIN penstock_ready AS ready ON ready.queue_id = log.queue_id AND ready.priority = log.priority
-            AND ready.sequence = log.sequence
+            AND ready.turn = log.turn AND ready.sequence = log.sequence
         WHERE permit.queue_id = ?1 AND permit.group_key = ?2
         """
     private static let deleteAll = Query("DELETE FROM penstock_permit WHERE \(isOfGroup)")
@@ -157,7 +157,7 @@ enum Permits {
         WHERE permit.queue_id = ?1 AND permit.group_key = ?2
         AND NOT EXISTS (SELECT 1 FROM penstock_lease AS lease WHERE lease.sequence = permit.sequence)
         AND NOT EXISTS (SELECT 1 FROM penstock_ready AS ready WHERE ready.queue_id = log.queue_id
-            AND ready.priority = log.priority AND ready.sequence = log.sequence)
+            AND ready.priority = log.priority AND ready.turn = log.turn AND ready.sequence = log.sequence)
         AND NOT (?4 AND EXISTS (SELECT 1 FROM penstock_scheduled AS line WHERE line.sequence = permit.sequence))
         AND NOT (?5 AND EXISTS (SELECT 1 FROM penstock_outcome AS line WHERE line.queue_id = permit.queue_id
             AND line.sequence = permit.sequence AND line.state = 'dead'))

@@ -42,7 +42,7 @@ enum QuarantineSource: String, CaseIterable {
         case .pending: ["sequence", "queue_id", "priority", "attempt", "forgiven", "marks"]
         case .blocked: ["sequence", "queue_id", "group_key", "priority", "attempt", "forgiven", "marks"]
         case .scheduled: ["sequence", "queue_id", "due_at", "priority", "attempt", "forgiven", "marks"]
-        case .ready: ["sequence", "queue_id", "priority", "attempt", "forgiven", "marks"]
+        case .ready: ["sequence", "queue_id", "priority", "turn", "attempt", "forgiven", "marks"]
         case .lease:
             [
                 "sequence", "queue_id", "token", "worker_id", "claimed_at", "deadline", "priority", "attempt",
@@ -54,7 +54,7 @@ enum QuarantineSource: String, CaseIterable {
         case .log:
             [
                 "sequence", "queue_id", "enqueued_at", "priority", "attempts_max", "unique_key", "group_key", "headers",
-                "origin",
+                "origin", "turn", "expires_at", "key_scope",
             ]
         }
     }
@@ -124,7 +124,7 @@ enum Quarantine {
         static let headers = "The headers are not a JSON object of strings."
         static let headerRules = "The headers break the rules for their names, zero bytes or size."
         static let time = "The time is one that no clock can have shown."
-        static let notInLog = "The message is in line and not in the log, or there with another queue or priority."
+        static let notInLog = "The message is in line and not in the log, or there with another queue, priority or turn."
         static let attempt = "The number of attempts is one that no program can have counted."
         static let sequence = "The sequence number is one that no program can have given."
         static let leased = "The message is ready, and a worker has it."

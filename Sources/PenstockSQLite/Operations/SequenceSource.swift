@@ -14,13 +14,16 @@ enum SequenceSource {
         }
         if case .state(.ready) = self {
             var found: [Int64] = []
-            // Ready rows lie by priority: the first of each are taken together.
+            // Ready rows lie by priority: the first of each are taken together, and those with turns apart.
             let priorities = try Int64.fetchAll(database, sql: Self.prioritiesSQL, arguments: [queueID])
             for priority in priorities {
                 found += try fetch(
-                    "penstock_ready AS line", "line.priority = \(priority)", queueID, query, after, limit, database)
+                    "penstock_ready AS line", "line.priority = \(priority) AND line.turn = 0", queueID, query, after, limit, database)
             }
-            return found
+            return try found
+                + fetch(
+                    "penstock_ready AS line INDEXED BY penstock_ready_sequence", "line.turn <> 0", queueID, query, after,
+                    limit, database)
         }
         let (table, condition) = table
         return try fetch(table, condition, queueID, query, after, limit, database)

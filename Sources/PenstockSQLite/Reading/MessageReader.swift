@@ -145,7 +145,7 @@ enum MessageReader {
         LEFT JOIN penstock_blocked AS blocked
             ON blocked.queue_id = log.queue_id AND blocked.sequence = log.sequence
         LEFT JOIN penstock_ready AS ready ON ready.queue_id = log.queue_id
-            AND ready.priority = log.priority AND ready.sequence = log.sequence
+            AND ready.priority = log.priority AND ready.turn = log.turn AND ready.sequence = log.sequence
         WHERE log.sequence = ?
         """
 }

@@ -63,15 +63,18 @@ struct QueueRow: Sendable {
     var isPaused: Bool
     var isDeleting: Bool
     var policy: QueuePolicy
+    var hasTurns: Bool
 
     /// The columns ``init(_:)`` reads, in its order.
     static let columns = """
         queue.id, queue.name, queue.paused, queue.capacity, queue.when_full, queue.attempts_max, queue.retry_base,
         queue.retry_factor, queue.retry_cap, queue.retry_jitter, queue.retain_age, queue.retain_count,
         queue.retain_dead_age, queue.deleting, queue.fifo, queue.on_dead, queue.limit_per_key, queue.limit_count,
-        queue.share_limit
+        queue.share_limit, queue.rate_count, queue.rate_period, queue.rate_burst, queue.key_rate_count,
+        queue.key_rate_period, queue.key_rate_burst, queue.fair, queue.when_expired,
+        EXISTS (SELECT 1 FROM penstock_fair AS fair WHERE fair.queue_id = queue.id)
         """
-    static let columnCount = 19
+    static let columnCount = 28
 
     init(_ row: PreparedStatement) {
         id = row.integer(0)
@@ -98,6 +101,16 @@ struct QueueRow: Sendable {
                 ? .fifo(onDead: row.text(15).flatMap(OnDead.init) ?? .next)
                 : row.optionalInteger(16).map { .limit(Int($0)) },
             limit: row.optionalInteger(17).map(Int.init),
-            sharedLimit: row.text(18).map(LimitName.init(stored:)))
+            sharedLimit: row.text(18).map(LimitName.init(stored:)),
+            rate: Self.rate(row, at: 19),
+            ratePerKey: Self.rate(row, at: 22),
+            isFair: row.integer(25) != 0,
+            whenExpired: row.text(26).flatMap(ExpiryPolicy.init) ?? .drop)
+        hasTurns = row.integer(27) != 0
+    }
+
+    private static func rate(_ row: PreparedStatement, at index: Int) -> Rate? {
+        guard let count = row.optionalInteger(index), let period = row.optionalInteger(index + 1) else { return nil }
+        return Rate(Int(count), per: .microseconds(period), burst: Int(row.integer(index + 2)))
     }
 }

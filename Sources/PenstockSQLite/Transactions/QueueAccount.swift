@@ -8,6 +8,8 @@ final class QueueAccount {
     let isPaused: Bool
     let isDeleting: Bool
     let policy: QueuePolicy
+    /// Whether its messages may have turns: it is shared fairly, or was.
+    let hasTurns: Bool
     var change = DepthChange()
     /// What to ring for once this is committed; `nil`: nothing.
     var ring: Ring?
@@ -23,6 +25,7 @@ final class QueueAccount {
         isPaused = row.isPaused
         isDeleting = row.isDeleting
         policy = row.policy
+        hasTurns = row.hasTurns
     }
 
     /// Throws `queueDeleting` when the queue's deletion has begun: what it took now would be deleted with the rest.

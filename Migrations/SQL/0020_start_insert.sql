@@ -1,0 +1,338 @@
+-- A plain INSERT of a message that expires, whose unique key has a scope, or whose queue has rates or is shared fairly.
+
+-- As in 0015_group_insert.sql, with turns: rows that have one do not lie in the order of the log.
+DROP VIEW penstock_oldest_waiting;
+CREATE VIEW penstock_oldest_waiting AS
+SELECT queue.id AS queue_id, coalesce(
+    (SELECT min(sequence) FROM (
+        SELECT (WITH RECURSIVE known (priority) AS (
+            SELECT max(priority) FROM penstock_ready WHERE queue_id = queue.id
+            UNION ALL
+            SELECT (SELECT max(priority) FROM penstock_ready AS below
+                WHERE below.queue_id = queue.id AND below.priority < known.priority)
+            FROM known WHERE known.priority IS NOT NULL
+        ) SELECT min((SELECT min(sequence) FROM penstock_ready AS first
+            WHERE first.queue_id = queue.id AND first.priority = known.priority AND first.turn = 0)) FROM known) AS sequence
+        UNION ALL
+        SELECT (SELECT min(sequence) FROM penstock_ready AS fair WHERE fair.queue_id = queue.id AND fair.turn <> 0)
+        UNION ALL
+        SELECT (SELECT min(sequence) FROM penstock_blocked AS blocked WHERE blocked.queue_id = queue.id))),
+    (SELECT sequence FROM penstock_scheduled WHERE queue_id = queue.id ORDER BY due_at, sequence LIMIT 1)
+) AS sequence
+FROM penstock_queue AS queue;
+
+-- As in 0015_group_insert.sql, with the new columns at the end. SQLite drops the triggers of a view with the view.
+DROP VIEW penstock_messages;
+CREATE VIEW penstock_messages AS
+SELECT
+    log.sequence,
+    queue.name AS queue,
+    CASE
+        WHEN outcome.state IS NOT NULL THEN outcome.state
+        WHEN lease.sequence IS NOT NULL THEN 'leased'
+        WHEN scheduled.sequence IS NOT NULL THEN 'scheduled'
+        WHEN pending.sequence IS NOT NULL THEN 'pending'
+        WHEN blocked.sequence IS NOT NULL THEN 'blocked'
+        ELSE 'ready'
+    END AS state,
+    outcome.reason,
+    log.priority,
+    coalesce(outcome.attempt, lease.attempt, scheduled.attempt, ready.attempt, pending.attempt, blocked.attempt)
+        AS attempt,
+    coalesce(log.attempts_max, queue.attempts_max) AS attempts_max,
+    strftime('%Y-%m-%dT%H:%M:%S', log.enqueued_at / 1000000, 'unixepoch')
+        || printf('.%06dZ', log.enqueued_at % 1000000) AS enqueued_at,
+    strftime('%Y-%m-%dT%H:%M:%S', scheduled.due_at / 1000000, 'unixepoch')
+        || printf('.%06dZ', scheduled.due_at % 1000000) AS due_at,
+    strftime('%Y-%m-%dT%H:%M:%S', lease.claimed_at / 1000000, 'unixepoch')
+        || printf('.%06dZ', lease.claimed_at % 1000000) AS claimed_at,
+    strftime('%Y-%m-%dT%H:%M:%S', outcome.finished_at / 1000000, 'unixepoch')
+        || printf('.%06dZ', outcome.finished_at % 1000000) AS finished_at,
+    worker.name AS worker,
+    log.unique_key,
+    log.headers,
+    log.origin,
+    CAST(log.payload AS TEXT) AS payload,
+    log.group_key,
+    strftime('%Y-%m-%dT%H:%M:%S', log.expires_at / 1000000, 'unixepoch')
+        || printf('.%06dZ', log.expires_at % 1000000) AS expires_at,
+    log.key_scope
+FROM penstock_log AS log
+JOIN penstock_queue AS queue ON queue.id = log.queue_id
+LEFT JOIN penstock_outcome AS outcome ON outcome.queue_id = log.queue_id AND outcome.sequence = log.sequence
+LEFT JOIN penstock_lease AS lease ON lease.sequence = log.sequence
+LEFT JOIN penstock_scheduled AS scheduled ON scheduled.sequence = log.sequence
+LEFT JOIN penstock_pending AS pending ON pending.queue_id = log.queue_id AND pending.sequence = log.sequence
+LEFT JOIN penstock_blocked AS blocked ON blocked.queue_id = log.queue_id AND blocked.sequence = log.sequence
+LEFT JOIN penstock_ready AS ready
+    ON ready.queue_id = log.queue_id AND ready.priority = log.priority AND ready.turn = log.turn
+    AND ready.sequence = log.sequence
+LEFT JOIN penstock_worker AS worker ON worker.id = lease.worker_id;
+
+CREATE TRIGGER penstock_messages_insert INSTEAD OF INSERT ON penstock_messages BEGIN
+    SELECT RAISE(ABORT, 'penstock: there is no queue of that name')
+        WHERE NOT EXISTS (SELECT 1 FROM penstock_queue WHERE name = NEW.queue);
+    SELECT RAISE(ABORT, 'penstock: payload must be given')
+        WHERE NEW.payload IS NULL;
+    SELECT RAISE(ABORT, 'penstock: payload has more than 16777216 bytes (payloadBytesMax)')
+        WHERE length(CAST(NEW.payload AS BLOB)) > 16777216;
+    SELECT RAISE(ABORT, 'penstock: priority must be an integer from -100 to 100')
+        WHERE NEW.priority IS NOT NULL
+        AND (typeof(NEW.priority) <> 'integer' OR NEW.priority NOT BETWEEN -100 AND 100);
+    SELECT RAISE(ABORT, 'penstock: attempts_max must be an integer from 1 to 1000')
+        WHERE NEW.attempts_max IS NOT NULL
+        AND (typeof(NEW.attempts_max) <> 'integer' OR NEW.attempts_max NOT BETWEEN 1 AND 1000);
+    SELECT RAISE(ABORT, 'penstock: headers must be a JSON object of strings, as text')
+        WHERE NEW.headers IS NOT NULL AND CASE
+            WHEN typeof(NEW.headers) <> 'text' OR NOT json_valid(NEW.headers) THEN 1
+            ELSE json_type(NEW.headers) <> 'object'
+                OR EXISTS (SELECT 1 FROM json_each(NEW.headers) WHERE type <> 'text') END;
+    SELECT RAISE(ABORT, 'penstock: headers are 64 and 16384 bytes at most, each named by 1 to 100 letters, digits, -, _ or .')
+        WHERE NEW.headers IS NOT NULL AND (
+            EXISTS (SELECT 1 FROM json_each(NEW.headers)
+                WHERE length(key) NOT BETWEEN 1 AND 100 OR key GLOB '*[^-A-Za-z0-9_.]*')
+            OR (SELECT count(*) > 64 OR total(length(CAST(key AS BLOB)) + length(CAST(value AS BLOB))) > 16384
+                FROM json_each(NEW.headers)));
+    SELECT RAISE(ABORT, 'penstock: two headers have the same name but for case and punctuation')
+        WHERE NEW.headers IS NOT NULL
+        AND (SELECT count(*) > count(DISTINCT upper(replace(replace(key, '-', '_'), '.', '_')))
+            FROM json_each(NEW.headers));
+    -- Not asked of the values: SQLite ends a JSON string at its first zero byte.
+    SELECT RAISE(ABORT, 'penstock: headers cannot hold zero bytes')
+        WHERE instr(replace(NEW.headers, '\\', ''), '\u0000') > 0;
+    SELECT RAISE(ABORT, 'penstock: due_at must be ISO 8601 text or integer microseconds')
+        WHERE NEW.due_at IS NOT NULL AND typeof(NEW.due_at) <> 'integer' AND (typeof(NEW.due_at) <> 'text'
+            OR NEW.due_at NOT GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*' OR julianday(NEW.due_at) IS NULL);
+    SELECT RAISE(ABORT, 'penstock: due_at cannot be more than ten years ahead')
+        WHERE CASE typeof(NEW.due_at)
+            WHEN 'integer' THEN NEW.due_at > (SELECT now + 315360000000000 FROM penstock_now)
+            WHEN 'text' THEN julianday(NEW.due_at) > julianday('now') + 3650 END;
+    SELECT RAISE(ABORT, 'penstock: unique_key must be text of 1 to 500 bytes, none of them zero')
+        WHERE NEW.unique_key IS NOT NULL AND (typeof(NEW.unique_key) <> 'text'
+            OR length(CAST(NEW.unique_key AS BLOB)) NOT BETWEEN 1 AND 500
+            OR instr(CAST(NEW.unique_key AS BLOB), x'00') > 0);
+    SELECT RAISE(ABORT, 'penstock: group_key must be text of 1 to 500 bytes, none of them zero')
+        WHERE NEW.group_key IS NOT NULL AND (typeof(NEW.group_key) <> 'text'
+            OR length(CAST(NEW.group_key AS BLOB)) NOT BETWEEN 1 AND 500
+            OR instr(CAST(NEW.group_key AS BLOB), x'00') > 0);
+    SELECT RAISE(ABORT, 'penstock: the queue has no groups')
+        WHERE NEW.group_key IS NOT NULL
+        AND EXISTS (SELECT 1 FROM penstock_queue WHERE name = NEW.queue AND fifo = 0 AND limit_per_key IS NULL AND fair = 0);
+    SELECT RAISE(ABORT, 'penstock: expires_at must be ISO 8601 text or integer microseconds')
+        WHERE NEW.expires_at IS NOT NULL AND typeof(NEW.expires_at) <> 'integer' AND (typeof(NEW.expires_at) <> 'text'
+            OR NEW.expires_at NOT GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*' OR julianday(NEW.expires_at) IS NULL);
+    SELECT RAISE(ABORT, 'penstock: expires_at cannot be more than ten years ahead')
+        WHERE CASE typeof(NEW.expires_at)
+            WHEN 'integer' THEN NEW.expires_at > (SELECT now + 315360000000000 FROM penstock_now)
+            WHEN 'text' THEN julianday(NEW.expires_at) > julianday('now') + 3650 END;
+    SELECT RAISE(ABORT, 'penstock: key_scope must be NULL, 0 or 1000 to 31622400000000 microseconds, with a unique_key')
+        WHERE NEW.key_scope IS NOT NULL AND (NEW.unique_key IS NULL OR typeof(NEW.key_scope) <> 'integer'
+            OR NEW.key_scope <> 0 AND NEW.key_scope NOT BETWEEN 1000 AND 31622400000000);
+    SELECT RAISE(ABORT, 'penstock: a message with that unique_key waits or runs already')
+        WHERE EXISTS (SELECT 1 FROM penstock_queue AS queue JOIN penstock_unique AS held
+            ON held.queue_id = queue.id AND held.unique_key = NEW.unique_key WHERE queue.name = NEW.queue);
+    SELECT RAISE(ABORT, 'penstock: a message with that unique_key holds it still')
+        WHERE EXISTS (SELECT 1 FROM penstock_queue AS queue JOIN penstock_now JOIN penstock_unique_period AS held
+            ON held.queue_id = queue.id AND held.unique_key = NEW.unique_key
+            WHERE queue.name = NEW.queue AND held.until > now);
+    SELECT RAISE(ABORT, 'penstock: the queue is full')
+        WHERE EXISTS (SELECT 1 FROM penstock_queue JOIN penstock_depth ON queue_id = id
+            WHERE name = NEW.queue AND when_full IN ('fail', 'wait') AND ready + blocked + scheduled >= capacity);
+
+    -- dropOldest, and no room: the oldest waiting message goes. Which one that is, is settled here, once: the
+    -- statements that carry it out change the answer.
+    UPDATE penstock_state SET last_sequence = last_sequence + 1, dropping = (
+        SELECT oldest.sequence FROM penstock_queue AS queue
+        JOIN penstock_depth AS depth ON depth.queue_id = queue.id
+        JOIN penstock_oldest_waiting AS oldest ON oldest.queue_id = queue.id
+        WHERE queue.name = NEW.queue AND queue.when_full = 'dropOldest'
+        AND depth.ready + depth.blocked + depth.scheduled >= queue.capacity);
+    INSERT INTO penstock_outcome (queue_id, sequence, state, reason, attempt, finished_at)
+        SELECT log.queue_id, log.sequence, 'dropped', 'dropOldest',
+            coalesce(ready.attempt, scheduled.attempt, blocked.attempt), now
+        FROM penstock_state JOIN penstock_now JOIN penstock_log AS log ON log.sequence = dropping
+        LEFT JOIN penstock_ready AS ready ON ready.queue_id = log.queue_id AND ready.priority = log.priority
+            AND ready.turn = log.turn AND ready.sequence = log.sequence
+        LEFT JOIN penstock_scheduled AS scheduled ON scheduled.sequence = log.sequence
+        LEFT JOIN penstock_blocked AS blocked ON blocked.queue_id = log.queue_id AND blocked.sequence = log.sequence;
+    DELETE FROM penstock_unique WHERE (queue_id, unique_key) = (SELECT log.queue_id, log.unique_key
+            FROM penstock_state JOIN penstock_log AS log ON log.sequence = dropping)
+        AND sequence = (SELECT dropping FROM penstock_state);
+    UPDATE penstock_depth SET
+        scheduled = scheduled - EXISTS (SELECT 1 FROM penstock_state JOIN penstock_scheduled ON sequence = dropping),
+        ready = ready - EXISTS (SELECT 1 FROM penstock_state JOIN penstock_log AS log ON log.sequence = dropping
+            JOIN penstock_ready AS ready ON ready.queue_id = log.queue_id AND ready.priority = log.priority
+                AND ready.turn = log.turn AND ready.sequence = log.sequence),
+        blocked = blocked - EXISTS (SELECT 1 FROM penstock_state JOIN penstock_log AS log ON log.sequence = dropping
+            JOIN penstock_blocked AS blocked ON blocked.queue_id = log.queue_id AND blocked.sequence = log.sequence),
+        kept = kept + 1, dropped_total = dropped_total + 1
+        WHERE queue_id = (SELECT log.queue_id FROM penstock_state JOIN penstock_log AS log ON log.sequence = dropping);
+    DELETE FROM penstock_ready WHERE (queue_id, priority, turn, sequence) = (
+        SELECT log.queue_id, log.priority, log.turn, log.sequence
+        FROM penstock_state JOIN penstock_log AS log ON log.sequence = dropping);
+    DELETE FROM penstock_scheduled WHERE sequence = (SELECT dropping FROM penstock_state);
+    DELETE FROM penstock_expiry WHERE sequence = (SELECT dropping FROM penstock_state);
+    DELETE FROM penstock_blocked WHERE (queue_id, sequence) = (
+        SELECT log.queue_id, log.sequence FROM penstock_state JOIN penstock_log AS log ON log.sequence = dropping);
+    -- Its permit is free. The next claim gives it to another one.
+    INSERT OR IGNORE INTO penstock_regroup (queue_id, group_key)
+        SELECT log.queue_id, log.group_key FROM penstock_state JOIN penstock_log AS log ON log.sequence = dropping
+        WHERE log.group_key IS NOT NULL;
+    DELETE FROM penstock_permit WHERE (queue_id, group_key, sequence) = (
+        SELECT log.queue_id, log.group_key, log.sequence
+        FROM penstock_state JOIN penstock_log AS log ON log.sequence = dropping);
+    UPDATE penstock_state SET dropping = NULL WHERE dropping IS NOT NULL;
+
+    INSERT INTO penstock_log
+        (sequence, queue_id, enqueued_at, priority, attempts_max, unique_key, group_key, key_scope, expires_at, turn, headers,
+        payload)
+        SELECT last_sequence, queue.id, now, coalesce(NEW.priority, 0), NEW.attempts_max, NEW.unique_key, NEW.group_key,
+            NEW.key_scope, CASE
+            WHEN typeof(NEW.expires_at) = 'integer' THEN NEW.expires_at
+            WHEN instr(NEW.expires_at, '.') = 0 THEN CAST(strftime('%s', NEW.expires_at) AS INTEGER) * 1000000
+            ELSE CAST(strftime('%s', substr(NEW.expires_at, 1, instr(NEW.expires_at, '.') - 1)
+                    || ltrim(substr(NEW.expires_at, instr(NEW.expires_at, '.') + 1), '0123456789')) AS INTEGER) * 1000000
+                + CAST(round(CAST('0.' || substr(NEW.expires_at, instr(NEW.expires_at, '.') + 1, 6) AS REAL) * 1000000)
+                    AS INTEGER)
+            END,
+            CASE WHEN queue.fair THEN max(fair.turn, coalesce((SELECT next_turn FROM penstock_share AS share
+                WHERE share.queue_id = queue.id AND share.group_key = coalesce(NEW.group_key, '')), 0))
+            ELSE coalesce(fair.last_turn, 0) END,
+            nullif((SELECT json_group_object(key, value)
+                FROM (SELECT key, value FROM json_each(NEW.headers) ORDER BY key)), '{}'),
+            CAST(NEW.payload AS BLOB)
+        FROM penstock_state, penstock_now, penstock_queue AS queue
+        LEFT JOIN penstock_fair AS fair ON fair.queue_id = queue.id WHERE queue.name = NEW.queue;
+    SELECT RAISE(ABORT, 'penstock: the message would expire before it is due, and never start')
+        WHERE (SELECT expires_at FROM penstock_state JOIN penstock_log ON sequence = last_sequence) <= CASE
+            WHEN typeof(NEW.due_at) = 'integer' THEN NEW.due_at
+            WHEN instr(NEW.due_at, '.') = 0 THEN CAST(strftime('%s', NEW.due_at) AS INTEGER) * 1000000
+            ELSE CAST(strftime('%s', substr(NEW.due_at, 1, instr(NEW.due_at, '.') - 1)
+                    || ltrim(substr(NEW.due_at, instr(NEW.due_at, '.') + 1), '0123456789')) AS INTEGER) * 1000000
+                + CAST(round(CAST('0.' || substr(NEW.due_at, instr(NEW.due_at, '.') + 1, 6) AS REAL) * 1000000)
+                    AS INTEGER)
+            END;
+
+    -- dropNewest, and no room: the arriving message goes on record, and no further.
+    INSERT INTO penstock_outcome (queue_id, sequence, state, reason, attempt, finished_at)
+        SELECT penstock_queue.id, last_sequence, 'dropped', 'dropNewest', 0, now
+        FROM penstock_state, penstock_now, penstock_queue JOIN penstock_depth ON queue_id = penstock_queue.id
+        WHERE name = NEW.queue AND when_full = 'dropNewest' AND ready + blocked + scheduled >= capacity;
+
+    -- Its group has its next turn behind this message.
+    INSERT INTO penstock_share (queue_id, group_key, next_turn)
+        SELECT log.queue_id, coalesce(log.group_key, ''), log.turn + 1000000 FROM penstock_state
+        JOIN penstock_log AS log ON log.sequence = last_sequence
+        JOIN penstock_queue AS queue ON queue.id = log.queue_id
+        WHERE queue.fair AND NOT EXISTS (SELECT 1 FROM penstock_outcome AS outcome
+            WHERE outcome.queue_id = log.queue_id AND outcome.sequence = log.sequence)
+        ON CONFLICT (queue_id, group_key) DO UPDATE SET next_turn = excluded.next_turn - 1000000 + 1000000 / weight;
+    UPDATE penstock_fair SET last_turn = max(last_turn, (SELECT log.turn FROM penstock_state
+        JOIN penstock_log AS log ON log.sequence = last_sequence))
+        WHERE queue_id = (SELECT id FROM penstock_queue WHERE name = NEW.queue);
+
+    INSERT OR REPLACE INTO penstock_unique_period (queue_id, unique_key, sequence, until)
+        SELECT log.queue_id, log.unique_key, log.sequence, log.enqueued_at + log.key_scope FROM penstock_state
+        JOIN penstock_log AS log ON log.sequence = last_sequence
+        WHERE log.unique_key IS NOT NULL AND log.key_scope > 0
+        AND NOT EXISTS (SELECT 1 FROM penstock_outcome AS outcome
+            WHERE outcome.queue_id = log.queue_id AND outcome.sequence = log.sequence);
+    INSERT INTO penstock_expiry (sequence, queue_id, expires_at)
+        SELECT log.sequence, log.queue_id, log.expires_at FROM penstock_state
+        JOIN penstock_log AS log ON log.sequence = last_sequence
+        WHERE log.expires_at IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM penstock_outcome AS outcome
+            WHERE outcome.queue_id = log.queue_id AND outcome.sequence = log.sequence);
+    INSERT INTO penstock_unique (queue_id, unique_key, sequence)
+        SELECT log.queue_id, log.unique_key, log.sequence FROM penstock_state
+        JOIN penstock_log AS log ON log.sequence = last_sequence
+        WHERE log.unique_key IS NOT NULL AND ifnull(log.key_scope, 0) = 0
+        AND NOT EXISTS (SELECT 1 FROM penstock_outcome AS outcome
+            WHERE outcome.queue_id = log.queue_id AND outcome.sequence = log.sequence);
+    -- Text has its fraction of a second read to the microsecond, which SQLite's own functions do not.
+    INSERT INTO penstock_scheduled (sequence, queue_id, due_at, priority, attempt, forgiven, marks)
+        SELECT log.sequence, log.queue_id, due, log.priority, 0, 0,
+            (log.unique_key IS NOT NULL AND ifnull(log.key_scope, 0) = 0) + 32 * (ifnull(log.key_scope, 1) = 0)
+            + 16 * (log.expires_at IS NOT NULL) + 8 * (log.group_key IS NOT NULL)
+        FROM (SELECT CASE
+            WHEN typeof(NEW.due_at) = 'integer' THEN NEW.due_at
+            WHEN instr(NEW.due_at, '.') = 0 THEN CAST(strftime('%s', NEW.due_at) AS INTEGER) * 1000000
+            ELSE CAST(strftime('%s', substr(NEW.due_at, 1, instr(NEW.due_at, '.') - 1)
+                    || ltrim(substr(NEW.due_at, instr(NEW.due_at, '.') + 1), '0123456789')) AS INTEGER) * 1000000
+                + CAST(round(CAST('0.' || substr(NEW.due_at, instr(NEW.due_at, '.') + 1, 6) AS REAL) * 1000000)
+                    AS INTEGER)
+            END AS due)
+        JOIN penstock_state JOIN penstock_log AS log ON log.sequence = last_sequence
+        WHERE due > log.enqueued_at
+        AND NOT EXISTS (SELECT 1 FROM penstock_outcome AS outcome
+            WHERE outcome.queue_id = log.queue_id AND outcome.sequence = log.sequence);
+    -- A message of a group that takes no permit is blocked: its group is paused, has none left, or others wait for one.
+    INSERT INTO penstock_blocked (queue_id, group_key, priority, sequence, attempt, forgiven, marks)
+        SELECT log.queue_id, log.group_key, log.priority, log.sequence, 0, 0,
+            (log.unique_key IS NOT NULL AND ifnull(log.key_scope, 0) = 0) + 32 * (ifnull(log.key_scope, 1) = 0)
+            + 16 * (log.expires_at IS NOT NULL) + 8 * (log.group_key IS NOT NULL)
+        FROM penstock_state JOIN penstock_log AS log ON log.sequence = last_sequence
+        JOIN penstock_queue AS queue ON queue.id = log.queue_id
+        WHERE log.group_key IS NOT NULL AND (queue.fifo OR queue.limit_per_key IS NOT NULL)
+        AND NOT EXISTS (SELECT 1 FROM penstock_scheduled AS scheduled WHERE scheduled.sequence = log.sequence)
+        AND NOT EXISTS (SELECT 1 FROM penstock_outcome AS outcome
+            WHERE outcome.queue_id = log.queue_id AND outcome.sequence = log.sequence)
+        AND (EXISTS (SELECT 1 FROM penstock_group_pause AS pause
+                WHERE pause.queue_id = log.queue_id AND pause.group_key = log.group_key)
+            OR EXISTS (SELECT 1 FROM penstock_blocked AS other
+                WHERE other.queue_id = log.queue_id AND other.group_key = log.group_key)
+            OR (SELECT count(*) FROM penstock_permit AS permit
+                WHERE permit.queue_id = log.queue_id AND permit.group_key = log.group_key)
+                >= CASE WHEN queue.fifo THEN 1 ELSE queue.limit_per_key END
+            -- No boot clock is to be had here. The next claim sees whether it may start.
+            OR queue.key_rate_count IS NOT NULL
+            OR EXISTS (SELECT 1 FROM penstock_group_rate AS held
+                WHERE held.queue_id = log.queue_id AND held.group_key = log.group_key));
+    INSERT OR IGNORE INTO penstock_regroup (queue_id, group_key)
+        SELECT log.queue_id, log.group_key FROM penstock_state JOIN penstock_log AS log ON log.sequence = last_sequence
+        JOIN penstock_queue AS queue ON queue.id = log.queue_id
+        JOIN penstock_blocked AS blocked ON blocked.queue_id = log.queue_id AND blocked.sequence = log.sequence
+        WHERE queue.key_rate_count IS NOT NULL OR EXISTS (SELECT 1 FROM penstock_group_rate AS held
+            WHERE held.queue_id = log.queue_id AND held.group_key = log.group_key);
+    INSERT INTO penstock_ready (queue_id, priority, turn, sequence, attempt, forgiven, marks)
+        SELECT log.queue_id, log.priority, log.turn, log.sequence, 0, 0,
+            (log.unique_key IS NOT NULL AND ifnull(log.key_scope, 0) = 0) + 32 * (ifnull(log.key_scope, 1) = 0)
+            + 16 * (log.expires_at IS NOT NULL) + 8 * (log.group_key IS NOT NULL)
+        FROM penstock_state JOIN penstock_log AS log ON log.sequence = last_sequence
+        WHERE NOT EXISTS (SELECT 1 FROM penstock_scheduled AS scheduled WHERE scheduled.sequence = log.sequence)
+        AND NOT EXISTS (SELECT 1 FROM penstock_blocked AS blocked
+            WHERE blocked.queue_id = log.queue_id AND blocked.sequence = log.sequence)
+        AND NOT EXISTS (SELECT 1 FROM penstock_outcome AS outcome
+            WHERE outcome.queue_id = log.queue_id AND outcome.sequence = log.sequence);
+    INSERT INTO penstock_permit (queue_id, group_key, sequence)
+        SELECT log.queue_id, log.group_key, log.sequence
+        FROM penstock_state JOIN penstock_log AS log ON log.sequence = last_sequence
+        JOIN penstock_queue AS queue ON queue.id = log.queue_id
+        JOIN penstock_ready AS ready ON ready.queue_id = log.queue_id AND ready.priority = log.priority
+            AND ready.turn = log.turn AND ready.sequence = log.sequence
+        WHERE log.group_key IS NOT NULL AND (queue.fifo OR queue.limit_per_key IS NOT NULL);
+
+    UPDATE penstock_depth SET
+        enqueued_total = enqueued_total + 1,
+        scheduled = scheduled + EXISTS (SELECT 1 FROM penstock_scheduled
+            WHERE sequence = (SELECT last_sequence FROM penstock_state)),
+        ready = ready + EXISTS (SELECT 1 FROM penstock_ready AS ready JOIN penstock_state
+            JOIN penstock_log AS log ON log.sequence = last_sequence
+            WHERE ready.queue_id = log.queue_id AND ready.priority = log.priority
+            AND ready.turn = log.turn AND ready.sequence = log.sequence),
+        blocked = blocked + EXISTS (SELECT 1 FROM penstock_blocked AS blocked JOIN penstock_state
+            WHERE blocked.queue_id = penstock_depth.queue_id AND blocked.sequence = last_sequence),
+        kept = kept + EXISTS (SELECT 1 FROM penstock_outcome AS outcome JOIN penstock_state
+            WHERE outcome.queue_id = penstock_depth.queue_id AND outcome.sequence = last_sequence),
+        dropped_total = dropped_total + EXISTS (SELECT 1 FROM penstock_outcome AS outcome JOIN penstock_state
+            WHERE outcome.queue_id = penstock_depth.queue_id AND outcome.sequence = last_sequence)
+        WHERE queue_id = (SELECT id FROM penstock_queue WHERE name = NEW.queue);
+END;
+
+-- As in 0008_deletion.sql.
+CREATE TRIGGER penstock_messages_insert_deleting INSTEAD OF INSERT ON penstock_messages BEGIN
+    SELECT RAISE(ABORT, 'penstock: the queue is being deleted, and takes no messages')
+        WHERE EXISTS (SELECT 1 FROM penstock_queue WHERE name = NEW.queue AND deleting);
+END;
+
+INSERT INTO penstock_migration VALUES (20, 'start_insert', CAST(strftime('%s', 'now') AS INTEGER) * 1000000);

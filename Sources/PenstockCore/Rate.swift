@@ -1,0 +1,88 @@
+/// How many messages may start in so much time.
+///
+/// A start is a claim: a message that is tried again, or comes back from a worker that died, starts again and counts again. In
+/// any window as long as the period there are at most `count + burst - 1` starts, whichever processes claim, and whatever is
+/// done to the wall clock meanwhile.
+///
+/// It is the generic cell rate algorithm (ITU-T I.371, the virtual scheduling algorithm): one number says when the next start
+/// would come if all came evenly, and a start conforms when it is not too early by more than a tolerance. What is particular
+/// here is a small allowance for starts that come late, since a worker wakes a little after the moment it waits for: without
+/// one, each start would put off all that follow. The allowance is part of the period, so the bound is exact, and the
+/// mean reaches `count` in the period and the allowance together: at least 96 % of the rate.
+public struct Rate: Hashable, Sendable, Codable {
+    /// How many messages may start in a period.
+    public var count: Int
+    /// The period.
+    public var period: Duration
+    /// How many may start at once when none has started for a while.
+    public var burst: Int
+
+    /// Makes a rate of `count` starts in each `period`.
+    public init(_ count: Int, per period: Duration, burst: Int = 1) {
+        self.count = count
+        self.period = period
+        self.burst = burst
+    }
+
+    /// Throws ``PenstockError`` with code `invalidInput` when a number is out of its range.
+    public func validate() throws(PenstockError) {
+        try require(
+            Limits.rateCountRange.contains(count) && Limits.rateCountRange.contains(burst),
+            "A rate has a count and a burst of \(Limits.rateCountRange.lowerBound) to \(Limits.rateCountRange.upperBound).")
+        try require(
+            Limits.ratePeriodRange.contains(period), "The period of a rate is 1 millisecond to 30 days (ratePeriodRange).")
+        try require(
+            period.wholeMicroseconds >= Int64(count), "A rate is at most one message in a microsecond.")
+    }
+}
+
+/// What the rate algorithm reckons with: whole microseconds of a boot clock.
+///
+/// `tat`, the theoretical arrival time, is the one number that is kept between starts: when the next one would come if all came
+/// evenly.
+package struct RateMeter: Sendable {
+    /// How far starts that come evenly are apart.
+    package let interval: Int64
+    /// By how much a start may come before its time.
+    package let tolerance: Int64
+
+    /// The meter of a rate; of none at all, where starts are only put off.
+    package init(_ rate: Rate?) {
+        guard let rate else {
+            (interval, tolerance) = (0, 0)
+            return
+        }
+        let period = rate.period.wholeMicroseconds
+        let allowance = min(period * 4 / 100, Self.lateMax)
+        // Rounded up, so that the bound holds.
+        interval = (period + allowance + Int64(rate.count) - 1) / Int64(rate.count)
+        tolerance = allowance + Int64(rate.burst - 1) * interval
+    }
+
+    /// The most that starts are allowed to be late without loss, in microseconds.
+    private static let lateMax: Int64 = 20_000
+
+    /// How many may start at `now`.
+    package func startCount(_ tat: Int64, at now: Int64) -> Int64 {
+        let opens = opens(tat)
+        if interval == 0 { return opens <= now ? .max : 0 }
+        let first = max(tat, now) - tolerance
+        return first <= now ? (now - first) / interval + 1 : 0
+    }
+
+    /// When the next one may start.
+    package func opens(_ tat: Int64) -> Int64 {
+        let (moment, overflow) = tat.subtractingReportingOverflow(tolerance)
+        return overflow ? .min : moment
+    }
+
+    /// What is kept after `count` starts at `now`.
+    package func tat(_ tat: Int64, afterStarts count: Int64, at now: Int64) -> Int64 {
+        max(tat, now) + count * interval
+    }
+
+    /// What is kept so that nothing starts before `moment`.
+    package func tat(_ tat: Int64, heldUntil moment: Int64) -> Int64 {
+        max(tat, moment + tolerance)
+    }
+}
