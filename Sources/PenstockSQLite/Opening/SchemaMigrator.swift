@@ -34,7 +34,10 @@ struct SchemaMigrator {
         }
         // The steps come one after the other: a row that somebody has deleted leaves a gap, or tables of a step that the
         // file does not name. In one statement, too, as another process may take that step meanwhile.
-        let later = Migration.all.filter { $0.version > version }.flatMap(\.tables).map { "'\($0)'" }
+        // A table that a step makes anew was there before it.
+        let earlier = Set(Migration.all.filter { $0.version <= version }.flatMap(\.tables))
+        let later = Migration.all.filter { $0.version > version }.flatMap(\.tables)
+            .filter { !earlier.contains($0) }.map { "'\($0)'" }
         let isTrue = try Bool.fetchOne(
             database,
             sql: """
@@ -70,7 +73,7 @@ struct SchemaMigrator {
     }
 
     /// The oldest version whose tables hold all that reading asks for. A step that adds what reading asks for raises it.
-    static let oldestReadable = 17
+    static let oldestReadable = 21
 
     /// Throws when `database` has not the tables that reading asks for.
     ///
