@@ -1,4 +1,4 @@
--- When messages may start: expiry, rates, and how long a unique key keeps others out.
+-- When messages may start: expiry, rates of groups, and how long a unique key keeps others out.
 
 -- Further marks of a row in line, beside those of 0012_pending.sql:
 --    16  it expires, and has a row in penstock_expiry unless a worker has it
@@ -38,30 +38,17 @@ ALTER TABLE penstock_schedule ADD COLUMN key_scope INTEGER CHECK (key_scope >= 0
 ALTER TABLE penstock_schedule ADD COLUMN expires_after INTEGER CHECK (expires_after > 0);
 
 --   when_expired: what becomes of messages that have not started by then
---   rate_*:       so many messages of the queue start in so many microseconds, and so many at once
---   key_rate_*:   the same for each group
+--   key_rate_*:   so many messages of each group start in so many microseconds, and so many at once
 ALTER TABLE penstock_queue ADD COLUMN when_expired TEXT NOT NULL DEFAULT 'drop'
     CHECK (when_expired = 'drop' OR when_expired = 'dead');
-ALTER TABLE penstock_queue ADD COLUMN rate_count INTEGER CHECK (rate_count BETWEEN 1 AND 1000000);
-ALTER TABLE penstock_queue ADD COLUMN rate_period INTEGER
-    CHECK (rate_period BETWEEN 1000 AND 2592000000000 AND rate_period >= rate_count);
-ALTER TABLE penstock_queue ADD COLUMN rate_burst INTEGER NOT NULL DEFAULT 1 CHECK (rate_burst BETWEEN 1 AND 1000000);
 ALTER TABLE penstock_queue ADD COLUMN key_rate_count INTEGER CHECK (key_rate_count BETWEEN 1 AND 1000000);
 ALTER TABLE penstock_queue ADD COLUMN key_rate_period INTEGER
     CHECK (key_rate_period BETWEEN 1000 AND 2592000000000 AND key_rate_period >= key_rate_count);
 ALTER TABLE penstock_queue ADD COLUMN key_rate_burst INTEGER NOT NULL DEFAULT 1
     CHECK (key_rate_burst BETWEEN 1 AND 1000000);
 
--- What a rate has let start: the generic cell rate algorithm keeps one number, the theoretical arrival time of the next start,
--- in microseconds on a boot clock.
-CREATE TABLE penstock_rate (
-    queue_id    INTEGER PRIMARY KEY,
-    -- Of the queue itself. NULL: nothing is known of it.
-    tat         INTEGER,
-    -- The boot clock of this queue's numbers, and by how much it was behind the wall clock when they were last reckoned anew.
-    clock       TEXT    NOT NULL,
-    wall_offset INTEGER NOT NULL
-) STRICT;
+-- What the rate of each group has let start: the generic cell rate algorithm keeps one number, the theoretical arrival time of
+-- the next start, in microseconds on the boot clock that 0021_rates.sql names.
 CREATE TABLE penstock_group_rate (
     queue_id  INTEGER NOT NULL,
     group_key TEXT    NOT NULL,

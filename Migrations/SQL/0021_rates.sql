@@ -1,4 +1,21 @@
--- What people and other programs see of rates, turns and expiry.
+-- The rate of a whole queue, and what people and other programs see of rates, turns and expiry.
+
+-- So many messages of the queue start in so many microseconds, and so many at once.
+ALTER TABLE penstock_queue ADD COLUMN rate_count INTEGER CHECK (rate_count BETWEEN 1 AND 1000000);
+ALTER TABLE penstock_queue ADD COLUMN rate_period INTEGER
+    CHECK (rate_period BETWEEN 1000 AND 2592000000000 AND rate_period >= rate_count);
+ALTER TABLE penstock_queue ADD COLUMN rate_burst INTEGER NOT NULL DEFAULT 1 CHECK (rate_burst BETWEEN 1 AND 1000000);
+
+-- What the rate has let start, as in penstock_group_rate.
+CREATE TABLE penstock_rate (
+    queue_id    INTEGER PRIMARY KEY,
+    -- NULL: nothing is known of it.
+    tat         INTEGER,
+    -- The boot clock of this queue's numbers and those of its groups, and by how much it was behind the wall clock when they
+    -- were reckoned by it first.
+    clock       TEXT    NOT NULL,
+    wall_offset INTEGER NOT NULL
+) STRICT;
 
 -- As in 0016_group_views.sql, with the new columns at the end.
 DROP VIEW penstock_queues;
@@ -45,4 +62,4 @@ SELECT queue.name AS queue, share.group_key, share.weight
 FROM penstock_share AS share JOIN penstock_queue AS queue ON queue.id = share.queue_id
 WHERE share.weight > 1;
 
-INSERT INTO penstock_migration VALUES (21, 'start_views', CAST(strftime('%s', 'now') AS INTEGER) * 1000000);
+INSERT INTO penstock_migration VALUES (21, 'rates', CAST(strftime('%s', 'now') AS INTEGER) * 1000000);
