@@ -74,6 +74,28 @@ package enum GroupKey {
         throw noGroups(queue)
     }
 
+    /// Throws `invalidInput` when `key` is none, or no group may weigh that much.
+    package static func validate(_ key: String, weight: Int) throws(PenstockError) {
+        try validate(key)
+        try require(
+            Limits.weightRange.contains(weight),
+            "A group weighs \(Limits.weightRange.lowerBound) to \(Limits.weightRange.upperBound) (weightRange).")
+    }
+
+    /// That the groups of a queue have no permits that could be kept from them.
+    package static func noPermits(_ queue: QueueName) -> PenstockError {
+        PenstockError(
+            .invalidInput,
+            "The queue '\(queue)' has no groups that can be paused; `penstock queue set` gives it some, with --fifo or "
+                + "--limit-per-key.")
+    }
+
+    /// That a queue is not shared fairly.
+    package static func notFair(_ queue: QueueName) -> PenstockError {
+        PenstockError(
+            .invalidInput, "The queue '\(queue)' is not shared fairly; `penstock queue set` has it shared, with --fair.")
+    }
+
     /// That a queue has no groups.
     package static func noGroups(_ queue: QueueName) -> PenstockError {
         PenstockError(
@@ -122,14 +144,19 @@ public struct GroupRecord: Hashable, Sendable {
     public var isPaused: Bool
     /// The dead letter that holds it.
     public var heldBy: SequenceNumber?
+    /// How much it weighs in a queue that is shared fairly.
+    public var weight: Int
 
     /// Makes a record.
-    public init(key: String, permitted: Int, blocked: Int, isPaused: Bool, heldBy: SequenceNumber? = nil) {
+    public init(
+        key: String, permitted: Int, blocked: Int, isPaused: Bool, heldBy: SequenceNumber? = nil, weight: Int = 1
+    ) {
         self.key = key
         self.permitted = permitted
         self.blocked = blocked
         self.isPaused = isPaused
         self.heldBy = heldBy
+        self.weight = weight
     }
 }
 

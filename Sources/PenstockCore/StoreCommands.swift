@@ -16,6 +16,10 @@ public enum QueueChange: Sendable {
     case pauseGroup(String)
     /// Allows claims from a group again.
     case resumeGroup(String)
+    /// Says how much a group weighs against the others in a queue that is shared fairly: one that weighs 3 has three messages
+    /// worked while others have one. All groups weigh 1 unless they are told otherwise. It counts from the next message on that is
+    /// enqueued.
+    case setGroupWeight(String, Int)
     /// Removes it with all its messages and history. Throws `illegalTransition` when messages wait or run, unless `force`
     /// is true; then none of them was removed.
     ///

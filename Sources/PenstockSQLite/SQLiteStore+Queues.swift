@@ -20,6 +20,7 @@ extension SQLiteStore {
         switch change {
         case .create(let policy, _), .set(let policy): try policy.validate()
         case .pauseGroup(let key), .resumeGroup(let key): try GroupKey.validate(key)
+        case .setGroupWeight(let key, let weight): try GroupKey.validate(key, weight: weight)
         case .pause, .resume: break
         case .delete(let force): return try await delete(queue, force: force)
         }
@@ -28,7 +29,7 @@ extension SQLiteStore {
         }
         switch change {
         case .set, .pauseGroup, .resumeGroup: try await regroup(queue)
-        case .create, .pause, .resume, .delete: break
+        case .create, .pause, .resume, .setGroupWeight, .delete: break
         }
     }
 

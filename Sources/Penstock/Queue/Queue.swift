@@ -75,7 +75,16 @@ extension Queue {
         try await storage.configure(name, .resumeGroup(key))
     }
 
-    /// The groups that have messages in line or with workers, or are paused: up to `limit` of them after the key `after`, in the
+    /// Says how much a group weighs against the others in a queue that is shared fairly: of a group that weighs 3 three messages
+    /// are worked while of others one is. It counts from the next message on that is enqueued.
+    ///
+    /// - Throws: `PenstockError` with code `invalidInput` when the queue is not shared fairly, `key` is the key of no group, or the
+    ///   weight is not 1 to 1000.
+    public func setWeight(_ weight: Int, ofGroup key: String) async throws {
+        try await storage.configure(name, .setGroupWeight(key, weight))
+    }
+
+    /// The groups that have permits or wait for one, are paused, or weigh more than 1: up to `limit` of them after the key `after`, in the
     /// order of bytes.
     public func groups(after: String? = nil, limit: Int = 100) async throws -> [GroupRecord] {
         try await storage.groups(GroupQuery(queue: name, after: after, limit: limit))

@@ -34,13 +34,18 @@ enum Configuring {
         case .pauseGroup(let key):
             let account = try transaction.account(of: queue)
             try account.refuseDeleting()
-            if account.policy.groups == nil { throw GroupKey.noGroups(queue) }
+            if account.policy.groups == nil { throw GroupKey.noPermits(queue) }
             try connection.run(
                 pauseGroup, .integer(account.id), .text(key), .integer(transaction.now.microseconds))
         case .resumeGroup(let key):
             let account = try transaction.account(of: queue)
             try account.refuseDeleting()
             try connection.run(resumeGroup, .integer(account.id), .text(key))
+        case .setGroupWeight(let key, let weight):
+            let account = try transaction.account(of: queue)
+            try account.refuseDeleting()
+            guard account.policy.isFair else { throw GroupKey.notFair(queue) }
+            try Turns.setWeight(weight, of: key, account, connection)
         case .delete:
             preconditionFailure("A queue is deleted in steps.")
         }

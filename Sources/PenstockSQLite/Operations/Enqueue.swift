@@ -55,11 +55,12 @@ enum Enqueue {
     ) throws -> [Receipt] {
         let sequences = try LogRows.write(messages, account, in: transaction)
         var blocked: Set<Int64> = []
-        if messages.contains(where: { $0.group != nil }) {
+        let hasKeys = messages.contains { $0.group != nil }
+        if hasKeys, account.policy.groups != nil {
             blocked = try GroupedBatch.place(messages, sequences, account, in: transaction)
         } else {
             try transaction.connection.run(
-                insertReady, .integer(sequences.lowerBound), .integer(sequences.upperBound))
+                hasKeys ? insertReadyWithKeys : insertReady, .integer(sequences.lowerBound), .integer(sequences.upperBound))
         }
         let readyCount = messages.count - blocked.count
         account.change.count(.ready, Int64(readyCount))
@@ -73,6 +74,13 @@ enum Enqueue {
         }
     }
 
+    // A group that shares a queue fairly needs no permits.
+    private static let insertReadyWithKeys = Query(
+        """
+        INSERT INTO penstock_ready (queue_id, priority, turn, sequence, attempt, forgiven, marks)
+        SELECT queue_id, priority, turn, sequence, 0, 0, \(Marks.group.rawValue) * (group_key IS NOT NULL)
+        FROM penstock_log WHERE sequence BETWEEN ?1 AND ?2
+        """)
     private static let insertReady = Query(
         """
         INSERT INTO penstock_ready (queue_id, priority, turn, sequence, attempt, forgiven, marks)

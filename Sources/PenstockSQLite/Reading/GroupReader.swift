@@ -2,7 +2,8 @@ import PenstockCore
 
 /// Reads groups and limits.
 enum GroupReader {
-    /// The groups of a queue, by key. Only groups with messages that have a permit or wait for one, and paused ones, have rows.
+    /// The groups of a queue, by key. Only groups with messages that have a permit or wait for one, paused ones, and those that weigh more than 1, have
+    /// rows.
     static func groups(_ query: GroupQuery, _ connection: Connection) throws -> [GroupRecord] {
         let id = try connection.first(readQueue, .text(query.queue.text)) { $0.integer(0) }
         guard let id else { throw Transaction.unknownQueue(query.queue) }
@@ -18,10 +19,12 @@ enum GroupReader {
             let record = try connection.first(readGroup, .integer(id), .text(key)) { row in
                 GroupRecord(
                     key: key, permitted: Int(row.integer(0)), blocked: Int(row.integer(1)),
-                    isPaused: row.integer(2) != 0, heldBy: row.optionalInteger(3).map { SequenceNumber($0) })
+                    isPaused: row.integer(2) != 0, heldBy: row.optionalInteger(3).map { SequenceNumber($0) },
+                    weight: Int(row.integer(4)))
             }
             // A group that was asked for by its key may have nothing.
-            guard let record, record.permitted + record.blocked > 0 || record.isPaused else { return nil }
+            guard let record, record.permitted + record.blocked > 0 || record.isPaused || record.weight > 1
+            else { return nil }
             return record
         }
     }
@@ -53,7 +56,9 @@ enum GroupReader {
             UNION SELECT * FROM (SELECT DISTINCT group_key FROM penstock_blocked
                 WHERE queue_id = ?1 AND group_key > ?2 ORDER BY group_key LIMIT ?3)
             UNION SELECT * FROM (SELECT group_key FROM penstock_group_pause
-                WHERE queue_id = ?1 AND group_key > ?2 ORDER BY group_key LIMIT ?3))
+                WHERE queue_id = ?1 AND group_key > ?2 ORDER BY group_key LIMIT ?3)
+            UNION SELECT * FROM (SELECT group_key FROM penstock_share
+                WHERE queue_id = ?1 AND group_key > ?2 AND weight > 1 ORDER BY group_key LIMIT ?3))
         ORDER BY group_key LIMIT ?3
         """)
     private static let readGroup = Query(
@@ -63,7 +68,8 @@ enum GroupReader {
             EXISTS (SELECT 1 FROM penstock_group_pause WHERE queue_id = ?1 AND group_key = ?2),
             (SELECT min(permit.sequence) FROM penstock_permit AS permit JOIN penstock_outcome AS outcome
                 ON outcome.queue_id = permit.queue_id AND outcome.sequence = permit.sequence
-                WHERE permit.queue_id = ?1 AND permit.group_key = ?2)
+                WHERE permit.queue_id = ?1 AND permit.group_key = ?2),
+            ifnull((SELECT weight FROM penstock_share WHERE queue_id = ?1 AND group_key = ?2), 1)
         """)
     private static let selectLimits = Query("SELECT name, count FROM penstock_limit ORDER BY name")
     private static let selectSharing = Query(

@@ -72,7 +72,7 @@ struct QueueRow: Sendable {
         queue.retain_dead_age, queue.deleting, queue.fifo, queue.on_dead, queue.limit_per_key, queue.limit_count,
         queue.share_limit, queue.rate_count, queue.rate_period, queue.rate_burst, queue.key_rate_count,
         queue.key_rate_period, queue.key_rate_burst, queue.fair, queue.when_expired,
-        EXISTS (SELECT 1 FROM penstock_fair AS fair WHERE fair.queue_id = queue.id)
+        queue.fair OR EXISTS (SELECT 1 FROM penstock_fair AS fair WHERE fair.queue_id = queue.id)
         """
     static let columnCount = 28
 

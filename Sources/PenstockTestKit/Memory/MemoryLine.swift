@@ -2,13 +2,18 @@ import PenstockCore
 
 /// Where the messages of one queue stand that have not ended. Each is in exactly one place.
 struct MemoryLine: Sendable {
-    /// A place among those that can be claimed: by priority, and then by sequence.
+    /// A place among those that can be claimed: by priority, then by turn, and then by sequence.
     struct ReadyPlace: Comparable, Sendable {
         var priority: Int
+        var turn: Int64
         var sequence: SequenceNumber
 
+        init(_ message: MemoryMessage) {
+            (priority, turn, sequence) = (message.new.priority, message.turn, message.sequence)
+        }
+
         static func < (left: ReadyPlace, right: ReadyPlace) -> Bool {
-            (right.priority, left.sequence) < (left.priority, right.sequence)
+            (right.priority, left.turn, left.sequence) < (left.priority, right.turn, right.sequence)
         }
     }
 
@@ -48,7 +53,7 @@ struct MemoryLine: Sendable {
     /// Gives `message` the place that its state asks for, and its key.
     mutating func add(_ message: MemoryMessage) {
         switch message.state {
-        case .ready: ready.insert(ReadyPlace(priority: message.new.priority, sequence: message.sequence))
+        case .ready: ready.insert(ReadyPlace(message))
         case .scheduled: scheduled.insert(DuePlace(due: message.due ?? message.enqueuedAt, sequence: message.sequence))
         case .blocked: blocked.insert(message.sequence)
         case .leased: leased.insert(message.sequence)
@@ -61,7 +66,7 @@ struct MemoryLine: Sendable {
     /// Takes the place of `message` away, and its key.
     mutating func remove(_ message: MemoryMessage) {
         switch message.state {
-        case .ready: ready.remove(ReadyPlace(priority: message.new.priority, sequence: message.sequence))
+        case .ready: ready.remove(ReadyPlace(message))
         case .scheduled: scheduled.remove(DuePlace(due: message.due ?? message.enqueuedAt, sequence: message.sequence))
         case .blocked: blocked.remove(message.sequence)
         case .leased: leased.remove(message.sequence)

@@ -18,6 +18,7 @@ extension MemoryState {
         for place in ready.prefix(min(request.limit, room)) {
             if let message = lease(place.sequence, for: request.lease, to: worker, at: moment) {
                 claimed.append(message)
+                queues[request.queue]?.fair?.claimed(place.turn)
             }
         }
         let due = [queues[request.queue]?.line.scheduled.elements.first?.due, nextFiring(of: request.queue)]

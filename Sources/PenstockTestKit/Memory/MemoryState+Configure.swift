@@ -10,6 +10,7 @@ extension MemoryState {
             try refuseUnknownLimit(policy)
             if queues[name] == nil {
                 queues[name] = MemoryQueue(policy: policy)
+                if policy.isFair { queues[name]?.fair = MemoryFair() }
                 return
             }
             _ = try openQueue(name)
@@ -22,6 +23,7 @@ extension MemoryState {
             try refuseUnknownLimit(policy)
             let before = try openQueue(name).policy
             queues[name]?.policy = policy
+            if policy.isFair, queues[name]?.fair == nil { queues[name]?.fair = MemoryFair() }
             regroupAll(of: name, hadGroups: before.groups != nil, at: moment)
             if before.sharedLimit != policy.sharedLimit { ringForLimits(under: before.sharedLimit) }
         case .pause:
@@ -32,7 +34,7 @@ extension MemoryState {
             queues[name]?.isPaused = false
         case .pauseGroup(let key):
             try GroupKey.validate(key)
-            guard try openQueue(name).policy.groups != nil else { throw GroupKey.noGroups(name) }
+            guard try openQueue(name).policy.groups != nil else { throw GroupKey.noPermits(name) }
             queues[name]?.pausedGroups.insert(KeyBytes(key))
             regroup(KeyBytes(key), of: name, at: moment)
         case .resumeGroup(let key):
@@ -40,6 +42,10 @@ extension MemoryState {
             _ = try openQueue(name)
             queues[name]?.pausedGroups.remove(KeyBytes(key))
             regroup(KeyBytes(key), of: name, at: moment)
+        case .setGroupWeight(let key, let weight):
+            try GroupKey.validate(key, weight: weight)
+            guard try openQueue(name).policy.isFair else { throw GroupKey.notFair(name) }
+            queues[name]?.fair?.setWeight(weight, of: KeyBytes(key))
         case .delete:
             preconditionFailure("A queue is deleted in steps.")
         }

@@ -92,6 +92,7 @@ extension MemoryState {
         var message = MemoryMessage(
             sequence: lastSequence, queue: name, new: new, enqueuedAt: moment.now,
             state: due == nil ? .ready : .scheduled)
+        if !dropped { message.turn = turn(of: new, name) }
         if dropped {
             message.state = .dropped
             message.reason = .dropNewest
@@ -114,8 +115,9 @@ extension MemoryState {
             _ = accept(task.message, to: task.queue, at: moment, durability: .processCrash)
         } else {
             lastSequence.rawValue += 1
-            let message = MemoryMessage(
+            var message = MemoryMessage(
                 sequence: lastSequence, queue: task.queue, new: task.message, enqueuedAt: moment.now, state: .pending)
+            message.turn = turn(of: task.message, task.queue)
             messages[lastSequence] = message
             log.insert(lastSequence)
             queues[task.queue]?.line.add(message)

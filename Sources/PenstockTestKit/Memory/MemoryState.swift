@@ -120,6 +120,8 @@ struct MemoryMessage: Sendable {
     var attempt = 0
     var forgiven = 0
     var finishedAt: Timestamp?
+    /// Its turn, in a queue that is or was shared fairly.
+    var turn: Int64 = 0
     /// By what worker it is held, while it is leased.
     var hold: Hold?
     var attempts: [AttemptRecord] = []
@@ -184,6 +186,8 @@ struct MemoryQueue: Sendable {
     var totals = Totals()
     /// Groups of which no message is claimed for now.
     var pausedGroups: Set<KeyBytes> = []
+    /// The turns of its groups, once it is shared fairly.
+    var fair: MemoryFair?
     /// Named places in its log.
     var cursors: [CursorName: CursorRecord] = [:]
 
