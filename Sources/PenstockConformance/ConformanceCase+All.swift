@@ -32,6 +32,7 @@ extension ConformanceCase {
         rules(of: "groups", GroupChangeRules.cases),
         rules(of: "limits", LimitRules.cases),
         rules(of: "fair queues", FairRules.cases),
+        rules(of: "rates", RateRules.cases),
         rules(of: "journal", JournalRules.cases),
         rules(of: "changes", ChangesRules.cases),
         rules(of: "end", EndRules.cases),

@@ -69,8 +69,8 @@ public struct Claim: Sendable {
     public var messages: [ClaimedMessage]
     /// When the queue's next scheduled message is due; `nil` when there is none, or the queue is paused.
     public var nextDue: Timestamp?
-    /// Whether there were more messages, which a limit kept back. They can be claimed when others have ended, and are rung for
-    /// then.
+    /// Whether there were more messages, which a limit or a rate kept back. They can be claimed when others have ended, and are
+    /// rung for then, or at ``nextDue``.
     package var isWithheld = false
     /// Whether groups or limits say how many messages may be leased: one that is claimed ahead of need keeps another worker from
     /// working.
@@ -89,9 +89,11 @@ public struct Claim: Sendable {
         return claim
     }
 
-    /// What a claim gives whose queue has messages that a limit keeps back, all of them.
-    package static var withheld: Claim {
-        var claim = Claim.empty(isLimited: true)
+    /// What a claim gives whose queue has messages that a limit or a rate keeps back, all of them.
+    ///
+    /// - Parameter nextDue: when some can be claimed, as far as time alone is in the way.
+    package static func withheld(until nextDue: Timestamp? = nil) -> Claim {
+        var claim = Claim.empty(isLimited: true, nextDue: nextDue)
         claim.isWithheld = true
         return claim
     }

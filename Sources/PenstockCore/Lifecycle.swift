@@ -162,7 +162,7 @@ public enum Lifecycle {
             var dead = to(.dead, reason)
             dead.failure = failure(error, reason)
             return dead
-        case (.leased, .settled(.retry(let error, let outcome, let delay))):
+        case (.leased, .settled(.retry(let error, let outcome, let delay, _))):
             return retry(
                 situation, Failure(outcome, error), now: now,
                 after: delay ?? policy.delay(afterAttempt: situation.counted, random: random))
@@ -241,7 +241,7 @@ extension Verdict {
     fileprivate var failure: Lifecycle.Failure? {
         switch self {
         case .done, .release, .suspend: nil
-        case .retry(let error, let outcome, _): Lifecycle.Failure(outcome, error)
+        case .retry(let error, let outcome, _, _): Lifecycle.Failure(outcome, error)
         case .dead(let error, let reason): Lifecycle.failure(error, reason)
         }
     }

@@ -2,8 +2,11 @@
 public enum Verdict: Sendable {
     /// It is finished.
     case done
-    /// It failed; try again, if attempts are left: after `delay`, or as the queue's policy says when that is `nil`.
-    case retry(error: String, outcome: AttemptOutcome = .failed, after: Duration? = nil)
+    /// It failed; try again, if attempts are left: after `delay`, or as the queue's policy says when that is `nil`. With
+    /// `holdsGroup` nothing of its group starts before `delay` has passed, as when the other end asks to be left alone; that is no
+    /// different where the queue has no groups or the message none.
+    case retry(
+        error: String, outcome: AttemptOutcome = .failed, after: Duration? = nil, holdsGroup: Bool = false)
     /// It failed, and no further attempt can help. `reason` is `rejected` or `undecodable`.
     case dead(error: String, reason: StateReason = .rejected)
     /// It was not worked on: give it back at once, and do not count the attempt.

@@ -88,7 +88,9 @@ extension Settlement {
                 .invalidInput, "Only a message that is done has a result, adds tasks, or has others enqueued after it.")
         }
         switch verdict {
-        case .retry(_, _, let delay?) where delay < .zero || delay > Limits.delayMax:
+        case .retry(_, _, nil, holdsGroup: true):
+            throw PenstockError(.invalidInput, "A retry that holds its group says for how long.")
+        case .retry(_, _, let delay?, _) where delay < .zero || delay > Limits.delayMax:
             throw PenstockError(.invalidInput, "A retry is put off by 0 to ten years (delayMax).")
         case .dead(_, let reason) where reason != .rejected && reason != .undecodable:
             throw PenstockError(

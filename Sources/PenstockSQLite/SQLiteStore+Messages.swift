@@ -162,10 +162,12 @@ private struct Step: Sendable {
     private var announced: DoorbellBoard.Word?
     /// Whether it is first found out by reading that a claim, which comes alone, has something to take.
     private var checksFirst = false
+    private let time: any TimeSource
 
     /// - Parameter isFirst: whether nothing comes before it, so that the call is not worth while without it.
     init(_ operation: StoreOperation, isFirst: Bool, of store: SQLiteStore) throws {
         self.operation = operation
+        time = store.time
         switch operation {
         case .enqueue(let messages, _, _):
             try NewMessage.validate(batch: messages, now: store.time.now)
@@ -192,10 +194,11 @@ private struct Step: Sendable {
     /// Answers a claim in an empty queue.
     func check(_ access: DatabaseAccess) -> (@Sendable (Connection, Timestamp) throws -> Performed?)? {
         guard checksFirst, case .claim(let request) = operation else { return nil }
+        let time = self.time
         return { connection, now in
             // A store that nobody tells that its file is gone, or a table, would find nothing for ever.
             try access.requireStill()
-            return try Claiming.check(request, connection, now).map { Performed(answers: [.claimed($0)]) }
+            return try Claiming.check(request, connection, now, time).map { Performed(answers: [.claimed($0)]) }
         }
     }
 

@@ -91,10 +91,12 @@ public struct Delivery<Element: Sendable>: Sendable {
     ///   - error: what went wrong, kept with the message; of a long text the end.
     ///   - outcome: how the attempt ended, kept with it.
     ///   - delay: when it comes back; `nil`: as the queue's policy says.
+    ///   - holdsGroup: whether nothing else of its group starts before `delay` has passed, which has to be given then.
     public func retry(
-        _ error: String, outcome: AttemptOutcome = .failed, after delay: Duration? = nil
+        _ error: String, outcome: AttemptOutcome = .failed, after delay: Duration? = nil, holdsGroup: Bool = false
     ) async throws {
-        try await holder.settle(lease, .retry(error: error, outcome: outcome, after: delay))
+        try await holder.settle(
+            lease, .retry(error: error, outcome: outcome, after: delay, holdsGroup: holdsGroup))
     }
 
     /// Says that no attempt can help: the message is a dead letter at once, and `reason` is kept with it.

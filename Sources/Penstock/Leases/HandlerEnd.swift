@@ -20,9 +20,12 @@ public struct RetryAfter: Error, CustomStringConvertible {
     public var delay: Duration
     /// What is kept with the message.
     public var reason: String
+    /// Whether nothing else of its group starts before then, as when a server answers `429 Too Many Requests` and names a time.
+    public var holdsGroup: Bool
 
     /// Makes a wish to come back after `delay`.
-    public init(_ delay: Duration, reason: String) {
+    public init(_ delay: Duration, reason: String, holdsGroup: Bool = false) {
+        self.holdsGroup = holdsGroup
         self.delay = delay
         self.reason = reason
     }
@@ -101,7 +104,8 @@ package enum HandlerEnd: Sendable {
                 return .suspend(until: suspension.until, event: suspension.event)
             case let retry as RetryAfter:
                 // Held to what a store takes: a wish out of range must not cost the message its verdict.
-                return .retry(error: retry.reason, after: min(max(retry.delay, .zero), Limits.delayMax))
+                return .retry(
+                    error: retry.reason, after: min(max(retry.delay, .zero), Limits.delayMax), holdsGroup: retry.holdsGroup)
             default:
                 return .retry(error: "\(error)")
             }

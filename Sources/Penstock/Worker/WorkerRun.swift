@@ -263,7 +263,7 @@ extension WorkerRun {
         case (_, .dead(_, reason: .undecodable)):
             // Said when it was found out.
             break
-        case (.settled(let state), .retry(let error, _, _)), (.settled(let state), .dead(let error, _)):
+        case (.settled(let state), .retry(let error, _, _, _)), (.settled(let state), .dead(let error, _)):
             handle.logger.warning(state.whyNotDone, metadata: holder.metadata(message, error: error))
         case (.settled(.cancelled), _):
             handle.logger.info("message cancelled, as was asked for", metadata: holder.metadata(message))

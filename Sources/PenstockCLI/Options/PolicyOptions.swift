@@ -47,6 +47,7 @@ struct PolicyOptions: ParsableArguments {
     var retainDead: OrNone<Duration>?
 
     @OptionGroup var groupOptions: GroupPolicyOptions
+    @OptionGroup var startOptions: StartPolicyOptions
 
     private static let whenFullDefault = "A new bound fails unless this says otherwise: nothing is lost unseen."
 
@@ -54,7 +55,7 @@ struct PolicyOptions: ParsableArguments {
     var isEmpty: Bool {
         capacity == nil && whenFull == nil && attempts == nil && retryBase == nil && retryFactor == nil
             && retryCap == nil && retryJitter == nil && retainAge == nil && retainCount == nil && retainDead == nil
-            && groupOptions.isEmpty
+            && groupOptions.isEmpty && startOptions.isEmpty
     }
 
     /// `policy` with what the options say.
@@ -81,7 +82,7 @@ struct PolicyOptions: ParsableArguments {
         if let retainAge { policy.retention.age = retainAge.value }
         if let retainCount { policy.retention.count = retainCount.value }
         if let retainDead { policy.retention.deadAge = retainDead.value }
-        policy = try groupOptions.applied(to: policy)
+        policy = try startOptions.applied(to: try groupOptions.applied(to: policy))
         try policy.validate()
         return policy
     }

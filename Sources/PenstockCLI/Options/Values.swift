@@ -57,6 +57,18 @@ enum Values {
         try ScheduleName(text)
     }
 
+    /// A rate such as `100/1s`, or `none`.
+    @Sendable static func rateOrNone(_ text: String) throws -> OrNone<Rate> {
+        if text == "none" { return OrNone(value: nil) }
+        let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count == 2, let count = Int(parts[0]) else {
+            throw Failure(.usage, "write a rate as a number and a time, such as 100/1s or 5/1m, or none.")
+        }
+        let rate = Rate(count, per: try DurationText.parse(String(parts[1])))
+        try rate.validate()
+        return OrNone(value: rate)
+    }
+
     @Sendable static func workflow(_ text: String) throws -> WorkflowName {
         try WorkflowName(text)
     }

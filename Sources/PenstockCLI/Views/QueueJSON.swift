@@ -57,7 +57,17 @@ extension QueuePolicy {
             },
             "limit": .optional(limit) { .integer($0) },
             "sharedLimit": .optional(sharedLimit) { .string($0.text) },
+            "rate": .optional(rate) { $0.json },
+            "ratePerKey": .optional(ratePerKey) { $0.json },
+            "isFair": .bool(isFair),
         ])
+    }
+}
+
+extension Rate {
+    /// The rate as JSON.
+    fileprivate var json: JSONValue {
+        .object(["count": .integer(count), "periodSeconds": .seconds(period), "burst": .integer(burst)])
     }
 }
 

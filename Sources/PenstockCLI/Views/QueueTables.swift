@@ -77,6 +77,8 @@ enum QueueTables {
             ("retain", retention(policy.retention)),
             ("groups", groups(policy.groups)),
             ("limit", limit(policy)),
+            ("rate", rate(policy)),
+            ("sharing", policy.isFair ? "fair" : "in the order of the log"),
             (
                 "depths",
                 "\(queue.depths.pending) pending, \(queue.depths.scheduled) scheduled, "
@@ -109,6 +111,12 @@ enum QueueTables {
         let shared = policy.sharedLimit.map { "shared \(Escape.text($0.text))" }
         let own = policy.limit.map { "\($0)" }
         return own == nil && shared == nil ? "none" : [own, shared].compactMap(\.self).joined(separator: ", ")
+    }
+
+    private static func rate(_ policy: QueuePolicy) -> String {
+        func text(_ rate: Rate) -> String { rate.word + (rate.burst > 1 ? ", \(rate.burst) at once" : "") }
+        let rates = [policy.rate.map(text), policy.ratePerKey.map { "per key \(text($0))" }].compactMap(\.self)
+        return rates.isEmpty ? "none" : rates.joined(separator: "; ")
     }
 
     private static func retention(_ retention: Retention) -> String {

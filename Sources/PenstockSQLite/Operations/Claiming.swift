@@ -8,23 +8,32 @@ enum Claiming {
     /// Answers a claim that has nothing to take, without a transaction: an idle worker takes no lock.
     ///
     /// - Returns: the empty claim, or `nil` when there is something to take or to make ready.
-    static func check(_ request: ClaimRequest, _ connection: Connection, _ now: Timestamp) throws -> Claim? {
-        let queue = try connection.first(readQueue, .text(request.queue.text)) {
-            ($0.integer(0), $0.integer(1) != 0, $0.integer(2) != 0, $0.integer(3) != 0, $0.integer(4) != 0)
-        }
-        guard let (id, isClosed, hasSchedules, isNoted, isLimited) = queue else {
+    static func check(
+        _ request: ClaimRequest, _ connection: Connection, _ now: Timestamp, _ time: any TimeSource
+    ) throws -> Claim? {
+        guard let queue = try connection.first(readQueue, .text(request.queue.text), read: Look.init) else {
             throw Transaction.unknownQueue(request.queue)
         }
+        let id = queue.id
+        let isLimited = queue.isLimited
         // Its next step may make messages ready, here or elsewhere.
         if try Cascade.isUnfinished(connection) { return nil }
-        if isClosed { return .empty(isLimited: isLimited) }
-        if isNoted { return nil }
+        if queue.isClosed { return .empty(isLimited: isLimited) }
+        if queue.isNoted { return nil }
+        let opening = try queue.waitsForRates
+            ? GroupRates.nextOpening(id, queue.ratePerKey, time.boot, now, connection) : nil
+        if let opening, opening <= now { return nil }
         if try connection.first(anyReady, .integer(id), read: { $0.integer(0) != 0 }) == true {
-            return try LeaseLimits.isFull(id, connection) ? .withheld : nil
+            if try LeaseLimits.isFull(id, connection) { return .withheld(until: opening) }
+            guard let rate = queue.rate,
+                let opens = try Rates.opens(id, rate, time.boot, now, connection)
+            else { return nil }
+            return .withheld(until: earlier(opens, opening))
         }
         var due = try connection.first(firstDue, .integer(id)) { Timestamp(microseconds: $0.integer(0)) }
         if let due, due <= now { return nil }
-        if hasSchedules {
+        due = earlier(due, opening)
+        if queue.hasSchedules {
             if try Firing.hasDue(of: id, at: now, connection) { return nil }
             due = earlier(due, try Firing.nextDue(of: id, after: now, connection))
         }
@@ -51,12 +60,18 @@ enum Claiming {
         guard try Groups.settle(account, in: transaction) else {
             // The next claim goes on. Nothing is claimed by a policy that holds no more.
             account.ring(messages: 1)
-            var claim = Claim.withheld
-            claim.nextDue = transaction.now
-            return claim
+            return .withheld(until: transaction.now)
         }
-        let room = try LeaseLimits.room(of: account, in: transaction) ?? .max
-        if room == 0, try isAnyReady(account, transaction.connection) { return .withheld }
+        let leaseRoom = try LeaseLimits.room(of: account, in: transaction) ?? .max
+        let rateRoom = try Rates.room(of: account, in: transaction) ?? .max
+        let room = min(leaseRoom, rateRoom)
+        if room == 0, try isAnyReady(account, transaction.connection) {
+            return .withheld(until: try nextStart(account, isByRate: rateRoom == 0, in: transaction))
+        }
+        guard try GroupRates.openDue(account, in: transaction) else {
+            account.ring(messages: 1)
+            return .withheld(until: transaction.now)
+        }
         let hasSchedules = try transaction.hasSchedules(account)
         if hasSchedules { _ = try Firing.fireDue(of: account.id, in: transaction) }
         let promoted = try promote(account, in: transaction)
@@ -75,17 +90,35 @@ enum Claiming {
             let promotedCount = messages.count { promoted.contains($0.lease.sequence.rawValue) }
             if reading.hasTasks { try TaskPlaces.fill(&messages, connection) }
             account.claimed(messages.count, newCount: newCount, promotedCount: promotedCount)
+            try Rates.started(messages.count, of: account, in: transaction)
+            try GroupRates.started(messages, of: account, in: transaction)
         }
         var due = try connection.first(firstDue, .integer(account.id)) { Timestamp(microseconds: $0.integer(0)) }
         if hasSchedules {
             due = earlier(due, try Firing.nextDue(of: account.id, after: transaction.now, connection))
         }
-        var claim = Claim(messages: messages, nextDue: due)
+        var claim = Claim(messages: messages, nextDue: earlier(due, try nextOpening(account, in: transaction)))
         claim.isLimited = isLimited
         if room < limit, messages.count == room, try isAnyReady(account, connection) {
-            (claim.isWithheld, claim.nextDue) = (true, nil)
+            claim.isWithheld = true
+            claim.nextDue = try nextStart(account, isByRate: rateRoom == room, in: transaction)
         }
         return claim
+    }
+
+    /// When messages can be claimed that wait for their time alone, while others are kept back by a limit or, `isByRate`, by the
+    /// queue's rate.
+    private static func nextStart(
+        _ account: QueueAccount, isByRate: Bool, in transaction: Transaction
+    ) throws -> Timestamp? {
+        earlier(
+            isByRate ? try Rates.opens(account, in: transaction) : nil, try nextOpening(account, in: transaction))
+    }
+
+    private static func nextOpening(_ account: QueueAccount, in transaction: Transaction) throws -> Timestamp? {
+        guard account.hasGroupRates == true else { return nil }
+        return try GroupRates.nextOpening(
+            account.id, account.policy.ratePerKey, transaction.time.boot, transaction.now, transaction.connection)
     }
 
     /// Makes scheduled messages that are due ready, up to ``Limits/promotionCountMax`` of them, and gives their numbers.
@@ -237,11 +270,38 @@ enum Claiming {
         var deadline: Int64
     }
 
+    /// What a look at a queue asks first.
+    private struct Look {
+        var id: Int64
+        var isClosed: Bool
+        var hasSchedules: Bool
+        var isNoted: Bool
+        var isLimited: Bool
+        var rate: Rate?
+        var ratePerKey: Rate?
+        /// Whether groups wait until they may start.
+        var waitsForRates: Bool
+
+        init(_ row: PreparedStatement) {
+            id = row.integer(0)
+            isClosed = row.integer(1) != 0
+            hasSchedules = row.integer(2) != 0
+            isNoted = row.integer(3) != 0
+            isLimited = row.integer(4) != 0
+            rate = Rate(row, at: 5)
+            ratePerKey = Rate(row, at: 8)
+            waitsForRates = row.integer(11) != 0
+        }
+    }
+
     private static let readQueue = Query(
         """
         SELECT id, paused OR deleting, EXISTS (SELECT 1 FROM penstock_schedule WHERE queue_id = queue.id AND paused = 0),
             EXISTS (SELECT 1 FROM penstock_regroup WHERE queue_id = queue.id),
             fifo OR limit_per_key IS NOT NULL OR limit_count IS NOT NULL OR share_limit IS NOT NULL
+                OR rate_count IS NOT NULL,
+            rate_count, rate_period, rate_burst, key_rate_count, key_rate_period, key_rate_burst,
+            EXISTS (SELECT 1 FROM penstock_group_rate WHERE queue_id = queue.id AND waits = 1)
         FROM penstock_queue AS queue WHERE name = ?1
         """)
     // A depth that says otherwise was made wrong by hand; the claim puts it right.

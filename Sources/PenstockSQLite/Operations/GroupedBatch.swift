@@ -16,7 +16,7 @@ enum GroupedBatch {
             guard let key = message.group else { continue }
             // By its bytes, as in the tables: Swift takes two ways to write an accent for one text.
             let bytes = Array(key.utf8)
-            let left = try free[bytes] ?? Permits.free(of: Group(account: account, key: key), transaction.connection)
+            let left = try free[bytes] ?? room(of: Group(account: account, key: key), in: transaction)
             if left > 0 { permitted.append(sequence) } else { blocked.append(sequence) }
             free[bytes] = max(0, left - 1)
         }
@@ -30,6 +30,13 @@ enum GroupedBatch {
         }
         if !blocked.isEmpty { try connection.run(insertBlocked, .text(SequenceList(blocked).json)) }
         return Set(blocked)
+    }
+
+    /// How many messages of a group may be in line at once, of those that come now.
+    private static func room(of group: Group, in transaction: Transaction) throws -> Int64 {
+        let free = try Permits.free(of: group, transaction.connection)
+        guard free > 0, try GroupRates.isOpen(group, in: transaction) else { return 0 }
+        return group.account.policy.ratePerKey == nil ? free : 1
     }
 
     private static let isListed = "sequence IN (SELECT value FROM json_each(?1))"

@@ -64,14 +64,19 @@ enum Groups {
                 try group.isInOrder && !begun && standing.hasBlocked
                 && Permits.firstBlocked(of: group, connection).map { $0.sequence < sequence } ?? false
                 && !Journals.hasSteps(sequence, connection)
-            if !standing.isPaused, !isEarlierBlocked, !standing.isOverfull { return true }
-            // The group was paused meanwhile, is to have fewer permits, or an earlier one has become due.
+            if !standing.isPaused, !isEarlierBlocked, !standing.isOverfull,
+                try GroupRates.isOpen(group, besides: sequence, in: transaction)
+            {
+                return true
+            }
+            // The group was paused meanwhile, is to have fewer permits, must not start yet, or an earlier one has become due.
             _ = try Permits.take(from: sequence, group, connection)
             if isEarlierBlocked { try permitNext(of: group, in: transaction) }
             return false
         }
         if standing.isPaused { return false }
         if !standing.hasBlocked, !standing.isFull {
+            guard try GroupRates.isOpen(group, in: transaction) else { return false }
             try Permits.give(to: sequence, group, connection)
             return true
         }
@@ -98,7 +103,9 @@ enum Groups {
     /// - Returns: whether there was one.
     @discardableResult
     static func permitNext(of group: Group, in transaction: Transaction) throws -> Bool {
-        guard let next = try Permits.next(of: group, transaction.connection) else { return false }
+        guard let next = try Permits.next(of: group, transaction.connection),
+            try group.policy == nil || GroupRates.isOpen(group, in: transaction)
+        else { return false }
         try Line.remove(next, in: transaction)
         if group.policy != nil { try Permits.give(to: next.sequence, group, transaction.connection) }
         try place(next, .ready, in: transaction)
@@ -151,8 +158,16 @@ enum Groups {
         return true
     }
 
+    /// Gives the permits of a group out anew, as much as one transaction does; the next claim goes on with the rest.
+    static func settleNow(_ group: Group, in transaction: Transaction) throws {
+        var left = Limits.regroupCountMax
+        if try !settle(group, &left, in: transaction) { try note(group, transaction.connection) }
+        group.account.ring(messages: 1)
+    }
+
     private static func settle(_ group: Group, _ left: inout Int, in transaction: Transaction) throws -> Bool {
         let connection = transaction.connection
+        try GroupRates.reopen(group, in: transaction)
         if group.policy == nil {
             try Permits.takeAll(of: group, connection)
             while left > 0, try permitNext(of: group, in: transaction) { left -= 1 }
@@ -163,7 +178,8 @@ enum Groups {
             _ = try Permits.take(from: sequence, group, connection)
         }
         guard left > 0 else { return false }
-        for sequence in try Permits.tooMany(of: group, limit: left, connection) {
+        let early = try GroupRates.tooEarly(group, limit: left, in: transaction)
+        for sequence in try early + Permits.tooMany(of: group, limit: left, connection) {
             left -= 1
             guard let entry = try Line.locate(sequence, in: transaction), entry.state == .ready else { continue }
             try block(entry, group, in: transaction)

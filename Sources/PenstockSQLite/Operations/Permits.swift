@@ -113,6 +113,24 @@ enum Permits {
         ) { $0.integer(0) }
     }
 
+    /// Whether a message of a group other than `sequence` has a permit while no worker has it.
+    static func hasUnclaimed(_ group: Group, besides sequence: Int64, _ connection: Connection) throws -> Bool {
+        try connection.first(
+            anyUnclaimed, .integer(group.account.id), .text(group.key), .integer(sequence), read: { _ in true }) ?? false
+    }
+
+    /// Ready messages of a group beyond `count`, up to `limit` of them: those that would come last.
+    static func lastReady(
+        of group: Group, beyond count: Int64, limit: Int, _ connection: Connection
+    ) throws -> [Int64] {
+        let ready = try connection.first(countReady, .integer(group.account.id), .text(group.key)) { $0.integer(0) }
+        guard let ready, ready > count else { return [] }
+        return try connection.all(
+            group.isInOrder ? readLastInOrder : readLast, .integer(group.account.id), .text(group.key),
+            .integer(min(ready - count, Int64(limit)))
+        ) { $0.integer(0) }
+    }
+
     private static func given(of group: Group, _ connection: Connection) throws -> Int64 {
         try connection.first(countAll, .integer(group.account.id), .text(group.key)) { $0.integer(0) } ?? 0
     }
@@ -149,6 +167,12 @@ enum Permits {
             AND ready.turn = log.turn AND ready.sequence = log.sequence
         WHERE permit.queue_id = ?1 AND permit.group_key = ?2
         """
+    private static let countReady = Query("SELECT count(*) \(joinReady)")
+    private static let anyUnclaimed = Query(
+        """
+        SELECT 1 FROM penstock_permit AS permit WHERE queue_id = ?1 AND group_key = ?2 AND sequence <> ?3
+        AND NOT EXISTS (SELECT 1 FROM penstock_lease AS lease WHERE lease.sequence = permit.sequence) LIMIT 1
+        """)
     private static let deleteAll = Query("DELETE FROM penstock_permit WHERE \(isOfGroup)")
     private static let readStray = Query(
         """

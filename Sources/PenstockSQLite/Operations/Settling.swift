@@ -62,6 +62,9 @@ enum Settling {
         guard let outcome else { return .leaseLost }
         if let result = settlement.result { try Journals.keep(result, of: entry.sequence, transaction.connection) }
         let state = try Line.move(entry, to: outcome, in: transaction)
+        if case .retry(_, _, let delay?, holdsGroup: true) = settlement.verdict {
+            try GroupRates.hold(entry, for: delay, in: transaction)
+        }
         if outcome.failure != nil, state.isWaiting { entry.account.change.retriedTotal += 1 }
         return .settled(state)
     }

@@ -102,15 +102,19 @@ struct QueueRow: Sendable {
                 : row.optionalInteger(16).map { .limit(Int($0)) },
             limit: row.optionalInteger(17).map(Int.init),
             sharedLimit: row.text(18).map(LimitName.init(stored:)),
-            rate: Self.rate(row, at: 19),
-            ratePerKey: Self.rate(row, at: 22),
+            rate: Rate(row, at: 19),
+            ratePerKey: Rate(row, at: 22),
             isFair: row.integer(25) != 0,
             whenExpired: row.text(26).flatMap(ExpiryPolicy.init) ?? .drop)
         hasTurns = row.integer(27) != 0
     }
 
-    private static func rate(_ row: PreparedStatement, at index: Int) -> Rate? {
+}
+
+extension Rate {
+    /// The rate of which a row has the count, the period and the burst, in this order; `nil`: it has none.
+    init?(_ row: PreparedStatement, at index: Int) {
         guard let count = row.optionalInteger(index), let period = row.optionalInteger(index + 1) else { return nil }
-        return Rate(Int(count), per: .microseconds(period), burst: Int(row.integer(index + 2)))
+        self.init(Int(count), per: .microseconds(period), burst: Int(row.integer(index + 2)))
     }
 }

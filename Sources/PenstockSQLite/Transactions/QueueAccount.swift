@@ -11,6 +11,10 @@ final class QueueAccount {
     /// Whether its messages may have turns: it is shared fairly, or was.
     let hasTurns: Bool
     var change = DepthChange()
+    /// Whether the numbers of its rates are known to be on this process's boot clock.
+    var hasRateClock = false
+    /// Whether groups of it have rows in `penstock_group_rate`; `nil`: nobody has looked.
+    var hasGroupRates: Bool?
     /// What to ring for once this is committed; `nil`: nothing.
     var ring: Ring?
     private var before: Waiting?

@@ -8,9 +8,13 @@ extension MemoryState {
         let isLimited = queue.policy.limitsClaims
         guard !queue.isPaused, !queue.isDeleting else { return .empty(isLimited: isLimited) }
 
-        let room = leaseRoom(of: request.queue) ?? .max
+        let startRoom = startRoom(of: request.queue, at: moment) ?? .max
+        let room = min(leaseRoom(of: request.queue) ?? .max, startRoom)
         // What is due now cannot be claimed either. The end of a message that is leased is rung for.
-        if room == 0, !queue.line.ready.elements.isEmpty { return .withheld }
+        if room == 0, !queue.line.ready.elements.isEmpty {
+            return .withheld(until: nextWithheld(of: request.queue, isByRate: startRoom == 0, at: moment))
+        }
+        openDue(request.queue, at: moment)
         fireDue(of: request.queue, at: moment)
         makeReadyWhatIsDue(in: request.queue, at: moment)
         var claimed: [ClaimedMessage] = []
@@ -21,12 +25,21 @@ extension MemoryState {
                 queues[request.queue]?.fair?.claimed(place.turn)
             }
         }
-        let due = [queues[request.queue]?.line.scheduled.elements.first?.due, nextFiring(of: request.queue)]
+        let due = [
+            queues[request.queue]?.line.scheduled.elements.first?.due, nextFiring(of: request.queue),
+            nextOpening(of: request.queue, at: moment),
+        ]
         var claim = Claim(messages: claimed, nextDue: due.compactMap(\.self).min())
         claim.isLimited = isLimited
         claim.isWithheld = room < request.limit && ready.count > room
-        if claim.isWithheld { claim.nextDue = nil }
+        if claim.isWithheld {
+            claim.nextDue = nextWithheld(of: request.queue, isByRate: startRoom == room, at: moment)
+        }
         return claim
+    }
+
+    private func nextWithheld(of name: QueueName, isByRate: Bool, at moment: Moment) -> Timestamp? {
+        [isByRate ? nextStart(of: name, at: moment) : nil, nextOpening(of: name, at: moment)].compactMap(\.self).min()
     }
 
     private mutating func makeReadyWhatIsDue(in queue: QueueName, at moment: Moment) {
@@ -39,6 +52,7 @@ extension MemoryState {
     private mutating func lease(
         _ sequence: SequenceNumber, for duration: Duration, to worker: Int64, at moment: Moment
     ) -> ClaimedMessage? {
+        if let message = messages[sequence] { started(message, at: moment) }
         guard move(sequence, by: .claimed, at: moment) != nil, var message = messages[sequence] else { return nil }
         let token = LeaseToken(random: moment.random)
         message.hold = MemoryMessage.Hold(

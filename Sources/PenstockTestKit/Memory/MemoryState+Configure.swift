@@ -36,12 +36,12 @@ extension MemoryState {
             try GroupKey.validate(key)
             guard try openQueue(name).policy.groups != nil else { throw GroupKey.noPermits(name) }
             queues[name]?.pausedGroups.insert(KeyBytes(key))
-            regroup(KeyBytes(key), of: name, at: moment)
+            regroupAnew(KeyBytes(key), of: name, at: moment)
         case .resumeGroup(let key):
             try GroupKey.validate(key)
             _ = try openQueue(name)
             queues[name]?.pausedGroups.remove(KeyBytes(key))
-            regroup(KeyBytes(key), of: name, at: moment)
+            regroupAnew(KeyBytes(key), of: name, at: moment)
         case .setGroupWeight(let key, let weight):
             try GroupKey.validate(key, weight: weight)
             guard try openQueue(name).policy.isFair else { throw GroupKey.notFair(name) }

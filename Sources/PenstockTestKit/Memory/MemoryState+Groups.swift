@@ -18,7 +18,9 @@ extension MemoryState {
                 block(sequence, group, name, at: moment)
             }
         }
-        while holders(group, name).count < count, let next = firstBlocked(group, name) {
+        while holders(group, name).count < count, let next = firstBlocked(group, name),
+            isOpen(group, of: name, at: moment)
+        {
             permit(next, group, name, at: moment)
         }
         // In a group in order, one whose work has not begun lets an earlier one go first.
@@ -30,6 +32,18 @@ extension MemoryState {
             permit(first, group, name, at: moment)
         }
         if queues[name]?.line.permits[group]?.isEmpty == true { queues[name]?.line.permits[group] = nil }
+    }
+
+    /// Sees to a group which is told otherwise, or whose starts are put off: what is ready and may not be, is blocked.
+    mutating func regroupAnew(_ group: KeyBytes, of name: QueueName, at moment: Moment) {
+        if let policy = queues[name]?.policy.groups {
+            queues[name]?.rates.groups[group]?.waits = false
+            let ready = holders(group, name).filter { messages[$0]?.state == .ready }
+            let most = readyMax(group, of: name, at: moment)
+            for sequence in inOrder(ready, policy).dropFirst(most) { block(sequence, group, name, at: moment) }
+        }
+        regroup(group, of: name, at: moment)
+        ring(name)
     }
 
     /// Nobody needs a permit in a queue without groups.
@@ -46,6 +60,8 @@ extension MemoryState {
         if queues[name]?.policy.groups == nil { return }
         if messages[sequence]?.state == .ready, !holders(group, name).contains(sequence) {
             move(sequence, by: .blocked, at: moment)
+        } else if messages[sequence]?.state == .ready, !isOpen(group, of: name, besides: sequence, at: moment) {
+            block(sequence, group, name, at: moment)
         }
         regroup(group, of: name, at: moment)
     }
@@ -60,7 +76,7 @@ extension MemoryState {
         }
         guard let line = queues[name]?.line else { return }
         let blocked = line.blocked.elements.compactMap { messages[$0]?.group }
-        for group in Set(line.permits.keys).union(blocked) { regroup(group, of: name, at: moment) }
+        for group in Set(line.permits.keys).union(blocked) { regroupAnew(group, of: name, at: moment) }
     }
 
     private func holders(_ group: KeyBytes, _ name: QueueName) -> Set<SequenceNumber> {

@@ -44,6 +44,9 @@ extension MemoryState {
         }
         if let result = settlement.result { messages[sequence]?.result = result }
         guard let outcome = move(sequence, by: .settled(verdict), at: moment) else { return .leaseLost }
+        if case .retry(_, _, let delay?, holdsGroup: true) = settlement.verdict {
+            hold(sequence, for: delay, at: moment)
+        }
         if outcome.state == .scheduled { messages[sequence]?.awaited = awaited }
         return .settled(outcome.state)
     }

@@ -186,6 +186,8 @@ struct MemoryQueue: Sendable {
     var totals = Totals()
     /// Groups of which no message is claimed for now.
     var pausedGroups: Set<KeyBytes> = []
+    /// What its rates have let start.
+    var rates = MemoryRates()
     /// The turns of its groups, once it is shared fairly.
     var fair: MemoryFair?
     /// Named places in its log.

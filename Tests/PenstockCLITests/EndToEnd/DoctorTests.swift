@@ -132,15 +132,19 @@ struct DoctorTests {
         try await tool.fail(["doctor", "--dry-run"], with: 64, saying: "--dry-run is for --repair")
         let workflows = [
             "tasks", "dependencies", "workflows", "steps", "events", "cancels", "running", "groups", "limits",
+            "weights",
         ]
         .map {
             "DROP VIEW penstock_\($0); "
         }
         let tables = [
             "workflow", "task", "dependency", "cascade", "result", "step", "event", "awaited", "pending", "cancel",
-            "progress", "permit", "blocked", "group_pause", "regroup", "limit",
+            "progress", "permit", "blocked", "group_pause", "regroup", "limit", "expiry", "unique_period", "rate",
+            "group_rate", "fair", "share",
         ]
-        let triggers = ["grouped", "regroup", "share_limit_inserted", "share_limit_updated"].map {
+        let triggers = [
+            "grouped", "regroup", "share_limit_inserted", "share_limit_updated", "fair", "fair_inserted", "key_rate",
+        ].map {
             "DROP TRIGGER penstock_queue_\($0); "
         }
         let toSchema9 =

@@ -5,8 +5,10 @@ import Penstock
 struct GroupCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "group",
-        abstract: "Look at the groups of a queue, and pause them.",
-        subcommands: [GroupListCommand.self, GroupPauseCommand.self, GroupResumeCommand.self])
+        abstract: "Look at the groups of a queue, pause them, and say how much they weigh.",
+        subcommands: [
+            GroupListCommand.self, GroupPauseCommand.self, GroupResumeCommand.self, GroupWeightCommand.self,
+        ])
 }
 
 /// A group that a command changes.
@@ -18,13 +20,19 @@ struct OneGroupOptions: ParsableArguments {
 
     /// Calls `body` with the queue, and says what that did.
     @MainActor
-    func change(_ verb: String, _ body: @MainActor (Queue<[UInt8]>) async throws -> Void) async throws {
+    func change(
+        _ verb: String, _ member: (key: String, value: JSONValue), _ body: @MainActor (Queue<[UInt8]>) async throws -> Void
+    ) async throws {
         let queue = queueOptions.queue
         try await queueOptions.fileOptions.file.use(queue: queue) { store in
             try await body(try await store.queue(queue.text, create: false))
             try Output().answer(
                 "Group \(Escape.text(key)) of \(Escape.text(queue.text)) \(verb).",
-                .object(["queue": .string(queue.text), "group": .string(key), verb: .bool(true)]),
+                .object([
+                    JSONValue.Member(key: "queue", value: .string(queue.text)),
+                    JSONValue.Member(key: "group", value: .string(key)),
+                    JSONValue.Member(key: member.key, value: member.value),
+                ]),
                 isJSON: queueOptions.outputOptions.isJSON)
         }
     }
@@ -43,7 +51,7 @@ struct GroupPauseCommand: AsyncParsableCommand {
     @OptionGroup var options: OneGroupOptions
 
     @MainActor func run() async throws {
-        try await options.change("paused") { try await $0.pauseGroup(options.key) }
+        try await options.change("paused", ("paused", .bool(true))) { try await $0.pauseGroup(options.key) }
     }
 }
 
@@ -60,6 +68,30 @@ struct GroupResumeCommand: AsyncParsableCommand {
     @OptionGroup var options: OneGroupOptions
 
     @MainActor func run() async throws {
-        try await options.change("resumed") { try await $0.resumeGroup(options.key) }
+        try await options.change("resumed", ("resumed", .bool(true))) { try await $0.resumeGroup(options.key) }
+    }
+}
+
+/// `penstock group weight`
+struct GroupWeightCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "weight",
+        abstract: "Say how much a group weighs in a queue that is shared fairly: 3 has three messages worked while others have one.",
+        discussion: """
+            It counts from the next message on that is enqueued. All groups weigh 1 unless they are told otherwise.
+
+            EXAMPLES
+              penstock group weight mail customer-7 3
+            """)
+
+    @OptionGroup var options: OneGroupOptions
+
+    @Argument(help: "How much it weighs: 1 to 1000.")
+    var weight: Int
+
+    @MainActor func run() async throws {
+        try await options.change("weighs \(weight)", ("weight", .integer(weight))) {
+            try await $0.setWeight(weight, ofGroup: options.key)
+        }
     }
 }

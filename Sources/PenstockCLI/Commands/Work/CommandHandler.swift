@@ -12,6 +12,8 @@ import Subprocess
 struct CommandHandler: MessageHandler {
     /// The command's exit status that says that no attempt can help: `EX_DATAERR`.
     static let rejected: Int32 = 65
+    /// The one that says that the other end is to be left alone for a while: `EX_TEMPFAIL`.
+    static let temporary: Int32 = 75
 
     private var command: Command
     /// What becomes of what it writes to standard output.
@@ -31,7 +33,7 @@ struct CommandHandler: MessageHandler {
     /// A command that is stopped, because it takes too long or the worker does not wait for it any more, has ended
     /// when its message is settled: no other worker begins on the message while this one is still at it.
     ///
-    /// - Throws: `Reject` or ``AttemptFailed``, by the command's exit status; `Reject` for headers that no environment can hold;
+    /// - Throws: `Reject`, `RetryAfter` or ``AttemptFailed``, by the command's exit status; `Reject` for headers that no environment can hold;
     ///   ``Failure`` when it could not be started, or has nobody to write for.
     func handle(_ delivery: Delivery<[UInt8]>, in guardians: Guardians, stops: StopRequests) async throws {
         do {
@@ -70,6 +72,9 @@ struct CommandHandler: MessageHandler {
                 }
             }
             if end.status == .exited(Self.rejected) { throw Reject(end.text) }
+            if end.status == .exited(Self.temporary), let time = RetryAfterLine.duration(in: end.errorTail) {
+                throw RetryAfter(time, reason: end.text, holdsGroup: true)
+            }
             if Descriptor.standardOutput.hasNoReader {
                 // One message after the other would fail in the same way, through no fault of its own.
                 throw Failure(

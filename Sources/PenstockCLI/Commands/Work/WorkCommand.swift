@@ -44,14 +44,16 @@ struct WorkCommand: AsyncParsableCommand {
             standard output, without delay (not buffered), and writes nothing else: then the message is done, and the line is what \
             it gave. Of one that may write nothing for a message, --timeout makes an end. \
             A line that begins with the control character NAK (octal 025) says that it failed: "reject TEXT" after it makes a dead letter, \
-            "retry-after 30s TEXT" says when it comes back, and any other text that it is to be tried again as the queue's policy says. \
+            "retry-after 30s TEXT" says when it comes back, "hold 30s TEXT" also that nothing of its group starts before, and any other text that it is to be tried again as the queue's policy says. \
             With --framed messages and answers have four bytes in front of them that say how many follow, the highest first, \
             and may be any bytes; an answer whose highest bit of these is set says that the message failed. \
             A process that ends, is silent for longer than --timeout or says more than one answer fails the message that it has, and \
             another is started in its place. The environment has no attempt, number or headers of a message then.
 
             Exit status 0 means done; 65 that no attempt can help, which makes a dead letter; 75 and all others that \
-            it is to be tried again, as the queue's policy says.
+            it is to be tried again, as the queue's policy says. With 75 a command can say for how long the other end is to be \
+            left alone, by a line on its standard error such as "Retry-After: 30" (seconds, or a duration such as 5m; the last \
+            such line counts): it is tried again then, and nothing of its group starts before.
 
             SIGTERM or SIGINT stops the worker: it claims nothing more, and waits up to --grace for what runs; then \
             it stops the commands and gives their messages back. A second signal kills the commands and gives back \

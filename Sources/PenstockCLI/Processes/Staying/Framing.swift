@@ -40,16 +40,17 @@ enum Answer: Sendable, Hashable {
     /// It failed, with these words.
     case refused([UInt8])
 
-    /// What the command's refusal is to the worker: `reject TEXT`, `retry-after DURATION TEXT`, or just what went wrong.
+    /// What the command's refusal is to the worker: `reject TEXT`, `retry-after DURATION TEXT`, `hold DURATION TEXT`, or just
+    /// what went wrong.
     static func error(of refusal: [UInt8]) -> any Error {
         // The words stand at the head, of which a long text keeps nothing.
         let words = refusal.split(separator: UInt8(ascii: " "), maxSplits: 2)
         let first = words.first.map { String(decoding: $0.prefix(20), as: UTF8.self) }
         if first == "reject" { return Reject(kept(words.dropFirst())) }
-        if first == "retry-after", words.count > 1,
+        if first == "retry-after" || first == "hold", words.count > 1,
             let delay = try? DurationText.parse(String(decoding: words[1].prefix(40), as: UTF8.self))
         {
-            return RetryAfter(delay, reason: kept(words.dropFirst(2)))
+            return RetryAfter(delay, reason: kept(words.dropFirst(2)), holdsGroup: first == "hold")
         }
         let text = kept([refusal[...]])
         return AttemptFailed(description: text.isEmpty ? "The command refused it without a word." : text)
