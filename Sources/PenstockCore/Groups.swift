@@ -66,14 +66,6 @@ package enum GroupKey {
         }
     }
 
-    /// Throws `invalidInput` when one of `messages` has a group that `queue` does not know of.
-    package static func refuse(
-        _ messages: [NewMessage], _ queue: QueueName, _ policy: QueuePolicy
-    ) throws(PenstockError) {
-        guard policy.groups == nil, messages.contains(where: { $0.group != nil }) else { return }
-        throw noGroups(queue)
-    }
-
     /// That a queue has no groups.
     package static func noGroups(_ queue: QueueName) -> PenstockError {
         PenstockError(
