@@ -113,7 +113,7 @@ import Testing
         let queue = try await the.queue()
         try await testGracefulShutdown { trigger in
             hook.set { [changes = the.memory.changes] in
-                changes.ringAll(at: Wakeups.bucket(of: queue.name), for: .log)
+                changes.ringAll(at: RingBucket.of(queue.name), for: .log)
                 trigger.triggerGracefulShutdown()
             }
             try await Worker(queue) { _ in }.run()
