@@ -100,7 +100,8 @@ public final class Wakeups: Sendable {
         }
     }
 
-    /// For those who have work in hand.
+    /// The bell of tasks that hold messages of a queue and may be asked to end that work. Each `LeaseKeeper` has such a task; it waits for
+    /// no messages, so nothing else that rings here wakes it.
     package let notices = Notices()
     private let state = Mutex(State())
     private let listenForNews: (@Sendable () -> Void)?
@@ -134,7 +135,9 @@ public final class Wakeups: Sendable {
         lastRing(for: .work, at: RingBucket.of(queue)).ring > token.ring
     }
 
-    /// Has those who have messages of `queue` in hand look for what is asked of them: to end, as a message is to be cancelled.
+    /// Wakes the tasks of this process that hold leases of `queue`: each asks the store how those stand, and ends the handlers whose
+    /// messages are to be cancelled. The store calls this after it has asked workers to end, or has taken messages from them; a reader
+    /// calls it when a claim gives it messages of which that may have been said meanwhile.
     public func notify(_ queue: QueueName) { notices.ring(at: RingBucket.of(queue)) }
 
     /// Wakes the tasks that wait for `queue`, or all when it is `nil`.
