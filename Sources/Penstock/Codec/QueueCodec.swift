@@ -1,9 +1,14 @@
 internal import PenstockCore
 
 /// How a queue's elements become messages, and messages elements: by its ``PayloadCodec``, and then by its chain of ``ByteCodec``s.
-struct QueueCodec<Element: Sendable>: Sendable {
+final class QueueCodec<Element: Sendable>: Sendable {
     let elements: any PayloadCodec<Element>
-    var chain = CodecChain.empty
+    let chain: CodecChain
+
+    init(elements: any PayloadCodec<Element>, chain: CodecChain = .empty) {
+        self.elements = elements
+        self.chain = chain
+    }
 
     /// A message that carries `element`, with nothing else.
     func message(of element: Element) throws -> NewMessage {

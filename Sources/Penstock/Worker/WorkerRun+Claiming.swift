@@ -135,7 +135,7 @@ extension WorkerRun {
             messages[index] = claim.messages.makeIterator()
         }
         var claimed = round.order(counts).compactMap { index in
-            messages[index].next().map { HandlerSlots.Claimed(message: $0, source: index) }
+            messages[index].next().map { HandlerSlots.Claimed($0, source: index) }
         }
         if options.kinds != nil { claimed = claimed.filter { isKnown($0, &round.kinds) } }
         round.takenCount += claimed.count
@@ -148,7 +148,7 @@ extension WorkerRun {
         let message = claimed.message
         if kinds.contains(message) { return true }
         let verdict = KnownKinds.verdict(on: message, at: time.now)
-        slots.handIn(HandlerSlots.Finished(message: message, source: claimed.source, verdict: verdict))
+        slots.handIn(HandlerSlots.Finished(claimed, verdict))
         if kinds.isNews(message) {
             var metadata = holders[claimed.source].metadata(message)
             metadata["kind"] = "\(message.headers[KindName.header] ?? "")"

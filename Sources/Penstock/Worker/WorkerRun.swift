@@ -8,10 +8,10 @@ internal import Synchronization
 final class WorkerRun<Element: Sendable>: Sendable {
     let order: QueueOrder
     let options: Worker<Element>.Options
+    private let queues: [Queue<Element>]
+    private let handler: Worker<Element>.Handler
     /// One for each queue.
     let holders: [LeaseHolder]
-    /// For each queue, how a message of it is worked. None copies the queue.
-    private let handlers: [@Sendable (ClaimedMessage) async -> HandlerEnd]
     let handle: StoreHandle
     let time: any TimeSource
     let inFlight: InFlight
@@ -32,10 +32,9 @@ final class WorkerRun<Element: Sendable>: Sendable {
     ) {
         self.order = order
         self.options = options
+        self.queues = queues
+        self.handler = handler
         holders = LeaseHolder.sharing(queues, lease: options.lease)
-        handlers = zip(queues, holders).map { queue, holder in
-            { message in await Self.handle(message, of: queue, by: holder, handler) }
-        }
         handle = holders[0].handle
         time = handle.time
         inFlight = holders[0].inFlight
@@ -126,7 +125,7 @@ final class WorkerRun<Element: Sendable>: Sendable {
                 "lease lost; the handler was cancelled, and its result is ignored", metadata: holder.metadata(message))
         default:
             // It is given up: others can have its message at once.
-            slots.handIn(HandlerSlots.Finished(message: message, source: claimed.source, verdict: .release))
+            slots.handIn(HandlerSlots.Finished(claimed, .release))
         }
     }
 
@@ -135,23 +134,22 @@ final class WorkerRun<Element: Sendable>: Sendable {
         let timer = options.timeout.map { timeout in
             Task { [time] in if (try? await time.sleep(for: timeout)) != nil { run.end(.timedOut(timeout)) } }
         }
-        let end = run.left(await handlers[claimed.source](claimed.message))
+        let end = run.left(await handle(claimed.message, of: queues[claimed.source], by: holders[claimed.source]))
         timer?.cancel()
         inFlight.endRun(run)
         var finished: HandlerSlots.Finished?
         // What was given up was handed in then.
         if case .givenUp = end {
         } else {
-            finished = end.verdict.map { .init(message: claimed.message, source: claimed.source, verdict: $0) }
+            finished = end.verdict.map { HandlerSlots.Finished(claimed, $0) }
         }
         if let next = slots.leave(finished, after: .microseconds(time.boot.microseconds - began.microseconds)) {
             begin(next)
         }
     }
 
-    private static func handle(
-        _ message: ClaimedMessage, of queue: Queue<Element>, by holder: LeaseHolder,
-        _ handler: Worker<Element>.Handler
+    private func handle(
+        _ message: ClaimedMessage, of queue: Queue<Element>, by holder: LeaseHolder
     ) async -> HandlerEnd {
         let delivery: Delivery<Element>
         do {
@@ -161,11 +159,11 @@ final class WorkerRun<Element: Sendable>: Sendable {
         }
         // What comes of the worker's own end does not count: the run was given up before its task was cancelled.
         if Task.isCancelled { return .failed(CancellationError()) }
-        let began = holder.handle.time.boot
+        let began = time.boot
         holder.metrics.running.increment()
         defer {
             holder.metrics.running.decrement()
-            holder.metrics.work.recordMicroseconds(holder.handle.time.boot.microseconds - began.microseconds)
+            holder.metrics.work.recordMicroseconds(time.boot.microseconds - began.microseconds)
         }
         do {
             try await handler(delivery)
