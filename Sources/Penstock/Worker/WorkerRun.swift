@@ -134,7 +134,7 @@ final class WorkerRun<Element: Sendable>: Sendable {
         let timer = options.timeout.map { timeout in
             Task { [time] in if (try? await time.sleep(for: timeout)) != nil { run.end(.timedOut(timeout)) } }
         }
-        let end = run.left(await handle(claimed.message, of: queues[claimed.source], by: holders[claimed.source]))
+        let end = run.left(await handle(claimed))
         timer?.cancel()
         inFlight.endRun(run)
         var finished: HandlerSlots.Finished?
@@ -148,12 +148,11 @@ final class WorkerRun<Element: Sendable>: Sendable {
         }
     }
 
-    private func handle(
-        _ message: ClaimedMessage, of queue: Queue<Element>, by holder: LeaseHolder
-    ) async -> HandlerEnd {
+    private func handle(_ claimed: HandlerSlots.Claimed) async -> HandlerEnd {
+        let (queue, holder) = (queues[claimed.source], holders[claimed.source])
         let delivery: Delivery<Element>
         do {
-            delivery = try queue.decoded(message, by: holder)
+            delivery = try queue.decoded(claimed.message, by: holder)
         } catch {
             return .undecodable(error)
         }
@@ -169,7 +168,7 @@ final class WorkerRun<Element: Sendable>: Sendable {
             try await handler(delivery)
             return delivery.journal.end(.finished)
         } catch let error as UndecodablePayload {
-            queue.log(error.cause, of: message, by: holder)
+            queue.log(error.cause, of: claimed.message, by: holder)
             return .undecodable(error.cause)
         } catch {
             return delivery.journal.end(.failed(error))
