@@ -66,14 +66,7 @@ package enum GroupKey {
         }
     }
 
-    /// Throws `invalidInput` when one of `messages` has a group that `queue` does not know of.
-    package static func refuse(
-        _ messages: [NewMessage], _ queue: QueueName, _ policy: QueuePolicy
-    ) throws(PenstockError) {
-        guard !policy.hasGroupKeys, messages.contains(where: { $0.group != nil }) else { return }
-        throw noGroups(queue)
-    }
-
+    /// Throws `invalidInput` when `key` is none, or no group may weigh that much.
     /// Throws `invalidInput` when `key` is none, or no group may weigh that much.
     package static func validate(_ key: String, weight: Int) throws(PenstockError) {
         try validate(key)

@@ -3,7 +3,7 @@ internal import Synchronization
 /// Tells those who work on messages of a queue that something may be asked of them: a bell beside ``Wakeups`` for tasks that
 /// have work in hand, and sleep while there are messages to claim.
 ///
-/// Queues share the buckets of ``Wakeups``. A ring that is for another queue, or for nothing, costs those who hear it a look.
+/// Queues share the buckets of ``RingBucket``. A ring that is for another queue, or for nothing, costs those who hear it a look.
 package final class Notices: Sendable {
     /// A moment in the order of rings at one bucket.
     package struct Token: Hashable, Sendable {
@@ -25,7 +25,7 @@ package final class Notices: Sendable {
 
     /// The present moment in the order of the rings for `queue`.
     package func token(for queue: QueueName) -> Token {
-        let bucket = Wakeups.bucket(of: queue)
+        let bucket = RingBucket.of(queue)
         return state.withLock { Token(ring: $0.lastRing(at: bucket)) }
     }
 
@@ -43,7 +43,7 @@ package final class Notices: Sendable {
     ///
     /// - Throws: `CancellationError` when the task is cancelled first.
     package func wait(for queue: QueueName, after token: Token) async throws {
-        let (bucket, waiter) = (Wakeups.bucket(of: queue), Waiter<Void>())
+        let (bucket, waiter) = (RingBucket.of(queue), Waiter<Void>())
         let id = ObjectIdentifier(waiter)
         let isRung = state.withLock { state in
             if state.lastRing(at: bucket) > token.ring { return true }

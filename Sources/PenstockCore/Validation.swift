@@ -26,6 +26,16 @@ extension NewMessage {
     }
 }
 
+extension GroupKey {
+    /// Throws `invalidInput` when one of `messages` has a group that `queue` does not know of.
+    package static func refuse(
+        _ messages: [NewMessage], _ queue: QueueName, _ policy: QueuePolicy
+    ) throws(PenstockError) {
+        guard !policy.hasGroupKeys, messages.contains(where: { $0.group != nil }) else { return }
+        throw noGroups(queue)
+    }
+}
+
 extension LogQuery {
     /// Throws ``PenstockError`` with code `invalidInput` when a number is out of its range.
     public func validate() throws(PenstockError) {

@@ -50,7 +50,7 @@ public final class Wakeups: Sendable {
         /// The last one that was for all who wait for anything but work: as above, or for news.
         var lastNewsForAll: UInt64 = 0
         /// The numbers of the last rings: for each bucket, one for each change.
-        var lastRings = [UInt64](repeating: 0, count: Wakeups.bucketCount * Change.count)
+        var lastRings = [UInt64](repeating: 0, count: RingBucket.count * Change.count)
         /// By bucket and by number, which is the order in which they came.
         var sleepers: [Int: [UInt64: Sleeper]] = [:]
         var sleeperCount = 0
@@ -100,10 +100,8 @@ public final class Wakeups: Sendable {
         }
     }
 
-    /// How many buckets there are.
-    package static let bucketCount = 1024
-
-    /// For those who have work in hand.
+    /// The bell of tasks that hold messages of a queue and may be asked to end that work. Each `LeaseKeeper` has such a task; it waits for
+    /// no messages, so nothing else that rings here wakes it.
     package let notices = Notices()
     private let state = Mutex(State())
     private let listenForNews: (@Sendable () -> Void)?
@@ -122,24 +120,9 @@ public final class Wakeups: Sendable {
         self.listenForNews = listenForNews
     }
 
-    /// Where `queue` rings: FNV-1a of its name (http://www.isthe.com/chongo/tech/comp/fnv/), the same in every process.
-    package static func bucket(of queue: QueueName) -> Int {
-        let hash = hash(of: queue)
-        return Int((hash ^ hash >> 32) % UInt64(bucketCount))
-    }
-
-    /// Tells `queue` from most others at its bucket.
-    package static func tag(of queue: QueueName) -> UInt16 {
-        UInt16(truncatingIfNeeded: hash(of: queue) >> 16)
-    }
-
-    private static func hash(of queue: QueueName) -> UInt64 {
-        queue.text.utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
-    }
-
     /// The present moment in the order of the rings for `queue`.
     public func token(for queue: QueueName) -> Token {
-        lastRing(for: .log, at: Self.bucket(of: queue))
+        lastRing(for: .log, at: RingBucket.of(queue))
     }
 
     /// The moment of the last ring at `bucket` for `change` or for one that comes after it.
@@ -149,16 +132,18 @@ public final class Wakeups: Sendable {
 
     /// Whether there may be messages of `queue` to claim that were not there when `token` was taken.
     package func isRungForWork(in queue: QueueName, after token: Token) -> Bool {
-        lastRing(for: .work, at: Self.bucket(of: queue)).ring > token.ring
+        lastRing(for: .work, at: RingBucket.of(queue)).ring > token.ring
     }
 
-    /// Has those who have messages of `queue` in hand look for what is asked of them: to end, as a message is to be cancelled.
-    public func notify(_ queue: QueueName) { notices.ring(at: Self.bucket(of: queue)) }
+    /// Wakes the tasks of this process that hold leases of `queue`: each asks the store how those stand, and ends the handlers whose
+    /// messages are to be cancelled. The store calls this after it has asked workers to end, or has taken messages from them; a reader
+    /// calls it when a claim gives it messages of which that may have been said meanwhile.
+    public func notify(_ queue: QueueName) { notices.ring(at: RingBucket.of(queue)) }
 
     /// Wakes the tasks that wait for `queue`, or all when it is `nil`.
     public func ring(_ queue: QueueName?) {
         guard let queue else { return ringEverywhere(for: .work) }
-        ringAll(at: Self.bucket(of: queue))
+        ringAll(at: RingBucket.of(queue))
     }
 
     private func ringEverywhere(for change: Change) {
@@ -211,14 +196,14 @@ public final class Wakeups: Sendable {
     ///
     /// - Throws: `CancellationError` when the task is cancelled first.
     public func wait(for queue: QueueName, after token: Token) async throws {
-        try await wait(at: Self.bucket(of: queue), after: token, for: .log)
+        try await wait(at: RingBucket.of(queue), after: token, for: .log)
     }
 
     /// Returns when `queue` has been rung for after `token`, and not only because of messages that were claimed as they came.
     ///
     /// - Throws: `CancellationError` when the task is cancelled first.
     package func waitForRoomOrWork(in queue: QueueName, after token: Token) async throws {
-        try await wait(at: Self.bucket(of: queue), after: token, for: .room)
+        try await wait(at: RingBucket.of(queue), after: token, for: .room)
     }
 
     /// Returns when there may be messages of `queue` to claim that were not there when `token` was taken.
@@ -232,7 +217,7 @@ public final class Wakeups: Sendable {
     ///   - room: how many messages the caller claims when it is woken. Nobody else is woken for these.
     /// - Throws: `CancellationError` when the task is cancelled first.
     public func waitForWork(in queue: QueueName, after token: Token, room: Int = 1) async throws {
-        try await wait(at: Self.bucket(of: queue), after: token, for: .work, room: max(room, 1))
+        try await wait(at: RingBucket.of(queue), after: token, for: .work, room: max(room, 1))
     }
 
     /// Has `woken` called, once, when ``waitForWork(in:after:room:)`` would return: for a caller that waits for other
@@ -242,7 +227,7 @@ public final class Wakeups: Sendable {
     package func callForWork(
         in queue: QueueName, after token: Token, room: Int, _ woken: @escaping @Sendable () -> Void
     ) -> Call? {
-        let bucket = Self.bucket(of: queue)
+        let bucket = RingBucket.of(queue)
         let (call, watchers) = state.withLock { state -> (Call?, [Waiter<Void>]) in
             if state.lastRing(for: .work, at: bucket) > token.ring { return (nil, []) }
             let id = state.takeID()

@@ -178,10 +178,10 @@ private struct Step: Sendable {
         case .claim(let request):
             try request.validate()
             weight = request.limit
-            let (doorbell, bucket) = (store.doorbell, Wakeups.bucket(of: request.queue))
+            let (doorbell, bucket) = (store.doorbell, RingBucket.of(request.queue))
             let isLeft =
                 request.leavesToOthers && !isFirst
-                && doorbell.isOthers(bucket, tag: Wakeups.tag(of: request.queue))
+                && doorbell.isOthers(bucket, tag: RingBucket.tag(of: request.queue))
             announced = isLeft ? nil : doorbell.board.word(at: bucket)
             checksFirst = isFirst && !store.wasRungFor(bucket)
         }
@@ -219,7 +219,7 @@ private struct Step: Sendable {
     func tell(_ doorbell: Doorbell, of answer: StoreAnswer) {
         guard let announced, case .claim(let request) = operation, case .claimed(let claim) = answer else { return }
         doorbell.claim(
-            at: Wakeups.bucket(of: request.queue), tag: Wakeups.tag(of: request.queue), announced: announced,
+            at: RingBucket.of(request.queue), tag: RingBucket.tag(of: request.queue), announced: announced,
             isAllThatThereWas: claim.isAll(of: request.limit) && !claim.isWithheld)
     }
 }

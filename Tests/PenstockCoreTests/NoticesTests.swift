@@ -7,7 +7,7 @@ import Testing
 
     @Test func aRingBeforeTheWaitIsNotLost() async throws {
         let before = notices.token(for: queue)
-        notices.ring(at: Wakeups.bucket(of: queue))
+        notices.ring(at: RingBucket.of(queue))
         try await notices.wait(for: queue, after: before)
         #expect(notices.token(for: queue) != before)
     }
@@ -15,7 +15,7 @@ import Testing
     @Test func anotherBucketIsNotHeard() async throws {
         let before = notices.token(for: queue)
         let task = Task { [notices, queue] in try await notices.wait(for: queue, after: before) }
-        notices.ring(at: Wakeups.bucket(of: queue) ^ 1)
+        notices.ring(at: RingBucket.of(queue) ^ 1)
         #expect(notices.token(for: queue) == before)
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
@@ -25,7 +25,7 @@ import Testing
         let before = notices.token(for: queue)
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 1...9 { group.addTask { [notices, queue] in try await notices.wait(for: queue, after: before) } }
-            notices.ring(at: Wakeups.bucket(of: queue))
+            notices.ring(at: RingBucket.of(queue))
             try await group.waitForAll()
         }
     }
@@ -34,7 +34,7 @@ import Testing
     @Test func aRingForWorkIsNone() {
         let wakeups = Wakeups()
         let before = wakeups.notices.token(for: queue)
-        wakeups.ringAll(at: Wakeups.bucket(of: queue))
+        wakeups.ringAll(at: RingBucket.of(queue))
         #expect(wakeups.notices.token(for: queue) == before)
         wakeups.ring(queue)
         wakeups.ring(nil)

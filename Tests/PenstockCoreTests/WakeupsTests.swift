@@ -108,7 +108,7 @@ import Testing
     }
 
     @Test func whoHasRoomForMoreIsWokenForMore() async throws {
-        let bucket = Wakeups.bucket(of: jobs)
+        let bucket = RingBucket.of(jobs)
         let token = bell.token(for: jobs)
         try await withThrowingTaskGroup(of: Void.self) { group in
             for (index, room) in [3, 1, 5, 1].enumerated() {
@@ -133,7 +133,7 @@ import Testing
     }
 
     @Test func whoIsCalledForWorkIsCalledOnceAndCanCancel() async throws {
-        let bucket = Wakeups.bucket(of: jobs)
+        let bucket = RingBucket.of(jobs)
         let called = Tally()
         let token = bell.token(for: jobs)
         let call = bell.callForWork(in: jobs, after: token, room: 3) { called.add() }
@@ -166,7 +166,7 @@ import Testing
     }
 
     @Test func aRingForSomeWakesTheFirstWorkersAndAllWhoWantNews() async throws {
-        let bucket = Wakeups.bucket(of: jobs)
+        let bucket = RingBucket.of(jobs)
         let token = bell.token(for: jobs)
         let woken = Tally()
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -198,7 +198,7 @@ import Testing
 
     /// The hash is in files that several versions of the program may share.
     @Test func bucketsAreTheSameEverywhere() {
-        #expect(Wakeups.bucket(of: jobs) == 515)
-        #expect(Wakeups.bucket(of: mail) == 908)
+        #expect(RingBucket.of(jobs) == 515)
+        #expect(RingBucket.of(mail) == 908)
     }
 }

@@ -10,7 +10,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct AttendanceTests {
     private let folder = TemporaryFolder()
     private let time = ManualTime()
-    private let bucket = Wakeups.bucket(of: .jobs)
+    private let bucket = RingBucket.of(.jobs)
     private var path: String { folder.file("queue.db") }
 
     private func ear() throws -> Ear { try Ear(path, time: time) }
@@ -188,7 +188,7 @@ import Testing
         // The attendance is by the real clock here, and may be over before the claim.
         while let lease = held.first?.lease {
             other.board.attend(
-                bucket, until: SystemTime().boot + DoorbellBoard.attendanceMax, tag: Wakeups.tag(of: .jobs))
+                bucket, until: SystemTime().boot + DoorbellBoard.attendanceMax, tag: RingBucket.tag(of: .jobs))
             let performed = try await store.perform([.settle([Settlement(lease, .release)]), .claim(request)])
             guard case .claimed(let claim)? = performed.answers.last else {
                 Issue.record("\(performed)")

@@ -15,7 +15,7 @@ import Testing
         let time = ManualTime()
         let store = try await SQLiteStore.openWithJobs(path, options: SQLiteStore.Options(time: time))
         let ear = try Ear(path)
-        let bucket = Wakeups.bucket(of: .jobs)
+        let bucket = RingBucket.of(.jobs)
         func announced() -> Int { ear.doorbell.board.take(.max, at: bucket) }
         let enqueue = StoreOperation.enqueue([.text("1"), .text("2")], to: .jobs, durability: .processCrash)
         func claim(_ limit: Int) -> StoreOperation {

@@ -53,7 +53,7 @@ final class GRDBPool: Sendable {
     }
 
     @Test func rollsBackWithTheApplicationsTransaction() async throws {
-        let bucket = Wakeups.bucket(of: .jobs)
+        let bucket = RingBucket.of(.jobs)
         let lastRing = store.changes.lastRing(for: .work, at: bucket)
         await #expect(throws: ChangedMyMind.self) {
             try await pool.write { database in

@@ -33,7 +33,7 @@ import Testing
                             try await wakeups.wait(for: .jobs, after: token)
                         }
                         turn.pass(1)
-                        doorbell.ring([(Wakeups.bucket(of: .jobs), Ring())])
+                        doorbell.ring([(RingBucket.of(.jobs), Ring())])
                     }
                     await listener.end()
                 }
@@ -50,7 +50,7 @@ import Testing
     func noMessageIsForgotten(rounds: Int, areAtWork: Bool) async throws {
         let (line, taken) = (Turn(), Taken())
         let side = try await quietFolder()
-        let bucket = Wakeups.bucket(of: .jobs)
+        let bucket = RingBucket.of(.jobs)
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 1...3 {
                 let doorbell = try Doorbell(side)

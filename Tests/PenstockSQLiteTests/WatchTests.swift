@@ -14,7 +14,7 @@ import Testing
 
     /// Eight processes wait, each with one worker and somebody who follows the log.
     @Test(arguments: [0, 1, 3, 8, 20]) func aRingWakesAsManyWorkersAsThereAreMessages(messages: Int) async throws {
-        let bucket = Wakeups.bucket(of: .jobs)
+        let bucket = RingBucket.of(.jobs)
         let ears = try (1...8).map { _ in try Ear(path) }
         let bell = try Doorbell(SharedFolder(besideDatabaseAt: path))
         let woken = Tally()
@@ -47,7 +47,7 @@ import Testing
         let ear = try Ear(path)
         let bell = try Doorbell(SharedFolder(besideDatabaseAt: path))
         let (jobs, mail) = (ear.wakeups.token(for: .jobs), ear.wakeups.token(for: .mail))
-        bell.ring([(Wakeups.bucket(of: .jobs), Ring(messages: 1))])
+        bell.ring([(RingBucket.of(.jobs), Ring(messages: 1))])
         ear.watch.hear()
         #expect(ear.wakeups.token(for: .jobs) != jobs)
         #expect(ear.wakeups.token(for: .mail) == mail)
@@ -57,7 +57,7 @@ import Testing
     @Test func whoFindsNothingLeftSaysSo() throws {
         let ear = try Ear(path)
         let bell = try Doorbell(SharedFolder(besideDatabaseAt: path))
-        let bucket = Wakeups.bucket(of: .jobs)
+        let bucket = RingBucket.of(.jobs)
         bell.ring([(bucket, Ring(messages: 5))])
         let before = ear.doorbell.board.word(at: bucket)
         ear.doorbell.board.clear(bucket, ifStill: before)
@@ -247,8 +247,8 @@ import Testing
         let store = try await SQLiteStore.openWithJobs(path)
         let ear = try Ear(path)
         let wakeups = ear.wakeups
-        let bucket = Wakeups.bucket(of: .jobs)
-        let idle = (1...1000).map { QueueName(stored: "q\($0)") }.filter { Wakeups.bucket(of: $0) != bucket }
+        let bucket = RingBucket.of(.jobs)
+        let idle = (1...1000).map { QueueName(stored: "q\($0)") }.filter { RingBucket.of($0) != bucket }
         try await withThrowingTaskGroup(of: Void.self) { group in
             for queue in idle {
                 let token = wakeups.token(for: queue)

@@ -1,13 +1,23 @@
 internal import PenstockCore
 
 /// How a queue's elements become messages, and messages elements: by its ``PayloadCodec``, and then by its chain of ``ByteCodec``s.
-struct QueueCodec<Element: Sendable>: Sendable {
+final class QueueCodec<Element: Sendable>: Sendable {
     let elements: any PayloadCodec<Element>
-    var chain = CodecChain.empty
+    let chain: CodecChain
+
+    init(elements: any PayloadCodec<Element>, chain: CodecChain = .empty) {
+        self.elements = elements
+        self.chain = chain
+    }
+
+    /// - Returns: the payload of a message that carries `element`, and the value of its header ``CodecChain/header``, if it has one.
+    func encode(_ element: Element) throws -> (payload: [UInt8], header: String?) {
+        try chain.encode(elements.encode(element))
+    }
 
     /// A message that carries `element`, with nothing else.
     func message(of element: Element) throws -> NewMessage {
-        let (payload, header) = try chain.encode(elements.encode(element))
+        let (payload, header) = try encode(element)
         return NewMessage(payload: payload, headers: header.map { [CodecChain.header: $0] } ?? [:])
     }
 

@@ -2,7 +2,7 @@ internal import Metrics
 internal import PenstockCore
 
 /// What is measured of one queue in this process, under the names that ``PenstockStore/Options/metrics`` tells.
-struct QueueMetrics: Sendable {
+final class QueueMetrics: Sendable {
     let enqueued: Counter
     let skipped: Counter
     let dropped: Counter

@@ -115,18 +115,14 @@ extension Queue where Element == [UInt8] {
 
 extension Queue {
     func message(_ element: Element, _ options: EnqueueOptions) throws -> NewMessage {
-        var message = try codec.message(of: element)
+        let (payload, header) = try codec.encode(element)
+        var headers = options.headers
         // Of a message whose headers are handed on, the payload is another one.
-        if !options.headers.isEmpty {
-            message.headers.merge(options.headers.filter { $0.key != CodecChain.header }) { coded, _ in coded }
-        }
-        if let kind = options.kind { message.headers[KindName.header] = try KindName(kind).text }
-        message.priority = options.priority
-        message.due = options.due
-        message.attemptsMax = options.attemptsMax
-        message.uniqueKey = options.uniqueKey
-        message.group = options.group
-        return message
+        if header != nil || !headers.isEmpty { headers[CodecChain.header] = header }
+        if let kind = options.kind { headers[KindName.header] = try KindName(kind).text }
+        return NewMessage(
+            payload: payload, headers: headers, priority: options.priority, due: options.due,
+            attemptsMax: options.attemptsMax, uniqueKey: options.uniqueKey, group: options.group)
     }
 
     /// The receipt for the only message of a call.

@@ -7,19 +7,32 @@ internal import Synchronization
 /// A handler that leaves makes room for the next message at once. Verdicts gather here while a call to the store is
 /// under way, and go together with the next one.
 final class HandlerSlots: Sendable {
-    /// A message that was claimed, and from which of the worker's queues.
-    struct Claimed: Sendable {
-        var message: ClaimedMessage
-        var source = 0
+    /// A message that was claimed, and from which of the worker's queues. It is handed on from here to there until it is settled, and
+    /// a message is much to copy.
+    final class Claimed: Sendable {
+        let message: ClaimedMessage
+        let source: Int
+
+        init(_ message: ClaimedMessage, source: Int = 0) {
+            self.message = message
+            self.source = source
+        }
     }
 
     /// A message whose work has ended, to be settled.
     struct Finished: Sendable {
-        var message: ClaimedMessage
-        var source = 0
+        let claimed: Claimed
         var verdict: Verdict
         /// Whether the store was given it before, and nobody knows what became of it.
         var wasTried = false
+
+        init(_ claimed: Claimed, _ verdict: Verdict) {
+            self.claimed = claimed
+            self.verdict = verdict
+        }
+
+        var message: ClaimedMessage { claimed.message }
+        var source: Int { claimed.source }
     }
 
     /// What the worker goes by when it claims.
@@ -158,9 +171,7 @@ final class HandlerSlots: Sendable {
         state.withLock { state in
             defer { (state.waiting, state.takenCount) = ([], 0) }
             state.ahead.forget()
-            return state.waiting[state.takenCount...].map {
-                Finished(message: $0.claimed.message, source: $0.claimed.source, verdict: .release)
-            }
+            return state.waiting[state.takenCount...].map { Finished($0.claimed, .release) }
         }
     }
 

@@ -18,7 +18,7 @@ extension WorkerRun {
                 // What a cancelled worker meets is no failure of the store.
                 if Task.isCancelled {
                     stop()
-                } else if let delay = retry.wait(after: error, of: "work", for: queues[0].name, handle) {
+                } else if let delay = retry.wait(after: error, of: "work", for: holders[0].queue, handle) {
                     await pause(for: delay)
                 } else {
                     fail(error)
@@ -88,7 +88,7 @@ extension WorkerRun {
         _ request: Request, handingIn finished: [HandlerSlots.Finished], _ round: inout WorkerRound
     ) async throws -> Int? {
         var finished = finished
-        var counts = queues.map { _ in 0 }
+        var counts = holders.map { _ in 0 }
         var left = request.room
         var emptied: Set<Int> = []
         while left > 0 {
@@ -99,7 +99,7 @@ extension WorkerRun {
             let asked = shares.indices.filter { shares[$0] > 0 }
             if asked.isEmpty { break }
             let claims = asked.map { index in
-                var claim = ClaimRequest(queue: queues[index].name, limit: shares[index], lease: options.lease)
+                var claim = ClaimRequest(queue: holders[index].queue, limit: shares[index], lease: options.lease)
                 // The worker that was rung for messages is the only one that was, and one that drains wants to know that
                 // there are none.
                 claim.leavesToOthers = request.owed[index] == 0 && !options.drain
@@ -128,14 +128,14 @@ extension WorkerRun {
 
     /// Begins with what was claimed from some of the queues, in the order of their turns.
     private func begin(_ claims: [Claim], from sources: [Int], _ round: inout WorkerRound) {
-        var counts = queues.map { _ in 0 }
-        var messages = queues.map { _ in [ClaimedMessage]().makeIterator() }
+        var counts = holders.map { _ in 0 }
+        var messages = holders.map { _ in [ClaimedMessage]().makeIterator() }
         for (index, claim) in zip(sources, claims) {
             counts[index] = claim.messages.count
             messages[index] = claim.messages.makeIterator()
         }
         var claimed = round.order(counts).compactMap { index in
-            messages[index].next().map { HandlerSlots.Claimed(message: $0, source: index) }
+            messages[index].next().map { HandlerSlots.Claimed($0, source: index) }
         }
         if options.kinds != nil { claimed = claimed.filter { isKnown($0, &round.kinds) } }
         round.takenCount += claimed.count
@@ -148,7 +148,7 @@ extension WorkerRun {
         let message = claimed.message
         if kinds.contains(message) { return true }
         let verdict = KnownKinds.verdict(on: message, at: time.now)
-        slots.handIn(HandlerSlots.Finished(message: message, source: claimed.source, verdict: verdict))
+        slots.handIn(HandlerSlots.Finished(claimed, verdict))
         if kinds.isNews(message) {
             var metadata = holders[claimed.source].metadata(message)
             metadata["kind"] = "\(message.headers[KindName.header] ?? "")"
@@ -162,13 +162,13 @@ extension WorkerRun {
     ///
     /// - Throws: `failure`, unless there are other queues.
     private func goOn(without index: Int, after failure: any Error, _ round: inout WorkerRound) throws {
-        guard queues.count > 1, (failure as? PenstockError)?.code == .unknownQueue else { throw failure }
+        guard holders.count > 1, (failure as? PenstockError)?.code == .unknownQueue else { throw failure }
         let isNew = round.noteGone(index, at: time.boot)
         if round.isLost { throw failure }
         guard isNew else { return }
         handle.logger.error(
             "queue is gone; the worker goes on with its others, and looks for it every five seconds",
-            metadata: ["queue": "\(queues[index].name)"])
+            metadata: ["queue": "\(holders[index].queue)"])
     }
 
     /// Hands in, and claims.

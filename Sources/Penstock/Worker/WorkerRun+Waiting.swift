@@ -48,7 +48,7 @@ extension WorkerRun {
     /// Passes on that it was woken for messages of a queue, which it does not take: one that is given back wakes another worker,
     /// and that one takes all that there is.
     func wakeAnother(for index: Int) async {
-        let request = ClaimRequest(queue: queues[index].name, limit: 1, lease: options.lease)
+        let request = ClaimRequest(queue: holders[index].queue, limit: 1, lease: options.lease)
         await Task { [storage = handle.storage] in
             // Should it fail, others find the messages when they look.
             guard let message = try? await storage.claim(request).messages.first else { return }

@@ -6,12 +6,15 @@ internal import Synchronization
 
 /// One run of a worker, from the first claim until the last handler has ended.
 final class WorkerRun<Element: Sendable>: Sendable {
-    let queues: [Queue<Element>]
     let order: QueueOrder
     let options: Worker<Element>.Options
+    private let queues: [Queue<Element>]
     private let handler: Worker<Element>.Handler
     /// One for each queue.
     let holders: [LeaseHolder]
+    let handle: StoreHandle
+    let time: any TimeSource
+    let inFlight: InFlight
     let slots: HandlerSlots
     let alarm: Alarm
     /// Opens when nothing more is to be claimed.
@@ -19,25 +22,25 @@ final class WorkerRun<Element: Sendable>: Sendable {
     /// Why claiming ended, if it was an error.
     private let failure = Mutex<(any Error)?>(nil)
 
-    var handle: StoreHandle { queues[0].handle }
-    var time: any TimeSource { handle.time }
-    var inFlight: InFlight { holders[0].inFlight }
     /// The queues, as a log says them.
-    var queueNames: String { queues.map(\.name.text).joined(separator: ",") }
+    var queueNames: String { holders.map(\.queue.text).joined(separator: ",") }
 
     /// - Parameter queues: those that it works, of one store; one at least.
     init(
         queues: [Queue<Element>], order: QueueOrder = .strict, options: Worker<Element>.Options,
         handler: @escaping Worker<Element>.Handler
     ) {
-        self.queues = queues
         self.order = order
         self.options = options
+        self.queues = queues
         self.handler = handler
+        holders = LeaseHolder.sharing(queues, lease: options.lease)
+        handle = holders[0].handle
+        time = handle.time
+        inFlight = holders[0].inFlight
         let slots = HandlerSlots(concurrency: options.concurrency, ahead: options.ahead)
         self.slots = slots
-        alarm = Alarm(queues[0].handle.time) { slots.touch() }
-        holders = LeaseHolder.sharing(queues, lease: options.lease)
+        alarm = Alarm(time) { slots.touch() }
     }
 
     /// Ends the claiming. What runs may go on for the time of grace.
@@ -122,7 +125,7 @@ final class WorkerRun<Element: Sendable>: Sendable {
                 "lease lost; the handler was cancelled, and its result is ignored", metadata: holder.metadata(message))
         default:
             // It is given up: others can have its message at once.
-            slots.handIn(HandlerSlots.Finished(message: message, source: claimed.source, verdict: .release))
+            slots.handIn(HandlerSlots.Finished(claimed, .release))
         }
     }
 
@@ -138,7 +141,7 @@ final class WorkerRun<Element: Sendable>: Sendable {
         // What was given up was handed in then.
         if case .givenUp = end {
         } else {
-            finished = end.verdict.map { .init(message: claimed.message, source: claimed.source, verdict: $0) }
+            finished = end.verdict.map { HandlerSlots.Finished(claimed, $0) }
         }
         if let next = slots.leave(finished, after: .microseconds(time.boot.microseconds - began.microseconds)) {
             begin(next)
@@ -146,27 +149,26 @@ final class WorkerRun<Element: Sendable>: Sendable {
     }
 
     private func handle(_ claimed: HandlerSlots.Claimed) async -> HandlerEnd {
-        let queue = queues[claimed.source]
+        let (queue, holder) = (queues[claimed.source], holders[claimed.source])
         let delivery: Delivery<Element>
         do {
-            delivery = try queue.decoded(claimed.message, by: holders[claimed.source])
+            delivery = try queue.decoded(claimed.message, by: holder)
         } catch {
             return .undecodable(error)
         }
         // What comes of the worker's own end does not count: the run was given up before its task was cancelled.
         if Task.isCancelled { return .failed(CancellationError()) }
-        let metrics = queue.metrics
         let began = time.boot
-        metrics.running.increment()
+        holder.metrics.running.increment()
         defer {
-            metrics.running.decrement()
-            metrics.work.recordMicroseconds(time.boot.microseconds - began.microseconds)
+            holder.metrics.running.decrement()
+            holder.metrics.work.recordMicroseconds(time.boot.microseconds - began.microseconds)
         }
         do {
             try await handler(delivery)
             return delivery.journal.end(.finished)
         } catch let error as UndecodablePayload {
-            queue.log(error.cause, of: claimed.message, by: delivery.holder)
+            queue.log(error.cause, of: claimed.message, by: holder)
             return .undecodable(error.cause)
         } catch {
             return delivery.journal.end(.failed(error))

@@ -66,9 +66,9 @@ package final class DoorbellBoard: Sendable {
 
     /// The byte that is written to wake the processes that watch the file. Stores that listen hold a lock on it, or on the
     /// one after it.
-    static let touchedByte = attendanceStart + Wakeups.bucketCount * MemoryLayout<UInt64>.size
+    static let touchedByte = attendanceStart + RingBucket.count * MemoryLayout<UInt64>.size
     private static let wordsStart = SharedMemory.headerByteCount
-    private static let attendanceStart = wordsStart + Wakeups.bucketCount * MemoryLayout<UInt64>.size
+    private static let attendanceStart = wordsStart + RingBucket.count * MemoryLayout<UInt64>.size
     package static let layout = SharedMemory.Layout(name: "doorbell", version: 2, byteCount: touchedByte + 8)
     /// How long ahead a bucket is attended at most.
     package static let attendanceMax = Duration.milliseconds(5)
@@ -125,7 +125,7 @@ package final class DoorbellBoard: Sendable {
     }
 
     /// What is announced at each bucket.
-    package var words: [Word] { (0..<Wakeups.bucketCount).map(word) }
+    package var words: [Word] { (0..<RingBucket.count).map(word) }
 
     /// What is announced at `bucket`.
     package func word(at bucket: Int) -> Word {

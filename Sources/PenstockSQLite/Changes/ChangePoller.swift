@@ -71,7 +71,7 @@ final class ChangePoller: ChangePolling {
             try tables.look(connection, path)
             sight.hasChanged = true
             sight.buckets = try connection.all(Self.waiting) { row in
-                Wakeups.bucket(of: QueueName(stored: row.text(0) ?? ""))
+                RingBucket.of(QueueName(stored: row.text(0) ?? ""))
             }
             heldWork = try HeldWork(connection)
             isCascading = try Cascade.isUnfinished(connection)

@@ -122,6 +122,7 @@ final class PreparedStatement {
     init(_ statement: Statement) {
         self.statement = statement
         pointer = statement.sqliteStatement
+        sqlite3_clear_bindings(pointer)
     }
 
     func bind(_ value: Value, at index: Int) {
@@ -129,7 +130,8 @@ final class PreparedStatement {
         case .integer(let integer): bind(integer, at: index)
         case .real(let real): note(sqlite3_bind_double(pointer, Int32(index), real))
         case .text(let text): bind(text, at: index)
-        case .null: note(sqlite3_bind_null(pointer, Int32(index)))
+        // Nothing is bound to begin with, and that is NULL.
+        case .null: break
         }
     }
 
@@ -188,9 +190,11 @@ final class PreparedStatement {
         try statement.execute()
     }
 
-    /// Makes the statement ready to be run again.
+    /// Makes the statement ready to be run again, with other values: binding NULL to most columns of a row, each by a call, would cost
+    /// more than letting go of all values at once.
     func reset() {
         sqlite3_reset(pointer)
+        sqlite3_clear_bindings(pointer)
         bindingFailure = SQLITE_OK
     }
 

@@ -84,9 +84,9 @@ enum GroupInspection {
         SELECT line.sequence FROM penstock_blocked AS line
         JOIN penstock_log AS log ON log.sequence = line.sequence WHERE log.group_key IS NOT line.group_key
         UNION
-        \(["ready", "scheduled", "pending", "blocked", "lease"].map { table in
+        \(QuarantineSource.line.map { source in
             """
-            SELECT line.sequence FROM penstock_\(table) AS line
+            SELECT line.sequence FROM \(source.table) AS line
             JOIN penstock_log AS log ON log.sequence = line.sequence WHERE \(isWrongMark)
             """
         }.joined(separator: " UNION "))
@@ -107,7 +107,7 @@ enum GroupInspection {
 extension Repairing {
     /// Makes the rows agree with the log, and notes all groups where that changed one. What follows is left to any claim.
     mutating func repairGroups() throws {
-        for source in [QuarantineSource.ready, .scheduled, .pending, .blocked, .lease] {
+        for source in QuarantineSource.line {
             try change(
                 .wrongPermits, "COUNT {row|rows} of \(source.table) got {its|their} marks anew.",
                 """

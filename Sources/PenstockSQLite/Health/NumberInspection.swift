@@ -26,9 +26,9 @@ enum NumberInspection {
         ),
         (
             "{message in line has|messages in line have} a number of attempts",
-            ["ready", "scheduled", "pending", "blocked", "lease"].map { table in
+            QuarantineSource.line.map { source in
                 """
-                SELECT sequence FROM penstock_\(table) WHERE attempt NOT BETWEEN 0 AND \(StoredRange.attempts.upperBound)
+                SELECT sequence FROM \(source.table) WHERE attempt NOT BETWEEN 0 AND \(StoredRange.attempts.upperBound)
                     OR forgiven NOT BETWEEN 0 AND attempt
                 """
             }.joined(separator: " UNION ALL ").counted

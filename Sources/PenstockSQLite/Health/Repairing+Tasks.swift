@@ -49,11 +49,11 @@ extension Repairing {
     }
 
     private mutating func repairMarks() throws {
-        for (mark, table, source) in WorkflowInspection.marks {
+        for (mark, line, source) in WorkflowInspection.marks {
             try change(
-                .misplaced, "COUNT {row|rows} of penstock_\(table) got {its|their} marks anew.",
+                .misplaced, "COUNT {row|rows} of \(line.table) got {its|their} marks anew.",
                 """
-                UPDATE penstock_\(table) AS line SET marks = (marks & ~\(mark.rawValue))
+                UPDATE \(line.table) AS line SET marks = (marks & ~\(mark.rawValue))
                     | (\(mark.rawValue) * (line.sequence IN (SELECT sequence FROM penstock_\(source))))
                 WHERE \(WorkflowInspection.isWrong(mark, source))
                 """)

@@ -70,7 +70,7 @@ struct Repairing {
     }
 
     private mutating func setAsideImpossibleNumbers() throws {
-        for source in [QuarantineSource.log, .ready, .scheduled, .pending, .blocked, .lease, .outcome] {
+        for source in [.log] + QuarantineSource.line + [.outcome] {
             try setAside(
                 .wrongNumbers, source, "{has|have} a sequence number that cannot be",
                 where: "sequence NOT BETWEEN 1 AND \(SequenceJump.lastMax)",
@@ -80,7 +80,7 @@ struct Repairing {
         let wrong = """
             attempt NOT BETWEEN 0 AND \(StoredRange.attempts.upperBound) OR forgiven NOT BETWEEN 0 AND attempt
             """
-        for source in [QuarantineSource.ready, .scheduled, .pending, .blocked, .lease] {
+        for source in QuarantineSource.line {
             try keepCopy(of: source, where: wrong, because: Quarantine.Reason.attempt)
             try change(
                 .wrongNumbers,
@@ -105,7 +105,7 @@ struct Repairing {
             EXISTS (SELECT 1 FROM penstock_log AS log WHERE log.sequence = line.sequence
                 AND log.queue_id = line.queue_id
             """
-        for source in [QuarantineSource.ready, .scheduled, .pending, .blocked, .lease] {
+        for source in QuarantineSource.line {
             // Another priority than the log's is put right, as far as the right place is free.
             try change(
                 .misplaced, "COUNT {row|rows} of \(source.table) got the priority that the log has.",
@@ -203,14 +203,14 @@ struct Repairing {
             WHERE log.unique_key IS NOT NULL AND \(isOpen)
             AND NOT EXISTS (SELECT 1 FROM penstock_unique AS held WHERE held.sequence = log.sequence)
             """)
-        for table in ["ready", "scheduled", "pending", "blocked", "lease"] {
+        for table in QuarantineSource.line.map(\.table) {
             try change(
                 .wrongKeys,
-                "COUNT {row of penstock_\(table) says again whether its|rows of penstock_\(table) say again whether their} "
+                "COUNT {row of \(table) says again whether its|rows of \(table) say again whether their} "
                     + "message holds a key.",
                 """
                 WITH held (sequence) AS MATERIALIZED (SELECT sequence FROM penstock_unique)
-                UPDATE penstock_\(table) AS line SET marks = (marks & ~1) | (line.sequence IN (SELECT sequence FROM held))
+                UPDATE \(table) AS line SET marks = (marks & ~1) | (line.sequence IN (SELECT sequence FROM held))
                 WHERE marks & 1 <> (line.sequence IN (SELECT sequence FROM held))
                 """)
         }

@@ -26,10 +26,10 @@ enum WorkflowInspection {
         """
 
     /// Which marks a row is checked for in which table, and which table they stand for.
-    static let marks: [(mark: Marks, table: String, source: String)] =
-        ["ready", "scheduled", "pending", "blocked", "lease"].map { (.task, $0, "task") } + [
-            (.awaitsEvent, "scheduled", "awaited"), (.cancelRequested, "lease", "cancel"),
-            (.hasProgress, "lease", "progress"),
+    static let marks: [(mark: Marks, line: QuarantineSource, source: String)] =
+        QuarantineSource.line.map { (.task, $0, "task") } + [
+            (.awaitsEvent, .scheduled, "awaited"), (.cancelRequested, .lease, "cancel"),
+            (.hasProgress, .lease, "progress"),
         ]
 
     /// What chooses the rows `line` of a table that have a mark and must not, or the other way round.
@@ -37,8 +37,8 @@ enum WorkflowInspection {
         "(marks & \(mark.rawValue) <> 0) <> (line.sequence IN (SELECT sequence FROM penstock_\(source)))"
     }
 
-    private static let wrongMarksSQL = marks.map { mark, table, source in
-        "SELECT sequence FROM penstock_\(table) AS line WHERE \(isWrong(mark, source))"
+    private static let wrongMarksSQL = marks.map { mark, line, source in
+        "SELECT sequence FROM \(line.table) AS line WHERE \(isWrong(mark, source))"
     }.joined(separator: " UNION ")
 
     /// How the row `dependency` must be, as `Dependency.standing` says, as SQL.

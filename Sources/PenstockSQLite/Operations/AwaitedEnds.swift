@@ -1,8 +1,9 @@
 import PenstockCore
 
-/// Messages whose ends somebody waits for: each has a mark, and its log is rung for when it ends.
+/// Messages whose ends a process waits for: each has a mark, and the transaction that ends it rings for the queue's log.
 ///
-/// Nobody gives the mark back. Whoever waits may die, and then one ring is for nobody.
+/// The mark stays until the message ends: a process that waits no longer, or has died, does not remove it. The ring then wakes tasks
+/// that wait for other ends in the queue, and each of them looks once for nothing.
 enum AwaitedEnds {
     /// Has the end of message `sequence` rung for, unless it has ended.
     ///

@@ -30,23 +30,24 @@ enum Overflow {
         if let blocked = try connection.first(firstBlocked, .integer(account.id), read: { $0.integer(0) }),
             oldest.map({ blocked < $0.sequence }) ?? true
         {
-            if let entry = try Line.locate(blocked, in: transaction), entry.state == .blocked { return entry }
-            try Quarantine.setAside(
-                .blocked, blocked, of: account.id, because: Quarantine.Reason.notInLog, in: transaction)
-            return try oldestWaiting(account, in: transaction)
+            return try locate(blocked, .blocked, by: .blocked, account, in: transaction)
         }
-        if let oldest {
-            if let entry = try Line.locate(oldest.sequence, in: transaction), entry.state == .ready { return entry }
-            try Quarantine.setAside(
-                .ready, oldest.sequence, of: account.id, because: Quarantine.Reason.notInLog, in: transaction)
-            return try oldestWaiting(account, in: transaction)
-        }
+        if let oldest { return try locate(oldest.sequence, .ready, by: .ready, account, in: transaction) }
         guard let scheduled = try connection.first(firstDue, .integer(account.id), read: { $0.integer(0) }) else {
             return nil
         }
-        if let entry = try Line.locate(scheduled, in: transaction), entry.state == .scheduled { return entry }
+        return try locate(scheduled, .scheduled, by: .scheduled, account, in: transaction)
+    }
+
+    /// The message that is in `state` by its row in `source`. A row that contradicts the log is set aside, and another message is
+    /// looked for.
+    private static func locate(
+        _ sequence: Int64, _ state: MessageState, by source: QuarantineSource, _ account: QueueAccount,
+        in transaction: Transaction
+    ) throws -> LineEntry? {
+        if let entry = try Line.locate(sequence, in: transaction), entry.state == state { return entry }
         try Quarantine.setAside(
-            .scheduled, scheduled, of: account.id, because: Quarantine.Reason.notInLog, in: transaction)
+            source, sequence, of: account.id, because: Quarantine.Reason.notInLog, in: transaction)
         return try oldestWaiting(account, in: transaction)
     }
 

@@ -13,6 +13,9 @@ enum QuarantineSource: String, CaseIterable {
     case cursor
     case log
 
+    /// The tables of the line. What has ended lies in `penstock_outcome`.
+    static let line: [QuarantineSource] = [.ready, .scheduled, .pending, .blocked, .lease]
+
     /// The table's name.
     var table: String { "penstock_\(rawValue)" }
 

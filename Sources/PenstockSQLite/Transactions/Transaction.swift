@@ -102,8 +102,8 @@ final class Transaction {
     var rings: [(bucket: Int, ring: Ring)] {
         rung.map { queue, ring in
             var ring = ring
-            ring.tag = Wakeups.tag(of: queue)
-            return (Wakeups.bucket(of: queue), ring)
+            ring.tag = RingBucket.tag(of: queue)
+            return (RingBucket.of(queue), ring)
         }
     }
 

@@ -87,7 +87,7 @@ public final class InMemoryDatabase: Sendable {
 
     private func ring(_ bells: [Wakeups], for rung: [QueueName: Wakeups.Change]) {
         for bell in bells {
-            for (queue, change) in rung { bell.ringAll(at: Wakeups.bucket(of: queue), for: change) }
+            for (queue, change) in rung { bell.ringAll(at: RingBucket.of(queue), for: change) }
         }
     }
 }

@@ -60,7 +60,7 @@ import Testing
         }
         var claimLoop = ClaimLoop(run.holders)
         let message = try #require(try await claimLoop.next(upTo: 1).first)
-        handInLate.set { run.slots.handIn(HandlerSlots.Finished(message: message, verdict: .release)) }
+        handInLate.set { run.slots.handIn(HandlerSlots.Finished(HandlerSlots.Claimed(message), .release)) }
         let worker = Task { try await run.run() }
         try await scene.begun.wait(for: 1)
         try await the.time.waitForSleepers(count: Fixture.sleepersOfWorker)
@@ -113,7 +113,7 @@ import Testing
         let queue = try await the.queue()
         try await testGracefulShutdown { trigger in
             hook.set { [changes = the.memory.changes] in
-                changes.ringAll(at: Wakeups.bucket(of: queue.name), for: .log)
+                changes.ringAll(at: RingBucket.of(queue.name), for: .log)
                 trigger.triggerGracefulShutdown()
             }
             try await Worker(queue) { _ in }.run()
