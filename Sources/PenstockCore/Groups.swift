@@ -67,7 +67,6 @@ package enum GroupKey {
     }
 
     /// Throws `invalidInput` when `key` is none, or no group may weigh that much.
-    /// Throws `invalidInput` when `key` is none, or no group may weigh that much.
     package static func validate(_ key: String, weight: Int) throws(PenstockError) {
         try validate(key)
         try require(

@@ -111,6 +111,20 @@ import Testing
         #expect(status.policy.groups == .fifo(onDead: .hold))
     }
 
+    @Test func aServerThatWantsToBeLeftAloneIs() async throws {
+        let mail = try await store().queue("mail", of: String.self)
+        var article = RatesArticle()
+        try await article.limit(mail)
+        for text in ["one", "two"] { try await mail.enqueue(text, options: .init(group: "ada")) }
+        article.answer = RatesArticle.Answer(status: 429, retryAfter: 60)
+        let worker = Worker(mail, options: .init(drain: true)) { [article] in try await article.send($0) }
+        try await worker.run()
+        let status = try await mail.status()
+        #expect(status.policy.ratePerKey == Rate(5, per: .seconds(60)))
+        #expect(status.depths.scheduled == 1)
+        #expect(status.depths.blocked == 1)
+    }
+
     @Test func theKitsStoreTakesMessages() async throws {
         let queue = try await TestKitArticle.store().queue("q", of: Int.self)
         #expect(try await queue.enqueue(1).state == .ready)

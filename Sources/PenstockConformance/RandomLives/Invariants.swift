@@ -79,8 +79,12 @@ enum Invariants {
 
     /// Of each group as many are in line for workers as may be: not more, unless workers had more before, and none is blocked
     /// while fewer are.
-    static func groups(_ groups: [GroupRecord], _ queue: QueueStatus, _ records: [MessageRecord]) -> [String] {
-        groups.flatMap { group in
+    static func groups(
+        _ groups: [GroupRecord], _ queue: QueueStatus, _ records: [MessageRecord], mayBeHeld: Bool
+    ) -> [String] {
+        // Where only time is in the way, messages are blocked though permits are free.
+        let mayWait = mayBeHeld || queue.policy.ratePerKey != nil
+        return groups.flatMap { group in
             let own = records.filter { $0.queue == queue.name && $0.group == group.key }
             func count(_ state: MessageState) -> Int { own.count { $0.state == state } }
             let most = group.isPaused ? 0 : queue.policy.groups?.permitCount ?? .max
@@ -89,7 +93,8 @@ enum Invariants {
                 ("the permits of the ready and leased", group.permitted >= held),
                 ("what is blocked", group.blocked == count(.blocked)),
                 ("what is ready", count(.ready) == 0 || group.permitted <= most),
-                ("what is free", group.blocked == 0 || group.permitted >= most),
+                ("the rate", queue.policy.ratePerKey == nil || count(.ready) <= 1),
+                ("what is free", group.blocked == 0 || group.permitted >= most || mayWait),
                 (
                     "what holds it",
                     group.heldBy == nil || own.contains { $0.sequence == group.heldBy && $0.state == .dead }

@@ -16,6 +16,8 @@ final class LifeWorld {
     private var asked: Set<SequenceNumber> = []
     /// What was found that no store may do.
     private(set) var violations: [String] = []
+    /// Whether a worker has put off the starts of a group.
+    private var hasHeld = false
 
     init(_ harness: any StoreHarness) async throws {
         self.harness = harness
@@ -42,6 +44,7 @@ final class LifeWorld {
         case .claim(let handle, let queue, let limit, let lease):
             return try await claim(ClaimRequest(queue: queue, limit: limit, lease: lease), by: handles[handle])
         case .settle(let handle, let verdicts):
+            hasHeld = hasHeld || verdicts.contains { if case .retry(_, _, _, true) = $0.verdict { true } else { false } }
             let settlements = verdicts.map { Settlement(leases[$0.lease], $0.verdict.soon(after: harness.time.now)) }
             return "\(try await handles[handle].settle(settlements))"
         case .finish(let handle, let lease, let result, let added, let drafts):
@@ -211,7 +214,7 @@ final class LifeWorld {
         var groups: [String] = []
         for queue in queues {
             let found = try await handles[0].groups(GroupQuery(queue: queue.name, limit: Limits.rowsMax))
-            violations += Invariants.groups(found, queue, records)
+            violations += Invariants.groups(found, queue, records, mayBeHeld: hasHeld)
             groups += found.map { "\(queue.name) \($0)" }
         }
         groups += try await handles[0].limits().map { "\($0)" }

@@ -17,13 +17,15 @@ public enum RandomLives {
     ///   - first: an empty store, usually the one in memory.
     ///   - second: another empty store.
     ///   - groups: whether messages have groups, and queues limits.
+    ///   - rates: whether queues have rates as well, and are shared fairly.
     ///   - sourceLocation: where a difference is reported.
     public static func compare(
         seed: UInt64, steps: Int, _ first: some StoreHarness, _ second: some StoreHarness, groups: Bool = false,
+        rates: Bool = false,
         sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {
         second.time.set(wall: first.time.now)
-        try await live(seed: seed, steps: steps, [first, second], groups: groups, sourceLocation)
+        try await live(seed: seed, steps: steps, [first, second], groups: groups, rates: rates, sourceLocation)
     }
 
     /// Lets one store live a life, and checks it all along.
@@ -36,15 +38,16 @@ public enum RandomLives {
     public static func check(
         seed: UInt64, steps: Int, _ harness: some StoreHarness, sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {
-        try await live(seed: seed, steps: steps, [harness], groups: false, sourceLocation)
+        try await live(seed: seed, steps: steps, [harness], groups: false, rates: false, sourceLocation)
     }
 
     private static func live(
-        seed: UInt64, steps: Int, _ harnesses: [any StoreHarness], groups: Bool, _ sourceLocation: SourceLocation
+        seed: UInt64, steps: Int, _ harnesses: [any StoreHarness], groups: Bool, rates: Bool,
+        _ sourceLocation: SourceLocation
     ) async throws {
         var worlds: [LifeWorld] = []
         for harness in harnesses { worlds.append(try await LifeWorld(harness)) }
-        let source = StepSource(random: SeededRandom(seed: seed), hasGroups: groups)
+        let source = StepSource(random: SeededRandom(seed: seed), hasGroups: groups, hasRates: rates)
         var history: [String] = []
 
         /// Tells the life so far, and what is wrong with it.
@@ -103,6 +106,12 @@ enum RandomLifeRules {
         + (1...5).map { seed in
             ConformanceCase("random lives", "with groups go as those of the store in memory, seed \(seed)") { bench in
                 try await RandomLives.compare(seed: UInt64(seed), steps: 250, InMemoryHarness(), bench, groups: true)
+            }
+        }
+        + (1...5).map { seed in
+            ConformanceCase("random lives", "with rates go as those of the store in memory, seed \(seed)") { bench in
+                try await RandomLives.compare(
+                    seed: UInt64(seed), steps: 250, InMemoryHarness(), bench, groups: true, rates: true)
             }
         }
 }

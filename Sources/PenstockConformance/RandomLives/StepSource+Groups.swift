@@ -16,4 +16,11 @@ extension StepSource {
         if random.chance(0.3) { policy.limit = number(1, 5) }
         if random.chance(0.3) { policy.sharedLimit = Self.sharedLimit }
     }
+
+    func rates(_ policy: inout QueuePolicy) {
+        func rate() -> Rate { Rate(number(1, 5), per: .milliseconds(number(100, 6000)), burst: number(1, 3)) }
+        policy.isFair = random.chance(0.4)
+        if random.chance(0.3) { policy.rate = rate() }
+        if policy.groups != nil, random.chance(0.5) { policy.ratePerKey = rate() }
+    }
 }

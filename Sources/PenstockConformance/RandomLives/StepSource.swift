@@ -10,6 +10,8 @@ struct StepSource {
     let random: SeededRandom
     /// Whether messages have groups, and queues limits.
     var hasGroups = false
+    /// Whether queues have rates, and are shared fairly.
+    var hasRates = false
 
     /// The next step of a life in which so many leases were given and numbers used.
     func next(leaseCount: Int, last: Int) -> Step {
@@ -92,7 +94,10 @@ struct StepSource {
     }
 
     private func verdict() -> Verdict {
-        switch number(0, 10) {
+        if hasRates, random.chance(0.15) {
+            return .retry(error: "429", after: .milliseconds(number(0, 5000)), holdsGroup: true)
+        }
+        return switch number(0, 10) {
         case 10: .suspend(until: Timestamp(microseconds: 0), event: random.chance(0.5) ? event() : nil)
         case 0...3: .done
         case 4, 5: .retry(error: "error \(number(1, 99))")
@@ -105,6 +110,7 @@ struct StepSource {
     private func change() -> QueueChange {
         if hasGroups, random.chance(0.3) {
             let key = "group \(number(1, 3))"
+            if hasRates, random.chance(0.3) { return .setGroupWeight(key, number(1, 4)) }
             return random.chance(0.5) ? .pauseGroup(key) : .resumeGroup(key)
         }
         return switch number(0, 9) {
@@ -124,6 +130,7 @@ struct StepSource {
             attemptsMax: number(1, 4))
         policy.retention = retention()
         if hasGroups { limit(&policy) }
+        if hasRates { rates(&policy) }
         return policy
     }
 

@@ -59,7 +59,8 @@ enum GroupInspection {
         LEFT JOIN (\(given)) AS given ON given.queue_id = blocked.queue_id AND given.group_key = blocked.group_key
         WHERE \(isNotNoted("blocked")) AND (queue.id NOT IN (\(grouped))
             OR coalesce(given.count, 0) < \(permitCount) AND NOT EXISTS (SELECT 1 FROM penstock_group_pause AS pause
-                WHERE pause.queue_id = blocked.queue_id AND pause.group_key = blocked.group_key))
+                WHERE pause.queue_id = blocked.queue_id AND pause.group_key = blocked.group_key)
+            AND NOT \(waitsForItsStart))
         """
 
     /// Ready messages of groups of which more have a permit than may.
@@ -71,6 +72,15 @@ enum GroupInspection {
         WHERE log.group_key IS NOT NULL AND queue.id IN (\(grouped)) AND \(isNotNoted("log"))
         AND (given.count > \(permitCount) OR EXISTS (SELECT 1 FROM penstock_group_pause AS pause
             WHERE pause.queue_id = log.queue_id AND pause.group_key = log.group_key))
+        """
+
+    /// Whether the group of a blocked message waits until it may start, or for a worker to take its message that is in line.
+    private static let waitsForItsStart = """
+        (EXISTS (SELECT 1 FROM penstock_group_rate AS held WHERE held.queue_id = blocked.queue_id
+            AND held.group_key = blocked.group_key AND held.waits)
+        OR queue.key_rate_count IS NOT NULL AND EXISTS (SELECT 1 FROM penstock_permit AS permit
+            WHERE permit.queue_id = blocked.queue_id AND permit.group_key = blocked.group_key
+            AND NOT EXISTS (SELECT 1 FROM penstock_lease AS lease WHERE lease.sequence = permit.sequence)))
         """
 
     /// How many permits each group has given.
@@ -136,6 +146,11 @@ extension Repairing {
                     WHERE ready.queue_id = line.queue_id AND ready.priority = line.priority
                         AND ready.turn = (SELECT turn FROM penstock_log AS log WHERE log.sequence = line.sequence) AND ready.sequence = line.sequence);
                 DELETE FROM penstock_group_pause WHERE queue_id NOT IN (SELECT id FROM penstock_queue);
+                DELETE FROM penstock_rate WHERE queue_id NOT IN (SELECT id FROM penstock_queue);
+                DELETE FROM penstock_group_rate WHERE queue_id NOT IN (SELECT id FROM penstock_queue);
+                DELETE FROM penstock_share WHERE queue_id NOT IN (SELECT id FROM penstock_queue);
+                INSERT OR IGNORE INTO penstock_fair (queue_id, turn, last_turn)
+                    SELECT id, 1, 1 FROM penstock_queue WHERE fair;
                 DELETE FROM penstock_regroup WHERE queue_id NOT IN (SELECT id FROM penstock_queue);
                 """)
         try change(

@@ -27,6 +27,13 @@ enum Overflow {
             if oldest.map({ next.0 < $0.sequence }) ?? true { oldest = next }
             above = next.1
         }
+        // Those with turns do not lie in the order of the log, and have an index that does.
+        if account.hasTurns,
+            let fair = try connection.first(firstWithTurn, .integer(account.id), read: { ($0.integer(0), $0.integer(1)) }),
+            oldest.map({ fair.0 < $0.sequence }) ?? true
+        {
+            oldest = fair
+        }
         if let blocked = try connection.first(firstBlocked, .integer(account.id), read: { $0.integer(0) }),
             oldest.map({ blocked < $0.sequence }) ?? true
         {
@@ -55,6 +62,11 @@ enum Overflow {
         """
         SELECT sequence, priority FROM penstock_ready WHERE queue_id = ?1 AND priority < ?2 AND turn = 0
         ORDER BY priority DESC, sequence LIMIT 1
+        """)
+    private static let firstWithTurn = Query(
+        """
+        SELECT sequence, priority FROM penstock_ready INDEXED BY penstock_ready_sequence
+        WHERE queue_id = ?1 AND turn <> 0 ORDER BY sequence LIMIT 1
         """)
     private static let firstBlocked = Query(
         "SELECT sequence FROM penstock_blocked WHERE queue_id = ?1 ORDER BY sequence LIMIT 1")
