@@ -231,7 +231,12 @@ CREATE TRIGGER penstock_messages_insert INSTEAD OF INSERT ON penstock_messages B
         JOIN penstock_log AS log ON log.sequence = last_sequence))
         WHERE queue_id = (SELECT id FROM penstock_queue WHERE name = NEW.queue);
 
-    INSERT OR REPLACE INTO penstock_unique_period (queue_id, unique_key, sequence, until)
+    -- The row of a period that is over goes when somebody has the key again: no clock that is set back gives it a second holder.
+    DELETE FROM penstock_unique_period WHERE (queue_id, unique_key) = (SELECT log.queue_id, log.unique_key FROM penstock_state
+        JOIN penstock_log AS log ON log.sequence = last_sequence
+        WHERE NOT EXISTS (SELECT 1 FROM penstock_outcome AS outcome
+            WHERE outcome.queue_id = log.queue_id AND outcome.sequence = log.sequence));
+    INSERT INTO penstock_unique_period (queue_id, unique_key, sequence, until)
         SELECT log.queue_id, log.unique_key, log.sequence, log.enqueued_at + log.key_scope FROM penstock_state
         JOIN penstock_log AS log ON log.sequence = last_sequence
         WHERE log.unique_key IS NOT NULL AND log.key_scope > 0

@@ -3,6 +3,9 @@ extension ConformanceCase {
     public static let all: [ConformanceCase] = [
         rules(of: "enqueue", EnqueueRules.cases),
         rules(of: "unique keys", UniqueKeyRules.cases),
+        rules(of: "key scopes", KeyScopeRules.cases),
+        rules(of: "key periods", KeyPeriodRules.cases),
+        rules(of: "key conflicts", KeyConflictRules.cases),
         rules(of: "overflow", OverflowRules.cases),
         rules(of: "claim", ClaimRules.cases),
         rules(of: "settle", SettleRules.cases),

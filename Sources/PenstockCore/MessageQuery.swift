@@ -117,6 +117,8 @@ public struct MessageRecord: Hashable, Sendable {
     public var finishedAt: Timestamp?
     /// The key it was enqueued with, held or not.
     public var uniqueKey: String?
+    /// How long it keeps others with its key out; `nil`: it was enqueued without a key.
+    public var keyScope: KeyScope?
     /// The key of its group.
     public var group: String?
     /// Names and values that travel with it.
@@ -147,6 +149,7 @@ public struct MessageRecord: Hashable, Sendable {
         progress: ProgressRecord? = nil,
         finishedAt: Timestamp? = nil,
         uniqueKey: String? = nil,
+        keyScope: KeyScope? = nil,
         group: String? = nil,
         headers: [String: String] = [:],
         origin: SequenceNumber? = nil,
@@ -169,6 +172,7 @@ public struct MessageRecord: Hashable, Sendable {
         self.progress = progress
         self.finishedAt = finishedAt
         self.uniqueKey = uniqueKey
+        self.keyScope = keyScope
         self.group = group
         self.headers = headers
         self.origin = origin

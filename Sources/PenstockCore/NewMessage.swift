@@ -8,18 +8,19 @@ public enum Due: Hashable, Sendable {
     case at(Timestamp)
 }
 
-/// What to do when the unique key of an arriving message is taken by one that waits or runs.
+/// What to do when another message has the unique key of an arriving one.
 public enum KeyConflict: String, Sendable, Codable, CaseIterable {
     /// Nothing is enqueued; the receipt names the existing message.
     case skip
-    /// The existing message is cancelled (reason `replaced`) and the arriving one enqueued, if it still waits. While
-    /// a worker has it, this is `skip`. The arriving message takes the place of the other, so there is always room.
+    /// The existing message is cancelled (reason `replaced`) and the arriving one enqueued, if the existing one still waits.
+    /// While a worker has it, and when it has ended, this is `skip`. The arriving message takes the place of the other, so there
+    /// is always room.
     case replace
-    /// As ``replace``, but the arriving message is due when the existing one was: of many that come in a while the last is
-    /// worked, at the time that the first was given.
+    /// As ``replace``, but the arriving message is due when the existing one was, and at once if that was ready or blocked: of
+    /// many that come in a while the last is worked, at the time that the first was given.
     case throttle
     /// As ``replace``, and each arrival puts the work off until its own due time: of many that come the last is worked, when
-    /// no more have come for a while. ``UniqueKey/waitMax`` bounds that.
+    /// no more have come for a while. ``UniqueKey/waitMax`` bounds that. A message that is due at once is refused.
     case debounce
 }
 
@@ -28,15 +29,18 @@ public enum KeyScope: Hashable, Sendable {
     /// Until it has ended.
     case untilEnded
     /// While it waits: when a worker has it another one may come in line, and runs after it or beside it. A message that comes
-    /// back from its worker has its key again, unless another one has it by then.
+    /// back from its worker, or is redriven, has its key again, unless another one has it by then: then it goes on without.
     case whileWaiting
-    /// For so long from its acceptance, whatever becomes of it.
+    /// For so long from its acceptance, whatever becomes of it: 1 millisecond to 366 days (``Limits/keyPeriodRange``). A message
+    /// that replaces another one within its period has the rest of that.
     case period(Duration)
 }
 
-/// At most one message of a queue has a given key, for as long as its scope says. With ``KeyScope/untilEnded`` the key is free
-/// again when the message has ended; if another message then takes it, a dead letter that had it cannot be redriven before that
-/// one has ended, too.
+/// At most one message of a queue has a given key, for as long as its scope says; whatever the scopes are, whoever comes with
+/// that key meanwhile meets the message that has it. With ``KeyScope/untilEnded`` the key is free again when the message has
+/// ended; if another message then takes it, a dead letter that had it cannot be redriven before that one lets it go.
+///
+/// Messages that were replaced stay in the log, cancelled, so a handler can read there what came meanwhile.
 public struct UniqueKey: Hashable, Sendable {
     /// The key.
     public var key: String
@@ -44,8 +48,8 @@ public struct UniqueKey: Hashable, Sendable {
     public var scope: KeyScope
     /// What to do when the key is taken.
     public var onConflict: KeyConflict
-    /// The longest that ``KeyConflict/debounce`` puts the work off, from the acceptance of the first message; `nil`: for as
-    /// long as others come.
+    /// The longest that ``KeyConflict/debounce`` puts the work off, from the acceptance of the first of the messages that were
+    /// replaced one by the other: a message is due at its own time, and no later than this. `nil`: for as long as others come.
     public var waitMax: Duration?
 
     /// Makes a key.
@@ -152,6 +156,7 @@ public struct NewMessage: Hashable, Sendable {
             throw PenstockError(.invalidInput, "A message cannot be due more than ten years ahead.")
         }
         try uniqueKey?.validate()
+        try validateDebounce()
         try validateExpiry(now: now)
         if let group { try GroupKey.validate(group) }
         if !headers.isEmpty { try HeaderRules.validate(headers) }

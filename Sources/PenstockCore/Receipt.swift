@@ -10,7 +10,8 @@ public enum Durability: String, Sendable, Codable, CaseIterable {
 public struct Receipt: Hashable, Sendable {
     /// Its place in the log. For a skipped message, that of the one that has its key.
     public var sequence: SequenceNumber
-    /// Its state when it was accepted: ready, scheduled or dropped. For a skipped message, that of the one that has its key.
+    /// Its state when it was accepted: ready, scheduled or dropped. For a skipped message, that of the one that has its key;
+    /// done, if that one holds the key for a period and the log has forgotten it.
     public var state: MessageState
     /// What it survives.
     public var durability: Durability

@@ -36,7 +36,8 @@ public struct Schedule: Hashable, Sendable {
     /// The zone of the spec's times, by its name in the IANA time zone database.
     public var zone: String
     /// What is enqueued. Its due time is left out: it is due when the schedule is. With a unique key nothing is enqueued while
-    /// the last one waits or runs.
+    /// the last one has it: while it waits or runs, unless the key's scope says otherwise. ``KeyConflict/throttle`` and
+    /// ``KeyConflict/debounce`` are not for schedules.
     public var message: NewMessage
     /// What becomes of firings that were missed.
     public var missed: MissedFirings
@@ -68,6 +69,10 @@ public struct Schedule: Hashable, Sendable {
     /// Throws ``PenstockError`` with code `invalidInput` when something is out of its range. The spec and the zone are looked
     /// at by those that know what they mean.
     public func validate(now: Timestamp) throws(PenstockError) {
+        try require(
+            [.skip, .replace, nil].contains(message.uniqueKey?.onConflict),
+            "A schedule skips a firing, or replaces its last message; throttle and debounce are for messages that have delays."
+        )
         try message.validate(now: now)
         try require(message.due == .now, "The message of a schedule has no due time of its own.")
         try require(

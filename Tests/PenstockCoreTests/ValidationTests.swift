@@ -48,6 +48,27 @@ import Testing
         for due in bad { #expect(refusal(of: NewMessage(payload: [], due: due)) == .invalidInput, "\(due)") }
     }
 
+    @Test func keyScopes() {
+        for period in [Duration.milliseconds(1), .seconds(366 * 24 * 3600)] {
+            #expect(refusal(of: NewMessage(payload: [], uniqueKey: UniqueKey("k", scope: .period(period)))) == nil)
+        }
+        for period in [Duration.zero, .microseconds(999), .seconds(366 * 24 * 3600 + 1), .seconds(-1)] {
+            let message = NewMessage(payload: [], uniqueKey: UniqueKey("k", scope: .period(period)))
+            #expect(refusal(of: message) == .invalidInput, "\(period)")
+        }
+        func debounced(_ due: Due, waitMax: Duration? = nil) -> NewMessage {
+            NewMessage(payload: [], due: due, uniqueKey: UniqueKey("k", onConflict: .debounce, waitMax: waitMax))
+        }
+        for due in [Due.now, .after(.zero)] { #expect(refusal(of: debounced(due)) == .invalidInput) }
+        #expect(refusal(of: debounced(.at(now))) == nil, "Its moment may have come while its producer waited for room.")
+        for waitMax in [Duration.zero, Limits.delayMax] {
+            #expect(refusal(of: debounced(.after(.seconds(1)), waitMax: waitMax)) == nil)
+        }
+        for waitMax in [Duration.seconds(-1), Limits.delayMax + .microseconds(1)] {
+            #expect(refusal(of: debounced(.after(.seconds(1)), waitMax: waitMax)) == .invalidInput)
+        }
+    }
+
     @Test func uniqueKey() {
         let longest = String(repeating: "k", count: Limits.uniqueKeyBytesMax)
         for key in ["k", longest, "schlüssel 🔑"] {

@@ -1,9 +1,10 @@
 import Foundation
 import GRDB
 import PenstockCore
-import PenstockSQLite
 import PenstockTestKit
 import Testing
+
+@testable import PenstockSQLite
 
 /// An INSERT by another program and an `enqueue` leave the same rows, whatever came before.
 @Suite(.timeLimit(.minutes(5))) struct PlainInsertTests {
@@ -42,7 +43,9 @@ import Testing
             } catch let error as DatabaseError {
                 switch error.message {
                 case "penstock: the queue is full": bySQL = "full"
-                case "penstock: a message with that unique_key waits or runs already": bySQL = "taken"
+                case "penstock: a message with that unique_key waits or runs already",
+                    "penstock: a message with that unique_key holds it still":
+                    bySQL = "taken"
                 default: throw error
                 }
             }
@@ -60,12 +63,12 @@ import Testing
             try await program.run(
                 """
                 INSERT INTO penstock_messages
-                    (queue, payload, headers, priority, due_at, attempts_max, unique_key, group_key)
-                VALUES ('jobs', ?, ?, ?, ?, ?, ?, ?)
+                    (queue, payload, headers, priority, due_at, attempts_max, unique_key, group_key, key_scope)
+                VALUES ('jobs', ?, ?, ?, ?, ?, ?, ?, ?)
                 """,
                 [
                     Data(message.payload), headers, message.priority == 0 ? nil : message.priority, due,
-                    message.attemptsMax, message.uniqueKey?.key, message.group,
+                    message.attemptsMax, message.uniqueKey?.key, message.group, message.uniqueKey?.scope.stored,
                 ])
         }
 
@@ -88,7 +91,7 @@ import Testing
         func expectSameRows(_ what: String) async throws {
             for sql in [
                 """
-                SELECT sequence, queue, state, reason, priority, attempt, attempts_max, due_at IS NULL, unique_key,
+                SELECT sequence, queue, state, reason, priority, attempt, attempts_max, due_at IS NULL, unique_key, key_scope,
                     headers, origin, payload FROM penstock_messages ORDER BY sequence
                 """,
                 "SELECT * FROM penstock_queues",
@@ -98,6 +101,7 @@ import Testing
                 "SELECT queue_id, group_key, priority, sequence, attempt, forgiven, marks FROM penstock_blocked",
                 "SELECT * FROM penstock_permit",
                 "SELECT * FROM penstock_unique",
+                "SELECT queue_id, unique_key, sequence, since FROM penstock_unique_period",
                 "SELECT sequence, group_key, hex(payload), typeof(payload) FROM penstock_log",
                 "SELECT last_sequence, dropping FROM penstock_state",
             ] {
@@ -124,6 +128,15 @@ import Testing
             }
         }
 
+    /// Keys that are held for a period are others, as they are taken once and for all here.
+    private static func uniqueKey(_ random: SeededRandom) -> UniqueKey {
+        if random.chance(0.2) {
+            return UniqueKey("long \(random.next(in: 1...9))", scope: .period(.seconds(86_400)))
+        }
+        return UniqueKey(
+            "key \(random.next(in: 1...3))", scope: random.chance(0.5) ? .untilEnded : .whileWaiting)
+    }
+
     @Test(arguments: policies) func leavesTheSameRowsAsEnqueue(_ policy: QueuePolicy) async throws {
         let twins = try await Twins(policy)
         let random = SeededRandom(seed: UInt64(policy.capacity?.count ?? 0) + 77)
@@ -138,7 +151,7 @@ import Testing
                     priority: random.chance(0.5) ? random.next(in: -2...2) : 0,
                     due: random.chance(0.3) ? .at(start + .seconds(hours * 7001)) : .now,
                     attemptsMax: random.chance(0.2) ? random.next(in: 1...3) : nil,
-                    uniqueKey: random.chance(0.4) ? UniqueKey("key \(random.next(in: 1...3))") : nil,
+                    uniqueKey: random.chance(0.4) ? Self.uniqueKey(random) : nil,
                     group: policy.groups != nil && random.chance(0.7) ? "group \(random.next(in: 1...2))" : nil)
                 try await twins.enqueue(message)
                 // What a plain INSERT drops may have had a permit, which is given to another one by any claim, or here.

@@ -16,8 +16,8 @@ import Testing
 
     private static let contents = [
         "SELECT * FROM penstock_log", "SELECT * FROM penstock_ready", "SELECT * FROM penstock_scheduled",
-        "SELECT * FROM penstock_outcome", "SELECT * FROM penstock_unique", "SELECT * FROM penstock_depth",
-        "SELECT * FROM penstock_state",
+        "SELECT * FROM penstock_outcome", "SELECT * FROM penstock_unique", "SELECT * FROM penstock_unique_period",
+        "SELECT * FROM penstock_depth", "SELECT * FROM penstock_state",
     ]
 
     private func contents(_ program: ForeignProgram) async throws -> [[String]] {
@@ -29,6 +29,9 @@ import Testing
     private static let headers =
         "penstock: headers are 64 and 16384 bytes at most, each named by 1 to 100 letters, "
         + "digits, -, _ or ."
+
+    private static let keyScope =
+        "penstock: key_scope must be NULL, 0 or 1000 to 31622400000000 microseconds, with a unique_key"
 
     /// Columns and values, and how they are refused.
     private static let refused: [(columns: String, values: String, message: String)] = [
@@ -128,6 +131,16 @@ import Testing
             "queue, payload, unique_key", "'jobs', 'x', 'taken'",
             "penstock: a message with that unique_key waits or runs already"
         ),
+        (
+            "queue, payload, unique_key", "'jobs', 'x', 'period'",
+            "penstock: a message with that unique_key holds it still"
+        ),
+        ("queue, payload, key_scope", "'jobs', 'x', 0", keyScope),
+        ("queue, payload, unique_key, key_scope", "'jobs', 'x', 'k', -1", keyScope),
+        ("queue, payload, unique_key, key_scope", "'jobs', 'x', 'k', 999", keyScope),
+        ("queue, payload, unique_key, key_scope", "'jobs', 'x', 'k', 31622400000001", keyScope),
+        ("queue, payload, unique_key, key_scope", "'jobs', 'x', 'k', 1000.5", keyScope),
+        ("queue, payload, unique_key, key_scope", "'jobs', 'x', 'k', '1000'", keyScope),
         ("queue, payload", "'full', 'x'", "penstock: the queue is full"),
         ("queue, payload", "'waits', 'x'", "penstock: the queue is full"),
     ]
@@ -135,6 +148,8 @@ import Testing
     @Test func whatIsRefusedSaysWhyAndChangesNothing() async throws {
         let store = try await SQLiteStore.openWithJobs(path)
         try await store.put(.text("holder", key: "taken"))
+        try await store.put(
+            NewMessage(payload: [], uniqueKey: UniqueKey("period", scope: .period(.seconds(86_400)))))
         for (name, whenFull) in [("full", OverflowPolicy.fail), ("waits", .wait)] {
             try await store.configure(QueueName(name), .create(.bounded(1, whenFull), ifAbsent: false))
             try await store.put(.text("there"), to: QueueName(name))

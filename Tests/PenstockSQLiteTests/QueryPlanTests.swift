@@ -155,8 +155,10 @@ import Testing
         for conflict in [KeyConflict.skip, .skip, .replace] {
             try await store.put(.text("a", key: "k", onConflict: conflict))
         }
-        try await expectSearches([("SELECT sequence FROM penstock_unique", "PRIMARY KEY (queue_id=? AND unique_key=?)")]
-        )
+        try await expectSearches([
+            ("UNION ALL", "penstock_unique USING PRIMARY KEY (queue_id=? AND unique_key=?)"),
+            ("UNION ALL", "penstock_unique_period USING PRIMARY KEY (queue_id=? AND unique_key=?)"),
+        ])
         let messages = try await store.take(4)
         try await expectSearches([
             ("AND due_at <= ?2", "penstock_scheduled_due (queue_id=? AND due_at<?)"),
@@ -181,6 +183,38 @@ import Testing
         try await store.configure(.jobs, .set(.bounded(1, .dropOldest)))
         try await store.put(.text("x"))
         try await expectSearches([("AND priority < ?2", "PRIMARY KEY (queue_id=? AND priority<?)")])
+        try await store.close()
+    }
+
+    @Test(arguments: [false, true]) func scopesOfKeysGoByIndexes(_ isAnalyzed: Bool) async throws {
+        for scope in [KeyScope.whileWaiting, .period(.milliseconds(1))] {
+            let messages = (1...2000).map { number in
+                NewMessage(payload: [], uniqueKey: UniqueKey("\(scope) \(number)", scope: scope))
+            }
+            _ = try await store.enqueue(messages, to: .mail, durability: .processCrash)
+        }
+        try await analyze(isAnalyzed)
+        _ = statements.take()
+        for conflict in [KeyConflict.replace, .throttle] {
+            for scope in [KeyScope.untilEnded, .whileWaiting, .period(.seconds(1))] {
+                try await store.put(
+                    NewMessage(payload: [], uniqueKey: UniqueKey("k", scope: scope, onConflict: conflict)), to: .mail)
+            }
+        }
+        try await expectSearches([
+            ("DELETE FROM penstock_unique_period", "PRIMARY KEY (queue_id=? AND unique_key=?)")
+        ])
+        let claimed = try await store.take(50, from: .mail)
+        try await expectSearches([
+            ("DELETE FROM penstock_unique", "PRIMARY KEY (queue_id=? AND unique_key=?)"),
+            ("UPDATE penstock_lease SET marks", "INTEGER PRIMARY KEY (rowid=?)"),
+        ])
+        _ = try await store.settle(claimed.map { Settlement($0.lease, .release) })
+        _ = try await store.prune(PruneRequest(limit: 10))
+        try await expectSearches([
+            ("DELETE FROM penstock_unique_period", "penstock_unique_period_until (queue_id=? AND until<?)"),
+            ("DELETE FROM penstock_unique_period", "PRIMARY KEY (queue_id=? AND unique_key=?)"),
+        ])
         try await store.close()
     }
 

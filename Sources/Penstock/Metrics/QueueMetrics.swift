@@ -55,7 +55,7 @@ final class QueueMetrics: Sendable {
         let droppedCount = zip(receipts, messages).count { receipt, message in
             if receipt.skipped { return false }
             // What a message with a unique key displaces may have been replaced instead; that is no drop.
-            let displacedByOverflow = receipt.displaced != nil && message.uniqueKey?.onConflict != .replace
+            let displacedByOverflow = receipt.displaced != nil && message.uniqueKey?.onConflict ?? .skip == .skip
             return receipt.state == .dropped || displacedByOverflow
         }
         if receipts.count > skippedCount { enqueued.increment(by: receipts.count - skippedCount) }

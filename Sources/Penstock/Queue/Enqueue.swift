@@ -17,7 +17,7 @@ public struct EnqueueOptions: Hashable, Sendable {
     /// What the message is, for a worker that chooses its handler by that (``Handlers``, ``Worker/Options/kinds``); see `KindName`.
     /// It lies among the message's headers, as `penstock-kind`.
     public var kind: String?
-    /// Its key, if at most one message with it may wait or run.
+    /// Its key, if at most one message with it is to hold it: while that waits or runs, or as the key's scope says.
     public var uniqueKey: UniqueKey?
     /// The key of its group, in a queue that has groups; see `GroupPolicy`.
     public var group: String?

@@ -142,7 +142,9 @@ enum Values {
     }
 
     @Sendable static func conflict(_ text: String) throws -> KeyConflict {
-        guard let conflict = KeyConflict(rawValue: text) else { throw Failure(.usage, "write skip or replace.") }
+        guard let conflict = KeyConflict(rawValue: text) else {
+            throw Failure(.usage, "write skip, replace, throttle or debounce.")
+        }
         return conflict
     }
 

@@ -34,6 +34,8 @@ extension MessageRecord {
             .init(key: "progress", value: .optional(progress, \.json)),
             .init(key: "finishedAt", value: .optional(finishedAt, JSONValue.time)),
             .init(key: "uniqueKey", value: .optional(uniqueKey) { .string($0) }),
+            .init(key: "keyScope", value: .optional(keyScope, JSONValue.scope)),
+            .init(key: "keyPeriodSeconds", value: .optional(keyScope, JSONValue.period)),
             .init(key: "group", value: .optional(group) { .string($0) }),
             .init(key: "headers", value: .headers(headers)),
             .init(key: "origin", value: .optional(origin) { .integer($0.rawValue) }),

@@ -68,7 +68,7 @@ enum MessageTables {
             facts.append(("progress", "\(progressText(progress)) (\(TimeText.format(progress.reportedAt)))"))
         }
         if let finishedAt = record.finishedAt { facts.append(("finished", TimeText.format(finishedAt))) }
-        if let key = record.uniqueKey { facts.append(("key", Escape.text(key))) }
+        if let key = record.uniqueKey { facts.append(("key", KeyScope.text(of: key, record.keyScope))) }
         if let group = record.group { facts.append(("group", Escape.text(group))) }
         if let origin = record.origin { facts.append(("origin", "\(origin)")) }
         if let task = journal.task {

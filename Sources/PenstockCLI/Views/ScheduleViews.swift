@@ -34,7 +34,7 @@ enum ScheduleTables {
             ("jitter", DurationText.format(schedule.jitter)),
             ("counts", "\(record.firedCount) fired, \(record.missedCount) missed"),
             ("group", schedule.message.group.map(Escape.text) ?? "none"),
-            ("key", schedule.message.uniqueKey.map { Escape.text($0.key) } ?? "none"),
+            ("key", schedule.message.uniqueKey.map { KeyScope.text(of: $0.key, $0.scope) } ?? "none"),
             ("payload", Escape.text(String(decoding: schedule.message.payload.prefix(500), as: UTF8.self))),
         ]
         if let starts = schedule.starts { facts.append(("starts", TimeText.short(starts))) }
@@ -80,6 +80,8 @@ extension ScheduleRecord {
             "attemptsMax": .optional(schedule.message.attemptsMax) { .integer($0) },
             "group": .optional(schedule.message.group) { .string($0) },
             "uniqueKey": .optional(schedule.message.uniqueKey) { .string($0.key) },
+            "keyScope": .optional(schedule.message.uniqueKey?.scope, JSONValue.scope),
+            "keyPeriodSeconds": .optional(schedule.message.uniqueKey?.scope, JSONValue.period),
             payload.key: payload.value,
             "headers": .headers(schedule.message.headers),
             "firedCount": .integer(firedCount),

@@ -32,7 +32,7 @@ enum Invariants {
         return rising(records.map(\.sequence))
             + records.flatMap { record in
                 let attempts = record.attempts.map(\.attempt)
-                let holdsKey = record.uniqueKey != nil && !record.state.isFinished
+                let holdsKey = record.keyScope == .untilEnded && !record.state.isFinished
                 let rules: [(String, Bool)] = [
                     ("due", (record.due != nil) == (record.state == .scheduled)),
                     ("claimedAt", (record.claimedAt != nil) == (record.state == .leased)),
@@ -48,6 +48,28 @@ enum Invariants {
                 ]
                 return rules.filter { !$0.1 }.map { "\($0.0) does not fit in \(record)" }
             }
+    }
+
+    /// A skipped message was skipped for one with its key, and no message was accepted beside one that holds its key to the end.
+    ///
+    /// - Parameters:
+    ///   - records: what is in the queue after that.
+    static func keys(_ receipts: [Receipt], _ messages: [NewMessage], _ records: [MessageRecord]) -> [String] {
+        zip(receipts, messages).flatMap { receipt, message -> [String] in
+            guard let key = message.uniqueKey, receipt.state != .dropped else { return [] }
+            let own = records.first { $0.sequence == receipt.sequence }
+            if receipt.skipped {
+                return own == nil || own?.uniqueKey == key.key
+                    ? [] : ["\(receipt) was skipped for \(own.debugDescription)"]
+            }
+            guard let own, own.state.isWaiting else { return [] }
+            let others = records.filter {
+                $0.sequence != own.sequence && $0.uniqueKey == key.key && $0.keyScope == .untilEnded
+                    && !$0.state.isFinished
+            }
+            let isLate = own.due.map { due in key.waitMax.map { due > own.enqueuedAt + $0 } ?? false } ?? false
+            return others.map { "\(own) was accepted beside \($0)" } + (isLate ? ["\(own) is due too late"] : [])
+        }
     }
 
     /// The numbers say what a count says.

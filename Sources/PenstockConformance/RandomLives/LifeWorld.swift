@@ -114,6 +114,10 @@ final class LifeWorld {
         let receipts = try await handle.put(messages, to: queue)
         let after = try await handle.queueStatus(queue)
         violations += Invariants.capacity(before: before, after: after)
+        if messages.contains(where: { $0.uniqueKey != nil }) {
+            let records = try await handle.messages(MessageQuery(queue: queue, limit: Limits.rowsMax))
+            violations += Invariants.keys(receipts, messages, records)
+        }
 
         let new = receipts.filter { !$0.skipped }.map(\.sequence)
         violations += Invariants.rising([SequenceNumber(Int64(last))] + new)

@@ -67,7 +67,7 @@ enum Step: CustomStringConvertible {
     }
 
     private static func describe(_ message: NewMessage) -> String {
-        let key = message.uniqueKey.map { " key \($0.key) \($0.onConflict)" } ?? ""
+        let key = message.uniqueKey.map { " key \($0.key) \($0.scope) \($0.onConflict) \($0.waitMax ?? .zero)" } ?? ""
         let group = message.group.map { " \($0)" } ?? ""
         return "(priority \(message.priority), \(message.due)\(key)\(group))"
     }

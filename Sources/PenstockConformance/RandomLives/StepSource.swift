@@ -50,14 +50,13 @@ struct StepSource {
         (0..<number(1, random.chance(0.2) ? 12 : 3)).map { _ in
             let due: Due =
                 random.chance(0.7) ? .now : .after(.microseconds(number(0, 12_000_000)))
-            let key = random.chance(0.4) ? "key \(number(1, 5))" : nil
             return NewMessage(
                 payload: (0..<number(0, 4)).map { _ in UInt8(number(0, 255)) },
                 headers: random.chance(0.1) ? ["n": "\(number(0, 9))"] : [:],
                 priority: random.chance(0.3) ? number(-2, 2) : 0,
                 due: due,
                 attemptsMax: random.chance(0.2) ? number(1, 4) : nil,
-                uniqueKey: key.map { UniqueKey($0, onConflict: random.chance(0.5) ? .skip : .replace) },
+                uniqueKey: uniqueKey(due),
                 group: group(),
                 origin: random.chance(0.05) ? SequenceNumber(Int64(number(1, 9))) : nil)
         }

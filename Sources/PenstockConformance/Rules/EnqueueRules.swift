@@ -31,7 +31,7 @@ enum EnqueueRules {
 
         var expected = MessageRecord(
             sequence: receipt.sequence, queue: .jobs, state: .scheduled, priority: -7, attempt: 0, attemptsMax: 5,
-            enqueuedAt: accepted, due: accepted + .seconds(60), uniqueKey: "invoice/1",
+            enqueuedAt: accepted, due: accepted + .seconds(60), uniqueKey: "invoice/1", keyScope: .untilEnded,
             headers: ["trace-id": "7f", "Empty": ""], origin: SequenceNumber(4_000_000_000), payloadBytes: 5,
             payload: [0, 1, 127, 128, 255])
         #expect(try await store.record(receipt.sequence) == expected)

@@ -43,7 +43,8 @@ enum ContentInspection {
     static let times: [(table: String, column: String, source: QuarantineSource?)] = [
         ("penstock_log", "enqueued_at", .log), ("penstock_scheduled", "due_at", .scheduled),
         ("penstock_lease", "claimed_at", .lease), ("penstock_outcome", "finished_at", .outcome),
-        ("penstock_cursor", "moved_at", .cursor), ("penstock_attempt", "started_at", nil),
+        ("penstock_unique_period", "until", .uniquePeriod), ("penstock_cursor", "moved_at", .cursor),
+        ("penstock_attempt", "started_at", nil),
         ("penstock_attempt", "ended_at", nil), ("penstock_worker", "started_at", nil),
         ("penstock_workflow", "started_at", nil), ("penstock_workflow", "cancelled_at", nil),
         ("penstock_task", "due_at", nil),

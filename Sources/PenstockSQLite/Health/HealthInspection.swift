@@ -51,7 +51,7 @@ struct HealthInspection {
             }
             try part("the messages' places", [.misplaced], &report) { try LineInspection.inspectPlaces(database, &$0) }
             try part("workflows", [.misplaced], &report) { try WorkflowInspection.inspect(database, &$0) }
-            try part("unique keys", [.wrongKeys], &report) { try LineInspection.inspectKeys(database, &$0) }
+            try part("unique keys", [.wrongKeys], &report) { try KeyInspection.inspect(database, &$0) }
             try part("groups", [.wrongPermits], &report) { try GroupInspection.inspect(database, &$0) }
             try part("numbers", [.wrongNumbers, .wrongSequence], &report) {
                 try NumberInspection.inspect(database, &$0)

@@ -55,17 +55,6 @@ enum LineInspection {
         try find(noQueueSQL, .misplaced, "{belongs|belong} to a queue that does not exist", database, &report)
     }
 
-    static func inspectKeys(_ database: Database, _ report: inout HealthReport) throws {
-        try find(
-            keyNotHeldSQL, .wrongKeys,
-            "{waits or runs and does not hold its|wait or run and do not hold their} unique key", database, &report)
-        try find(
-            keyHeldSQL, .wrongKeys,
-            "{holds a unique key that is not its own or that it|hold a unique key that is not theirs or that they} should "
-                + "have let go",
-            database, &report)
-    }
-
     /// Reports the messages whose numbers `sql` gives, if there are any. What is wrong is a template of ``CountedText``.
     static func find(
         _ sql: String, _ kind: HealthFinding.Kind, _ what: String, _ database: Database, _ report: inout HealthReport
@@ -132,22 +121,6 @@ enum LineInspection {
         """
     private static let noQueueSQL = """
         SELECT sequence FROM penstock_log WHERE queue_id NOT IN (SELECT id FROM penstock_queue)
-        """
-    private static let keyNotHeldSQL = """
-        SELECT log.sequence FROM penstock_log AS log
-        LEFT JOIN penstock_outcome AS outcome
-            ON outcome.queue_id = log.queue_id AND outcome.sequence = log.sequence
-        LEFT JOIN penstock_unique AS held
-            ON held.queue_id = log.queue_id AND held.unique_key = log.unique_key AND held.sequence = log.sequence
-        WHERE log.unique_key IS NOT NULL AND outcome.sequence IS NULL AND held.sequence IS NULL
-        """
-    private static let keyHeldSQL = """
-        SELECT held.sequence FROM penstock_unique AS held
-        LEFT JOIN penstock_log AS log
-            ON log.sequence = held.sequence AND log.queue_id = held.queue_id AND log.unique_key = held.unique_key
-        LEFT JOIN penstock_outcome AS outcome
-            ON outcome.queue_id = held.queue_id AND outcome.sequence = held.sequence
-        WHERE log.sequence IS NULL OR outcome.sequence IS NOT NULL
         """
 }
 

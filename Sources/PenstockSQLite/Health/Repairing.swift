@@ -174,48 +174,6 @@ struct Repairing {
             """)
     }
 
-    private mutating func repairKeys() throws {
-        let isOpen = """
-            NOT EXISTS (SELECT 1 FROM penstock_outcome AS outcome
-                WHERE outcome.queue_id = log.queue_id AND outcome.sequence = log.sequence)
-            """
-        try setAside(
-            .wrongKeys, .unique,
-            "{holds a unique key that is not its own or that it|hold a unique key that is not theirs or that they} should "
-                + "have let go",
-            where: """
-                NOT EXISTS (SELECT 1 FROM penstock_log AS log WHERE log.sequence = line.sequence
-                    AND log.queue_id = line.queue_id AND log.unique_key = line.unique_key AND \(isOpen))
-                """,
-            because: "The message does not have the key, or has ended.")
-        try change(
-            .wrongKeys, "COUNT {message holds its|messages hold their} unique key again.",
-            """
-            INSERT OR IGNORE INTO penstock_unique (queue_id, unique_key, sequence)
-            SELECT log.queue_id, log.unique_key, log.sequence FROM penstock_log AS log
-            WHERE log.unique_key IS NOT NULL AND \(isOpen) ORDER BY log.sequence
-            """)
-        try change(
-            .wrongKeys,
-            "COUNT {message goes on without its|messages go on without their} unique key, which another one holds.",
-            """
-            UPDATE penstock_log AS log SET unique_key = NULL
-            WHERE log.unique_key IS NOT NULL AND \(isOpen)
-            AND NOT EXISTS (SELECT 1 FROM penstock_unique AS held WHERE held.sequence = log.sequence)
-            """)
-        for table in QuarantineSource.line.map(\.table) {
-            try change(
-                .wrongKeys,
-                "COUNT {row of \(table) says again whether its|rows of \(table) say again whether their} "
-                    + "message holds a key.",
-                """
-                WITH held (sequence) AS MATERIALIZED (SELECT sequence FROM penstock_unique)
-                UPDATE \(table) AS line SET marks = (marks & ~1) | (line.sequence IN (SELECT sequence FROM held))
-                WHERE marks & 1 <> (line.sequence IN (SELECT sequence FROM held))
-                """)
-        }
-    }
-
     private mutating func repairSequence() throws {
         try change(
             .wrongSequence,
@@ -254,6 +212,7 @@ struct Repairing {
                         WHERE sequence IN (SELECT sequence FROM penstock_log WHERE queue_id = \(id));
                     DELETE FROM penstock_log WHERE queue_id = \(id);
                     DELETE FROM penstock_outcome WHERE queue_id = \(id);
+                    DELETE FROM penstock_unique_period WHERE queue_id = \(id);
                     """)
             try change(
                 .deletionUnfinished, "The deletion of '\(row["name"] as String)' was finished.",

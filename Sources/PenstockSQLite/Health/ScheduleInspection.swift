@@ -26,7 +26,7 @@ enum ScheduleInspection {
                 INSERT INTO penstock_quarantine (set_aside_at, reason, source, sequence, queue_id, columns, payload)
                 SELECT ?, ?, 'penstock_schedule', NULL, queue_id, json_object('name', name, 'spec', spec, 'zone', zone,
                     'headers', headers, 'priority', priority, 'attempts_max', attempts_max, 'unique_key', unique_key,
-                    'missed', missed, 'paused', paused), payload
+                    'key_scope', key_scope, 'missed', missed, 'paused', paused), payload
                 FROM penstock_schedule WHERE \(isStray)
                 """, arguments: [repairing.now.microseconds, Quarantine.Reason.noQueue])
         try repairing.change(

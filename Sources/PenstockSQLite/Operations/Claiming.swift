@@ -86,6 +86,7 @@ enum Claiming {
                 tokenBase: tokenBase, workerID: try worker.register(in: transaction),
                 deadline: transaction.time.boot.microseconds + request.lease.wholeMicroseconds)
             try move(&messages, account, lease, in: transaction)
+            try UniqueKeys.releaseClaimed(reading.keysWhileWaiting, account, in: transaction)
             let newCount = messages.count { $0.lease.sequence.rawValue > transaction.lastSequenceBefore }
             let promotedCount = messages.count { promoted.contains($0.lease.sequence.rawValue) }
             if reading.hasTasks { try TaskPlaces.fill(&messages, connection) }
@@ -171,6 +172,8 @@ enum Claiming {
         var messages: [ClaimedMessage] = []
         /// Whether tasks of workflows are among them.
         var hasTasks = false
+        /// Messages that hold their unique keys only while they wait.
+        var keysWhileWaiting: [Int64] = []
         /// Rows that contradict the rest, and why.
         var wrong: [(sequence: Int64, reason: String)] = []
         /// Whether nothing else is ready.
@@ -205,6 +208,7 @@ enum Claiming {
             }
             let marks = Marks(rawValue: statement.integer(7))
             if marks.contains(.task) { reading.hasTasks = true }
+            if marks.contains([.uniqueKey, .keyWhileWaiting]) { reading.keysWhileWaiting.append(number) }
             let sequence = SequenceNumber(number)
             let payload = try statement.bytes(6)
             bytes += payload.count

@@ -130,18 +130,21 @@ enum Commanding {
         }
     }
 
-    /// Whether a dead letter that goes back in line can have its unique key again: nobody holds it, and none of
-    /// `keys`, which go back with it, is the same.
+    /// Whether a dead letter that goes back in line can do so with its unique key: nobody holds it, and none of `keys`, which go
+    /// back with it, is the same. One that holds its key only while it waits goes without where it must.
     private static func canHaveKey(
         _ entry: LineEntry, _ outcome: Lifecycle.Outcome, _ keys: inout Set<[UInt8]>, in transaction: Transaction
     ) throws -> Bool {
         guard entry.state == .dead, outcome.state.isWaiting,
-            let key = try UniqueKeys.key(of: entry.sequence, in: transaction)
+            let (key, scope) = try UniqueKeys.key(of: entry.sequence, in: transaction)
         else { return true }
+        if case .period = scope { return true }
         // By its bytes, as in the table: Swift takes two ways to write an accent for one text.
         let uniqueInQueue = Array("\(entry.account.id) \(key)".utf8)
-        return try UniqueKeys.holder(of: key, entry.account, in: transaction) == nil
+        let isFree =
+            try UniqueKeys.standing(of: key, entry.account, in: transaction).holder == nil
             && keys.insert(uniqueInQueue).inserted
+        return isFree || scope == .whileWaiting
     }
 }
 

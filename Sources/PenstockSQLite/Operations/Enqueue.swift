@@ -93,22 +93,26 @@ enum Enqueue {
     private static func accept(
         _ message: NewMessage, _ account: QueueAccount, _ durability: Durability, in transaction: Transaction
     ) throws -> Receipt? {
-        var replaced: LineEntry?
-        if let key = message.uniqueKey,
-            let (holder, existing) = try UniqueKeys.liveHolder(of: key.key, account, in: transaction)
-        {
-            guard key.onConflict == .replace, existing.state.isWaiting else {
-                // The other one may have been enqueued without waiting for the disk; this receipt says that it did.
-                if durability == .powerLoss { transaction.flush() }
-                return Receipt(
-                    sequence: SequenceNumber(holder), state: existing.state, durability: durability, skipped: true)
+        var standing = KeyStanding()
+        var replaced: (entry: LineEntry, as: ReplacedMessage)?
+        if let key = message.uniqueKey {
+            let (found, existing) = try UniqueKeys.liveStanding(of: key.key, account, in: transaction)
+            standing = found
+            if let holder = found.holder {
+                guard key.onConflict.replaces, let existing, existing.state.isWaiting else {
+                    // The other one may have been enqueued without waiting for the disk; this receipt says that it did.
+                    if durability == .powerLoss { transaction.flush() }
+                    return Receipt(
+                        sequence: SequenceNumber(holder.sequence), state: existing?.state ?? .done,
+                        durability: durability, skipped: true)
+                }
+                replaced = (existing, try Line.replaced(existing, since: holder.since, in: transaction))
             }
-            replaced = existing
         }
-        var displaced = replaced.map { SequenceNumber($0.sequence) }
+        var displaced = replaced.map { SequenceNumber($0.entry.sequence) }
         if let replaced {
             // The arriving message takes its place, so nobody asks whether there is room.
-            try Line.move(replaced, by: .replaced, in: transaction)
+            try Line.move(replaced.entry, by: .replaced, in: transaction)
         } else if try !account.hasRoom(for: 1, transaction.connection), let policy = account.policy.capacity {
             switch policy.whenFull {
             case .fail:
@@ -125,8 +129,11 @@ enum Enqueue {
             }
         }
         let sequence = try LogRows.write([message], account, in: transaction).lowerBound
-        let due = message.dueTime(acceptedAt: transaction.now)
-        if let key = message.uniqueKey { try UniqueKeys.hold(key.key, sequence, account, in: transaction) }
+        let due = message.dueTime(acceptedAt: transaction.now, replacing: replaced?.as)
+        if let key = message.uniqueKey {
+            try UniqueKeys.hold(
+                key.key, key.scope, sequence, standing, since: replaced?.as.since, account, in: transaction)
+        }
         var place = Lifecycle.Outcome(state: due == nil ? .ready : .scheduled, due: due, attempt: 0, forgiven: 0)
         if let key = message.group, place.state == .ready,
             try !Groups.admit(sequence, to: Group(account: account, key: key), in: transaction)

@@ -36,6 +36,19 @@ extension Line {
         return try connection.first(readBlocked, .integer(queueID), .integer(sequence), read: { entry(.blocked, $0) })
     }
 
+    /// What a message that waits leaves to the one that takes its place.
+    ///
+    /// - Parameter since: when the first of those was accepted that were replaced one by the other, if it has replaced one.
+    static func replaced(_ entry: LineEntry, since: Int64?, in transaction: Transaction) throws -> ReplacedMessage {
+        let accepted = try transaction.connection.first(readTimes, .integer(entry.sequence)) {
+            ($0.integer(0), $0.optionalInteger(1))
+        }
+        let since = since ?? accepted?.0 ?? transaction.now.microseconds
+        return ReplacedMessage(
+            due: accepted?.1.map { Timestamp(microseconds: $0.clamped(to: StoredRange.times)) },
+            since: Timestamp(microseconds: since.clamped(to: StoredRange.times)), now: transaction.now)
+    }
+
     /// Where a task is that most likely waits for others: there it is looked for first.
     static func locateTask(_ sequence: Int64, in transaction: Transaction) throws -> LineEntry? {
         let pending = try transaction.connection.first(readPendingTask, .integer(sequence)) { row in
@@ -74,6 +87,11 @@ extension Line {
     }
 
     private static let readLog = Query("SELECT queue_id, priority, turn FROM penstock_log WHERE sequence = ?1")
+    private static let readTimes = Query(
+        """
+        SELECT log.enqueued_at, scheduled.due_at FROM penstock_log AS log
+        LEFT JOIN penstock_scheduled AS scheduled ON scheduled.sequence = log.sequence WHERE log.sequence = ?1
+        """)
     private static let readLease = Query(
         """
         SELECT queue_id, token, worker_id, claimed_at, priority, attempt, forgiven, marks

@@ -50,8 +50,8 @@ enum Line {
         of entry: LineEntry, goingTo state: MessageState, in transaction: Transaction
     ) throws -> Marks {
         var marks: Marks = []
-        if state.isWaiting, try UniqueKeys.holdAgain(entry.sequence, entry.account, in: transaction) {
-            marks.insert(.uniqueKey)
+        if state.isWaiting {
+            marks.formUnion(try UniqueKeys.holdAgain(entry.sequence, entry.account, in: transaction))
         }
         if try TaskRows.has(entry.sequence, transaction.connection) { marks.insert(.task) }
         if try Groups.key(of: entry.sequence, transaction.connection) != nil { marks.insert(.group) }
@@ -63,6 +63,9 @@ enum Line {
         if state.isFinished, entry.marks.contains(.uniqueKey) {
             try UniqueKeys.release(entry.sequence, entry.account, in: transaction)
             entry.marks.remove(.uniqueKey)
+        }
+        if entry.state == .leased, state.isWaiting, entry.marks.contains(.keyWhileWaiting) {
+            entry.marks.formUnion(try UniqueKeys.holdAgain(entry.sequence, entry.account, in: transaction))
         }
         if state.isFinished, entry.marks.contains(.endAwaited) { entry.account.ring(messages: 0) }
         if entry.state == .leased, !entry.marks.isDisjoint(with: .ofLease) {

@@ -1,7 +1,8 @@
 import PenstockCore
 
 /// What is to be seen to when a message moves on. It travels with the message's row from table to table, and spares all others
-/// a look: their marks are 0. The numbers are those of `0012_pending.sql`, `0014_groups.sql` and `0017_running.sql`.
+/// a look: their marks are 0. The numbers are those of `0012_pending.sql`, `0014_groups.sql`, `0017_running.sql` and
+/// `0019_starts.sql`.
 struct Marks: OptionSet {
     let rawValue: Int64
 
@@ -17,6 +18,9 @@ struct Marks: OptionSet {
     static let awaitsEvent = Marks(rawValue: 4)
     /// It has a group.
     static let group = Marks(rawValue: 8)
+    /// It holds its unique key only while it waits. A worker's, and one that has found its key taken as it came back, has no
+    /// ``uniqueKey`` beside this.
+    static let keyWhileWaiting = Marks(rawValue: 32)
     /// It is leased, its worker is asked to end, and it has a row in `penstock_cancel`.
     static let cancelRequested = Marks(rawValue: 64)
     /// Somebody waits for its end, and its log is rung for then.
@@ -29,8 +33,20 @@ struct Marks: OptionSet {
     /// Those of a message as it is accepted.
     init(of message: NewMessage) {
         self = []
-        if message.uniqueKey != nil { insert(.uniqueKey) }
+        if let key = message.uniqueKey { formUnion(Self.held(key.scope)) }
         if message.group != nil { insert(.group) }
+    }
+}
+
+extension Marks {
+    /// Those of a message that has just got its unique key.
+    static func held(_ scope: KeyScope) -> Marks {
+        switch scope {
+        case .untilEnded: .uniqueKey
+        case .whileWaiting: [.uniqueKey, .keyWhileWaiting]
+        // Nothing that becomes of the message frees the key.
+        case .period: []
+        }
     }
 }
 

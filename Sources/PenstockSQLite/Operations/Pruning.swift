@@ -32,8 +32,9 @@ enum Pruning {
             let account = try transaction.account(of: name)
             let retention = request.retention ?? account.policy.retention
             look.begin(name)
+            if try UniqueKeys.forgetElapsed(of: account, limit: stepMax, in: transaction) { hasMore = true }
             let pruned = try forget(beyond: retention, of: account, limit: left, &look, in: transaction)
-            hasMore = pruned.hasMore
+            if pruned.hasMore { hasMore = true }
             left -= pruned.messages
             if look.isSpent, !hasMore { return Step(pruned: Pruned(messages: limit - left), place: look.place) }
         }

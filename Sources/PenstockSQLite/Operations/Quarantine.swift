@@ -10,6 +10,7 @@ enum QuarantineSource: String, CaseIterable {
     case lease
     case outcome
     case unique
+    case uniquePeriod = "unique_period"
     case cursor
     case log
 
@@ -52,7 +53,8 @@ enum QuarantineSource: String, CaseIterable {
                 "forgiven", "marks",
             ]
         case .outcome: ["sequence", "queue_id", "state", "reason", "attempt", "finished_at"]
-        case .unique: ["sequence", "queue_id", "unique_key"]
+        case .unique: ["sequence", "queue_id", "unique_key", "since"]
+        case .uniquePeriod: ["sequence", "queue_id", "unique_key", "until", "since"]
         case .cursor: ["sequence", "queue_id", "name", "missed", "note", "moved_at"]
         case .log:
             [

@@ -114,7 +114,7 @@ enum DoneRun {
     /// Finishes the run of at least two messages that `settlements` begins with.
     ///
     /// It ends before a verdict other than `done`, a result, messages that come with the verdict, a lease that is lost, a message
-    /// with a mark other than that of a task, and a message of another queue. Leases of other queues may lie in between.
+    /// with a mark that asks for more than a task's, and a message of another queue. Leases of other queues may lie in between.
     ///
     /// - Returns: how many messages it finished; 0 when there is no such run.
     static func finish(_ settlements: ArraySlice<Settlement>, in transaction: Transaction) throws -> Int {
@@ -169,8 +169,9 @@ enum DoneRun {
                 statement.integer(1) == settlement.lease.token.rawValue
             else { break }
             let marks = Marks(rawValue: statement.integer(3))
-            guard marks.isSubset(of: .task) else { break }
-            if !marks.isEmpty { run.tasks.append(wanted) }
+            // One that holds its key only while it waits holds none.
+            guard marks.isSubset(of: [.task, .keyWhileWaiting]) else { break }
+            if marks.contains(.task) { run.tasks.append(wanted) }
             run.count += 1
             run.last = statement.integer(0)
             isAtLease = try statement.step()

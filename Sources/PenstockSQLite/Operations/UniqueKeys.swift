@@ -1,30 +1,75 @@
 import PenstockCore
 
-/// Which message that waits or runs holds a unique key.
+/// The message that has a unique key.
+struct KeyHolder {
+    var sequence: Int64
+    /// When the first of those was accepted that were replaced one by the other, ending with this; `nil`: it replaced none.
+    var since: Int64?
+    /// When the key is free, if it is held for a period.
+    var until: Int64?
+}
+
+/// What is known of a key as somebody is to have it.
+struct KeyStanding {
+    /// The message that has it.
+    var holder: KeyHolder?
+    /// Whether the row of a period that is over is still there.
+    var hasElapsed = false
+}
+
+/// Which message holds a unique key.
+///
+/// A queue has one set of keys: while a message holds one, no other does, whatever their scopes. A key that is held until its
+/// message has ended, or while that waits, is in `penstock_unique` and goes with the message's marks; one that is held for a period is in
+/// `penstock_unique_period`, and nothing that becomes of its message moves it.
 enum UniqueKeys {
-    /// The message that holds `key`, if there is one.
-    static func holder(of key: String, _ account: QueueAccount, in transaction: Transaction) throws -> Int64? {
-        try transaction.connection.first(read, .integer(account.id), .text(key)) { $0.integer(0) }
-    }
-
-    /// The message that holds `key` and waits or runs, if there is one. A key that a message holds which has ended, or is
-    /// not there, is set aside: it would keep out every other for ever.
-    static func liveHolder(
+    /// The message that holds `key`.
+    static func standing(
         of key: String, _ account: QueueAccount, in transaction: Transaction
-    ) throws -> (sequence: Int64, entry: LineEntry)? {
-        guard let holder = try holder(of: key, account, in: transaction) else { return nil }
-        if let entry = try Line.locate(holder, in: transaction), !entry.state.isFinished { return (holder, entry) }
-        try Quarantine.setAside(
-            .unique, holder, of: account.id, because: "The message that holds the key does not wait or run.",
-            in: transaction)
-        return nil
+    ) throws -> KeyStanding {
+        let found = try transaction.connection.first(read, .integer(account.id), .text(key)) {
+            KeyHolder(sequence: $0.integer(0), since: $0.optionalInteger(1), until: $0.optionalInteger(2))
+        }
+        if let until = found?.until, until <= transaction.now.microseconds { return KeyStanding(hasElapsed: true) }
+        return KeyStanding(holder: found)
     }
 
-    /// Gives `key` to message `sequence`. Nobody holds it.
+    /// The message that holds `key`, and where that is. A key that a message holds until its end which has ended, or is not there, is
+    /// set aside: it would keep out every other for ever.
+    static func liveStanding(
+        of key: String, _ account: QueueAccount, in transaction: Transaction
+    ) throws -> (standing: KeyStanding, entry: LineEntry?) {
+        let standing = try standing(of: key, account, in: transaction)
+        guard let holder = standing.holder else { return (standing, nil) }
+        let entry = try Line.locate(holder.sequence, in: transaction)
+        if holder.until != nil { return (standing, entry) }
+        if let entry, !entry.state.isFinished { return (standing, entry) }
+        try Quarantine.setAside(
+            .unique, holder.sequence, of: account.id, because: "The message that holds the key does not wait or run.",
+            in: transaction)
+        return (try self.standing(of: key, account, in: transaction), nil)
+    }
+
+    /// Gives `key` to message `sequence`. Nobody holds it, or in `standing` the message that `sequence` replaces.
+    ///
+    /// - Parameter since: when the first of those was accepted that were replaced one by the other; `nil`: it replaces none.
     static func hold(
-        _ key: String, _ sequence: Int64, _ account: QueueAccount, in transaction: Transaction
+        _ key: String, _ scope: KeyScope, _ sequence: Int64, _ standing: KeyStanding, since: Timestamp? = nil,
+        _ account: QueueAccount, in transaction: Transaction
     ) throws {
-        try transaction.connection.run(insert, .integer(account.id), .text(key), .integer(sequence))
+        let connection = transaction.connection
+        if standing.hasElapsed || standing.holder?.until != nil {
+            try connection.run(deletePeriod, .integer(account.id), .text(key))
+        }
+        let since = Value(since?.microseconds)
+        if case .period(let period) = scope {
+            // A message that replaces another one has the rest of that one's period.
+            let until = standing.holder?.until ?? (transaction.now + period).microseconds
+            try connection.run(
+                insertPeriod, .integer(account.id), .text(key), .integer(sequence), .integer(until), since)
+        } else {
+            try connection.run(insert, .integer(account.id), .text(key), .integer(sequence), since)
+        }
     }
 
     /// Frees the key of message `sequence`, which has ended.
@@ -32,28 +77,76 @@ enum UniqueKeys {
         try transaction.connection.run(delete, .integer(account.id), .integer(sequence))
     }
 
-    /// The key that message `sequence` was given, whether it holds it or not.
-    static func key(of sequence: Int64, in transaction: Transaction) throws -> String? {
-        try transaction.connection.first(readKey, .integer(sequence)) { $0.text(0) } ?? nil
+    /// Frees the keys of messages that were claimed, and that hold theirs only while they wait.
+    static func releaseClaimed(
+        _ sequences: [Int64], _ account: QueueAccount, in transaction: Transaction
+    ) throws {
+        if sequences.isEmpty { return }
+        let list = SequenceList(sequences).json
+        try transaction.connection.run(deleteClaimed, .text(list), .integer(account.id))
+        try transaction.connection.run(unmarkClaimed, .text(list))
     }
 
-    /// Gives a redriven message its key back. No other message holds it: the caller has looked.
+    /// The key that message `sequence` was given, whether it holds it or not.
+    static func key(of sequence: Int64, in transaction: Transaction) throws -> (key: String, scope: KeyScope)? {
+        let found = try transaction.connection.first(readKey, .integer(sequence)) { row in
+            row.text(0).map { ($0, KeyScope(stored: row.optionalInteger(1))) }
+        }
+        return found ?? nil
+    }
+
+    /// Gives a message its key that comes back from its worker, or has ended and comes back. If it holds it until its end no
+    /// other one has it, as the caller has seen; if it holds it only while it waits, it goes without where another one has it.
     ///
-    /// - Returns: whether the message has a key.
-    static func holdAgain(_ sequence: Int64, _ account: QueueAccount, in transaction: Transaction) throws -> Bool {
-        guard let key = try key(of: sequence, in: transaction) else { return false }
-        try hold(key, sequence, account, in: transaction)
-        return true
+    /// - Returns: the message's marks for that.
+    static func holdAgain(_ sequence: Int64, _ account: QueueAccount, in transaction: Transaction) throws -> Marks {
+        guard let (key, scope) = try key(of: sequence, in: transaction) else { return [] }
+        if case .period = scope { return [] }
+        let standing = try standing(of: key, account, in: transaction)
+        if scope == .whileWaiting, standing.holder != nil { return .keyWhileWaiting }
+        try hold(key, scope, sequence, standing, account, in: transaction)
+        return Marks.held(scope)
+    }
+
+    /// Removes up to `limit` rows of periods that are over.
+    ///
+    /// - Returns: whether there may be more.
+    static func forgetElapsed(of account: QueueAccount, limit: Int, in transaction: Transaction) throws -> Bool {
+        try transaction.connection.run(
+            deleteElapsed, .integer(account.id), .integer(transaction.now.microseconds), .integer(Int64(limit)))
+        return transaction.connection.changesCount >= limit
     }
 
     private static let read = Query(
-        "SELECT sequence FROM penstock_unique WHERE queue_id = ?1 AND unique_key = ?2")
-    private static let readKey = Query("SELECT unique_key FROM penstock_log WHERE sequence = ?1")
+        """
+        SELECT sequence, since, NULL FROM penstock_unique WHERE queue_id = ?1 AND unique_key = ?2
+        UNION ALL
+        SELECT sequence, since, until FROM penstock_unique_period WHERE queue_id = ?1 AND unique_key = ?2
+        """)
+    private static let readKey = Query("SELECT unique_key, key_scope FROM penstock_log WHERE sequence = ?1")
     private static let insert = Query(
-        "INSERT INTO penstock_unique (queue_id, unique_key, sequence) VALUES (?1, ?2, ?3)")
+        "INSERT INTO penstock_unique (queue_id, unique_key, sequence, since) VALUES (?1, ?2, ?3, ?4)")
+    private static let insertPeriod = Query(
+        "INSERT INTO penstock_unique_period (queue_id, unique_key, sequence, until, since) VALUES (?1, ?2, ?3, ?4, ?5)")
     private static let delete = Query(
         """
         DELETE FROM penstock_unique WHERE queue_id = ?1 AND sequence = ?2
             AND unique_key = (SELECT unique_key FROM penstock_log WHERE sequence = ?2)
+        """)
+    private static let deletePeriod = Query(
+        "DELETE FROM penstock_unique_period WHERE queue_id = ?1 AND unique_key = ?2")
+    private static let isListed = "sequence IN (SELECT value FROM json_each(?1))"
+    private static let deleteClaimed = Query(
+        """
+        DELETE FROM penstock_unique WHERE queue_id = ?2 AND +\(isListed) AND unique_key IN (
+            SELECT unique_key FROM penstock_log WHERE \(isListed))
+        """)
+    private static let unmarkClaimed = Query(
+        "UPDATE penstock_lease SET marks = marks & ~\(Marks.uniqueKey.rawValue) WHERE \(isListed)")
+    private static let deleteElapsed = Query(
+        """
+        DELETE FROM penstock_unique_period WHERE queue_id = ?1 AND unique_key IN (
+            SELECT unique_key FROM penstock_unique_period INDEXED BY penstock_unique_period_until
+            WHERE queue_id = ?1 AND until <= ?2 LIMIT ?3)
         """)
 }

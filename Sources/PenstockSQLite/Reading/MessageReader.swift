@@ -92,6 +92,7 @@ enum MessageReader {
             },
             finishedAt: finished.map(Timestamp.init(microseconds:)),
             uniqueKey: row["unique_key"],
+            keyScope: (row["unique_key"] as String?).map { _ in KeyScope(stored: row["key_scope"]) },
             group: row["group_key"],
             headers: HeaderText.decode(row["headers"]),
             origin: origin.map { SequenceNumber($0) },
@@ -123,8 +124,8 @@ enum MessageReader {
     }
 
     private static let recordSQL = """
-        SELECT log.sequence, log.queue_id, queue.name, log.priority, log.enqueued_at, log.unique_key, log.group_key,
-            log.headers,
+        SELECT log.sequence, log.queue_id, queue.name, log.priority, log.enqueued_at, log.unique_key, log.key_scope,
+            log.group_key, log.headers,
             log.origin, length(log.payload) AS payload_bytes,
             coalesce(log.attempts_max, queue.attempts_max) AS attempts_max,
             outcome.state, outcome.reason, outcome.finished_at, lease.claimed_at, lease.worker_id, scheduled.due_at,

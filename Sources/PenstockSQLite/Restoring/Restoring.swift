@@ -96,6 +96,7 @@ struct Restoring: Sendable {
         try database.inTransaction(.immediate) {
             report.nextSequence = SequenceNumber(try jump(database) + 1)
             try database.execute(sql: Self.cancel)
+            try database.execute(sql: Self.takeKeys)
             try database.execute(sql: Self.release)
             report.released = database.changesCount
             // What belongs to processes. A group that was paused while a worker had one of its messages is looked at.
@@ -148,6 +149,23 @@ struct Restoring: Sendable {
         DELETE FROM penstock_unique WHERE sequence IN (SELECT sequence FROM penstock_lease
             WHERE marks & \(Marks.cancelRequested.rawValue));
         DELETE FROM penstock_lease WHERE marks & \(Marks.cancelRequested.rawValue)
+        """
+
+    /// A message that holds its unique key only while it waits has it again, unless another one has it by then.
+    private static let takeKeys = """
+        DELETE FROM penstock_unique_period WHERE until <= (SELECT now FROM penstock_now);
+        INSERT OR IGNORE INTO penstock_unique (queue_id, unique_key, sequence)
+        SELECT log.queue_id, log.unique_key, log.sequence FROM penstock_lease AS lease
+        JOIN penstock_log AS log ON log.sequence = lease.sequence
+        WHERE lease.marks & \(Marks.keyWhileWaiting.rawValue) AND log.unique_key IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM penstock_unique_period AS held
+            WHERE held.queue_id = log.queue_id AND held.unique_key = log.unique_key)
+        ORDER BY log.sequence;
+        UPDATE penstock_lease AS lease SET marks = marks | \(Marks.uniqueKey.rawValue)
+        WHERE marks & \(Marks.keyWhileWaiting.rawValue) AND EXISTS (
+            SELECT 1 FROM penstock_log AS log JOIN penstock_unique AS held ON held.queue_id = log.queue_id
+                AND held.unique_key = log.unique_key AND held.sequence = log.sequence
+            WHERE log.sequence = lease.sequence)
         """
 
     /// As a worker that gives back what it has not worked: the attempt does not count. A message that has another place as

@@ -37,7 +37,7 @@ struct MemoryLine: Sendable {
     /// Those that wait for other messages.
     private(set) var pending = Ordered<SequenceNumber>()
     /// Which message holds a unique key.
-    private(set) var keys: [KeyBytes: SequenceNumber] = [:]
+    var keys = MemoryKeys()
 
     /// What counts against the capacity.
     var waiting: Int { ready.elements.count + blocked.elements.count + scheduled.elements.count }
@@ -50,7 +50,7 @@ struct MemoryLine: Sendable {
         (ready.elements.map(\.sequence) + blocked.elements.prefix(1)).min() ?? scheduled.elements.first?.sequence
     }
 
-    /// Gives `message` the place that its state asks for, and its key.
+    /// Gives `message` the place that its state asks for.
     mutating func add(_ message: MemoryMessage) {
         switch message.state {
         case .ready: ready.insert(ReadyPlace(message))
@@ -60,10 +60,9 @@ struct MemoryLine: Sendable {
         case .pending: pending.insert(message.sequence)
         case .done, .dead, .dropped, .cancelled: return
         }
-        if let key = message.new.uniqueKey?.key { keys[KeyBytes(key)] = message.sequence }
     }
 
-    /// Takes the place of `message` away, and its key.
+    /// Takes the place of `message` away.
     mutating func remove(_ message: MemoryMessage) {
         switch message.state {
         case .ready: ready.remove(ReadyPlace(message))
@@ -73,7 +72,6 @@ struct MemoryLine: Sendable {
         case .pending: pending.remove(message.sequence)
         case .done, .dead, .dropped, .cancelled: return
         }
-        if let key = message.new.uniqueKey?.key { keys[KeyBytes(key)] = nil }
     }
 }
 

@@ -10,10 +10,10 @@ extension MemoryState {
         switch selection {
         case .sequences(let sequences):
             chosen = Set(sequences).sorted()
-            try refuseUnlessAllCan(command, chosen)
+            try refuseUnlessAllCan(command, chosen, at: moment.now)
         case .queue(let name, let states, let limit):
             _ = command == .redrive ? try openQueue(name) : try queue(name)
-            chosen = selected(for: command, from: name, states: states, limit: limit)
+            chosen = selected(for: command, from: name, states: states, limit: limit, at: moment.now)
         }
         return chosen.count { carryOut(command, on: $0, at: moment) }
     }
@@ -46,7 +46,7 @@ extension MemoryState {
 
     /// All of them or none: the first one that cannot be moved ends the call before anything has changed.
     private func refuseUnlessAllCan(
-        _ command: LineCommand, _ sequences: [SequenceNumber]
+        _ command: LineCommand, _ sequences: [SequenceNumber], at now: Timestamp
     ) throws(PenstockError) {
         var keys = KeysTaken()
         for sequence in sequences {
@@ -60,7 +60,7 @@ extension MemoryState {
                         + "\(command.states.map(\.rawValue).sorted().joined(separator: " or ")).")
             }
             if command == .redrive { _ = try openQueue(message.queue) }
-            guard keys.take(for: command, message, in: queues[message.queue]) else {
+            guard keys.take(for: command, message, in: queues[message.queue], at: now) else {
                 throw PenstockError(
                     .illegalTransition,
                     "Message \(sequence) cannot be redriven while another one has its unique key; wait until that "
@@ -70,7 +70,7 @@ extension MemoryState {
     }
 
     private func selected(
-        for command: LineCommand, from name: QueueName, states: Set<MessageState>, limit: Int?
+        for command: LineCommand, from name: QueueName, states: Set<MessageState>, limit: Int?, at now: Timestamp
     ) -> [SequenceNumber] {
         var keys = KeysTaken()
         var chosen: [SequenceNumber] = []
@@ -78,7 +78,7 @@ extension MemoryState {
         for message in messages(of: name)
         where states.contains(message.state) && command.states.contains(message.state) {
             if count == limit { break }
-            guard keys.take(for: command, message, in: queues[name]) else { continue }
+            guard keys.take(for: command, message, in: queues[name], at: now) else { continue }
             chosen.append(message.sequence)
             // Those that are asked again do not count.
             if command.time == nil || message.hold?.request == nil { count += 1 }
@@ -91,10 +91,16 @@ extension MemoryState {
 private struct KeysTaken {
     private var taken: [QueueName: Set<KeyBytes>] = [:]
 
-    /// Whether `message` can have its key for what `command` does to it.
-    mutating func take(for command: LineCommand, _ message: MemoryMessage, in queue: MemoryQueue?) -> Bool {
-        guard command == .redrive, message.state == .dead, let key = message.new.uniqueKey.map({ KeyBytes($0.key) })
-        else { return true }
-        return queue?.line.keys[key] == nil && taken[message.queue, default: []].insert(key).inserted
+    /// Whether `message` can have its key for what `command` does to it, or goes without.
+    mutating func take(
+        for command: LineCommand, _ message: MemoryMessage, in queue: MemoryQueue?, at now: Timestamp
+    ) -> Bool {
+        guard command == .redrive, message.state == .dead, let key = message.new.uniqueKey else { return true }
+        if case .period = key.scope { return true }
+        let bytes = KeyBytes(key.key)
+        let isFree =
+            queue?.line.keys.holder(of: bytes, at: now) == nil
+            && taken[message.queue, default: []].insert(bytes).inserted
+        return isFree || key.scope == .whileWaiting
     }
 }

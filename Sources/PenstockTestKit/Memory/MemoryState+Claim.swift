@@ -58,6 +58,10 @@ extension MemoryState {
         message.hold = MemoryMessage.Hold(
             token: token, worker: worker, claimedAt: moment.now, ends: moment.boot.after(duration))
         messages[sequence] = message
+        if workers[worker]?.rank == 0 {
+            lastWorkerRank += 1
+            workers[worker]?.rank = lastWorkerRank
+        }
         return ClaimedMessage(
             lease: Lease(sequence: sequence, token: token), attempt: message.attempt, enqueuedAt: message.enqueuedAt,
             priority: message.new.priority, headers: message.new.headers, payload: message.new.payload,

@@ -89,6 +89,7 @@ extension MemoryState {
     mutating func forget(_ sequence: SequenceNumber, at moment: Moment) {
         guard let message = messages.removeValue(forKey: sequence) else { return }
         queues[message.queue]?.line.remove(message)
+        queues[message.queue]?.line.keys.release(message)
         if let group = message.group { regroup(group, of: message.queue, at: moment) }
         log.remove(sequence)
         events[.message(sequence)] = nil

@@ -8,7 +8,7 @@ extension MemoryState {
         let queue = try openQueue(name)
         try GroupKey.refuse(batch, name, queue.policy)
         if let capacity = queue.policy.capacity, capacity.whenFull == .fail {
-            try refuseUnlessAllFit(batch, queue: queue, named: name, capacity: capacity.count)
+            try refuseUnlessAllFit(batch, queue: queue, named: name, capacity: capacity.count, at: moment.now)
         }
         var receipts: [Receipt] = []
         for message in batch {
@@ -34,9 +34,9 @@ extension MemoryState {
     /// Under `fail` a batch is taken as a whole or not at all. Only messages with no key, or with a key that nobody
     /// has by then, need room.
     private func refuseUnlessAllFit(
-        _ batch: [NewMessage], queue: MemoryQueue, named name: QueueName, capacity: Int
+        _ batch: [NewMessage], queue: MemoryQueue, named name: QueueName, capacity: Int, at now: Timestamp
     ) throws(PenstockError) {
-        var taken = Set(queue.line.keys.keys)
+        var taken = queue.line.keys.taken(at: now)
         let needed = batch.count { message in
             guard let key = message.uniqueKey?.key else { return true }
             return taken.insert(KeyBytes(key)).inserted
@@ -55,14 +55,21 @@ extension MemoryState {
     ) -> Receipt? {
         guard let queue = queues[name] else { return nil }
         var displaced: SequenceNumber?
+        var replaced: (holder: MemoryKeys.Holder, as: ReplacedMessage)?
 
-        if let key = message.uniqueKey, let holder = queue.line.keys[KeyBytes(key.key)],
-            let state = messages[holder]?.state
-        {
-            guard key.onConflict == .replace, move(holder, by: .replaced, at: moment) != nil else {
-                return Receipt(sequence: holder, state: state, durability: durability, skipped: true)
+        if let key = message.uniqueKey, let holder = queue.line.keys.holder(of: KeyBytes(key.key), at: moment.now) {
+            let existing = messages[holder.sequence]
+            guard key.onConflict.replaces, let existing, move(holder.sequence, by: .replaced, at: moment) != nil
+            else {
+                // One that holds its key for a period may be forgotten by now.
+                return Receipt(
+                    sequence: holder.sequence, state: existing?.state ?? .done, durability: durability, skipped: true)
             }
-            displaced = holder
+            displaced = holder.sequence
+            replaced = (
+                holder,
+                ReplacedMessage(due: existing.due, since: holder.since ?? existing.enqueuedAt, now: moment.now)
+            )
         } else if queue.room == 0 {
             switch queue.policy.capacity?.whenFull {
             case .wait, .fail, nil:
@@ -74,7 +81,8 @@ extension MemoryState {
                 if let displaced { move(displaced, by: .displaced, at: moment) }
             }
         }
-        var receipt = append(message, to: name, at: moment, durability: durability, dropped: false)
+        var receipt = append(
+            message, to: name, at: moment, durability: durability, dropped: false, replacing: replaced)
         receipt.displaced = displaced
         if let group = message.group.map(KeyBytes.init) {
             regroup(group, of: name, asSeenBy: receipt.sequence, at: moment)
@@ -85,10 +93,11 @@ extension MemoryState {
 
     /// Writes a message into the log and, unless it is dropped on arrival, into the line.
     private mutating func append(
-        _ new: NewMessage, to name: QueueName, at moment: Moment, durability: Durability, dropped: Bool
+        _ new: NewMessage, to name: QueueName, at moment: Moment, durability: Durability, dropped: Bool,
+        replacing replaced: (holder: MemoryKeys.Holder, as: ReplacedMessage)? = nil
     ) -> Receipt {
         lastSequence.rawValue += 1
-        let due = new.dueTime(acceptedAt: moment.now)
+        let due = new.dueTime(acceptedAt: moment.now, replacing: replaced?.as)
         var message = MemoryMessage(
             sequence: lastSequence, queue: name, new: new, enqueuedAt: moment.now,
             state: due == nil ? .ready : .scheduled)
@@ -103,6 +112,7 @@ extension MemoryState {
         messages[message.sequence] = message
         log.insert(message.sequence)
         queues[name]?.line.add(message)
+        if !dropped { queues[name]?.line.keys.hold(message, replacing: replaced) }
         queues[name]?.totals.enqueued += 1
         if dropped { queues[name]?.totals.dropped += 1 }
         ringIfAwaited(message.sequence, name, from: nil, to: message.state)

@@ -29,6 +29,7 @@ extension MemoryState {
         if outcome.state.isFinished, message.isEndAwaited { ring(message.queue, for: .log) }
         if outcome.state.isFinished { message.isEndAwaited = false }
         queues[message.queue]?.line.add(message)
+        queues[message.queue]?.line.keys.follow(message, from: left, at: moment.now)
         messages[sequence] = message
 
         queues[message.queue]?.totals.count(event, outcome.state)

@@ -8,6 +8,7 @@ extension MemoryState {
         var pruned = Pruned()
         // One after another: dead letters that go with one queue free what is in the next.
         for name in names where !pruned.hasMore {
+            queues[name]?.line.keys.forgetElapsed(at: moment.now)
             let retention = request.retention ?? queues[name]?.policy.retention ?? Retention()
             let beyond = outlived(in: name, by: retention, at: moment.now)
             let forgotten = beyond.prefix(request.limit - pruned.messages)

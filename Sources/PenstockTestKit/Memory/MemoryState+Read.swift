@@ -41,6 +41,7 @@ extension MemoryState {
             progress: message.hold?.progress,
             finishedAt: message.finishedAt,
             uniqueKey: message.new.uniqueKey?.key,
+            keyScope: message.new.uniqueKey?.scope,
             group: message.new.group,
             headers: message.new.headers,
             origin: message.new.origin,

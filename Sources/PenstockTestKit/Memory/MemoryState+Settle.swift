@@ -68,10 +68,14 @@ extension MemoryState {
         return hold.request == nil ? .held : .cancelRequested
     }
 
-    /// Takes the messages of dead workers, and then those whose lease has ended.
+    /// Takes the messages of dead workers, and those whose lease has ended, one worker after the other: of two with a unique key
+    /// that is held while one waits, the first to come back has it.
     mutating func reclaim(at moment: Moment) -> Reclaimed {
         var reclaimed = Reclaimed()
-        for sequence in queues.values.flatMap(\.line.leased.elements) {
+        let leased = queues.values.flatMap(\.line.leased.elements).map { sequence in
+            (rank: messages[sequence]?.hold.flatMap { workers[$0.worker]?.rank } ?? .max, sequence: sequence)
+        }
+        for (_, sequence) in leased.sorted(by: <) {
             guard let message = messages[sequence], let hold = message.hold else { continue }
             if workers[hold.worker]?.isAlive != true {
                 move(sequence, by: .lost(.workerDied), at: moment)

@@ -27,6 +27,7 @@ struct MemoryState: Sendable {
     /// The handles on the store, each of which stands for a process.
     var workers: [Int64: MemoryWorker] = [:]
     var lastWorker: Int64 = 0
+    var lastWorkerRank = 0
 
     /// What to ring for, because of what the operation under way has done.
     private var rung: [QueueName: Wakeups.Change] = [:]
@@ -209,4 +210,6 @@ struct MemoryWorker: Sendable {
     var isAlive = true
     /// Whether it has claimed anything, and so is a worker at all.
     var hasClaimed = false
+    /// Which worker it is, in the order of their first messages.
+    var rank = 0
 }

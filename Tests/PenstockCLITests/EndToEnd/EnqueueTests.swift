@@ -72,6 +72,45 @@ struct EnqueueTests {
         #expect(try await tool.payloads("ready") == ["third"])
     }
 
+    @Test func aKeyHasAScope() async throws {
+        let tool = try await Tool.withQueue()
+        try await tool.succeed(["enqueue", "q", "1", "--key", "w", "--key-scope", "while-waiting"])
+        try await tool.succeed(["enqueue", "q", "2", "--key", "p", "--key-scope", "1h"])
+        try await tool.succeed(["enqueue", "q", "3", "--key", "e", "--key-scope", "until-ended"])
+        let scopes: [(number: String, scope: String, seconds: Double?)] = [
+            ("1", "whileWaiting", nil), ("2", "period", 3600), ("3", "untilEnded", nil),
+        ]
+        for (number, scope, seconds) in scopes {
+            let message = try await tool.succeed(["show", number, "--json"]).object()
+            #expect(message["keyScope"].text == scope)
+            #expect(message["keyPeriodSeconds"].number == seconds)
+        }
+        #expect(try await tool.succeed(["show", "1"]).output.contains("w, while it waits\n"))
+        #expect(try await tool.succeed(["show", "2"]).output.contains("p, for 1h\n"))
+        #expect(try await tool.succeed(["show", "3"]).output.contains("e\n"))
+        try await tool.succeed(["work", "q", "--drain", "--", "cat"])
+        for (key, output) in [("w", "4\n"), ("p", "2\n"), ("e", "5\n")] {
+            #expect(try await tool.succeed(["enqueue", "q", "x", "--key", key]).output == output)
+        }
+    }
+
+    @Test func aKeyIsThrottledOrDebounced() async throws {
+        let tool = try await Tool.withQueue()
+        func enqueue(_ key: String, _ delay: String, _ options: String...) async throws -> String {
+            let words = ["enqueue", "q", "x", "--key", key, "--delay", delay, "--if-exists"] + options
+            let number = String(try await tool.succeed(words).output.dropLast())
+            return try await tool.succeed(["show", number, "--json"]).object()["due"].text
+        }
+        let first = try await enqueue("t", "1h", "throttle")
+        #expect(try await enqueue("t", "9h", "throttle") == first)
+        let early = try await enqueue("d", "1h", "debounce", "--debounce-max", "2h")
+        let late = try await enqueue("d", "90m", "debounce", "--debounce-max", "2h")
+        let bound = try await enqueue("d", "9h", "debounce", "--debounce-max", "2h")
+        #expect(early < late && late < bound)
+        #expect(try await enqueue("d", "8h", "debounce", "--debounce-max", "2h") == bound)
+        #expect(try await tool.payloads("scheduled").count == 2)
+    }
+
     @Test func aFullQueueDoesWhatItsPolicySays() async throws {
         let tool = try await Tool.withQueue("--capacity", "1", "--when-full", "drop-newest")
         try await tool.succeed(["enqueue", "q", "a"])

@@ -7,13 +7,16 @@ struct ScheduleTests {
         let tool = try await Tool.withQueue()
         let added = try await tool.succeed([
             "schedule", "add", "nightly", "0 3 * * *", "--zone", "Europe/Paris", "--queue", "q", "report", "--starts",
-            "2090-06-01", "--priority", "5", "--header", "kind=a", "--unique", "--jitter", "5m", "--missed", "all",
+            "2090-06-01", "--priority", "5", "--header", "kind=a", "--unique", "--key-scope", "20h", "--jitter", "5m",
+            "--missed", "all",
         ])
         #expect(added.output == "Schedule nightly fires next at 2090-06-01T01:00:00Z.\n")
         let shown = try await tool.succeed(["schedule", "show", "nightly", "--json"]).object()
         #expect(shown["queue"].text == "q" && shown["spec"].text == "0 3 * * *" && shown["zone"].text == "Europe/Paris")
         #expect(shown["nextDue"].text == "2090-06-01T01:00:00.000000Z" && shown["payload"].text == "report")
         #expect(shown["priority"].number == 5 && shown["headers"]["kind"].text == "a")
+        #expect(shown["keyScope"].text == "period" && shown["keyPeriodSeconds"].number == 72_000)
+        #expect(try await tool.succeed(["schedule", "show", "nightly"]).output.contains("schedule nightly, for 20h\n"))
         #expect(shown["uniqueKey"].text == "schedule nightly" && shown["jitterSeconds"].number == 300)
         #expect(
             try await tool.succeed(["schedule", "show", "nightly"]).output.contains("next      2090-06-01T01:00:00Z"))

@@ -29,13 +29,17 @@ import Testing
         #expect(total("skipped") == 1)
         #expect(total("dropped") == 2)
         // A replacement is no drop.
-        try await queue.enqueue(7, options: .init(uniqueKey: UniqueKey("k", onConflict: .replace)))
-        #expect(total("enqueued") == 6)
-        #expect(total("dropped") == 2)
+        let conflicts: [KeyConflict] = [.replace, .throttle, .debounce]
+        for (count, conflict) in conflicts.enumerated() {
+            try await queue.enqueue(
+                7, options: .init(due: .after(.seconds(1)), uniqueKey: UniqueKey("k", onConflict: conflict)))
+            #expect(total("enqueued") == 6 + Int64(count))
+            #expect(total("dropped") == 2)
+        }
 
         try await queue.setPolicy(.holding(3, .dropNewest))
         try await queue.enqueue(8)
-        #expect(total("enqueued") == 7)
+        #expect(total("enqueued") == 9)
         #expect(total("dropped") == 3)
     }
 

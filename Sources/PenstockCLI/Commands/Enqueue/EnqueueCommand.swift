@@ -12,6 +12,7 @@ struct EnqueueCommand: AsyncParsableCommand {
               penstock enqueue mail 'hello'
               penstock enqueue mail --file letter.txt --priority 5 --header lang=de
               date | penstock enqueue mail --delay 10m --key daily --if-exists replace
+              penstock enqueue index page-7 --delay 5s --key page-7 --if-exists debounce --debounce-max 1m
               penstock enqueue mail --lines < addresses.txt
               penstock enqueue sums '3 4' --wait --timeout 10s
 
@@ -52,14 +53,7 @@ struct EnqueueCommand: AsyncParsableCommand {
 
     @OptionGroup(title: "Message") var messageOptions: MessageOptions
 
-    @Option(help: .init("A key that no other message has that waits or runs.", valueName: "text"))
-    var key: String?
-
-    @Option(
-        help: .init(
-            "With --key: skip this message, or replace the waiting one that has the key.", valueName: "skip|replace"),
-        completion: .list(["skip", "replace"]), transform: Values.conflict)
-    var ifExists: KeyConflict?
+    @OptionGroup(title: "Unique key") var keyOptions: UniqueKeyOptions
 
     @OptionGroup var acceptance: AcceptanceOptions
 
@@ -74,13 +68,12 @@ struct EnqueueCommand: AsyncParsableCommand {
         if lines, let payload, payload != "-" {
             throw ValidationError("--lines reads standard input or --file; leave the payload out.")
         }
-        if lines && key != nil { throw ValidationError("--key is for one message, so it excludes --lines.") }
+        if lines && keyOptions.key != nil { throw ValidationError("--key is for one message, so it excludes --lines.") }
         if wait && lines { throw ValidationError("--wait is for one message, so it excludes --lines.") }
         if wait && outputOptions.isJSON {
             throw ValidationError("--wait writes what the message gave, byte for byte, so it excludes --json.")
         }
         if skipEmpty && !lines { throw ValidationError("--skip-empty goes with --lines.") }
-        if ifExists != nil && key == nil { throw ValidationError("--if-exists goes with --key.") }
     }
 
     @MainActor func run() async throws {
@@ -93,7 +86,7 @@ struct EnqueueCommand: AsyncParsableCommand {
                 try await enqueueLines(of: input, into: try await store.queue(queue.text, create: create))
             }
         } else {
-            let message = messageOptions.message(try readPayload(), key: uniqueKey)
+            let message = messageOptions.message(try readPayload(), key: keyOptions.uniqueKey)
             try message.validate(now: SystemTime().now)
             try await fileOptions.file.use(mayCreate: create, queue: queue) { store in
                 // To look the queue up takes a connection more, and the store refuses a message for none all the same.
@@ -102,10 +95,6 @@ struct EnqueueCommand: AsyncParsableCommand {
                 try await enqueue(message, into: queue)
             }
         }
-    }
-
-    private var uniqueKey: UniqueKey? {
-        key.map { UniqueKey($0, onConflict: ifExists ?? .skip) }
     }
 
     private func readPayload() throws -> [UInt8] {

@@ -104,17 +104,29 @@ struct ScheduleAddCommand: AsyncParsableCommand {
 struct ScheduledMessageOptions: ParsableArguments {
     @OptionGroup var envelope: EnvelopeOptions
 
-    @Option(help: .init("A key that no other message has that waits or runs.", valueName: "text"))
+    @Option(help: .init("A key; nothing is enqueued while another message has it.", valueName: "text"))
     var key: String?
 
-    @Flag(help: "Enqueue nothing while the last message waits or runs: a --key of the schedule's own.")
+    @OptionGroup var scopeOptions: KeyScopeOptions
+
+    @Flag(
+        help:
+            "Enqueue nothing while the last message waits or runs, or as --key-scope says: a --key of the schedule's own."
+    )
     var unique = false
 
     func validate() throws {
+        if scopeOptions.keyScope != nil && key == nil && !unique {
+            throw ValidationError("--key-scope goes with --key or --unique.")
+        }
         if unique && key != nil { throw ValidationError("--unique and --key exclude each other.") }
     }
 
     func message(_ payload: [UInt8], of name: ScheduleName) -> NewMessage {
-        envelope.message(payload, key: (unique ? "schedule \(name)" : key).map { UniqueKey($0) })
+        envelope.message(
+            payload,
+            key: (unique ? "schedule \(name)" : key).map { key in
+                UniqueKey(key, scope: scopeOptions.keyScope ?? .untilEnded)
+            })
     }
 }
