@@ -31,6 +31,8 @@ extension ConformanceCase {
         rules(of: "groups", GroupOrderRules.cases),
         rules(of: "groups", GroupChangeRules.cases),
         rules(of: "limits", LimitRules.cases),
+        rules(of: "expiry", ExpiryRules.cases),
+        rules(of: "expiry", ExpiryEndRules.cases),
         rules(of: "journal", JournalRules.cases),
         rules(of: "changes", ChangesRules.cases),
         rules(of: "end", EndRules.cases),

@@ -57,6 +57,7 @@ struct StepSource {
                 attemptsMax: random.chance(0.2) ? number(1, 4) : nil,
                 uniqueKey: key.map { UniqueKey($0, onConflict: random.chance(0.5) ? .skip : .replace) },
                 group: group(),
+                expiry: expiry(due),
                 origin: random.chance(0.05) ? SequenceNumber(Int64(number(1, 9))) : nil)
         }
     }
@@ -123,6 +124,7 @@ struct StepSource {
             random.chance(0.7) ? number(1, 9) : nil, random.pick(OverflowPolicy.allCases) ?? .fail,
             attemptsMax: number(1, 4))
         policy.retention = retention()
+        policy.whenExpired = random.chance(0.5) ? .drop : .dead
         if hasGroups { limit(&policy) }
         return policy
     }

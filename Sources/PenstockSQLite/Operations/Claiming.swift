@@ -10,20 +10,25 @@ enum Claiming {
     /// - Returns: the empty claim, or `nil` when there is something to take or to make ready.
     static func check(_ request: ClaimRequest, _ connection: Connection, _ now: Timestamp) throws -> Claim? {
         let queue = try connection.first(readQueue, .text(request.queue.text)) {
-            ($0.integer(0), $0.integer(1) != 0, $0.integer(2) != 0, $0.integer(3) != 0, $0.integer(4) != 0)
+            (
+                $0.integer(0), $0.integer(1) != 0, $0.integer(2) != 0, $0.integer(3) != 0, $0.integer(4) != 0,
+                $0.optionalInteger(5).map { Timestamp(microseconds: $0) }
+            )
         }
-        guard let (id, isClosed, hasSchedules, isNoted, isLimited) = queue else {
+        guard let (id, isClosed, hasSchedules, isNoted, isLimited, expiry) = queue else {
             throw Transaction.unknownQueue(request.queue)
         }
         // Its next step may make messages ready, here or elsewhere.
         if try Cascade.isUnfinished(connection) { return nil }
         if isClosed { return .empty(isLimited: isLimited) }
         if isNoted { return nil }
+        if let expiry, expiry <= now { return nil }
         if try connection.first(anyReady, .integer(id), read: { $0.integer(0) != 0 }) == true {
-            return try LeaseLimits.isFull(id, connection) ? .withheld : nil
+            return try LeaseLimits.isFull(id, connection) ? withheld(until: expiry) : nil
         }
         var due = try connection.first(firstDue, .integer(id)) { Timestamp(microseconds: $0.integer(0)) }
         if let due, due <= now { return nil }
+        due = earlier(due, expiry)
         if hasSchedules {
             if try Firing.hasDue(of: id, at: now, connection) { return nil }
             due = earlier(due, try Firing.nextDue(of: id, after: now, connection))
@@ -40,6 +45,13 @@ enum Claiming {
         return min(first, second)
     }
 
+    /// What is said when a limit keeps messages back, of which one expires then.
+    private static func withheld(until expiry: Timestamp?) -> Claim {
+        var claim = Claim.withheld
+        claim.nextDue = expiry
+        return claim
+    }
+
     /// Carries out one claim, of no more than `limit` messages.
     static func perform(
         _ request: ClaimRequest, limit: Int, worker: WorkerIdentity, in transaction: Transaction
@@ -51,12 +63,16 @@ enum Claiming {
         guard try Groups.settle(account, in: transaction) else {
             // The next claim goes on. Nothing is claimed by a policy that holds no more.
             account.ring(messages: 1)
-            var claim = Claim.withheld
-            claim.nextDue = transaction.now
-            return claim
+            return withheld(until: transaction.now)
+        }
+        let expiring = try Expiring.perform(account, in: transaction)
+        if expiring.hasMore(at: transaction.now) {
+            // The next claim goes on. None of them is handed out meanwhile.
+            account.ring(messages: 1)
+            return withheld(until: transaction.now)
         }
         let room = try LeaseLimits.room(of: account, in: transaction) ?? .max
-        if room == 0, try isAnyReady(account, transaction.connection) { return .withheld }
+        if room == 0, try isAnyReady(account, transaction.connection) { return withheld(until: expiring.next) }
         let hasSchedules = try transaction.hasSchedules(account)
         if hasSchedules { _ = try Firing.fireDue(of: account.id, in: transaction) }
         let promoted = try promote(account, in: transaction)
@@ -73,6 +89,7 @@ enum Claiming {
             try move(&messages, account, lease, in: transaction)
             let newCount = messages.count { $0.lease.sequence.rawValue > transaction.lastSequenceBefore }
             let promotedCount = messages.count { promoted.contains($0.lease.sequence.rawValue) }
+            try ExpiryRows.end(reading.expiring, connection)
             if reading.hasTasks { try TaskPlaces.fill(&messages, connection) }
             account.claimed(messages.count, newCount: newCount, promotedCount: promotedCount)
         }
@@ -80,10 +97,13 @@ enum Claiming {
         if hasSchedules {
             due = earlier(due, try Firing.nextDue(of: account.id, after: transaction.now, connection))
         }
-        var claim = Claim(messages: messages, nextDue: due)
+        var expiry: Timestamp?
+        // A queue without schedules has no others that expire than those that were there.
+        if expiring.next != nil || hasSchedules { expiry = try ExpiryRows.first(of: account.id, connection)?.expires }
+        var claim = Claim(messages: messages, nextDue: earlier(due, expiry))
         claim.isLimited = isLimited
         if room < limit, messages.count == room, try isAnyReady(account, connection) {
-            (claim.isWithheld, claim.nextDue) = (true, nil)
+            (claim.isWithheld, claim.nextDue) = (true, expiry)
         }
         return claim
     }
@@ -138,6 +158,8 @@ enum Claiming {
         var messages: [ClaimedMessage] = []
         /// Whether tasks of workflows are among them.
         var hasTasks = false
+        /// Those that expire.
+        var expiring: [Int64] = []
         /// Rows that contradict the rest, and why.
         var wrong: [(sequence: Int64, reason: String)] = []
         /// Whether nothing else is ready.
@@ -172,6 +194,7 @@ enum Claiming {
             }
             let marks = Marks(rawValue: statement.integer(7))
             if marks.contains(.task) { reading.hasTasks = true }
+            if marks.contains(.expiry) { reading.expiring.append(number) }
             let sequence = SequenceNumber(number)
             let payload = try statement.bytes(6)
             bytes += payload.count
@@ -241,7 +264,8 @@ enum Claiming {
         """
         SELECT id, paused OR deleting, EXISTS (SELECT 1 FROM penstock_schedule WHERE queue_id = queue.id AND paused = 0),
             EXISTS (SELECT 1 FROM penstock_regroup WHERE queue_id = queue.id),
-            fifo OR limit_per_key IS NOT NULL OR limit_count IS NOT NULL OR share_limit IS NOT NULL
+            fifo OR limit_per_key IS NOT NULL OR limit_count IS NOT NULL OR share_limit IS NOT NULL,
+            (SELECT expires_at FROM penstock_expiry WHERE queue_id = queue.id ORDER BY expires_at LIMIT 1)
         FROM penstock_queue AS queue WHERE name = ?1
         """)
     // A depth that says otherwise was made wrong by hand; the claim puts it right.

@@ -1,7 +1,7 @@
 import PenstockCore
 
 /// What is to be seen to when a message moves on. It travels with the message's row from table to table, and spares all others
-/// a look: their marks are 0. The numbers are those of `0012_pending.sql`, `0014_groups.sql` and `0017_running.sql`.
+/// a look: their marks are 0. The numbers are those of `0012_pending.sql`, `0014_groups.sql`, `0017_running.sql` and `0019_starts.sql`.
 struct Marks: OptionSet {
     let rawValue: Int64
 
@@ -17,6 +17,8 @@ struct Marks: OptionSet {
     static let awaitsEvent = Marks(rawValue: 4)
     /// It has a group.
     static let group = Marks(rawValue: 8)
+    /// It expires, and has a row in `penstock_expiry` unless a worker has it.
+    static let expiry = Marks(rawValue: 16)
     /// It is leased, its worker is asked to end, and it has a row in `penstock_cancel`.
     static let cancelRequested = Marks(rawValue: 64)
     /// Somebody waits for its end, and its log is rung for then.
@@ -26,11 +28,15 @@ struct Marks: OptionSet {
     /// What a message has only while it is leased.
     static let ofLease: Marks = [.cancelRequested, .hasProgress]
 
+    /// ``expiry`` of a row of the log that is accepted, as SQL.
+    static let expirySQL = "\(expiry.rawValue) * (expires_at IS NOT NULL)"
+
     /// Those of a message as it is accepted.
     init(of message: NewMessage) {
         self = []
         if message.uniqueKey != nil { insert(.uniqueKey) }
         if message.group != nil { insert(.group) }
+        if message.expiry != nil { insert(.expiry) }
     }
 }
 

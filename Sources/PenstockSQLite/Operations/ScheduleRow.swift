@@ -26,7 +26,8 @@ struct ScheduleRow {
         schedule.headers, schedule.priority, schedule.attempts_max, schedule.unique_key, schedule.on_conflict,
         schedule.missed, schedule.missed_window, schedule.jitter, schedule.starts_at, schedule.ends_at, schedule.paused,
         schedule.anchor, schedule.next_due, schedule.reckoned_from, schedule.revision, schedule.zone_data,
-        schedule.fired_total, schedule.missed_total, schedule.problem, schedule.group_key
+        schedule.fired_total, schedule.missed_total, schedule.problem, schedule.group_key,
+        schedule.expires_after
         """
     static let tables = "penstock_schedule AS schedule JOIN penstock_queue AS queue ON queue.id = schedule.queue_id"
 
@@ -36,7 +37,8 @@ struct ScheduleRow {
         queueID = row.integer(2)
         var message = NewMessage(
             payload: try row.bytes(6), headers: HeaderText.decode(row.text(7)), priority: Int(row.integer(8)),
-            attemptsMax: row.optionalInteger(9).map(Int.init), group: row.text(26))
+            attemptsMax: row.optionalInteger(9).map(Int.init), group: row.text(26),
+            expiry: row.optionalInteger(27).map { .after(.microseconds($0)) })
         if let key = row.text(10) {
             message.uniqueKey = UniqueKey(key, onConflict: row.text(11).flatMap(KeyConflict.init) ?? .skip)
         }

@@ -111,7 +111,7 @@ enum DoneRun {
     /// Finishes the run of at least two messages that `settlements` begins with.
     ///
     /// It ends before a verdict other than `done`, a result, messages that come with the verdict, a lease that is lost, a message
-    /// with a mark other than that of a task, and a message of another queue. Leases of other queues may lie in between.
+    /// with a mark other than that of a task or of an expiry, which has no row meanwhile, and a message of another queue. Leases of other queues may lie in between.
     ///
     /// - Returns: how many messages it finished; 0 when there is no such run.
     static func finish(_ settlements: ArraySlice<Settlement>, in transaction: Transaction) throws -> Int {
@@ -166,8 +166,8 @@ enum DoneRun {
                 statement.integer(1) == settlement.lease.token.rawValue
             else { break }
             let marks = Marks(rawValue: statement.integer(3))
-            guard marks.isSubset(of: .task) else { break }
-            if !marks.isEmpty { run.tasks.append(wanted) }
+            guard marks.isSubset(of: [.task, .expiry]) else { break }
+            if marks.contains(.task) { run.tasks.append(wanted) }
             run.count += 1
             run.last = statement.integer(0)
             isAtLease = try statement.step()

@@ -8,12 +8,14 @@ enum UniqueKeys {
     }
 
     /// The message that holds `key` and waits or runs, if there is one. A key that a message holds which has ended, or is
-    /// not there, is set aside: it would keep out every other for ever.
+    /// not there, is set aside: it would keep out every other for ever. A holder that has expired ends.
     static func liveHolder(
         of key: String, _ account: QueueAccount, in transaction: Transaction
     ) throws -> (sequence: Int64, entry: LineEntry)? {
         guard let holder = try holder(of: key, account, in: transaction) else { return nil }
-        if let entry = try Line.locate(holder, in: transaction), !entry.state.isFinished { return (holder, entry) }
+        if let entry = try Line.locate(holder, in: transaction), !entry.state.isFinished {
+            return try Expiring.endIfExpired(entry, in: transaction) ? nil : (holder, entry)
+        }
         try Quarantine.setAside(
             .unique, holder, of: account.id, because: "The message that holds the key does not wait or run.",
             in: transaction)

@@ -8,9 +8,15 @@ extension MemoryState {
         let isLimited = queue.policy.limitsClaims
         guard !queue.isPaused, !queue.isDeleting else { return .empty(isLimited: isLimited) }
 
+        let expiry = endExpired(of: request.queue, at: moment).next
+        if let expiry, expiry <= moment.now {
+            // The next claim goes on. None of them is handed out meanwhile.
+            ring(request.queue)
+            return withheld(until: moment.now)
+        }
         let room = leaseRoom(of: request.queue) ?? .max
         // What is due now cannot be claimed either. The end of a message that is leased is rung for.
-        if room == 0, !queue.line.ready.elements.isEmpty { return .withheld }
+        if room == 0, queues[request.queue]?.line.ready.elements.isEmpty == false { return withheld(until: expiry) }
         fireDue(of: request.queue, at: moment)
         makeReadyWhatIsDue(in: request.queue, at: moment)
         var claimed: [ClaimedMessage] = []
@@ -20,11 +26,21 @@ extension MemoryState {
                 claimed.append(message)
             }
         }
-        let due = [queues[request.queue]?.line.scheduled.elements.first?.due, nextFiring(of: request.queue)]
+        let line = queues[request.queue]?.line
+        let due = [
+            line?.scheduled.elements.first?.due, nextFiring(of: request.queue), line?.expiring.elements.first?.due,
+        ]
         var claim = Claim(messages: claimed, nextDue: due.compactMap(\.self).min())
         claim.isLimited = isLimited
         claim.isWithheld = room < request.limit && ready.count > room
-        if claim.isWithheld { claim.nextDue = nil }
+        if claim.isWithheld { claim.nextDue = line?.expiring.elements.first?.due }
+        return claim
+    }
+
+    /// What is said when a limit keeps messages back, of which one expires then.
+    private func withheld(until expiry: Timestamp?) -> Claim {
+        var claim = Claim.withheld
+        claim.nextDue = expiry
         return claim
     }
 
