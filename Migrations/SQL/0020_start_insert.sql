@@ -204,14 +204,16 @@ CREATE TRIGGER penstock_messages_insert INSTEAD OF INSERT ON penstock_messages B
         FROM penstock_state, penstock_now, penstock_queue AS queue
         LEFT JOIN penstock_fair AS fair ON fair.queue_id = queue.id WHERE queue.name = NEW.queue;
     SELECT RAISE(ABORT, 'penstock: the message would expire before it is due, and never start')
-        WHERE (SELECT expires_at FROM penstock_state JOIN penstock_log ON sequence = last_sequence) <= CASE
+        FROM (SELECT CASE
             WHEN typeof(NEW.due_at) = 'integer' THEN NEW.due_at
             WHEN instr(NEW.due_at, '.') = 0 THEN CAST(strftime('%s', NEW.due_at) AS INTEGER) * 1000000
             ELSE CAST(strftime('%s', substr(NEW.due_at, 1, instr(NEW.due_at, '.') - 1)
                     || ltrim(substr(NEW.due_at, instr(NEW.due_at, '.') + 1), '0123456789')) AS INTEGER) * 1000000
                 + CAST(round(CAST('0.' || substr(NEW.due_at, instr(NEW.due_at, '.') + 1, 6) AS REAL) * 1000000)
                     AS INTEGER)
-            END;
+            END AS due)
+        JOIN penstock_state JOIN penstock_log AS log ON log.sequence = last_sequence
+        WHERE due > log.enqueued_at AND log.expires_at <= due;
 
     -- dropNewest, and no room: the arriving message goes on record, and no further.
     INSERT INTO penstock_outcome (queue_id, sequence, state, reason, attempt, finished_at)

@@ -69,11 +69,11 @@ extension NewMessage {
     /// A message with a text for a payload.
     static func text(
         _ text: String, priority: Int = 0, due: Due = .now, attemptsMax: Int? = nil, key: String? = nil,
-        onConflict: KeyConflict = .skip, group: String? = nil
+        onConflict: KeyConflict = .skip, group: String? = nil, expiry: Expiry? = nil
     ) -> NewMessage {
         NewMessage(
             payload: Array(text.utf8), priority: priority, due: due, attemptsMax: attemptsMax,
-            uniqueKey: key.map { UniqueKey($0, onConflict: onConflict) }, group: group)
+            uniqueKey: key.map { UniqueKey($0, onConflict: onConflict) }, group: group, expiry: expiry)
     }
 }
 

@@ -36,6 +36,8 @@ extension ConformanceCase {
         rules(of: "limits", LimitRules.cases),
         rules(of: "fair queues", FairRules.cases),
         rules(of: "rates", RateRules.cases),
+        rules(of: "expiry", ExpiryRules.cases),
+        rules(of: "expiry", ExpiryEndRules.cases),
         rules(of: "journal", JournalRules.cases),
         rules(of: "changes", ChangesRules.cases),
         rules(of: "end", EndRules.cases),

@@ -67,7 +67,8 @@ public struct ClaimedMessage: Sendable {
 public struct Claim: Sendable {
     /// The messages, by priority and then by sequence. Empty when none is ready, or the queue is paused.
     public var messages: [ClaimedMessage]
-    /// When the queue's next scheduled message is due; `nil` when there is none, or the queue is paused.
+    /// When to claim again at the latest: when the queue's next scheduled message is due, or a message of it expires; `nil` when
+    /// there is none, or the queue is paused.
     public var nextDue: Timestamp?
     /// Whether there were more messages, which a limit or a rate kept back. They can be claimed when others have ended, and are
     /// rung for then, or at ``nextDue``.

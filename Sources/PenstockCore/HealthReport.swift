@@ -116,6 +116,8 @@ public struct HealthFinding: Hashable, Sendable, Codable {
         public static let wrongKeys = Kind(rawValue: "wrongKeys")
         /// Permits of groups that messages have wrongly, or do not have.
         public static let wrongPermits = Kind(rawValue: "wrongPermits")
+        /// A message that is to expire would not, or another one would, or at another time.
+        public static let wrongExpiry = Kind(rawValue: "wrongExpiry")
         /// Sequence numbers that were given would be given again.
         public static let wrongSequence = Kind(rawValue: "wrongSequence")
         /// A number is so large or so small that no program can have counted it.

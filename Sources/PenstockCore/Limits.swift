@@ -32,7 +32,7 @@ public enum Limits {
     public static let weightRange = 1...1000
     /// How long a unique key may be held for a period.
     public static let keyPeriodRange = Duration.milliseconds(1)...Duration.seconds(366 * 24 * 3600)
-    /// Messages that one transaction ends at most because they have expired.
+    /// Messages that one claim, or one step of a pruning, ends at most because they have expired.
     public static let expiryCountMax = 1000
     /// Messages that one transaction permits or blocks at most because their group, or what it is given permits by, has changed.
     public static let regroupCountMax = 1000

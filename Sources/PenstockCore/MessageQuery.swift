@@ -105,6 +105,8 @@ public struct MessageRecord: Hashable, Sendable {
     public var enqueuedAt: Timestamp
     /// When it is due, while it is scheduled.
     public var due: Timestamp?
+    /// Until when it may start, or might have; `nil`: at any time, as a dead letter that was put back in line may.
+    public var expiresAt: Timestamp?
     /// When its current attempt began, while it is leased.
     public var claimedAt: Timestamp?
     /// The worker that holds it, while it is leased: ``WorkerRecord/id``.
@@ -143,6 +145,7 @@ public struct MessageRecord: Hashable, Sendable {
         attemptsMax: Int,
         enqueuedAt: Timestamp,
         due: Timestamp? = nil,
+        expiresAt: Timestamp? = nil,
         claimedAt: Timestamp? = nil,
         worker: Int64? = nil,
         cancelRequestedAt: Timestamp? = nil,
@@ -166,6 +169,7 @@ public struct MessageRecord: Hashable, Sendable {
         self.attemptsMax = attemptsMax
         self.enqueuedAt = enqueuedAt
         self.due = due
+        self.expiresAt = expiresAt
         self.claimedAt = claimedAt
         self.worker = worker
         self.cancelRequestedAt = cancelRequestedAt

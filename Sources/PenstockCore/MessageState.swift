@@ -6,7 +6,7 @@
 ///            +-----------+         +-------+          +--------+
 ///             ^    ^   retry, with a delay | ^  release, lost |  attempts used up, rejected
 ///  released   |    +-----------------------|-+----------------+--------> dead
-///         +---------+    overflow: dropped <+> cancelled          redrive: dead -> ready
+///         +---------+  over, late: dropped <+> cancelled          redrive: dead -> ready
 ///  task ->| pending |--> ready, or cancelled
 ///         +---------+
 ///         +---------+   a message of a group that has no permit left is blocked where it would be ready
@@ -28,7 +28,7 @@ public enum MessageState: String, Sendable, Codable, CaseIterable {
     case done
     /// Finished badly: a dead letter, which can be redriven.
     case dead
-    /// Discarded by a queue's overflow policy.
+    /// Discarded by a queue's overflow policy, or as it had expired.
     case dropped
     /// Taken out of the line by a person or a program.
     case cancelled

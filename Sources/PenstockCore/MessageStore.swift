@@ -9,21 +9,23 @@
 /// took effect. After an error the call has changed nothing, unless it says otherwise; after `outcomeUnknown` nobody knows
 /// whether it took effect.
 public protocol MessageStore: Sendable {
-    /// Accepts messages into the log and puts them in line, in their order.
+    /// Accepts messages into the log and puts them in line, in their order. In a queue without room for all of them, what has expired
+    /// is ended first.
     ///
     /// - Returns: a receipt for each message that was accepted, in order. There are fewer receipts than messages only
     ///   when the queue is full and its policy is `wait`: the rest was not touched, and can be offered again once
     ///   ``changes`` rings for the queue.
     /// - Throws: `unknownQueue`; `queueDeleting`; `invalidInput` (nothing was enqueued); `queueFull` when the policy is
-    ///   `fail` and not all of them fit (nothing was enqueued).
+    ///   `fail` and not all of them fit (nothing was enqueued, and what had expired has ended).
     func enqueue(
         _ messages: [NewMessage], to queue: QueueName, durability: Durability
     ) async throws -> [Receipt]
 
     /// Leases up to `limit` ready messages to the caller, by priority and then by sequence.
     ///
-    /// Never gives a scheduled message early, one of a queue that is paused or being deleted, or one that another holds. First makes ready
-    /// what is due: of more than ``Limits/promotionCountMax`` messages those that have been due longest, and the next
+    /// Never gives a scheduled message early, one of a queue that is paused or being deleted, one that another holds, or one that has
+    /// expired. First ends what has expired: of more than ``Limits/expiryCountMax`` messages those that did so first, and it gives
+    /// none then; the next claim goes on. Then makes ready what is due: of more than ``Limits/promotionCountMax`` messages those that have been due longest, and the next
     /// claim the next ones.
     ///
     /// - Throws: `unknownQueue`; `invalidInput`.
@@ -74,7 +76,7 @@ public protocol MessageStore: Sendable {
     ///   - durability: what the messages must survive.
     /// - Returns: a receipt for each message, in order. Their sequence numbers rise.
     /// - Throws: `unknownQueue`; `queueDeleting`; `illegalTransition` when the log has `cursor`; `invalidInput`, also when
-    ///   a message has a due time or a unique key, which mean nothing here. After each of these nothing was appended.
+    ///   a message has a due time, an expiry or a unique key, which mean nothing here. After each of these nothing was appended.
     func append(
         _ messages: [NewMessage], to queue: QueueName, unless cursor: CursorName?, durability: Durability
     ) async throws -> [Receipt]
@@ -151,7 +153,8 @@ public protocol MessageStore: Sendable {
     /// - Throws: `unknownMessage`.
     func expectEnd(of sequence: SequenceNumber) async throws -> MessageState
 
-    /// Forgets ended messages beyond their queue's retention: one small step, so that others get their turn.
+    /// Forgets ended messages beyond their queue's retention, and ends messages that have expired, also of paused queues: one small
+    /// step, so that others get their turn.
     ///
     /// - Throws: `unknownQueue` when the request names a queue that does not exist; `invalidInput`.
     func prune(_ request: PruneRequest) async throws -> Pruned

@@ -88,7 +88,8 @@ public struct NewMessage: Hashable, Sendable {
     /// The key of its group, in a queue that has groups; see ``GroupPolicy``.
     public var group: String?
     /// Until when it may start, at each attempt; `nil`: at any time. What becomes of it then is ``QueuePolicy/whenExpired``. A
-    /// worker that has it by then goes on.
+    /// worker that has it by then goes on. One that has suspended it, to sleep or to wait for an event, has it no more. A replay
+    /// and a redriven dead letter have no expiry.
     public var expiry: Expiry?
     /// The message that this one is a replay of.
     public var origin: SequenceNumber?
@@ -167,7 +168,7 @@ extension NewMessage {
     private func validateExpiry(now: Timestamp) throws(PenstockError) {
         guard let expires = expiryTime(acceptedAt: now) else { return }
         if case .after(let duration) = expiry {
-            try require(duration > .zero, "A message expires after some time, not at once.")
+            try require(duration.wholeMicroseconds > 0, "A message expires after some time, not at once.")
         }
         try require(expires - now <= Limits.delayMax, "A message cannot expire more than ten years ahead (delayMax).")
         try require(

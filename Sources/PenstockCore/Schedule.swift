@@ -75,6 +75,10 @@ public struct Schedule: Hashable, Sendable {
         )
         try message.validate(now: now)
         try require(message.due == .now, "The message of a schedule has no due time of its own.")
+        if case .at = message.expiry {
+            throw PenstockError(
+                .invalidInput, "The messages of a schedule expire some time after each is due, not at one moment.")
+        }
         try require(
             (.zero...Limits.delayMax).contains(window), "The window of missed firings is 0 to ten years (delayMax).")
         try require(
@@ -83,6 +87,21 @@ public struct Schedule: Hashable, Sendable {
         if let starts, let ends {
             try require(starts <= ends, "A schedule cannot end before it starts.")
         }
+    }
+}
+
+extension Schedule {
+    /// How long after each of its messages is due that one may start, in microseconds; `nil`: for ever.
+    package var expiresAfter: Int64? {
+        if case .after(let duration) = message.expiry { duration.wholeMicroseconds } else { nil }
+    }
+}
+
+extension NewMessage {
+    /// Makes the message of a schedule due at `moment`, as chance wants it. How long it may start is counted from then.
+    package mutating func putOff(to moment: Timestamp, now: Timestamp) {
+        due = .at(moment)
+        if case .after(let duration) = expiry { expiry = .at(max(moment, now) + duration) }
     }
 }
 

@@ -84,7 +84,7 @@ public struct Totals: Hashable, Sendable, Codable {
     public var done = 0
     /// Times that a message became a dead letter.
     public var dead = 0
-    /// Messages that an overflow policy discarded.
+    /// Messages that an overflow policy discarded, or that had expired.
     public var dropped = 0
     /// Times that a message was cancelled, replaced or, as a dead letter, discarded.
     public var cancelled = 0

@@ -21,8 +21,8 @@ extension NewMessage {
     public static func validate(appended batch: [NewMessage], now: Timestamp) throws(PenstockError) {
         try validate(batch: batch, now: now)
         try require(
-            batch.allSatisfy({ $0.due == .now && $0.uniqueKey == nil && $0.group == nil }),
-            "A message that is appended to a log has no due time, no unique key and no group.")
+            batch.allSatisfy({ $0.due == .now && $0.uniqueKey == nil && $0.group == nil && $0.expiry == nil }),
+            "A message that is appended to a log has no due time, no expiry, no unique key and no group.")
     }
 }
 

@@ -110,6 +110,20 @@ import Testing
         ("blocked", .blocked, [.ready: outcome(.blocked)]),
         ("permitted", .permitted, [.blocked: outcome(.ready)]),
         ("discarded", .discarded, [.dead: outcome(.cancelled, .discarded)]),
+        (
+            "expired", .expired(.drop),
+            [
+                .pending: outcome(.dropped, .expired), .scheduled: outcome(.dropped, .expired),
+                .blocked: outcome(.dropped, .expired), .ready: outcome(.dropped, .expired),
+            ]
+        ),
+        (
+            "expired, to be dead", .expired(.dead),
+            [
+                .pending: outcome(.dead, .expired), .scheduled: outcome(.dead, .expired),
+                .blocked: outcome(.dead, .expired), .ready: outcome(.dead, .expired),
+            ]
+        ),
     ]
 
     private static func result(

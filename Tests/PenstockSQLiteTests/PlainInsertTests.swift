@@ -55,6 +55,8 @@ import Testing
         static func insert(_ message: NewMessage, _ program: ForeignProgram) async throws {
             var due: Int64?
             if case .at(let moment) = message.due { due = moment.microseconds }
+            var expires: Int64?
+            if case .at(let moment) = message.expiry { expires = moment.microseconds }
             let headers =
                 try message.headers.isEmpty
                 ? nil
@@ -63,12 +65,12 @@ import Testing
             try await program.run(
                 """
                 INSERT INTO penstock_messages
-                    (queue, payload, headers, priority, due_at, attempts_max, unique_key, group_key, key_scope)
-                VALUES ('jobs', ?, ?, ?, ?, ?, ?, ?, ?)
+                    (queue, payload, headers, priority, due_at, attempts_max, unique_key, group_key, key_scope, expires_at)
+                VALUES ('jobs', ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """,
                 [
                     Data(message.payload), headers, message.priority == 0 ? nil : message.priority, due,
-                    message.attemptsMax, message.uniqueKey?.key, message.group, message.uniqueKey?.scope.stored,
+                    message.attemptsMax, message.uniqueKey?.key, message.group, message.uniqueKey?.scope.stored, expires,
                 ])
         }
 
@@ -101,8 +103,9 @@ import Testing
                 "SELECT queue_id, group_key, priority, sequence, attempt, forgiven, marks FROM penstock_blocked",
                 "SELECT * FROM penstock_permit",
                 "SELECT * FROM penstock_unique",
+                "SELECT * FROM penstock_expiry",
                 "SELECT queue_id, unique_key, sequence, since FROM penstock_unique_period",
-                "SELECT sequence, group_key, hex(payload), typeof(payload) FROM penstock_log",
+                "SELECT sequence, group_key, expires_at, hex(payload), typeof(payload) FROM penstock_log",
                 "SELECT last_sequence, dropping FROM penstock_state",
             ] {
                 let rows = try await [programs[0].rows(sql), programs[1].rows(sql)]
@@ -152,7 +155,8 @@ import Testing
                     due: random.chance(0.3) ? .at(start + .seconds(hours * 7001)) : .now,
                     attemptsMax: random.chance(0.2) ? random.next(in: 1...3) : nil,
                     uniqueKey: random.chance(0.4) ? Self.uniqueKey(random) : nil,
-                    group: policy.groups != nil && random.chance(0.7) ? "group \(random.next(in: 1...2))" : nil)
+                    group: policy.groups != nil && random.chance(0.7) ? "group \(random.next(in: 1...2))" : nil,
+                    expiry: random.chance(0.3) ? .at(start + .seconds(9 * 7001 + 60 + step)) : nil)
                 try await twins.enqueue(message)
                 // What a plain INSERT drops may have had a permit, which is given to another one by any claim, or here.
                 if policy.groups != nil { try await twins.both { try await $0.configure(.jobs, .resumeGroup("none")) } }

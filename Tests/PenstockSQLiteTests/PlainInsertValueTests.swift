@@ -17,7 +17,7 @@ import Testing
     private static let contents = [
         "SELECT * FROM penstock_log", "SELECT * FROM penstock_ready", "SELECT * FROM penstock_scheduled",
         "SELECT * FROM penstock_outcome", "SELECT * FROM penstock_unique", "SELECT * FROM penstock_unique_period",
-        "SELECT * FROM penstock_depth", "SELECT * FROM penstock_state",
+        "SELECT * FROM penstock_depth", "SELECT * FROM penstock_state", "SELECT * FROM penstock_expiry",
     ]
 
     private func contents(_ program: ForeignProgram) async throws -> [[String]] {
@@ -141,6 +141,26 @@ import Testing
         ("queue, payload, unique_key, key_scope", "'jobs', 'x', 'k', 31622400000001", keyScope),
         ("queue, payload, unique_key, key_scope", "'jobs', 'x', 'k', 1000.5", keyScope),
         ("queue, payload, unique_key, key_scope", "'jobs', 'x', 'k', '1000'", keyScope),
+        (
+            "queue, payload, expires_at", "'jobs', 'x', 'tomorrow'",
+            "penstock: expires_at must be ISO 8601 text or integer microseconds"
+        ),
+        (
+            "queue, payload, expires_at", "'jobs', 'x', 1.5",
+            "penstock: expires_at must be ISO 8601 text or integer microseconds"
+        ),
+        (
+            "queue, payload, expires_at", "'jobs', 'x', '9999-12-31'",
+            "penstock: expires_at cannot be more than ten years ahead"
+        ),
+        (
+            "queue, payload, expires_at", "'jobs', 'x', 9223372036854775807",
+            "penstock: expires_at cannot be more than ten years ahead"
+        ),
+        (
+            "queue, payload, due_at, expires_at", "'jobs', 'x', '2030-06-01', '2030-06-01'",
+            "penstock: the message would expire before it is due, and never start"
+        ),
         ("queue, payload", "'full', 'x'", "penstock: the queue is full"),
         ("queue, payload", "'waits', 'x'", "penstock: the queue is full"),
     ]
@@ -222,6 +242,23 @@ import Testing
         try await ForeignProgram(path).run(
             "INSERT INTO penstock_messages (queue, payload, due_at) VALUES ('jobs', 'x', ?)", [text])
         #expect(try await store.messages(MessageQuery()).map(\.due) == [Timestamp(microseconds: microseconds)])
+        try await store.close()
+    }
+
+    @Test(arguments: [
+        ("'2030-06-01T12:00:00.123456Z'", 1_906_545_600_123_456),
+        ("'2030-06-01T12:00:00+02:00'", 1_906_538_400_000_000),
+        ("'2030-06-01'", 1_906_502_400_000_000), ("1906545600000001", 1_906_545_600_000_001),
+        // What is past has expired, as what was due is due: neither is refused.
+        ("5", 5),
+    ])
+    func timesToExpireAtAreReadToTheMicrosecond(_ value: String, _ microseconds: Int64) async throws {
+        let store = try await SQLiteStore.openWithJobs(path)
+        try await ForeignProgram(path).run(
+            "INSERT INTO penstock_messages (queue, payload, due_at, expires_at) VALUES ('jobs', 'x', '2020-01-01', \(value))"
+        )
+        #expect(try await store.messages(MessageQuery()).map(\.expiresAt) == [Timestamp(microseconds: microseconds)])
+        #expect(try await store.take(1).count == (microseconds == 5 ? 0 : 1))
         try await store.close()
     }
 

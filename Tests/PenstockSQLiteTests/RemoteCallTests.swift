@@ -34,6 +34,15 @@ import Testing
         #expect(written([call], size: 300).count == 0, "It has no room.")
     }
 
+    @Test func whatIsNotPlainDoesNotTravel() {
+        for message in [
+            NewMessage.text("a", due: .after(.seconds(1))), .text("a", key: "k"), .text("a", group: "g"),
+            .text("a", expiry: .after(.seconds(1))),
+        ] {
+            #expect(RemoteCall([message], to: .jobs, durability: .powerLoss) == nil, "\(message)")
+        }
+    }
+
     @Test func callsGoTogetherAsFarAsThereIsRoom() throws {
         let call = try #require(RemoteCall(Array(repeating: .text("it"), count: 20), to: .jobs, durability: .powerLoss))
         #expect(written([call, call]).count == 1, "More messages than one process hands over.")

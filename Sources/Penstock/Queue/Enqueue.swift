@@ -21,8 +21,11 @@ public struct EnqueueOptions: Hashable, Sendable {
     public var uniqueKey: UniqueKey?
     /// The key of its group, in a queue that has groups; see `GroupPolicy`.
     public var group: String?
+    /// Until when it may start; `nil`: at any time. What becomes of it then is in the queue's policy (`QueuePolicy.whenExpired`).
+    public var expiry: Expiry?
 
-    /// Makes options: no headers, priority 0, due at once, attempts as the queue's policy says, no kind, no key, no group.
+    /// Makes options: no headers, priority 0, due at once, attempts as the queue's policy says, no kind, no key, no group, no
+    /// expiry.
     public init(
         headers: [String: String] = [:],
         priority: Int = 0,
@@ -30,7 +33,8 @@ public struct EnqueueOptions: Hashable, Sendable {
         attemptsMax: Int? = nil,
         kind: String? = nil,
         uniqueKey: UniqueKey? = nil,
-        group: String? = nil
+        group: String? = nil,
+        expiry: Expiry? = nil
     ) {
         self.headers = headers
         self.priority = priority
@@ -39,6 +43,7 @@ public struct EnqueueOptions: Hashable, Sendable {
         self.kind = kind
         self.uniqueKey = uniqueKey
         self.group = group
+        self.expiry = expiry
     }
 }
 
@@ -122,7 +127,8 @@ extension Queue {
         if let kind = options.kind { headers[KindName.header] = try KindName(kind).text }
         return NewMessage(
             payload: payload, headers: headers, priority: options.priority, due: options.due,
-            attemptsMax: options.attemptsMax, uniqueKey: options.uniqueKey, group: options.group)
+            attemptsMax: options.attemptsMax, uniqueKey: options.uniqueKey, group: options.group,
+            expiry: options.expiry)
     }
 
     /// The receipt for the only message of a call.

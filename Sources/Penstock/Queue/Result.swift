@@ -64,7 +64,12 @@ extension StoreHandle {
 
     private static func notDone(_ record: MessageRecord) -> PenstockError {
         let message = "Message \(record.sequence)"
+        let expired = "\(message) had not started by the time it expired, and"
         switch record.state {
+        case .dead where record.reason == .expired:
+            return PenstockError(.messageDead, "\(expired) is a dead letter.")
+        case .dropped where record.reason == .expired:
+            return PenstockError(.messageDropped, "\(expired) was dropped.")
         case .dead:
             let error = record.attempts.last.map { ": \($0.error)" } ?? "."
             return PenstockError(.messageDead, "\(message) is a dead letter\(error)")

@@ -9,7 +9,9 @@ import Penstock
 /// A task as somebody has written it into a file.
 struct TaskEntry: Decodable {
     private static let members: Set<String> = [
-        "name", "queue", "payload", "payloadBase64", "headers", "priority", "delay", "at", "attempts", "group", "after",
+        "name", "queue", "payload", "payloadBase64", "headers", "priority", "delay", "at", "attempts", "group",
+        "expires",
+        "after",
     ]
 
     var name: TaskName
@@ -31,7 +33,8 @@ struct TaskEntry: Decodable {
             message = NewMessage(
                 payload: payload ?? [], headers: try members.value("headers") ?? [:],
                 priority: try members.value("priority") ?? 0, due: try Self.due(members),
-                attemptsMax: try members.value("attempts"), group: try members.value("group"))
+                attemptsMax: try members.value("attempts"), group: try members.value("group"),
+                expiry: try (members.value("expires") as String?).map(Values.expiry))
             dependencies = (try members.value("after") as After?)?.dependencies ?? []
         } catch let error as PenstockError {
             throw Failure(.usage, "The task '\(Escape.text(name))': \(error.message)")

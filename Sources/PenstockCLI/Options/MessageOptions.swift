@@ -15,6 +15,14 @@ struct EnvelopeOptions: ParsableArguments {
     var group: String?
 
     @Option(
+        parsing: .unconditional,
+        help: .init(
+            "Until when it may start: how long from now, such as 10m, or a time. A schedule's messages take how long.",
+            valueName: "duration|time"),
+        transform: Values.expiry)
+    var expires: Expiry?
+
+    @Option(
         name: .customLong("header"),
         help: .init("A name and a value that travel with it. May be repeated.", valueName: "name=value"),
         transform: Values.header)
@@ -40,7 +48,7 @@ struct EnvelopeOptions: ParsableArguments {
         if let kind { headers[KindName.header] = kind.text }
         return NewMessage(
             payload: payload, headers: headers, priority: priority, due: due, attemptsMax: attempts, uniqueKey: key,
-            group: group)
+            group: group, expiry: expires)
     }
 }
 

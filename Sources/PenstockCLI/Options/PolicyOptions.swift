@@ -46,6 +46,13 @@ struct PolicyOptions: ParsableArguments {
         transform: Values.durationOrNone)
     var retainDead: OrNone<Duration>?
 
+    @Option(
+        help: .init(
+            "What becomes of messages that have not started by the time they expire (enqueue --expires): drop or dead.",
+            valueName: "what"),
+        completion: .list(ExpiryPolicy.allCases.map(\.rawValue)), transform: Values.whenExpired)
+    var whenExpired: ExpiryPolicy?
+
     @OptionGroup var groupOptions: GroupPolicyOptions
     @OptionGroup var startOptions: StartPolicyOptions
 
@@ -55,7 +62,7 @@ struct PolicyOptions: ParsableArguments {
     var isEmpty: Bool {
         capacity == nil && whenFull == nil && attempts == nil && retryBase == nil && retryFactor == nil
             && retryCap == nil && retryJitter == nil && retainAge == nil && retainCount == nil && retainDead == nil
-            && groupOptions.isEmpty && startOptions.isEmpty
+            && whenExpired == nil && groupOptions.isEmpty && startOptions.isEmpty
     }
 
     /// `policy` with what the options say.
@@ -82,6 +89,7 @@ struct PolicyOptions: ParsableArguments {
         if let retainAge { policy.retention.age = retainAge.value }
         if let retainCount { policy.retention.count = retainCount.value }
         if let retainDead { policy.retention.deadAge = retainDead.value }
+        policy.whenExpired = whenExpired ?? policy.whenExpired
         policy = try startOptions.applied(to: try groupOptions.applied(to: policy))
         try policy.validate()
         return policy

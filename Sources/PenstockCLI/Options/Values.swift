@@ -42,6 +42,22 @@ enum Values {
         try TimeText.parse(text, now: SystemTime().now)
     }
 
+    @Sendable static func expiry(_ text: String) throws -> Expiry {
+        if let duration = try? DurationText.parse(text) { return .after(duration) }
+        guard let moment = try? TimeText.parse(text, now: SystemTime().now) else {
+            throw Failure(
+                .usage,
+                "'\(text)' is no duration and no time; write how long, such as 10m, or when, such as "
+                    + "2030-01-31T08:30:00Z.")
+        }
+        return .at(moment)
+    }
+
+    @Sendable static func whenExpired(_ text: String) throws -> ExpiryPolicy {
+        guard let policy = ExpiryPolicy(rawValue: text) else { throw Failure(.usage, "write drop or dead.") }
+        return policy
+    }
+
     @Sendable static func sequence(_ text: String) throws -> SequenceNumber {
         guard let number = Int64(text), number > 0 else {
             throw Failure(.usage, "a sequence number is a whole number from 1.")

@@ -49,6 +49,7 @@ extension HealthReport {
             ([.misplaced], "every message is in its place"),
             ([.wrongKeys], "every unique key is held by its message"),
             ([.wrongPermits], "every permit of a group is its message's"),
+            ([.wrongExpiry], "every message expires when it says"),
             ([.wrongSequence], "no sequence number is given twice"),
             ([.wrongNumbers], "every number is one that can be"),
             ([.wrongHeaders], "all headers can be read"),

@@ -28,6 +28,7 @@ extension MessageRecord {
             .init(key: "attemptsMax", value: .integer(attemptsMax)),
             .init(key: "enqueuedAt", value: .time(enqueuedAt)),
             .init(key: "due", value: .optional(due, JSONValue.time)),
+            .init(key: "expiresAt", value: .optional(expiresAt, JSONValue.time)),
             .init(key: "claimedAt", value: .optional(claimedAt, JSONValue.time)),
             .init(key: "worker", value: .optional(worker) { .integer($0) }),
             .init(key: "cancelRequestedAt", value: .optional(cancelRequestedAt, JSONValue.time)),

@@ -61,6 +61,7 @@ enum MessageTables {
             ("enqueued", TimeText.format(record.enqueuedAt)),
         ]
         if let due = record.due { facts.append(("due", TimeText.format(due))) }
+        if let expiresAt = record.expiresAt { facts.append(("expires", TimeText.format(expiresAt))) }
         if let claimedAt = record.claimedAt { facts.append(("claimed", TimeText.format(claimedAt))) }
         if let worker = record.worker { facts.append(("worker", "\(worker)")) }
         if let askedAt = record.cancelRequestedAt { facts.append(("cancel", "asked for \(TimeText.format(askedAt))")) }

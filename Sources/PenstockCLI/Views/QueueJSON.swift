@@ -49,6 +49,7 @@ extension QueuePolicy {
                 "count": .optional(retention.count) { .integer($0) },
                 "deadAgeSeconds": .optional(retention.deadAge) { .seconds($0) },
             ]),
+            "whenExpired": .string(whenExpired.rawValue),
             "groups": .optional(groups) { groups in
                 switch groups {
                 case .fifo(let onDead): .object(["fifo": .bool(true), "onDead": .string(onDead.rawValue)])

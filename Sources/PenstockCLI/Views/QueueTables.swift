@@ -75,6 +75,7 @@ enum QueueTables {
                     + "\(DurationText.format(policy.retry.cap)), jitter \(policy.retry.jitter)"
             ),
             ("retain", retention(policy.retention)),
+            ("expired", policy.whenExpired == .drop ? "messages are dropped" : "messages are dead"),
             ("groups", groups(policy.groups)),
             ("limit", limit(policy)),
             ("rate", rate(policy)),

@@ -33,6 +33,7 @@ enum ScheduleTables {
             ),
             ("jitter", DurationText.format(schedule.jitter)),
             ("counts", "\(record.firedCount) fired, \(record.missedCount) missed"),
+            ("expires", expiry(schedule.message.expiry)),
             ("group", schedule.message.group.map(Escape.text) ?? "none"),
             ("key", schedule.message.uniqueKey.map { KeyScope.text(of: $0.key, $0.scope) } ?? "none"),
             ("payload", Escape.text(String(decoding: schedule.message.payload.prefix(500), as: UTF8.self))),
@@ -44,6 +45,10 @@ enum ScheduleTables {
             facts.append(("fired", "\(TimeText.short(firing.due)) \(firing.outcome.rawValue)\(message)"))
         }
         return facts.map { $0 + String(repeating: " ", count: 10 - $0.count) + $1 }
+    }
+
+    private static func expiry(_ expiry: Expiry?) -> String {
+        if case .after(let duration) = expiry { "\(DurationText.format(duration)) after each is due" } else { "never" }
     }
 
     private static func next(_ record: ScheduleRecord) -> String {
@@ -79,6 +84,9 @@ extension ScheduleRecord {
             "priority": .integer(schedule.message.priority),
             "attemptsMax": .optional(schedule.message.attemptsMax) { .integer($0) },
             "group": .optional(schedule.message.group) { .string($0) },
+            "expiresSeconds": .optional(schedule.message.expiry) { expiry in
+                if case .after(let duration) = expiry { .seconds(duration) } else { .null }
+            },
             "uniqueKey": .optional(schedule.message.uniqueKey) { .string($0.key) },
             "keyScope": .optional(schedule.message.uniqueKey?.scope, JSONValue.scope),
             "keyPeriodSeconds": .optional(schedule.message.uniqueKey?.scope, JSONValue.period),

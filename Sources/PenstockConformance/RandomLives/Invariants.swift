@@ -18,6 +18,13 @@ enum Invariants {
 
     /// A claim gives the best of what was ready or due, and nothing else.
     static func claim(_ claim: Claim, limit: Int, from records: [MessageRecord], now: Timestamp) -> [String] {
+        let expired = records.filter { record in
+            record.state != .leased && !record.state.isFinished && record.expiresAt.map { $0 <= now } == true
+        }.map(\.sequence)
+        let started = claim.messages.map(\.lease.sequence).filter(expired.contains)
+        if !started.isEmpty { return ["\(started) have expired, and were given by a claim"] }
+        // What has waited for one of these may have come in line with their ends.
+        if !expired.isEmpty { return [] }
         let able = records.filter { record in
             record.state == .ready || record.due.map { $0 <= now } == true
         }
@@ -41,6 +48,7 @@ enum Invariants {
                     ("worker", (record.worker != nil) == (record.state == .leased)),
                     ("finishedAt", (record.finishedAt != nil) == record.state.isFinished),
                     ("reason", (record.reason != nil) == (record.state.isFinished && record.state != .done)),
+                    ("expiry", Self.fits(record.expiresAt, record)),
                     ("payload", record.payload?.count == record.payloadBytes),
                     ("attempts", zip(attempts, attempts.dropFirst()).allSatisfy { $0 < $1 }),
                     ("attempt", (attempts.last ?? 0) <= record.attempt),
@@ -70,6 +78,13 @@ enum Invariants {
             let isLate = own.due.map { due in key.waitMax.map { due > own.enqueuedAt + $0 } ?? false } ?? false
             return others.map { "\(own) was accepted beside \($0)" } + (isLate ? ["\(own) is due too late"] : [])
         }
+    }
+
+    /// A message that has expired did so not before its time, and none began at that time or later.
+    private static func fits(_ expiry: Timestamp?, _ record: MessageRecord) -> Bool {
+        guard let expiry else { return record.reason != .expired }
+        if let claimedAt = record.claimedAt { return claimedAt < expiry }
+        return record.reason != .expired || record.finishedAt.map { $0 >= expiry } == true
     }
 
     /// The numbers say what a count says.
@@ -112,7 +127,7 @@ enum Invariants {
             let most = group.isPaused ? 0 : queue.policy.groups?.permitCount ?? .max
             let held = count(.ready) + count(.leased)
             let rules: [(String, Bool)] = [
-                ("the permits of the ready and leased", group.permitted >= held),
+                ("the permits of the ready and leased", queue.policy.groups == nil || group.permitted >= held),
                 ("what is blocked", group.blocked == count(.blocked)),
                 ("what is ready", count(.ready) == 0 || group.permitted <= most),
                 ("the rate", queue.policy.ratePerKey == nil || count(.ready) <= 1),
@@ -134,6 +149,8 @@ enum Invariants {
     /// A task that has begun waits for nothing, and one that waits has something to wait for.
     static func tasks(_ tasks: [TaskRecord]) -> [String] {
         tasks.filter { task in
+            // It may have waited for others as it expired.
+            if task.reason == .expired { return false }
             let states = Set(task.dependencies.map(\.state))
             return switch task.state {
             case .pending: !states.contains(.open) || states.contains(.failed)

@@ -69,6 +69,7 @@ enum Step: CustomStringConvertible {
     private static func describe(_ message: NewMessage) -> String {
         let key = message.uniqueKey.map { " key \($0.key) \($0.scope) \($0.onConflict) \($0.waitMax ?? .zero)" } ?? ""
         let group = message.group.map { " \($0)" } ?? ""
-        return "(priority \(message.priority), \(message.due)\(key)\(group))"
+        let expiry = message.expiry.map { " expires \($0)" } ?? ""
+        return "(priority \(message.priority), \(message.due)\(key)\(group)\(expiry))"
     }
 }

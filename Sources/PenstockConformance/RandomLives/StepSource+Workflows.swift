@@ -28,9 +28,10 @@ extension StepSource {
     private func drafts() -> [Draft] {
         if random.chance(0.6) { return [] }
         return (0..<number(1, 5)).map { _ in
+            let due: Due = random.chance(0.8) ? .now : .after(.microseconds(number(0, 12_000_000)))
             let message = NewMessage(
-                payload: [UInt8(number(0, 255))], priority: random.chance(0.2) ? number(-2, 2) : 0,
-                due: random.chance(0.8) ? .now : .after(.microseconds(number(0, 12_000_000))), group: group())
+                payload: [UInt8(number(0, 255))], priority: random.chance(0.2) ? number(-2, 2) : 0, due: due,
+                group: group(), expiry: expiry(due))
             return Draft(message, to: random.pick(Self.queues) ?? Self.queues[0])
         }
     }
@@ -41,12 +42,12 @@ extension StepSource {
         let names = (0..<count).map { TaskName(stored: "task \(prefix)-\($0)") }
         return names.enumerated().map { index, name in
             let parents = names.prefix(index).filter { _ in random.chance(0.4) }
+            let due: Due = random.chance(0.8) ? .now : .after(.microseconds(number(0, 12_000_000)))
             return NewTask(
                 name, queue: random.pick(Self.queues) ?? Self.queues[0],
                 message: NewMessage(
-                    payload: [], priority: random.chance(0.2) ? number(-2, 2) : 0,
-                    due: random.chance(0.8) ? .now : .after(.microseconds(number(0, 12_000_000))),
-                    attemptsMax: random.chance(0.3) ? number(1, 2) : nil, group: group()),
+                    payload: [], priority: random.chance(0.2) ? number(-2, 2) : 0, due: due,
+                    attemptsMax: random.chance(0.3) ? number(1, 2) : nil, group: group(), expiry: expiry(due)),
                 dependencies: parents.map { parent in
                     switch number(0, 5) {
                     case 0: Dependency(on: parent, need: .ended)

@@ -58,6 +58,7 @@ struct StepSource {
                 attemptsMax: random.chance(0.2) ? number(1, 4) : nil,
                 uniqueKey: uniqueKey(due),
                 group: group(),
+                expiry: expiry(due),
                 origin: random.chance(0.05) ? SequenceNumber(Int64(number(1, 9))) : nil)
         }
     }
@@ -128,6 +129,7 @@ struct StepSource {
             random.chance(0.7) ? number(1, 9) : nil, random.pick(OverflowPolicy.allCases) ?? .fail,
             attemptsMax: number(1, 4))
         policy.retention = retention()
+        policy.whenExpired = random.chance(0.5) ? .drop : .dead
         if hasGroups { limit(&policy) }
         if hasRates { rates(&policy) }
         return policy

@@ -53,6 +53,7 @@ struct HealthInspection {
             try part("workflows", [.misplaced], &report) { try WorkflowInspection.inspect(database, &$0) }
             try part("unique keys", [.wrongKeys], &report) { try KeyInspection.inspect(database, &$0) }
             try part("groups", [.wrongPermits], &report) { try GroupInspection.inspect(database, &$0) }
+            try part("messages that expire", [.wrongExpiry], &report) { try ExpiryInspection.inspect(database, &$0) }
             try part("numbers", [.wrongNumbers, .wrongSequence], &report) {
                 try NumberInspection.inspect(database, &$0)
             }

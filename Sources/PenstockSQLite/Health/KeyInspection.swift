@@ -17,15 +17,12 @@ enum KeyInspection {
                 + "have let go",
             database, &report)
         try LineInspection.find(
-            tables.map { "SELECT sequence FROM penstock_\($0) AS line WHERE \(isWrongWhileWaiting)" }
+            QuarantineSource.line.map { "SELECT sequence FROM \($0.table) AS line WHERE \(isWrongWhileWaiting)" }
                 .joined(separator: " UNION "),
             .wrongKeys,
             "{is|are} in line with marks that say wrongly whether {it holds its|they hold their} unique key", database,
             &report)
     }
-
-    /// The tables of the line whose rows have marks.
-    static let tables = ["ready", "scheduled", "pending", "blocked", "lease"]
 
     /// Whether message `log` has not ended, as SQL.
     static let isOpen = """

@@ -31,24 +31,24 @@ extension Repairing {
             AND NOT EXISTS (SELECT 1 FROM penstock_unique AS held WHERE held.queue_id = log.queue_id
                 AND held.unique_key = log.unique_key AND held.sequence = log.sequence)
             """)
-        for table in KeyInspection.tables where table != "lease" {
+        for table in QuarantineSource.line.filter({ $0 != .lease }).map(\.table) {
             // One that holds its key only while it waits may have found it taken. Its mark says that it had not.
             try change(
                 .wrongKeys, again,
                 """
                 INSERT OR IGNORE INTO penstock_unique (queue_id, unique_key, sequence)
-                SELECT log.queue_id, log.unique_key, log.sequence FROM penstock_\(table) AS line
+                SELECT log.queue_id, log.unique_key, log.sequence FROM \(table) AS line
                 JOIN penstock_log AS log ON log.sequence = line.sequence
                 WHERE line.marks & \(Marks.uniqueKey.rawValue) AND log.unique_key IS NOT NULL AND log.key_scope = 0
                 ORDER BY log.sequence
                 """)
         }
-        for table in KeyInspection.tables {
+        for table in QuarantineSource.line.map(\.table) {
             try change(
                 .wrongKeys,
-                "COUNT {row of penstock_\(table) says again whether its|rows of penstock_\(table) say again whether their} "
+                "COUNT {row of \(table) says again whether its|rows of \(table) say again whether their} "
                     + "message holds a key.",
-                "UPDATE penstock_\(table) AS line SET \(KeyInspection.setMarks) WHERE \(KeyInspection.hasWrongMarks)")
+                "UPDATE \(table) AS line SET \(KeyInspection.setMarks) WHERE \(KeyInspection.hasWrongMarks)")
         }
     }
 }

@@ -36,6 +36,7 @@ struct Repairing {
         try repairing.finishDeletions()
         try repairing.repairTasks()
         try repairing.repairGroups()
+        try repairing.repairExpiry()
         try repairing.recount()
         return repairing.repairs
     }

@@ -110,6 +110,30 @@ enum Cascade {
         try look(at: child, in: transaction)
     }
 
+    /// Whether a message that is to be ready has to wait for others: a dead letter that had expired as it waited for them.
+    static func waitsAgain(_ entry: LineEntry, in transaction: Transaction) throws -> Bool {
+        guard entry.state == .dead, entry.marks.contains(.task) else { return false }
+        return try transaction.connection.first(readStandings, .integer(entry.sequence)) {
+            $0.integer(0) != 0 || $0.integer(1) != 0
+        } ?? false
+    }
+
+    /// Makes what a task waits for agree with where that is. It was told nothing while it was dead.
+    static func agree(_ sequence: Int64, in transaction: Transaction) throws {
+        let rows = try transaction.connection.all(selectOpen, .integer(sequence)) { row in
+            (
+                parent: row.integer(0),
+                row: DependencyRow(
+                    child: sequence, need: Dependency.Need(stored: row.text(1), whenDead: row.text(2)), state: .open)
+            )
+        }
+        for (parent, row) in rows {
+            let entry = try Line.locate(parent, in: transaction)
+            if try entry == nil && Quarantine.isInLog(parent, in: transaction) { continue }
+            try settle(row, of: parent, in: entry?.state, in: transaction)
+        }
+    }
+
     /// Moves task `sequence` to where its dependencies say, if it waits or was cancelled as it waited in vain.
     static func look(at sequence: Int64, in transaction: Transaction) throws {
         if let child = try Line.locateTask(sequence, in: transaction) { try look(at: child, in: transaction) }
@@ -195,6 +219,10 @@ enum Cascade {
         """
         SELECT child, need, when_dead, state FROM penstock_dependency
         WHERE parent = ?1 AND child > ?2 ORDER BY child LIMIT ?3
+        """)
+    private static let selectOpen = Query(
+        """
+        SELECT parent, need, when_dead FROM penstock_dependency WHERE child = ?1 AND state = 'open'
         """)
     private static let writeState = Query(
         "UPDATE penstock_dependency SET state = ?3 WHERE parent = ?1 AND child = ?2")

@@ -20,19 +20,22 @@ enum Claiming {
         if try Cascade.isUnfinished(connection) { return nil }
         if queue.isClosed { return .empty(isLimited: isLimited) }
         if queue.isNoted { return nil }
-        let opening = try queue.waitsForRates
-            ? GroupRates.nextOpening(id, queue.ratePerKey, time.boot, now, connection) : nil
-        if let opening, opening <= now { return nil }
+        let opening =
+            queue.waitsForRates
+            ? try GroupRates.nextOpening(id, queue.ratePerKey, time.boot, now, connection) : nil
+        // What happens by time alone, beside due messages and schedules.
+        let timed = earlier(queue.expiry, opening)
+        if let timed, timed <= now { return nil }
         if try connection.first(anyReady, .integer(id), read: { $0.integer(0) != 0 }) == true {
-            if try LeaseLimits.isFull(id, connection) { return .withheld(until: opening) }
+            if try LeaseLimits.isFull(id, connection) { return .withheld(until: timed) }
             guard let rate = queue.rate,
                 let opens = try Rates.opens(id, rate, time.boot, now, connection)
             else { return nil }
-            return .withheld(until: earlier(opens, opening))
+            return .withheld(until: earlier(opens, timed))
         }
         var due = try connection.first(firstDue, .integer(id)) { Timestamp(microseconds: $0.integer(0)) }
         if let due, due <= now { return nil }
-        due = earlier(due, opening)
+        due = earlier(due, timed)
         if queue.hasSchedules {
             if try Firing.hasDue(of: id, at: now, connection) { return nil }
             due = earlier(due, try Firing.nextDue(of: id, after: now, connection))
@@ -62,11 +65,18 @@ enum Claiming {
             account.ring(messages: 1)
             return .withheld(until: transaction.now)
         }
+        let expiring = try Expiring.perform(account, in: transaction)
+        if expiring.hasMore(at: transaction.now) {
+            // The next claim goes on. None of them is handed out meanwhile.
+            account.ring(messages: 1)
+            return .withheld(until: transaction.now)
+        }
         let leaseRoom = try LeaseLimits.room(of: account, in: transaction) ?? .max
         let rateRoom = try Rates.room(of: account, in: transaction) ?? .max
         let room = min(leaseRoom, rateRoom)
         if room == 0, try isAnyReady(account, transaction.connection) {
-            return .withheld(until: try nextStart(account, isByRate: rateRoom == 0, in: transaction))
+            let start = try nextStart(account, isByRate: rateRoom == 0, in: transaction)
+            return .withheld(until: earlier(start, expiring.next))
         }
         guard try GroupRates.openDue(account, in: transaction) else {
             account.ring(messages: 1)
@@ -89,6 +99,7 @@ enum Claiming {
             try UniqueKeys.releaseClaimed(reading.keysWhileWaiting, account, in: transaction)
             let newCount = messages.count { $0.lease.sequence.rawValue > transaction.lastSequenceBefore }
             let promotedCount = messages.count { promoted.contains($0.lease.sequence.rawValue) }
+            try ExpiryRows.end(reading.expiring, connection)
             if reading.hasTasks { try TaskPlaces.fill(&messages, connection) }
             account.claimed(messages.count, newCount: newCount, promotedCount: promotedCount)
             try Rates.started(messages.count, of: account, in: transaction)
@@ -98,11 +109,16 @@ enum Claiming {
         if hasSchedules {
             due = earlier(due, try Firing.nextDue(of: account.id, after: transaction.now, connection))
         }
+        var expiry: Timestamp?
+        // A queue without schedules has no others that expire than those that were there.
+        if expiring.next != nil || hasSchedules { expiry = try ExpiryRows.first(of: account.id, connection)?.expires }
+        due = earlier(due, expiry)
         var claim = Claim(messages: messages, nextDue: earlier(due, try nextOpening(account, in: transaction)))
         claim.isLimited = isLimited
         if room < limit, messages.count == room, try isAnyReady(account, connection) {
             claim.isWithheld = true
-            claim.nextDue = try nextStart(account, isByRate: rateRoom == room, in: transaction)
+            claim.nextDue = earlier(
+                expiry, try nextStart(account, isByRate: rateRoom == room, in: transaction))
         }
         return claim
     }
@@ -174,6 +190,8 @@ enum Claiming {
         var hasTasks = false
         /// Messages that hold their unique keys only while they wait.
         var keysWhileWaiting: [Int64] = []
+        /// Those that expire.
+        var expiring: [Int64] = []
         /// Rows that contradict the rest, and why.
         var wrong: [(sequence: Int64, reason: String)] = []
         /// Whether nothing else is ready.
@@ -209,6 +227,7 @@ enum Claiming {
             let marks = Marks(rawValue: statement.integer(7))
             if marks.contains(.task) { reading.hasTasks = true }
             if marks.contains([.uniqueKey, .keyWhileWaiting]) { reading.keysWhileWaiting.append(number) }
+            if marks.contains(.expiry) { reading.expiring.append(number) }
             let sequence = SequenceNumber(number)
             let payload = try statement.bytes(6)
             bytes += payload.count
@@ -285,6 +304,8 @@ enum Claiming {
         var ratePerKey: Rate?
         /// Whether groups wait until they may start.
         var waitsForRates: Bool
+        /// When the first message expires.
+        var expiry: Timestamp?
 
         init(_ row: PreparedStatement) {
             id = row.integer(0)
@@ -295,6 +316,7 @@ enum Claiming {
             rate = Rate(row, at: 5)
             ratePerKey = Rate(row, at: 8)
             waitsForRates = row.integer(11) != 0
+            expiry = row.optionalInteger(12).map { Timestamp(microseconds: $0) }
         }
     }
 
@@ -305,7 +327,8 @@ enum Claiming {
             fifo OR limit_per_key IS NOT NULL OR limit_count IS NOT NULL OR share_limit IS NOT NULL
                 OR rate_count IS NOT NULL,
             rate_count, rate_period, rate_burst, key_rate_count, key_rate_period, key_rate_burst,
-            EXISTS (SELECT 1 FROM penstock_group_rate WHERE queue_id = queue.id AND waits = 1)
+            EXISTS (SELECT 1 FROM penstock_group_rate WHERE queue_id = queue.id AND waits = 1),
+            (SELECT expires_at FROM penstock_expiry WHERE queue_id = queue.id ORDER BY expires_at LIMIT 1)
         FROM penstock_queue AS queue WHERE name = ?1
         """)
     // A depth that says otherwise was made wrong by hand; the claim puts it right.

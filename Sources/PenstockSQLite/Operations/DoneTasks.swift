@@ -100,12 +100,12 @@ enum DoneTasks {
         UPDATE penstock_dependency SET state = 'met'
         WHERE parent IN (SELECT value FROM json_each(?1)) AND child BETWEEN ?2 AND ?3 AND state <> 'met'
         """)
-    // Those that wait for nothing more, and whether each only has to be moved: it waits in line, has no mark but that of a task,
+    // Those that wait for nothing more, and whether each only has to be moved: it waits in line, has no mark but that of a task or an expiry,
     // and is due at once.
     private static let selectFree = Query(
         """
         SELECT wanted.value, pending.queue_id,
-            ifnull(pending.marks = \(Marks.task.rawValue) AND task.due_at IS NULL AND task.delay IS NULL, 0)
+            ifnull(pending.marks & ~\(Marks.expiry.rawValue) = \(Marks.task.rawValue) AND task.due_at IS NULL AND task.delay IS NULL, 0)
         FROM json_each(?1) AS wanted
         LEFT JOIN penstock_log AS log ON log.sequence = wanted.value
         LEFT JOIN penstock_pending AS pending

@@ -9,6 +9,7 @@ enum Enqueue {
         let account = try transaction.account(of: queue)
         try account.refuseDeleting()
         try GroupKey.refuse(messages, queue, account.policy)
+        try Expiring.makeRoom(for: messages.count, account, in: transaction)
         if messages.count > 1, try areReadyAtOnce(messages, account, in: transaction) {
             return try acceptTogether(messages, account, durability, in: transaction)
         }
@@ -54,19 +55,22 @@ enum Enqueue {
         _ messages: [NewMessage], _ account: QueueAccount, _ durability: Durability, in transaction: Transaction
     ) throws -> [Receipt] {
         let sequences = try LogRows.write(messages, account, in: transaction)
+        let expires = messages.contains { $0.expiry != nil }
         var blocked: Set<Int64> = []
         let hasKeys = messages.contains { $0.group != nil }
         if hasKeys, account.policy.groups != nil {
             blocked = try GroupedBatch.place(messages, sequences, account, in: transaction)
         } else {
             try transaction.connection.run(
-                hasKeys ? insertReadyWithKeys : insertReady, .integer(sequences.lowerBound), .integer(sequences.upperBound))
+                !hasKeys && !expires ? insertReady : insertReadyWithMarks, .integer(sequences.lowerBound),
+                .integer(sequences.upperBound))
         }
+        if expires { try ExpiryRows.insert(sequences, transaction.connection) }
         let readyCount = messages.count - blocked.count
         account.change.count(.ready, Int64(readyCount))
         account.change.count(.blocked, Int64(blocked.count))
         account.change.enqueuedTotal += Int64(messages.count)
-        account.ring(messages: readyCount)
+        account.ring(messages: expires ? max(1, readyCount) : readyCount)
         return sequences.map { sequence in
             Receipt(
                 sequence: SequenceNumber(sequence), state: blocked.contains(sequence) ? .blocked : .ready,
@@ -74,17 +78,19 @@ enum Enqueue {
         }
     }
 
-    // A group that shares a queue fairly needs no permits.
-    private static let insertReadyWithKeys = Query(
-        """
-        INSERT INTO penstock_ready (queue_id, priority, turn, sequence, attempt, forgiven, marks)
-        SELECT queue_id, priority, turn, sequence, 0, 0, \(Marks.group.rawValue) * (group_key IS NOT NULL)
-        FROM penstock_log WHERE sequence BETWEEN ?1 AND ?2
-        """)
     private static let insertReady = Query(
         """
         INSERT INTO penstock_ready (queue_id, priority, turn, sequence, attempt, forgiven, marks)
         SELECT queue_id, priority, turn, sequence, 0, 0, 0 FROM penstock_log WHERE sequence BETWEEN ?1 AND ?2
+        """)
+
+    // A group that shares a queue fairly needs no permits.
+    private static let insertReadyWithMarks = Query(
+        """
+        INSERT INTO penstock_ready (queue_id, priority, turn, sequence, attempt, forgiven, marks)
+        SELECT queue_id, priority, turn, sequence, 0, 0,
+            \(Marks.expirySQL) + \(Marks.group.rawValue) * (group_key IS NOT NULL)
+        FROM penstock_log WHERE sequence BETWEEN ?1 AND ?2
         """)
 
     /// Accepts one message.
@@ -144,9 +150,10 @@ enum Enqueue {
             sequence: sequence, account: account, state: place.state, priority: Int64(message.priority), attempt: 0,
             forgiven: 0, marks: Marks(of: message))
         try Line.insert(entry, place, in: transaction)
+        if message.expiry != nil { try ExpiryRows.insert(sequence...sequence, transaction.connection) }
         account.change.count(place.state, 1)
         account.change.enqueuedTotal += 1
-        account.ring(messages: place.state == .blocked ? 0 : 1)
+        account.ring(messages: place.state == .blocked && message.expiry == nil ? 0 : 1)
         return Receipt(
             sequence: SequenceNumber(sequence), state: place.state, durability: durability,
             displaced: displaced)

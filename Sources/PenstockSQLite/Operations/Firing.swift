@@ -143,7 +143,7 @@ enum Firing {
         var message = row.schedule.message
         if row.schedule.jitter > .zero {
             let delay = Double(row.schedule.jitter.wholeMicroseconds) * transaction.random.nextUnit()
-            message.due = .at(due + .microseconds(Int64(delay)))
+            message.putOff(to: due + .microseconds(Int64(delay)), now: transaction.now)
         }
         let (outcome, sequence) = try accept(message, of: row, in: transaction)
         try connection.run(

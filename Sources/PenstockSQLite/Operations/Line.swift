@@ -7,7 +7,8 @@ import PenstockCore
 enum Line {
     /// Moves a message to where `outcome` says, with all that follows: depths, totals, its key, its group, the failed attempt.
     ///
-    /// - Returns: where it went: one that is to be ready is blocked when its group has no permit for it.
+    /// - Returns: where it went: one that is to be ready is blocked when its group has no permit for it, and waits when it is a task
+    ///   that was dead before what it waits for had ended.
     @discardableResult
     static func move(
         _ entry: LineEntry, to outcome: Lifecycle.Outcome, in transaction: Transaction
@@ -21,17 +22,21 @@ enum Line {
         }
         var entry = entry
         if entry.state.isFinished { entry.marks = try marks(of: entry, goingTo: outcome.state, in: transaction) }
+        let waitsAgain = try outcome.state == .ready && Cascade.waitsAgain(entry, in: transaction)
+        if waitsAgain { outcome.state = .pending }
         if !entry.marks.isEmpty { try follow(&entry, outcome.state, in: transaction) }
         let freed = entry.marks.contains(.group) ? try Groups.pass(entry, to: &outcome, in: transaction) : nil
         try insert(entry, outcome, in: transaction)
         account.change.count(outcome.state, 1)
         if outcome.state.isFinished { account.change.countEnd(outcome.state) }
         if outcome.state.isWaiting {
-            account.ring(messages: outcome.state == .blocked ? 0 : 1)
+            // Of a blocked one workers have to know when it expires.
+            account.ring(messages: outcome.state == .blocked && !entry.marks.contains(.expiry) ? 0 : 1)
         } else if entry.state.isWaiting {
             account.ringForRoom()
         }
         if let freed { try Groups.permitNext(of: freed, in: transaction) }
+        if waitsAgain { try Cascade.agree(entry.sequence, in: transaction) }
         return outcome.state
     }
 
@@ -67,6 +72,7 @@ enum Line {
         if entry.state == .leased, state.isWaiting, entry.marks.contains(.keyWhileWaiting) {
             entry.marks.formUnion(try UniqueKeys.holdAgain(entry.sequence, entry.account, in: transaction))
         }
+        if entry.marks.contains(.expiry) { try ExpiryRows.follow(entry, to: state, transaction.connection) }
         if state.isFinished, entry.marks.contains(.endAwaited) { entry.account.ring(messages: 0) }
         if entry.state == .leased, !entry.marks.isDisjoint(with: .ofLease) {
             try CancelRequests.end(entry.sequence, transaction.connection)

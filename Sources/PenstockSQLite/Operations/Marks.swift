@@ -18,6 +18,8 @@ struct Marks: OptionSet {
     static let awaitsEvent = Marks(rawValue: 4)
     /// It has a group.
     static let group = Marks(rawValue: 8)
+    /// It expires, and has a row in `penstock_expiry` unless a worker has it.
+    static let expiry = Marks(rawValue: 16)
     /// It holds its unique key only while it waits. A worker's, and one that has found its key taken as it came back, has no
     /// ``uniqueKey`` beside this.
     static let keyWhileWaiting = Marks(rawValue: 32)
@@ -30,11 +32,15 @@ struct Marks: OptionSet {
     /// What a message has only while it is leased.
     static let ofLease: Marks = [.cancelRequested, .hasProgress]
 
+    /// ``expiry`` of a row of the log that is accepted, as SQL.
+    static let expirySQL = "\(expiry.rawValue) * (expires_at IS NOT NULL)"
+
     /// Those of a message as it is accepted.
     init(of message: NewMessage) {
         self = []
         if let key = message.uniqueKey { formUnion(Self.held(key.scope)) }
         if message.group != nil { insert(.group) }
+        if message.expiry != nil { insert(.expiry) }
     }
 }
 

@@ -1,6 +1,6 @@
 import PenstockCore
 
-/// Forgetting ended messages.
+/// Forgetting ended messages, and ending those that have expired.
 enum Pruning {
     /// Messages forgotten in one step at most, so that it never holds the writer long.
     static let stepMax = 10_000
@@ -22,7 +22,11 @@ enum Pruning {
         } else {
             names = try transaction.connection.all(selectNames) { QueueName(stored: $0.text(0) ?? "") }
         }
-        if let place { names = Array(names.drop { $0 != place.queue }) }
+        if let place {
+            names = Array(names.drop { $0 != place.queue })
+        } else if try !endExpired(of: names, in: transaction) {
+            return Step(pruned: Pruned(hasMore: true))
+        }
         let limit = min(request.limit, stepMax)
         var left = limit
         var hasMore = false
@@ -39,6 +43,22 @@ enum Pruning {
             if look.isSpent, !hasMore { return Step(pruned: Pruned(messages: limit - left), place: look.place) }
         }
         return Step(pruned: Pruned(messages: limit - left, hasMore: hasMore))
+    }
+
+    /// Ends messages of these queues that have expired, up to ``Limits/expiryCountMax`` of them. Claims do so for queues that are
+    /// worked.
+    ///
+    /// - Returns: whether none is left.
+    private static func endExpired(of names: [QueueName], in transaction: Transaction) throws -> Bool {
+        var left = Limits.expiryCountMax
+        for name in names {
+            let account = try transaction.account(of: name)
+            if account.isDeleting { continue }
+            let step = try Expiring.perform(account, limit: left, in: transaction)
+            if step.hasMore(at: transaction.now) { return false }
+            left -= step.count
+        }
+        return true
     }
 
     /// Forgets up to `limit` messages of a queue that are beyond `retention`, and counts for each cursor which of them
@@ -97,6 +117,7 @@ enum Pruning {
         if entry.marks.contains(.uniqueKey) {
             try UniqueKeys.release(entry.sequence, entry.account, in: transaction)
         }
+        if entry.marks.contains(.expiry) { try ExpiryRows.end(entry.sequence, transaction.connection) }
         try Line.remove(entry, in: transaction)
         entry.account.change.count(entry.state, -1)
         try forgetTraces(of: entry.sequence, in: transaction)

@@ -27,7 +27,7 @@ struct ScheduleRow {
         schedule.missed, schedule.missed_window, schedule.jitter, schedule.starts_at, schedule.ends_at, schedule.paused,
         schedule.anchor, schedule.next_due, schedule.reckoned_from, schedule.revision, schedule.zone_data,
         schedule.fired_total, schedule.missed_total, schedule.problem, schedule.group_key,
-        schedule.key_scope
+        schedule.key_scope, schedule.expires_after
         """
     static let tables = "penstock_schedule AS schedule JOIN penstock_queue AS queue ON queue.id = schedule.queue_id"
 
@@ -37,7 +37,8 @@ struct ScheduleRow {
         queueID = row.integer(2)
         var message = NewMessage(
             payload: try row.bytes(6), headers: HeaderText.decode(row.text(7)), priority: Int(row.integer(8)),
-            attemptsMax: row.optionalInteger(9).map(Int.init), group: row.text(26))
+            attemptsMax: row.optionalInteger(9).map(Int.init), group: row.text(26),
+            expiry: row.optionalInteger(28).map { .after(.microseconds($0)) })
         if let key = row.text(10) {
             message.uniqueKey = UniqueKey(
                 key, scope: KeyScope(stored: row.optionalInteger(27)),

@@ -79,7 +79,7 @@ enum Scheduling {
             .integer(schedule.window.wholeMicroseconds), .integer(schedule.jitter.wholeMicroseconds),
             Value(schedule.starts?.microseconds), Value(schedule.ends?.microseconds),
             .integer(transaction.now.microseconds), Value(message.group),
-            Value(message.uniqueKey?.scope.stored),
+            Value(message.uniqueKey?.scope.stored), Value(schedule.expiresAfter),
         ]
         for (index, value) in values.enumerated() { statement.bind(value, at: index + 1) }
         try message.payload.withUnsafeBytes { bytes in
@@ -116,14 +116,15 @@ enum Scheduling {
     private static let insert = Query(
         """
         INSERT INTO penstock_schedule (name, queue_id, spec, zone, headers, priority, attempts_max, unique_key, on_conflict,
-            missed, missed_window, jitter, starts_at, ends_at, anchor, group_key, key_scope, payload)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)
+            missed, missed_window, jitter, starts_at, ends_at, anchor, group_key, key_scope, expires_after, payload)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)
         """)
     private static let update = Query(
         """
         UPDATE penstock_schedule SET queue_id = ?2, spec = ?3, zone = ?4, headers = ?5, priority = ?6, attempts_max = ?7,
             unique_key = ?8, on_conflict = ?9, missed = ?10, missed_window = ?11, jitter = ?12, starts_at = ?13,
-            ends_at = ?14, anchor = ?15, group_key = ?16, key_scope = ?17, payload = ?18, next_due = NULL, reckoned_from = NULL, problem = NULL,
+            ends_at = ?14, anchor = ?15, group_key = ?16, key_scope = ?17, expires_after = ?18, payload = ?19,
+            next_due = NULL, reckoned_from = NULL, problem = NULL,
             revision = revision + 1
         WHERE name = ?1
         """)

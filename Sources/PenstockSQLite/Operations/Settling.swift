@@ -169,8 +169,8 @@ enum DoneRun {
                 statement.integer(1) == settlement.lease.token.rawValue
             else { break }
             let marks = Marks(rawValue: statement.integer(3))
-            // One that holds its key only while it waits holds none.
-            guard marks.isSubset(of: [.task, .keyWhileWaiting]) else { break }
+            // One that holds its key only while it waits holds none, and one that expires has no row meanwhile.
+            guard marks.isSubset(of: [.task, .keyWhileWaiting, .expiry]) else { break }
             if marks.contains(.task) { run.tasks.append(wanted) }
             run.count += 1
             run.last = statement.integer(0)

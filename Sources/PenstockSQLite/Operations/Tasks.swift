@@ -9,7 +9,7 @@ struct Tasks {
     /// Whether one of the tasks was dropped as it came, or another message for it.
     private(set) var hasDropped = false
 
-    /// Finds the queues, and writes nothing.
+    /// Finds the queues, and writes nothing but the ends of messages that have expired in those without room.
     ///
     /// - Throws: `unknownQueue`, `queueDeleting`; `queueFull` when the tasks that depend on none do not fit.
     init(_ tasks: [NewTask], durability: Durability, in transaction: Transaction) throws {
@@ -26,6 +26,10 @@ struct Tasks {
             }
             if let account = accounts[task.queue] { try GroupKey.refuse([task.message], task.queue, account.policy) }
             if task.dependencies.isEmpty { rootCounts[task.queue, default: 0] += 1 }
+        }
+        // In all queues first: what has waited for such a message may come into another one.
+        for (queue, count) in rootCounts.sorted(by: { $0.key < $1.key }) {
+            if let account = accounts[queue] { try Expiring.makeRoom(for: count, account, in: transaction) }
         }
         for (queue, count) in rootCounts {
             guard let account = accounts[queue], let capacity = account.policy.capacity,
@@ -51,8 +55,8 @@ struct Tasks {
             let run = rest.prefix { $0.queue == queue }
             sequences += try LogRows.write(run.map(\.message), account, in: transaction)
             account.change.enqueuedTotal += Int64(run.count)
-            // Readers of the log are told also of what only waits.
-            account.ring(messages: 0)
+            // Readers of the log are told also of what only waits, and workers of when it expires.
+            account.ring(messages: run.contains { $0.message.expiry != nil } ? 1 : 0)
             rest = rest.dropFirst(run.count)
         }
         return sequences
@@ -64,6 +68,8 @@ struct Tasks {
         try writeDependencies(sequences)
         // Those that wait are in their place before any other one can end: what follows from that must find them.
         try placeWaiting(sequences)
+        try ExpiryRows.insert(
+            zip(tasks, sequences).filter { $0.0.message.expiry != nil }.map(\.1), transaction.connection)
         var receipts: [Receipt] = []
         receipts.reserveCapacity(tasks.count)
         for (task, sequence) in zip(tasks, sequences) {
@@ -126,6 +132,7 @@ struct Tasks {
         account.change.count(place.state, 1)
         if place.state == .dropped {
             hasDropped = true
+            if entry.marks.contains(.expiry) { try ExpiryRows.end(entry.sequence, transaction.connection) }
             account.change.countEnd(.dropped)
             transaction.cascade.note(entry.sequence)
         } else {
@@ -150,7 +157,7 @@ struct Tasks {
         """
         INSERT INTO penstock_pending (queue_id, sequence, priority, attempt, forgiven, marks)
         SELECT queue_id, sequence, priority, 0, 0,
-            \(Marks.task.rawValue) + \(Marks.group.rawValue) * (group_key IS NOT NULL)
+            \(Marks.task.rawValue) + \(Marks.group.rawValue) * (group_key IS NOT NULL) + \(Marks.expirySQL)
         FROM penstock_log
         WHERE sequence IN (SELECT value FROM json_each(?1))
         """)

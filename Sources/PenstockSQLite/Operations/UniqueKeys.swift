@@ -42,6 +42,10 @@ enum UniqueKeys {
         let standing = try standing(of: key, account, in: transaction)
         guard let holder = standing.holder else { return (standing, nil) }
         let entry = try Line.locate(holder.sequence, in: transaction)
+        // A holder that has expired ends.
+        if let entry, !entry.state.isFinished, try Expiring.endIfExpired(entry, in: transaction) {
+            return try liveStanding(of: key, account, in: transaction)
+        }
         if holder.until != nil { return (standing, entry) }
         if let entry, !entry.state.isFinished { return (standing, entry) }
         try Quarantine.setAside(

@@ -84,6 +84,7 @@ enum MessageReader {
             attemptsMax: row["attempts_max"],
             enqueuedAt: Timestamp(microseconds: row["enqueued_at"]),
             due: due.map(Timestamp.init(microseconds:)),
+            expiresAt: (row["expires_at"] as Int64?).map(Timestamp.init(microseconds:)),
             claimedAt: claimed.map(Timestamp.init(microseconds:)),
             worker: row["worker_id"],
             cancelRequestedAt: claimed == nil ? nil : asked.map(Timestamp.init(microseconds:)),
@@ -131,6 +132,9 @@ enum MessageReader {
             outcome.state, outcome.reason, outcome.finished_at, lease.claimed_at, lease.worker_id, scheduled.due_at,
             request.requested_at, progress.millionths, progress.text AS progress, progress.reported_at,
             pending.sequence AS pending, blocked.sequence AS blocked,
+            CASE WHEN outcome.sequence IS NOT NULL
+                OR coalesce(lease.marks, ready.marks, scheduled.marks, pending.marks, blocked.marks)
+                    & \(Marks.expiry.rawValue) THEN log.expires_at END AS expires_at,
             coalesce(outcome.attempt, lease.attempt, scheduled.attempt, ready.attempt, pending.attempt, blocked.attempt)
                 AS attempt
         FROM penstock_log AS log

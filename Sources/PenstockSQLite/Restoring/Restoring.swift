@@ -99,6 +99,7 @@ struct Restoring: Sendable {
             try database.execute(sql: Self.takeKeys)
             try database.execute(sql: Self.release)
             report.released = database.changesCount
+            try database.execute(sql: Self.expire)
             // What belongs to processes. A group that was paused while a worker had one of its messages is looked at.
             try database.execute(
                 sql: """
@@ -176,6 +177,16 @@ struct Restoring: Sendable {
             coalesce((SELECT turn FROM penstock_log AS log WHERE log.sequence = penstock_lease.sequence), 0), sequence, max(attempt, 1) - 1, min(forgiven, max(attempt, 1) - 1),
             marks & ~\(Marks.ofLease.rawValue)
         FROM penstock_lease
+        """
+
+    /// Those of them that expire do so again.
+    private static let expire = """
+        INSERT OR REPLACE INTO penstock_expiry (sequence, queue_id, expires_at)
+        SELECT log.sequence, log.queue_id, log.expires_at FROM penstock_lease AS lease
+        JOIN penstock_log AS log ON log.sequence = lease.sequence
+        JOIN penstock_ready AS ready ON ready.queue_id = log.queue_id AND ready.priority = log.priority
+            AND ready.turn = log.turn AND ready.sequence = log.sequence
+        WHERE log.expires_at IS NOT NULL AND ready.marks & \(Marks.expiry.rawValue)
         """
 }
 

@@ -10,13 +10,13 @@ struct RemoteCall: Sendable {
     /// How many messages a process hands over at once, and how many calls. More are worth a transaction of their own.
     static let messagesMax = 32
 
-    /// `nil` when the call is one that a process carries out itself: with keys, groups, due times or many messages.
+    /// `nil` when the call is one that a process carries out itself: with keys, groups, expiries, due times or many messages.
     init?(_ messages: [NewMessage], to queue: QueueName, durability: Durability) {
         guard messages.count <= Self.messagesMax else { return nil }
         for message in messages {
-            guard message.uniqueKey == nil, message.group == nil, message.origin == nil, case .now = message.due else {
-                return nil
-            }
+            guard message.uniqueKey == nil, message.group == nil, message.expiry == nil, message.origin == nil,
+                case .now = message.due
+            else { return nil }
         }
         (self.queue, self.messages, self.durability) = (queue, messages, durability)
     }

@@ -34,6 +34,8 @@ struct MemoryLine: Sendable {
     private(set) var blocked = Ordered<SequenceNumber>()
     /// Which messages have a permit of their group.
     var permits: [KeyBytes: Set<SequenceNumber>] = [:]
+    /// Those that wait and expire, by when they do.
+    private(set) var expiring = Ordered<DuePlace>()
     /// Those that wait for other messages.
     private(set) var pending = Ordered<SequenceNumber>()
     /// Which message holds a unique key.
@@ -60,6 +62,7 @@ struct MemoryLine: Sendable {
         case .pending: pending.insert(message.sequence)
         case .done, .dead, .dropped, .cancelled: return
         }
+        if let place = expiryPlace(of: message) { expiring.insert(place) }
     }
 
     /// Takes the place of `message` away.
@@ -72,6 +75,13 @@ struct MemoryLine: Sendable {
         case .pending: pending.remove(message.sequence)
         case .done, .dead, .dropped, .cancelled: return
         }
+        if let place = expiryPlace(of: message) { expiring.remove(place) }
+    }
+
+    /// A worker that has a message goes on with it.
+    private func expiryPlace(of message: MemoryMessage) -> DuePlace? {
+        guard message.state != .leased, let expires = message.expires else { return nil }
+        return DuePlace(due: expires, sequence: message.sequence)
     }
 }
 

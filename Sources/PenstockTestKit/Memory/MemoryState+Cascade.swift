@@ -26,7 +26,8 @@ extension MemoryState {
         return workflows[place.workflow]?.children[parent] ?? []
     }
 
-    private mutating func agree(_ sequence: SequenceNumber, with parent: SequenceNumber, at moment: Moment) {
+    /// Makes one dependency agree with the state of its task, and moves the one that waits to where that says.
+    mutating func agree(_ sequence: SequenceNumber, with parent: SequenceNumber, at moment: Moment) {
         guard var child = messages[sequence],
             let index = child.dependencies.firstIndex(where: { $0.parent == parent })
         else { return }

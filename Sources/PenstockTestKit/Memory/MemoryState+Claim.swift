@@ -8,10 +8,16 @@ extension MemoryState {
         let isLimited = queue.policy.limitsClaims
         guard !queue.isPaused, !queue.isDeleting else { return .empty(isLimited: isLimited) }
 
+        let expiry = endExpired(of: request.queue, at: moment).next
+        if let expiry, expiry <= moment.now {
+            // The next claim goes on. None of them is handed out meanwhile.
+            ring(request.queue)
+            return .withheld(until: moment.now)
+        }
         let startRoom = startRoom(of: request.queue, at: moment) ?? .max
         let room = min(leaseRoom(of: request.queue) ?? .max, startRoom)
         // What is due now cannot be claimed either. The end of a message that is leased is rung for.
-        if room == 0, !queue.line.ready.elements.isEmpty {
+        if room == 0, queues[request.queue]?.line.ready.elements.isEmpty == false {
             return .withheld(until: nextWithheld(of: request.queue, isByRate: startRoom == 0, at: moment))
         }
         openDue(request.queue, at: moment)
@@ -25,8 +31,9 @@ extension MemoryState {
                 queues[request.queue]?.fair?.claimed(place.turn)
             }
         }
+        let line = queues[request.queue]?.line
         let due = [
-            queues[request.queue]?.line.scheduled.elements.first?.due, nextFiring(of: request.queue),
+            line?.scheduled.elements.first?.due, nextFiring(of: request.queue), line?.expiring.elements.first?.due,
             nextOpening(of: request.queue, at: moment),
         ]
         var claim = Claim(messages: claimed, nextDue: due.compactMap(\.self).min())

@@ -5,8 +5,9 @@ extension MemoryState {
         _ batch: [NewMessage], to name: QueueName, durability: Durability, at moment: Moment
     ) throws(PenstockError) -> [Receipt] {
         try NewMessage.validate(batch: batch, now: moment.now)
+        try GroupKey.refuse(batch, name, try openQueue(name).policy)
+        makeRoom(for: batch.count, in: name, at: moment)
         let queue = try openQueue(name)
-        try GroupKey.refuse(batch, name, queue.policy)
         if let capacity = queue.policy.capacity, capacity.whenFull == .fail {
             try refuseUnlessAllFit(batch, queue: queue, named: name, capacity: capacity.count, at: moment.now)
         }
@@ -53,6 +54,7 @@ extension MemoryState {
     private mutating func accept(
         _ message: NewMessage, to name: QueueName, at moment: Moment, durability: Durability
     ) -> Receipt? {
+        if let key = message.uniqueKey?.key { endHolderIfExpired(of: KeyBytes(key), in: name, at: moment) }
         guard let queue = queues[name] else { return nil }
         var displaced: SequenceNumber?
         var replaced: (holder: MemoryKeys.Holder, as: ReplacedMessage)?
@@ -108,6 +110,7 @@ extension MemoryState {
             message.finishedAt = moment.now
         } else {
             message.due = due
+            message.expires = new.expiryTime(acceptedAt: moment.now)
         }
         messages[message.sequence] = message
         log.insert(message.sequence)
@@ -128,11 +131,12 @@ extension MemoryState {
             var message = MemoryMessage(
                 sequence: lastSequence, queue: task.queue, new: task.message, enqueuedAt: moment.now, state: .pending)
             message.turn = turn(of: task.message, task.queue)
+            message.expires = task.message.expiryTime(acceptedAt: moment.now)
             messages[lastSequence] = message
             log.insert(lastSequence)
             queues[task.queue]?.line.add(message)
             queues[task.queue]?.totals.enqueued += 1
-            ring(task.queue, for: .log)
+            ring(task.queue, for: message.expires == nil ? .log : .work)
         }
         messages[lastSequence]?.task = place
         return lastSequence

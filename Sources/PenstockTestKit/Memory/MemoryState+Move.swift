@@ -13,7 +13,11 @@ extension MemoryState {
         guard var message = messages[sequence], let retry = queues[message.queue]?.policy.retry else { return nil }
         let outcome = Lifecycle.outcome(
             of: event, on: message.situation(retry), now: moment.now, policy: retry, random: moment.random.nextUnit())
-        guard let outcome else { return nil }
+        guard var outcome else { return nil }
+        // A dead letter that had expired as it waited for others waits again.
+        let waitsAgain =
+            message.state == .dead && outcome.state == .ready && message.dependencies.contains { $0.state != .met }
+        if waitsAgain { outcome.state = .pending }
 
         let left = message.state
         queues[message.queue]?.line.remove(message)
@@ -23,6 +27,7 @@ extension MemoryState {
         message.due = outcome.due
         message.attempt = outcome.attempt
         message.forgiven = outcome.forgiven
+        if left.isFinished, !outcome.state.isFinished { message.expires = nil }
         message.finishedAt = outcome.state.isFinished ? moment.now : nil
         message.hold = nil
         message.awaited = nil
@@ -37,6 +42,11 @@ extension MemoryState {
         if left == .leased { ringForLimits(of: message.queue) }
         if let group = message.group, !event.isOfGroup {
             regroup(group, of: message.queue, asSeenBy: sequence, at: moment)
+        }
+        if waitsAgain {
+            for dependency in message.dependencies where dependency.state == .open {
+                agree(sequence, with: dependency.parent, at: moment)
+            }
         }
         if message.task != nil, outcome.state.isFinished || left.isFinished { tell(of: sequence, at: moment) }
         var result = outcome

@@ -6,6 +6,12 @@ extension MemoryState {
         if let name = request.queue { _ = try queue(name) }
         let names = request.queue.map { [$0] } ?? queues.keys.sorted()
         var pruned = Pruned()
+        var left = Limits.expiryCountMax
+        for name in names where queues[name]?.isDeleting == false {
+            let expired = endExpired(of: name, limit: left, at: moment)
+            left -= expired.count
+            if let next = expired.next, next <= moment.now { return Pruned(hasMore: true) }
+        }
         // One after another: dead letters that go with one queue free what is in the next.
         for name in names where !pruned.hasMore {
             queues[name]?.line.keys.forgetElapsed(at: moment.now)

@@ -35,6 +35,8 @@ extension MemoryState {
             attemptsMax: message.new.attemptsMax ?? queues[message.queue]?.policy.retry.attemptsMax ?? 0,
             enqueuedAt: message.enqueuedAt,
             due: message.due,
+            expiresAt: message.state.isFinished
+                ? message.new.expiryTime(acceptedAt: message.enqueuedAt) : message.expires,
             claimedAt: message.hold?.claimedAt,
             worker: message.hold?.worker,
             cancelRequestedAt: message.hold?.request?.madeAt,

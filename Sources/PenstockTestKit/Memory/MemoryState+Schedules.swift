@@ -105,7 +105,7 @@ extension MemoryState {
             var message = known.schedule.message
             if known.schedule.jitter > .zero {
                 let delay = Double(known.schedule.jitter.wholeMicroseconds) * moment.random.nextUnit()
-                message.due = .at(due + .microseconds(Int64(delay)))
+                message.putOff(to: due + .microseconds(Int64(delay)), now: moment.now)
             }
             let (outcome, sequence) = accept(message, of: known.schedule, at: moment)
             keep(name, FiringRecord(due: due, firedAt: moment.now, outcome: outcome, sequence: sequence))

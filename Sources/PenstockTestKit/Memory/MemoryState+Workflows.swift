@@ -38,7 +38,7 @@ extension MemoryState {
             }
             return StartedWorkflow(name: name, receipts: receipts, isNew: false)
         }
-        try refuseUnlessAllFit(new.tasks)
+        try refuseUnlessAllFit(new.tasks, at: moment)
         let first = SequenceNumber(lastSequence.rawValue + 1)
         let name = new.name ?? freeName(for: first)
         workflows[name] = MemoryWorkflow(id: first.rawValue, startedAt: moment.now)
@@ -76,7 +76,7 @@ extension MemoryState {
         try require(
             waiting.count * added.tasks.count <= Limits.dependencyCountMax,
             "There are at most \(Limits.dependencyCountMax) dependencies on added tasks (dependencyCountMax).")
-        try refuseUnlessAllFit(added.tasks)
+        try refuseUnlessAllFit(added.tasks, at: moment)
         let sequences = append(added.tasks, to: place.workflow, at: moment)
         for child in waiting {
             for parent in sequences { depend(child, on: parent, need: .done(), in: place.workflow) }
@@ -148,12 +148,14 @@ extension MemoryState {
     }
 
     /// All tasks that wait for none must fit where a full queue drops nothing.
-    private func refuseUnlessAllFit(_ tasks: [NewTask]) throws(PenstockError) {
+    private mutating func refuseUnlessAllFit(_ tasks: [NewTask], at moment: Moment) throws(PenstockError) {
         var roots: [QueueName: Int] = [:]
         for task in tasks {
             try GroupKey.refuse([task.message], task.queue, try openQueue(task.queue).policy)
             if task.dependencies.isEmpty { roots[task.queue, default: 0] += 1 }
         }
+        // In all queues first: what has waited for a message that has expired may come into another one.
+        for (name, count) in roots.sorted(by: { $0.key < $1.key }) { makeRoom(for: count, in: name, at: moment) }
         for (name, count) in roots.sorted(by: { $0.key < $1.key }) {
             let queue = try queue(name)
             let whenFull = queue.policy.capacity?.whenFull

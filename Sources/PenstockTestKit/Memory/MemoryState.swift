@@ -84,7 +84,8 @@ struct MemoryState: Sendable {
     /// What to ring for, as an operation has ended.
     mutating func takeRung() -> [QueueName: Wakeups.Change] {
         for message in offered.compactMap({ messages[$0] }) {
-            ring(message.queue, for: message.state == .ready || message.state == .scheduled ? .work : .log)
+            let isForWorkers = message.state == .ready || message.state == .scheduled || message.expires != nil
+            ring(message.queue, for: isForWorkers ? .work : .log)
         }
         defer { (rung, offered, lastSequenceBefore) = ([:], [], lastSequence) }
         return rung
@@ -118,6 +119,8 @@ struct MemoryMessage: Sendable {
     var state: MessageState
     var reason: StateReason?
     var due: Timestamp?
+    /// Until when it may start. Forgotten when it has ended and comes back.
+    var expires: Timestamp?
     var attempt = 0
     var forgiven = 0
     var finishedAt: Timestamp?

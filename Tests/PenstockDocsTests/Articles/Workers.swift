@@ -46,6 +46,17 @@ struct WorkersArticle {
         return worker
     }
 
+    struct Code: Codable, Sendable {
+        var user: Int
+        var text: String
+    }
+
+    // shown
+    func signIn(_ user: Int, code: String, in codes: Queue<Code>) async throws {
+        try await codes.enqueue(Code(user: user, text: code), options: .init(expiry: .after(.seconds(600))))
+    }
+    // end
+
     // shown
     func serve(_ mails: Queue<Mail>, logger: Logger) async throws {
         let worker = Worker(mails, options: .init(concurrency: 8, timeout: .seconds(30))) { delivery in

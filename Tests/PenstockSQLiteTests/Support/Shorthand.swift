@@ -12,11 +12,11 @@ extension QueueName {
 extension NewMessage {
     static func text(
         _ text: String, priority: Int = 0, due: Due = .now, key: String? = nil, onConflict: KeyConflict = .skip,
-        group: String? = nil
+        group: String? = nil, expiry: Expiry? = nil
     ) -> NewMessage {
         NewMessage(
             payload: Array(text.utf8), priority: priority, due: due,
-            uniqueKey: key.map { UniqueKey($0, onConflict: onConflict) }, group: group)
+            uniqueKey: key.map { UniqueKey($0, onConflict: onConflict) }, group: group, expiry: expiry)
     }
 
     /// A payload of several pages, all of one digit.
