@@ -29,8 +29,9 @@ package struct Migration: Sendable {
         Migration(17, "running", PackageResources._017_running_sql),
         Migration(18, "turns", PackageResources._018_turns_sql),
         Migration(19, "starts", PackageResources._019_starts_sql),
-        Migration(20, "start_insert", PackageResources._020_start_insert_sql),
-        Migration(21, "rates", PackageResources._021_rates_sql),
+        Migration(20, "start_views", PackageResources._020_start_views_sql),
+        Migration(21, "start_insert", PackageResources._021_start_insert_sql),
+        Migration(22, "rates", PackageResources._022_rates_sql),
     ]
 
     /// The tables that it makes.

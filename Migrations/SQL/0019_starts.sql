@@ -48,7 +48,7 @@ ALTER TABLE penstock_queue ADD COLUMN key_rate_burst INTEGER NOT NULL DEFAULT 1
     CHECK (key_rate_burst BETWEEN 1 AND 1000000);
 
 -- What the rate of each group has let start: the generic cell rate algorithm keeps one number, the theoretical arrival time of
--- the next start, in microseconds on the boot clock that 0021_rates.sql names.
+-- the next start, in microseconds on the boot clock that 0022_rates.sql names.
 CREATE TABLE penstock_group_rate (
     queue_id  INTEGER NOT NULL,
     group_key TEXT    NOT NULL,

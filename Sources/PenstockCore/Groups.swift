@@ -85,14 +85,16 @@ package enum GroupKey {
     /// That a queue is not shared fairly.
     package static func notFair(_ queue: QueueName) -> PenstockError {
         PenstockError(
-            .invalidInput, "The queue '\(queue)' is not shared fairly; `penstock queue set` has it shared, with --fair.")
+            .invalidInput, "The queue '\(queue)' is not shared fairly; `penstock queue set` has it shared, with --fair."
+        )
     }
 
     /// That a queue has no groups.
     package static func noGroups(_ queue: QueueName) -> PenstockError {
         PenstockError(
             .invalidInput,
-            "The queue '\(queue)' has no groups; `penstock queue set` gives it some, with --fifo, --limit-per-key or --fair.")
+            "The queue '\(queue)' has no groups; `penstock queue set` gives it some, with --fifo, --limit-per-key or --fair."
+        )
     }
 }
 

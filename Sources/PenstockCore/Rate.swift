@@ -28,9 +28,11 @@ public struct Rate: Hashable, Sendable, Codable {
     public func validate() throws(PenstockError) {
         try require(
             Limits.rateCountRange.contains(count) && Limits.rateCountRange.contains(burst),
-            "A rate has a count and a burst of \(Limits.rateCountRange.lowerBound) to \(Limits.rateCountRange.upperBound).")
+            "A rate has a count and a burst of \(Limits.rateCountRange.lowerBound) to \(Limits.rateCountRange.upperBound)."
+        )
         try require(
-            Limits.ratePeriodRange.contains(period), "The period of a rate is 1 millisecond to 30 days (ratePeriodRange).")
+            Limits.ratePeriodRange.contains(period),
+            "The period of a rate is 1 millisecond to 30 days (ratePeriodRange).")
         try require(
             period.wholeMicroseconds >= Int64(count), "A rate is at most one message in a microsecond.")
     }

@@ -54,7 +54,8 @@ import Testing
                 ("penstock_scheduled", "queue_id, due_at, priority, attempt, forgiven, marks", "1, 9e15, 50, 0, 0, 0")
             case .finished: ("penstock_outcome", "queue_id, state, attempt, finished_at", "1, 'done', 1, i")
             case .dead: ("penstock_outcome", "queue_id, state, attempt, finished_at", "1, 'dead', 1, i")
-            case .readyElsewhere: ("penstock_ready", "queue_id, priority, turn, attempt, forgiven, marks", "2, 9, 0, 0, 0, 0")
+            case .readyElsewhere:
+                ("penstock_ready", "queue_id, priority, turn, attempt, forgiven, marks", "2, 9, 0, 0, 0, 0")
             case .leased:
                 (
                     "penstock_lease",

@@ -70,7 +70,8 @@ import Testing
                 """,
                 [
                     Data(message.payload), headers, message.priority == 0 ? nil : message.priority, due,
-                    message.attemptsMax, message.uniqueKey?.key, message.group, message.uniqueKey?.scope.stored, expires,
+                    message.attemptsMax, message.uniqueKey?.key, message.group, message.uniqueKey?.scope.stored,
+                    expires,
                 ])
         }
 

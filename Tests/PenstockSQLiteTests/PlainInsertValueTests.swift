@@ -262,22 +262,6 @@ import Testing
         try await store.close()
     }
 
-    @Test func manyAtOnceAreAllOrNothing() async throws {
-        let store = try await SQLiteStore.openWithJobs(path, .bounded(5, .fail))
-        let program = try ForeignProgram(path)
-        try await program.run("INSERT INTO penstock_messages (queue, payload) VALUES ('jobs', '1'), ('jobs', '2')")
-        try await program.run(
-            "INSERT INTO penstock_messages (queue, payload, priority) SELECT queue, payload || 'b', 1 FROM penstock_messages"
-        )
-        #expect(try await store.texts() == ["1", "2", "1b", "2b"])
-        await #expect(throws: DatabaseError.self) {
-            try await program.run("INSERT INTO penstock_messages (queue, payload) VALUES ('jobs', '5'), ('jobs', '6')")
-        }
-        #expect(try await store.texts() == ["1", "2", "1b", "2b"])
-        #expect(try await store.take(9).map(\.lease.sequence.rawValue) == [3, 4, 1, 2])
-        try await store.close()
-    }
-
     @Test func aTransactionThatIsRolledBackLeavesNothing() async throws {
         let store = try await SQLiteStore.openWithJobs(path, .bounded(1, .dropOldest))
         try await store.put(.text("stays", key: "k"))
@@ -290,20 +274,6 @@ import Testing
         #expect(try await contents(program) == before)
         try await program.run("INSERT INTO penstock_messages (queue, payload) VALUES ('jobs', 'next')")
         #expect(try await store.messages(MessageQuery()).map(\.sequence.rawValue) == [1, 2])
-        try await store.close()
-    }
-
-    @Test func viewsCanBeChangedInNoOtherWay() async throws {
-        let store = try await SQLiteStore.openWithJobs(path)
-        try await store.put(.text("it"))
-        let program = try ForeignProgram(path)
-        for sql in [
-            "DELETE FROM penstock_messages", "UPDATE penstock_messages SET payload = 'other'",
-            "INSERT INTO penstock_queues (queue) VALUES ('x')", "DELETE FROM penstock_dead_letters",
-        ] {
-            await #expect(throws: DatabaseError.self, "\(sql)") { try await program.run(sql) }
-        }
-        #expect(try await store.texts() == ["it"])
         try await store.close()
     }
 }

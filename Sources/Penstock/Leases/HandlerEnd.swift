@@ -105,7 +105,8 @@ package enum HandlerEnd: Sendable {
             case let retry as RetryAfter:
                 // Held to what a store takes: a wish out of range must not cost the message its verdict.
                 return .retry(
-                    error: retry.reason, after: min(max(retry.delay, .zero), Limits.delayMax), holdsGroup: retry.holdsGroup)
+                    error: retry.reason, after: min(max(retry.delay, .zero), Limits.delayMax),
+                    holdsGroup: retry.holdsGroup)
             default:
                 return .retry(error: "\(error)")
             }

@@ -36,7 +36,8 @@ struct StartPolicyOptions: ParsableArguments {
     func applied(to policy: QueuePolicy) throws -> QueuePolicy {
         var policy = policy
         policy.rate = try Self.rate(policy.rate, rate, burst, "--burst", "--rate")
-        policy.ratePerKey = try Self.rate(policy.ratePerKey, ratePerKey, burstPerKey, "--burst-per-key", "--rate-per-key")
+        policy.ratePerKey = try Self.rate(
+            policy.ratePerKey, ratePerKey, burstPerKey, "--burst-per-key", "--rate-per-key")
         if ratePerKey?.value != nil, policy.groups == nil {
             policy.groups = .limit(Limits.groupLimitRange.upperBound)
         }
@@ -56,7 +57,9 @@ struct StartPolicyOptions: ParsableArguments {
             if let kept = before?.burst { rate?.burst = kept }
         }
         if let burst {
-            guard rate != nil else { throw Failure(.usage, "\(burstName) is for a queue with a rate; add \(rateName).") }
+            guard rate != nil else {
+                throw Failure(.usage, "\(burstName) is for a queue with a rate; add \(rateName).")
+            }
             rate?.burst = burst
         }
         return rate

@@ -44,7 +44,8 @@ final class LifeWorld {
         case .claim(let handle, let queue, let limit, let lease):
             return try await claim(ClaimRequest(queue: queue, limit: limit, lease: lease), by: handles[handle])
         case .settle(let handle, let verdicts):
-            hasHeld = hasHeld || verdicts.contains { if case .retry(_, _, _, true) = $0.verdict { true } else { false } }
+            hasHeld =
+                hasHeld || verdicts.contains { if case .retry(_, _, _, true) = $0.verdict { true } else { false } }
             let settlements = verdicts.map { Settlement(leases[$0.lease], $0.verdict.soon(after: harness.time.now)) }
             return "\(try await handles[handle].settle(settlements))"
         case .finish(let handle, let lease, let result, let added, let drafts):

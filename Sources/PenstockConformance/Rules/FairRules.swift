@@ -140,7 +140,8 @@ enum FairRules {
         let store = try await bench.open(policy { $0.capacity = Capacity(4, whenFull: .dropOldest) })
         try await put(store, "a", 1...3)
         try await put(store, "b", 1...2)
-        #expect(try await store.messages(MessageQuery(queue: .jobs, states: [.dropped])).map(\.sequence.rawValue) == [1])
+        #expect(
+            try await store.messages(MessageQuery(queue: .jobs, states: [.dropped])).map(\.sequence.rawValue) == [1])
         let ready = try await store.messages(MessageQuery(queue: .jobs, states: [.ready], limit: 3))
         #expect(ready.map(\.sequence.rawValue) == [2, 3, 4])
         #expect(try await store.drain() == ["b1", "a2", "b2", "a3"])

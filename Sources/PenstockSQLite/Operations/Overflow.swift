@@ -29,7 +29,8 @@ enum Overflow {
         }
         // Those with turns do not lie in the order of the log, and have an index that does.
         if account.hasTurns,
-            let fair = try connection.first(firstWithTurn, .integer(account.id), read: { ($0.integer(0), $0.integer(1)) }),
+            let fair = try connection.first(
+                firstWithTurn, .integer(account.id), read: { ($0.integer(0), $0.integer(1)) }),
             oldest.map({ fair.0 < $0.sequence }) ?? true
         {
             oldest = fair

@@ -116,7 +116,8 @@ enum Permits {
     /// Whether a message of a group other than `sequence` has a permit while no worker has it.
     static func hasUnclaimed(_ group: Group, besides sequence: Int64, _ connection: Connection) throws -> Bool {
         try connection.first(
-            anyUnclaimed, .integer(group.account.id), .text(group.key), .integer(sequence), read: { _ in true }) ?? false
+            anyUnclaimed, .integer(group.account.id), .text(group.key), .integer(sequence), read: { _ in true })
+            ?? false
     }
 
     /// Ready messages of a group beyond `count`, up to `limit` of them: those that would come last.

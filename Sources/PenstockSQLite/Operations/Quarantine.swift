@@ -129,7 +129,8 @@ enum Quarantine {
         static let headers = "The headers are not a JSON object of strings."
         static let headerRules = "The headers break the rules for their names, zero bytes or size."
         static let time = "The time is one that no clock can have shown."
-        static let notInLog = "The message is in line and not in the log, or there with another queue, priority or turn."
+        static let notInLog =
+            "The message is in line and not in the log, or there with another queue, priority or turn."
         static let attempt = "The number of attempts is one that no program can have counted."
         static let sequence = "The sequence number is one that no program can have given."
         static let leased = "The message is ready, and a worker has it."

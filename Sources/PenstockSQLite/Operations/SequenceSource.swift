@@ -18,11 +18,13 @@ enum SequenceSource {
             let priorities = try Int64.fetchAll(database, sql: Self.prioritiesSQL, arguments: [queueID])
             for priority in priorities {
                 found += try fetch(
-                    "penstock_ready AS line", "line.priority = \(priority) AND line.turn = 0", queueID, query, after, limit, database)
+                    "penstock_ready AS line", "line.priority = \(priority) AND line.turn = 0", queueID, query, after,
+                    limit, database)
             }
             return try found
                 + fetch(
-                    "penstock_ready AS line INDEXED BY penstock_ready_sequence", "line.turn <> 0", queueID, query, after,
+                    "penstock_ready AS line INDEXED BY penstock_ready_sequence", "line.turn <> 0", queueID, query,
+                    after,
                     limit, database)
         }
         let (table, condition) = table

@@ -46,7 +46,11 @@ extension MemoryState {
     }
 
     private func nextWithheld(of name: QueueName, isByRate: Bool, at moment: Moment) -> Timestamp? {
-        [isByRate ? nextStart(of: name, at: moment) : nil, nextOpening(of: name, at: moment)].compactMap(\.self).min()
+        let times = [
+            isByRate ? nextStart(of: name, at: moment) : nil, nextOpening(of: name, at: moment),
+            queues[name]?.line.expiring.elements.first?.due,
+        ]
+        return times.compactMap(\.self).min()
     }
 
     private mutating func makeReadyWhatIsDue(in queue: QueueName, at moment: Moment) {

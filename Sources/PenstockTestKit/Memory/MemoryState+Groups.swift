@@ -125,7 +125,9 @@ extension MemoryState {
         }
         for key in queue.line.blocked.elements.compactMap({ messages[$0]?.group }) { count(key) { $0.blocked += 1 } }
         for key in queue.pausedGroups { count(key) { $0.isPaused = true } }
-        for (key, share) in queue.fair?.shares ?? [:] where share.weight > 1 { count(key) { $0.weight = Int(share.weight) } }
+        for (key, share) in queue.fair?.shares ?? [:] where share.weight > 1 {
+            count(key) { $0.weight = Int(share.weight) }
+        }
         return Array(
             records.values.filter { record in
                 query.key.map { KeyBytes($0) == KeyBytes(record.key) } ?? true

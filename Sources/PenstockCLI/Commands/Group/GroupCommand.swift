@@ -21,7 +21,8 @@ struct OneGroupOptions: ParsableArguments {
     /// Calls `body` with the queue, and says what that did.
     @MainActor
     func change(
-        _ verb: String, _ member: (key: String, value: JSONValue), _ body: @MainActor (Queue<[UInt8]>) async throws -> Void
+        _ verb: String, _ member: (key: String, value: JSONValue),
+        _ body: @MainActor (Queue<[UInt8]>) async throws -> Void
     ) async throws {
         let queue = queueOptions.queue
         try await queueOptions.fileOptions.file.use(queue: queue) { store in
@@ -76,7 +77,8 @@ struct GroupResumeCommand: AsyncParsableCommand {
 struct GroupWeightCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "weight",
-        abstract: "Say how much a group weighs in a queue that is shared fairly: 3 has three messages worked while others have one.",
+        abstract:
+            "Say how much a group weighs in a queue that is shared fairly: 3 has three messages worked while others have one.",
         discussion: """
             It counts from the next message on that is enqueued. All groups weigh 1 unless they are told otherwise.
 

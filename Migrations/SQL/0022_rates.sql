@@ -62,4 +62,4 @@ SELECT queue.name AS queue, share.group_key, share.weight
 FROM penstock_share AS share JOIN penstock_queue AS queue ON queue.id = share.queue_id
 WHERE share.weight > 1;
 
-INSERT INTO penstock_migration VALUES (21, 'rates', CAST(strftime('%s', 'now') AS INTEGER) * 1000000);
+INSERT INTO penstock_migration VALUES (22, 'rates', CAST(strftime('%s', 'now') AS INTEGER) * 1000000);

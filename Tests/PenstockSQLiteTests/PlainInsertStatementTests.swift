@@ -1,0 +1,46 @@
+import Foundation
+import GRDB
+import PenstockCore
+import PenstockSQLite
+import PenstockTestKit
+import Testing
+
+/// Statements that change many rows of a view, or that no view takes.
+@Suite(.timeLimit(.minutes(5))) struct PlainInsertStatementTests {
+    private let folder = TemporaryFolder()
+    private let path: String
+
+    init() throws {
+        path = folder.file("queue.db")
+    }
+
+    @Test func manyAtOnceAreAllOrNothing() async throws {
+        let store = try await SQLiteStore.openWithJobs(path, .bounded(5, .fail))
+        let program = try ForeignProgram(path)
+        try await program.run("INSERT INTO penstock_messages (queue, payload) VALUES ('jobs', '1'), ('jobs', '2')")
+        try await program.run(
+            "INSERT INTO penstock_messages (queue, payload, priority) SELECT queue, payload || 'b', 1 FROM penstock_messages"
+        )
+        #expect(try await store.texts() == ["1", "2", "1b", "2b"])
+        await #expect(throws: DatabaseError.self) {
+            try await program.run("INSERT INTO penstock_messages (queue, payload) VALUES ('jobs', '5'), ('jobs', '6')")
+        }
+        #expect(try await store.texts() == ["1", "2", "1b", "2b"])
+        #expect(try await store.take(9).map(\.lease.sequence.rawValue) == [3, 4, 1, 2])
+        try await store.close()
+    }
+
+    @Test func viewsCanBeChangedInNoOtherWay() async throws {
+        let store = try await SQLiteStore.openWithJobs(path)
+        try await store.put(.text("it"))
+        let program = try ForeignProgram(path)
+        for sql in [
+            "DELETE FROM penstock_messages", "UPDATE penstock_messages SET payload = 'other'",
+            "INSERT INTO penstock_queues (queue) VALUES ('x')", "DELETE FROM penstock_dead_letters",
+        ] {
+            await #expect(throws: DatabaseError.self, "\(sql)") { try await program.run(sql) }
+        }
+        #expect(try await store.texts() == ["it"])
+        try await store.close()
+    }
+}
