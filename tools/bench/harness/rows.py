@@ -107,7 +107,9 @@ def penstock(place):
                   together=1000, quick=shape in ("plain", "fan"))
     gates = {
         ("none", 1): "no groups", ("fifo", 10): "10 groups in order", ("fifo", 1000): "1,000 groups in order",
-        ("fifo", 100_000): "100,000 groups in order", ("limit", 1000): "1,000 groups, four of each at a time"}
+        ("fifo", 100_000): "100,000 groups in order", ("limit", 1000): "1,000 groups, four of each at a time",
+        ("rate", 1): "a rate for the queue", ("key-rate", 1000): "1,000 groups, a rate for each",
+        ("fair", 1000): "1,000 groups that share the queue fairly"}
     for (gate, groups), title in gates.items():
         yield row(f"grouped.{gate}.{groups}", f"full life in batches of 1,000, 64 handlers, {title}",
                   ["grouped", "--gate", gate, "--groups", groups], first=5000, together=1000)

@@ -14,6 +14,12 @@ struct GroupedCommand: AsyncParsableCommand {
         case fifo
         /// Four of each group at a time.
         case limit
+        /// A rate for the whole queue that keeps nothing back.
+        case rate
+        /// A rate for each group that keeps nothing back, but for what it costs: of a group one message is ready at a time.
+        case keyRate = "key-rate"
+        /// The groups share the queue fairly.
+        case fair
     }
 
     @OptionGroup var options: StoreOptions
@@ -35,13 +41,21 @@ struct GroupedCommand: AsyncParsableCommand {
 
     func run() async throws {
         var policy = QueuePolicy()
-        policy.groups = gate == .none ? nil : gate == .fifo ? .fifo() : .limit(4)
+        let fast = Rate(1_000_000, per: .seconds(1), burst: 1_000_000)
+        switch gate {
+        case .none: break
+        case .fifo: policy.groups = .fifo()
+        case .limit: policy.groups = .limit(4)
+        case .rate: policy.rate = fast
+        case .keyRate: (policy.groups, policy.ratePerKey) = (.limit(4), fast)
+        case .fair: policy.isFair = true
+        }
         let (store, queue) = try await options.open(policy: policy)
         if blocked > 0 {
             try await queue.pauseGroup("front")
             try await enqueue(blocked, in: ["front"], to: queue)
         }
-        let keys: [String?] = gate == .none ? [nil] : (0..<groups).map { "group \($0)" }
+        let keys: [String?] = gate == .none || gate == .rate ? [nil] : (0..<groups).map { "group \($0)" }
         let measured = try await Measured.run(count) {
             try await enqueue(count, in: keys, to: queue)
             try await Worker(queue, options: .init(concurrency: handlers, max: count)) { _ in }.run()
