@@ -1,5 +1,5 @@
--- A plain INSERT of a message that expires, whose unique key has a scope, or whose queue has rates or is shared fairly.
--- The view has lost its triggers as it was made anew.
+-- A plain INSERT of a message that expires, whose unique key has a scope, or whose queue has rates or is shared fairly. The view
+-- has lost its triggers as it was made anew.
 
 CREATE TRIGGER penstock_messages_insert INSTEAD OF INSERT ON penstock_messages BEGIN
     SELECT RAISE(ABORT, 'penstock: there is no queue of that name')
@@ -106,12 +106,36 @@ CREATE TRIGGER penstock_messages_insert INSTEAD OF INSERT ON penstock_messages B
     DELETE FROM penstock_expiry WHERE sequence = (SELECT dropping FROM penstock_state);
     DELETE FROM penstock_blocked WHERE (queue_id, sequence) = (
         SELECT log.queue_id, log.sequence FROM penstock_state JOIN penstock_log AS log ON log.sequence = dropping);
-    -- Its permit is free. The next claim gives it to another one.
-    INSERT OR IGNORE INTO penstock_regroup (queue_id, group_key)
-        SELECT log.queue_id, log.group_key FROM penstock_state JOIN penstock_log AS log ON log.sequence = dropping
-        WHERE log.group_key IS NOT NULL;
-    DELETE FROM penstock_permit WHERE (queue_id, group_key, sequence) = (
-        SELECT log.queue_id, log.group_key, log.sequence
+    -- Its permit goes to the next one of its group, if that may start by all that is known without a boot clock.
+    UPDATE penstock_permit SET sequence = next.sequence
+        FROM (SELECT blocked.queue_id, blocked.group_key, blocked.sequence, dropping FROM penstock_state
+            JOIN penstock_log AS log ON log.sequence = dropping JOIN penstock_queue AS queue ON queue.id = log.queue_id
+            JOIN penstock_blocked AS blocked ON blocked.queue_id = log.queue_id AND blocked.group_key = log.group_key
+            WHERE queue.key_rate_count IS NULL AND NOT EXISTS (
+                SELECT 1 FROM penstock_group_rate AS held WHERE (held.queue_id, held.group_key) = (log.queue_id, log.group_key)
+                UNION SELECT 1 FROM penstock_regroup AS noted
+                    WHERE (noted.queue_id, noted.group_key) = (log.queue_id, log.group_key))
+            ORDER BY CASE WHEN queue.fifo THEN 0 ELSE -blocked.priority END, blocked.sequence LIMIT 1) AS next
+        WHERE (penstock_permit.queue_id, penstock_permit.group_key, penstock_permit.sequence)
+            = (next.queue_id, next.group_key, next.dropping);
+    INSERT INTO penstock_ready (queue_id, priority, turn, sequence, attempt, forgiven, marks)
+        SELECT blocked.queue_id, blocked.priority, log.turn, blocked.sequence, blocked.attempt, blocked.forgiven, blocked.marks
+        FROM penstock_state JOIN penstock_log AS dropped ON dropped.sequence = dropping
+        JOIN penstock_permit AS permit ON permit.queue_id = dropped.queue_id AND permit.group_key = dropped.group_key
+        JOIN penstock_blocked AS blocked ON blocked.queue_id = permit.queue_id AND blocked.sequence = permit.sequence
+        JOIN penstock_log AS log ON log.sequence = blocked.sequence;
+    UPDATE penstock_depth SET ready = ready + 1, blocked = blocked - 1 WHERE EXISTS (SELECT 1 FROM penstock_blocked AS blocked
+        JOIN penstock_permit AS permit ON permit.queue_id = blocked.queue_id AND permit.group_key = blocked.group_key
+            AND permit.sequence = blocked.sequence
+        JOIN penstock_state JOIN penstock_log AS dropped ON dropped.sequence = dropping
+        WHERE blocked.queue_id = penstock_depth.queue_id AND permit.group_key = dropped.group_key);
+    DELETE FROM penstock_blocked WHERE (queue_id, sequence) IN (SELECT permit.queue_id, permit.sequence FROM penstock_state
+        JOIN penstock_log AS dropped ON dropped.sequence = dropping
+        JOIN penstock_permit AS permit ON permit.queue_id = dropped.queue_id AND permit.group_key = dropped.group_key);
+    -- Otherwise it is free, and the next claim gives it to another one.
+    INSERT OR IGNORE INTO penstock_regroup (queue_id, group_key) SELECT queue_id, group_key FROM penstock_state
+        JOIN penstock_log AS log ON log.sequence = dropping JOIN penstock_permit AS permit USING (queue_id, group_key, sequence);
+    DELETE FROM penstock_permit WHERE (queue_id, group_key, sequence) = (SELECT log.queue_id, log.group_key, log.sequence
         FROM penstock_state JOIN penstock_log AS log ON log.sequence = dropping);
     UPDATE penstock_state SET dropping = NULL WHERE dropping IS NOT NULL;
 

@@ -78,7 +78,7 @@ import Testing
                 ])
         #expect(
             try await program.rows("SELECT * FROM penstock_messages WHERE sequence = 6")
-                == ["6|jobs|ready|NULL|7|0|10|\(day)|NULL|NULL|NULL|NULL|NULL|{\"a\":\"b\"}|2|ready|NULL"])
+                == ["6|jobs|ready|NULL|7|0|10|\(day)|NULL|NULL|NULL|NULL|NULL|{\"a\":\"b\"}|2|ready|NULL|NULL|NULL"])
         #expect(
             try await program.rows("SELECT due_at FROM penstock_messages WHERE state = 'scheduled'")
                 == ["2025-01-01T00:01:30.000000Z"])
@@ -102,7 +102,7 @@ import Testing
             ])
         #expect(
             try await program.rows("SELECT * FROM penstock_queues")
-                == ["jobs|0|3|dropOldest|1|1|1|1|3|7|1|1|1|1|0|0|0|0|0|0|next|NULL|NULL|NULL"])
+                == ["jobs|0|3|dropOldest|1|1|1|1|3|7|1|1|1|1|0|0|0|0|0|0|next|NULL|NULL|NULL|NULL|NULL|1|NULL|NULL|1|0|drop"])
         try await store.close()
     }
 

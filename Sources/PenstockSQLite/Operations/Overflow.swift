@@ -62,7 +62,7 @@ enum Overflow {
     private static let firstBelow = Query(
         """
         SELECT sequence, priority FROM penstock_ready WHERE queue_id = ?1 AND priority < ?2 AND turn = 0
-        ORDER BY priority DESC, sequence LIMIT 1
+        ORDER BY priority DESC, turn, sequence LIMIT 1
         """)
     private static let firstWithTurn = Query(
         """
