@@ -4,8 +4,7 @@
 CREATE TRIGGER penstock_messages_insert INSTEAD OF INSERT ON penstock_messages BEGIN
     SELECT RAISE(ABORT, 'penstock: there is no queue of that name')
         WHERE NOT EXISTS (SELECT 1 FROM penstock_queue WHERE name = NEW.queue);
-    SELECT RAISE(ABORT, 'penstock: payload must be given')
-        WHERE NEW.payload IS NULL;
+    SELECT RAISE(ABORT, 'penstock: payload must be given') WHERE NEW.payload IS NULL;
     SELECT RAISE(ABORT, 'penstock: payload has more than 16777216 bytes (payloadBytesMax)')
         WHERE length(CAST(NEW.payload AS BLOB)) > 16777216;
     SELECT RAISE(ABORT, 'penstock: priority must be an integer from -100 to 100')

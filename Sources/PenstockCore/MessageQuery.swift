@@ -12,6 +12,8 @@ public struct MessageQuery: Sendable {
     public var queue: QueueName?
     /// Only these.
     public var sequences: [SequenceNumber]?
+    /// Only those of the group with that key, of whichever queue.
+    public var group: String?
     /// Only messages in one of these states; `nil`: in any.
     public var states: Set<MessageState>?
     /// Only messages after this one: the cursor to page or follow with.
@@ -38,6 +40,7 @@ public struct MessageQuery: Sendable {
     public init(
         queue: QueueName? = nil,
         sequences: [SequenceNumber]? = nil,
+        group: String? = nil,
         states: Set<MessageState>? = nil,
         after: SequenceNumber? = nil,
         since: Timestamp? = nil,
@@ -49,6 +52,7 @@ public struct MessageQuery: Sendable {
     ) {
         self.queue = queue
         self.sequences = sequences
+        self.group = group
         self.states = states
         self.after = after
         self.since = since

@@ -82,9 +82,9 @@ extension LineCommand: CaseIterable {
 public enum Selection: Sendable {
     /// These, all of them or none.
     case sequences([SequenceNumber])
-    /// Those of a queue that are in one of `states`, oldest first, up to `limit`. A large selection is gone through in steps, and
+    /// Those of a queue that are in one of `states` and, if a key is given, in that group, oldest first, up to `limit`. A large selection is gone through in steps, and
     /// what comes into one of these states between two of them is among it.
-    case queue(QueueName, states: Set<MessageState>, limit: Int? = nil)
+    case queue(QueueName, states: Set<MessageState>, group: String? = nil, limit: Int? = nil)
 }
 
 extension Selection: ExpressibleByArrayLiteral {

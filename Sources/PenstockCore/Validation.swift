@@ -112,20 +112,21 @@ extension Settlement {
 }
 
 extension MessageQuery {
-    /// Throws ``PenstockError`` with code `invalidInput` when the limit is out of its range.
+    /// Throws ``PenstockError`` with code `invalidInput` when the limit is out of its range, or the group's key.
     public func validate() throws(PenstockError) {
         try require(
             (1...Limits.rowsMax).contains(limit),
             "A query gives 1 to \(Limits.rowsMax) messages (rowsMax), not \(limit).")
+        if let group { try GroupKey.validate(group) }
     }
 }
 
 extension Selection {
-    /// Throws ``PenstockError`` with code `invalidInput` when the limit is negative.
+    /// Throws ``PenstockError`` with code `invalidInput` when the limit is negative, or a group's key out of its range.
     public func validate() throws(PenstockError) {
-        if case .queue(_, _, let limit?) = self, limit < 0 {
-            throw PenstockError(.invalidInput, "The limit of a selection cannot be negative.")
-        }
+        guard case .queue(_, _, let group, let limit) = self else { return }
+        try require(limit.map { $0 >= 0 } ?? true, "The limit of a selection cannot be negative.")
+        if let group { try GroupKey.validate(group) }
     }
 }
 

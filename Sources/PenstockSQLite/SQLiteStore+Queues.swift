@@ -65,14 +65,15 @@ extension SQLiteStore {
             }
             try await finishCascade()
             return moved
-        case .queue(let queue, let states, let limit):
+        case .queue(let queue, let states, let group, let limit):
             var moved = 0
             var cursor: Int64 = 0
             repeat {
                 let left = (limit ?? .max) - moved
                 let from = cursor
                 let step = try await writer.perform(durability: .powerLoss, weight: Commanding.stepMax) { transaction in
-                    try Commanding.step(command, on: queue, in: states, after: from, limit: left, transaction)
+                    try Commanding.step(
+                        command, on: queue, in: states, of: group, after: from, limit: left, transaction)
                 }
                 moved += step.moved
                 cursor = step.cursor

@@ -245,6 +245,7 @@ import Testing
                 MessageQuery(queue: .jobs, states: [state], limit: 3, withPayload: true, withAttempts: true))
         }
         _ = try await store.messages(MessageQuery(since: Timestamp(microseconds: 1), end: .last, limit: 3))
+        _ = try await store.messages(MessageQuery(group: "none", states: [.ready, .blocked], limit: 3))
         try await expectSearches([
             ("line.state = 'dead'", "penstock_outcome_dead (queue_id=? AND sequence>?)"),
             ("line.state = 'dropped'", "penstock_outcome_dropped (queue_id=? AND sequence>?)"),

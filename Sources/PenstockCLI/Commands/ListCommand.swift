@@ -24,6 +24,9 @@ struct ListCommand: AsyncParsableCommand {
 
     @OptionGroup var stretch: StretchOptions
 
+    @Option(help: .init("Only messages of the group with this key.", valueName: "key"))
+    var group: String?
+
     @Option(help: .init("How many at most.", valueName: "count"))
     var limit = 100
 
@@ -32,7 +35,8 @@ struct ListCommand: AsyncParsableCommand {
     }
 
     @MainActor func run() async throws {
-        let query = stretch.query(of: queue, states: [.pending, .scheduled, .blocked, .ready, .leased], limit: limit)
+        var query = stretch.query(of: queue, states: [.pending, .scheduled, .blocked, .ready, .leased], limit: limit)
+        query.group = group
         let listing = Listing(
             query: query, isJSON: outputOptions.isJSON, table: MessageTables.list(), row: MessageTables.listRow)
         try await fileOptions.file.look(queue: queue) { try await listing.show(from: $0, on: Output()) }

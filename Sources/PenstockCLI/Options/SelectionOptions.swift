@@ -14,6 +14,9 @@ struct SelectionOptions: ParsableArguments {
         completion: QueueCompletion.names, transform: Values.queue)
     var queue: QueueName?
 
+    @Option(help: .init("With --queue: only those of the group with this key.", valueName: "key"))
+    var group: String?
+
     @Option(help: .init("With --queue: how many at most.", valueName: "count"))
     var limit: Int?
 
@@ -22,6 +25,7 @@ struct SelectionOptions: ParsableArguments {
             throw ValidationError("Say which messages: by their sequence numbers, or by --queue QUEUE.")
         }
         if limit != nil && queue == nil { throw ValidationError("--limit goes with --queue.") }
+        if group != nil && queue == nil { throw ValidationError("--group goes with --queue.") }
         try Bounds.check(limit, 1...Int(Int32.max), "--limit")
     }
 
@@ -34,7 +38,9 @@ struct SelectionOptions: ParsableArguments {
     ) async throws {
         try await fileOptions.file.use(queue: queue) { store in
             let selection: Selection =
-                if let queue { .queue(queue, states: states, limit: limit) } else { .sequences(sequences) }
+                if let queue { .queue(queue, states: states, group: group, limit: limit) } else {
+                    .sequences(sequences)
+                }
             let count = try await command(store, selection)
             try Output().count(
                 count, verb, phrase: try await phrase(store, selection, count), isJSON: outputOptions.isJSON)

@@ -144,7 +144,9 @@ struct StepSource {
     private func selection(_ queue: QueueName, _ last: Int) -> Selection {
         let states = Set(MessageState.allCases.filter { _ in random.chance(0.5) })
         if random.chance(0.4) {
-            return .queue(queue, states: states, limit: random.chance(0.5) ? number(0, 4) : nil)
+            return .queue(
+                queue, states: states, group: random.chance(0.3) ? group() : nil,
+                limit: random.chance(0.5) ? number(0, 4) : nil)
         }
         return .sequences((0..<number(1, 3)).map { _ in SequenceNumber(Int64(max(1, last - number(-1, 15)))) })
     }
@@ -161,6 +163,7 @@ struct StepSource {
         return MessageQuery(
             queue: sometimes(queue),
             sequences: sometimes((0..<5).map { _ in sequence() }),
+            group: random.chance(0.3) ? group() : nil,
             states: sometimes(Set(MessageState.allCases.filter { _ in random.chance(0.4) })),
             after: sometimes(sequence()),
             end: random.chance(0.5) ? .first : .last,

@@ -5,6 +5,7 @@ import Testing
 /// Groups: which messages of one may be with workers.
 enum GroupRules {
     static let cases: ConformanceCase.Rules = [
+        "messages are found and moved by their group": byGroup,
         "with a limit are worked so many at a time, by priority": limited,
         "with a limit go on while one waits for its next attempt": limitedRetries,
         "keep their permit over the death of a worker": deaths,
@@ -189,5 +190,33 @@ enum GroupRules {
             #expect(message.text == text)
             #expect(try await store.give(.done, for: message) == .settled(.done))
         }
+    }
+
+    static func byGroup(_ bench: Bench) async throws {
+        let store = try await open(bench, .limit(1))
+        let keys = ["a", "b", nil, "a", "\u{E9}", "e\u{301}", "a", "b"]
+        for (index, key) in keys.enumerated() { try await store.put(.text("\(index + 1)", group: key)) }
+        func found(_ query: MessageQuery) async throws -> [Int64] {
+            try await store.messages(query).map(\.sequence.rawValue)
+        }
+        #expect(try await found(MessageQuery(queue: .jobs, group: "a")) == [1, 4, 7])
+        #expect(try await found(MessageQuery(group: "a", states: [.blocked], end: .last, limit: 1)) == [7])
+        #expect(try await found(MessageQuery(group: "a", after: SequenceNumber(1), limit: 1)) == [4])
+        #expect(try await found(MessageQuery(group: "\u{E9}")) == [5], "Keys are compared byte by byte.")
+        #expect(try await found(MessageQuery(sequences: [1, 2].map { SequenceNumber($0) }, group: "b")) == [2])
+        #expect(try await found(MessageQuery(group: "none")) == [])
+        await expect(.invalidInput) { try await store.messages(MessageQuery(group: "")) }
+        await expect(.invalidInput) {
+            try await store.apply(.cancel, to: .queue(.jobs, states: [.ready], group: ""))
+        }
+
+        let waiting: Set<MessageState> = [.ready, .blocked]
+        #expect(try await store.apply(.cancel, to: .queue(.jobs, states: waiting, group: "a", limit: 2)) == 2)
+        #expect(try await found(MessageQuery(states: [.cancelled])) == [1, 4])
+        #expect(try await store.state(of: SequenceNumber(7)) == .ready, "Its group goes on.")
+        #expect(try await store.apply(.cancel, to: .queue(.jobs, states: waiting, group: "b")) == 2)
+        #expect(try await store.apply(.cancel, to: .queue(.jobs, states: waiting, group: "e\u{301}")) == 1)
+        #expect(try await found(MessageQuery(states: waiting)) == [3, 5, 7])
+        #expect(try await store.apply(.cancel, to: .queue(.jobs, states: waiting, group: "none")) == 0)
     }
 }

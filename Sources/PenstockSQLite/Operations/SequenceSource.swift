@@ -53,11 +53,17 @@ enum SequenceSource {
         _ table: String, _ condition: String, _ queueID: Int64, _ query: MessageQuery, _ after: Int64, _ limit: Int,
         _ database: Database
     ) throws -> [Int64] {
-        var times = ""
+        var filters = ""
         var arguments: StatementArguments = [queueID, after]
+        if let group = query.group {
+            filters = """
+                AND EXISTS (SELECT 1 FROM penstock_log AS log WHERE log.sequence = line.sequence AND log.group_key = ?)
+                """
+            arguments += [group]
+        }
         if query.since != nil || query.before != nil {
-            times = """
-                AND EXISTS (SELECT 1 FROM penstock_log AS log WHERE log.sequence = line.sequence
+            filters += """
+                 AND EXISTS (SELECT 1 FROM penstock_log AS log WHERE log.sequence = line.sequence
                     AND log.enqueued_at >= ? AND log.enqueued_at < ?)
                 """
             arguments += [query.since?.microseconds ?? .min, query.before?.microseconds ?? .max]
@@ -66,7 +72,7 @@ enum SequenceSource {
         let statement = try database.cachedStatement(
             sql: """
                 SELECT line.sequence FROM \(table)
-                WHERE line.queue_id = ? AND line.sequence > ? AND \(condition) \(times)
+                WHERE line.queue_id = ? AND line.sequence > ? AND \(condition) \(filters)
                 ORDER BY line.sequence \(query.end == .first ? "ASC" : "DESC") LIMIT ?
                 """)
         return try Int64.fetchAll(statement, arguments: arguments)

@@ -48,6 +48,8 @@ enum MessageReader {
 
     private static func matches(_ record: MessageRecord, _ query: MessageQuery) -> Bool {
         if let states = query.states, !states.contains(record.state) { return false }
+        // By its bytes, as in the tables: Swift takes two ways to write an accent for one text.
+        if let group = query.group, !(record.group?.utf8.elementsEqual(group.utf8) ?? false) { return false }
         if let after = query.after, record.sequence <= after { return false }
         if let since = query.since, record.enqueuedAt < since { return false }
         if let before = query.before, record.enqueuedAt >= before { return false }

@@ -11,9 +11,9 @@ extension MemoryState {
         case .sequences(let sequences):
             chosen = Set(sequences).sorted()
             try refuseUnlessAllCan(command, chosen, at: moment.now)
-        case .queue(let name, let states, let limit):
+        case .queue(let name, let states, let group, let limit):
             _ = command == .redrive ? try openQueue(name) : try queue(name)
-            chosen = selected(for: command, from: name, states: states, limit: limit, at: moment.now)
+            chosen = selected(for: command, from: name, states: states, of: group, limit: limit, at: moment.now)
         }
         return chosen.count { carryOut(command, on: $0, at: moment) }
     }
@@ -70,13 +70,16 @@ extension MemoryState {
     }
 
     private func selected(
-        for command: LineCommand, from name: QueueName, states: Set<MessageState>, limit: Int?, at now: Timestamp
+        for command: LineCommand, from name: QueueName, states: Set<MessageState>, of group: String?, limit: Int?,
+        at now: Timestamp
     ) -> [SequenceNumber] {
         var keys = KeysTaken()
         var chosen: [SequenceNumber] = []
         var count = 0
         for message in messages(of: name)
-        where states.contains(message.state) && command.states.contains(message.state) {
+        where states.contains(message.state) && command.states.contains(message.state)
+            && group.map({ message.group == KeyBytes($0) }) ?? true
+        {
             if count == limit { break }
             guard keys.take(for: command, message, in: queues[name], at: now) else { continue }
             chosen.append(message.sequence)

@@ -8,6 +8,7 @@ extension MemoryState {
         let found = messages(of: query.queue).filter { message in
             if let sequences, !sequences.contains(message.sequence) { return false }
             if let states = query.states, !states.contains(message.state) { return false }
+            if let group = query.group, message.group != KeyBytes(group) { return false }
             if let after = query.after, message.sequence <= after { return false }
             if let since = query.since, message.enqueuedAt < since { return false }
             if let before = query.before, message.enqueuedAt >= before { return false }

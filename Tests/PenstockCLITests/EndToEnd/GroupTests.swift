@@ -26,6 +26,21 @@ struct GroupTests {
         #expect(try await tool.succeed(["group", "list", "q", "--json"]).objects().isEmpty)
     }
 
+    @Test func messagesOfAGroupAreListedAndCancelled() async throws {
+        let tool = try await Tool.withQueue("--limit-per-key", "1")
+        for (text, key) in [("1", "a"), ("2", "b"), ("3", "a"), ("4", "a")] {
+            try await tool.succeed(["enqueue", "q", text, "--group", key])
+        }
+        let listed = try await tool.succeed(["list", "--group", "a", "--json"]).objects()
+        #expect(listed.map { $0["payload"].text } == ["1", "3", "4"])
+        #expect(
+            try await tool.succeed(["cancel", "--queue", "q", "--group", "a", "--limit", "2"]).output
+                == "2 messages cancelled.\n")
+        let left = try await tool.succeed(["list", "--group", "a", "--json"]).objects()
+        #expect(left.map { $0["payload"].text } == ["4"])
+        #expect(try await tool.succeed(["list", "--group", "b", "--json"]).objects().count == 1)
+    }
+
     @Test func aGroupIsPausedAndHeld() async throws {
         let tool = try await Tool.withQueue("--fifo", "--on-dead", "hold", "--attempts", "1")
         #expect(try await tool.succeed(["group", "pause", "q", "a"]).output == "Group a of q paused.\n")

@@ -72,6 +72,8 @@ struct WrongInputTests {
         (["work", "q:3", "--", "true"], #"where it belongs to the name, write q\:3"#),
         (["work", "q,r", "--order", "fair", "--", "true"], "'fair' is invalid for '--order <order>'"),
         (["list", "q", "--state", "lost"], "'lost' is no state; the states are pending, scheduled, blocked, ready"),
+        (["list", "q", "--group", ""], "group"),
+        (["cancel", "1", "--group", "g"], "--group goes with --queue"),
         (["list", "q", "--limit", "0"], "--limit is 1 to 10000"),
         (["show", "0"], "a whole number from 1"),
         (["show", "one"], "a whole number from 1"),
