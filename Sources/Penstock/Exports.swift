@@ -100,6 +100,7 @@ extension Timestamp {
 @_exported public import struct PenstockCore.Timestamp
 @_exported public import struct PenstockCore.Totals
 @_exported public import struct PenstockCore.UniqueKey
+@_exported public import struct PenstockCore.WaitReason
 @_exported public import struct PenstockCore.WorkerRecord
 @_exported public import struct PenstockCore.WorkflowName
 @_exported public import struct PenstockCore.WorkflowQuery

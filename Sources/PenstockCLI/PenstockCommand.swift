@@ -29,8 +29,10 @@ struct PenstockCommand: AsyncParsableCommand {
         groupedSubcommands: [
             CommandGroup(name: "Messages in and out", subcommands: [EnqueueCommand.self, WorkCommand.self]),
             CommandGroup(
-                name: "Looking", subcommands: [StatusCommand.self, ListCommand.self, ShowCommand.self, LogCommand.self]
-            ),
+                name: "Looking",
+                subcommands: [
+                    StatusCommand.self, ListCommand.self, ShowCommand.self, WhyCommand.self, LogCommand.self,
+                ]),
             CommandGroup(
                 name: "By hand",
                 subcommands: [

@@ -38,6 +38,7 @@ extension ConformanceCase {
         rules(of: "rates", RateRules.cases),
         rules(of: "expiry", ExpiryRules.cases),
         rules(of: "expiry", ExpiryEndRules.cases),
+        rules(of: "wait reason", WaitRules.cases),
         rules(of: "journal", JournalRules.cases),
         rules(of: "changes", ChangesRules.cases),
         rules(of: "end", EndRules.cases),

@@ -103,6 +103,12 @@ public protocol MessageStore: Sendable {
     /// - Throws: `unknownQueue` when the query names a queue that does not exist; `invalidInput`.
     func messages(_ query: MessageQuery) async throws -> [MessageRecord]
 
+    /// Says why a message is where it is, and what it waits for. Changes nothing, and takes no lock that a writer waits for. What it
+    /// looks at is bounded, however many messages wait.
+    ///
+    /// - Throws: `unknownMessage`.
+    func waitReason(of sequence: SequenceNumber) async throws -> WaitReason
+
     /// Counts what the store holds. Changes nothing.
     ///
     /// - Throws: `unknownQueue` when `queue` is given and does not exist.

@@ -82,6 +82,12 @@ package final class SQLiteReader: MessageStore {
         return try await read { database in try LogReader.page(query, Connection(database)) }
     }
 
+    /// Says what a message waits for, as ``MessageStore/waitReason(of:)`` says.
+    package func waitReason(of sequence: SequenceNumber) async throws -> WaitReason {
+        let (time, folder) = (time, SharedFolder(existingBesideDatabaseAt: path))
+        return try await read { database in try WaitReader.reason(of: sequence, database, time, folder) }
+    }
+
     /// Counts what the file holds, as ``MessageStore/status(of:)`` says. Reads counters, and counts no rows.
     package func status(of queue: QueueName?) async throws -> StoreStatus {
         let boot = time.boot

@@ -8,6 +8,12 @@ extension SQLiteStore {
         return try await read { database in try MessageReader.messages(query, database) }
     }
 
+    /// Says what a message waits for, as ``MessageStore/waitReason(of:)`` says, in one snapshot that writers do not wait for.
+    public func waitReason(of sequence: SequenceNumber) async throws -> WaitReason {
+        let (time, folder) = (time, folder)
+        return try await read { database in try WaitReader.reason(of: sequence, database, time, folder) }
+    }
+
     /// Counts what the store holds, as ``MessageStore/status(of:)`` says. Reads counters, and counts no rows.
     public func status(of queue: QueueName?) async throws -> StoreStatus {
         let folder = folder

@@ -77,6 +77,7 @@ import Testing
             case .log: _ = try await store.log(LogQuery(queue: jobs, .last(1)))
             case .moveCursor: try await store.moveCursor(CursorName("c"), of: jobs, .place(after: nil))
             case .messages: _ = try await store.messages(MessageQuery())
+            case .waitReason: _ = try await store.waitReason(of: task)
             case .status: _ = try await store.status(of: nil)
             case .configure: try await store.configure(jobs, .pause)
             case .setLimit: try await store.setLimit(LimitName("l"), to: 1)

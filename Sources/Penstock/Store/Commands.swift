@@ -15,6 +15,13 @@ extension PenstockStore {
         return record
     }
 
+    /// Why a message is where it is, and what it waits for: the tasks, the permit, the limit, the time.
+    ///
+    /// - Throws: `PenstockError` with code `unknownMessage` when there is none with that number, or retention has let it go.
+    public func waitReason(of sequence: SequenceNumber) async throws -> WaitReason {
+        try await storage.waitReason(of: sequence)
+    }
+
     /// Reads a page of messages, in the order of sequence.
     ///
     /// - Returns: fewer than the query's limit also when they carry more than `Limits.logPageBytesMax` bytes, but at least

@@ -229,9 +229,11 @@ final class LifeWorld {
         violations += Invariants.tasks(tasks)
         var journals: [MessageJournal] = []
         for record in records.suffix(40) { journals.append(try await handles[0].journal(of: record.sequence)) }
+        var causes: [String] = []
+        for record in records.suffix(40) { causes.append(try await handles[0].waitCauses(of: record.sequence)) }
         violations += Invariants.noneLost(records.count, accepted: accepted, forgotten: forgotten)
         return queues.map { "\($0)" } + groups + workflows.map(\.text) + tasks.map { "\($0)" }
-            + journals.map { "\($0)" }
+            + journals.map { "\($0)" } + causes
             + status.cursors.map { "\($0)" } + records.map { "\($0.comparable)" }
     }
 }
@@ -248,6 +250,25 @@ extension WorkflowRecord {
     fileprivate var text: String {
         let counts = counts.filter { $0.value > 0 }.map { "\($0.value) \($0.key)" }.sorted()
         return "\(id) \(name) \(startedAt) \(String(describing: cancelledAt)) \(counts) \(state)"
+    }
+}
+
+extension MessageStore {
+    /// What a message waits for, without the names of workers, which no two stores have in common.
+    fileprivate func waitCauses(of sequence: SequenceNumber) async throws -> String {
+        func unnamed(_ other: WaitReason.Other) -> WaitReason.Other {
+            var other = other
+            other.holder = nil
+            return other
+        }
+        let causes = try await waitReason(of: sequence).causes.filter { $0 != .noWorker }.map { cause -> WaitReason.Cause in
+            switch cause {
+            case .task(let other): .task(unnamed(other))
+            case .permit(let other): .permit(unnamed(other))
+            default: cause
+            }
+        }
+        return "\(sequence) waits for \(causes)"
     }
 }
 

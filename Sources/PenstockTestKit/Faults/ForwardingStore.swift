@@ -20,6 +20,8 @@ public enum StoreCall: String, Sendable, CaseIterable {
     case moveCursor
     /// `messages`
     case messages
+    /// `waitReason`
+    case waitReason
     /// `status`
     case status
     /// `configure`
@@ -158,6 +160,11 @@ extension ForwardingStore {
     /// Hands the call on.
     public func messages(_ query: MessageQuery) async throws -> [MessageRecord] {
         try await pass(.messages) { try await base.messages(query) }
+    }
+
+    /// Hands the call on.
+    public func waitReason(of sequence: SequenceNumber) async throws -> WaitReason {
+        try await pass(.waitReason) { try await base.waitReason(of: sequence) }
     }
 
     /// Hands the call on.

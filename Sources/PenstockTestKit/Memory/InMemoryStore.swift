@@ -127,6 +127,13 @@ public final class InMemoryStore: MessageStore {
         }
     }
 
+    /// Says what a message waits for; see ``/PenstockCore/MessageStore``.
+    public func waitReason(of sequence: SequenceNumber) async throws -> WaitReason {
+        try database.act(as: id) { state, moment throws(PenstockError) in
+            try state.waitReason(of: sequence, at: moment)
+        }
+    }
+
     /// Counts what the store holds; see ``/PenstockCore/MessageStore``.
     public func status(of queue: QueueName?) async throws -> StoreStatus {
         try database.act(as: id) { state, _ throws(PenstockError) in

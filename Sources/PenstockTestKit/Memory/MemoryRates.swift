@@ -129,7 +129,7 @@ extension MemoryState {
         return wall(RateMeter(rate).opens(queue.rates.tat), moment)
     }
 
-    private func wall(_ boot: Int64, _ moment: Moment) -> Timestamp {
+    func wall(_ boot: Int64, _ moment: Moment) -> Timestamp {
         moment.now + .microseconds(max(0, boot - moment.boot.microseconds))
     }
 }

@@ -103,7 +103,7 @@ extension MemoryState {
     }
 
     /// In which order the messages of a group have permits.
-    private func inOrder(_ sequences: Set<SequenceNumber>, _ policy: GroupPolicy?) -> [SequenceNumber] {
+    func inOrder(_ sequences: Set<SequenceNumber>, _ policy: GroupPolicy?) -> [SequenceNumber] {
         if case .fifo = policy { return sequences.sorted() }
         func priority(_ sequence: SequenceNumber) -> Int { messages[sequence]?.new.priority ?? 0 }
         return sequences.sorted { (priority($1), $0) < (priority($0), $1) }

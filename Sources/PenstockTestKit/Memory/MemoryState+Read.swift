@@ -25,7 +25,7 @@ extension MemoryState {
             : records.reversed().prefix { page.admits($0.carriedBytes) }.reversed()
     }
 
-    private func record(of message: MemoryMessage, withPayload: Bool, withAttempts: Bool) -> MessageRecord {
+    func record(of message: MemoryMessage, withPayload: Bool, withAttempts: Bool) -> MessageRecord {
         MessageRecord(
             sequence: message.sequence,
             queue: message.queue,

@@ -1,0 +1,91 @@
+import PenstockCore
+
+/// What a message waits for.
+extension MemoryState {
+    func waitReason(of sequence: SequenceNumber, at moment: Moment) throws(PenstockError) -> WaitReason {
+        let message = try message(sequence)
+        var reason = WaitReason(message: record(of: message, withPayload: false, withAttempts: false))
+        guard let queue = queues[message.queue], !message.state.isFinished else { return reason }
+        if message.state == .leased {
+            reason.holder = holder(of: message)
+            return reason
+        }
+        if queue.isDeleting { reason.causes.append(.queueDeleting) }
+        if queue.isPaused { reason.causes.append(.queuePaused) }
+        switch message.state {
+        case .scheduled: reason.causes += scheduled(message)
+        case .pending: reason.causes += pending(message)
+        case .blocked: reason.causes += blocked(message, queue, at: moment)
+        case .ready: reason.causes += ready(message, queue, at: moment)
+        case .leased, .done, .dead, .dropped, .cancelled: break
+        }
+        return reason
+    }
+
+    private func scheduled(_ message: MemoryMessage) -> [WaitReason.Cause] {
+        guard let due = message.due else { return [] }
+        if let event = message.awaited { return [.event(event), .due(due, .suspended)] }
+        if message.attempts.last?.attempt == message.attempt { return [.due(due, .retry)] }
+        return [.due(due, message.steps.isEmpty ? .asEnqueued : .suspended)]
+    }
+
+    private func pending(_ message: MemoryMessage) -> [WaitReason.Cause] {
+        let open = message.dependencies.filter { $0.state == .open }.compactMap { messages[$0.parent] }
+        let named = open.prefix(WaitReason.namedMax).map { WaitReason.Cause.task(other($0, task: $0.task?.task)) }
+        let causes = named + (open.count > WaitReason.namedMax ? [.moreTasks] : [])
+        return causes.isEmpty ? [.untold] : causes
+    }
+
+    private func blocked(_ message: MemoryMessage, _ queue: MemoryQueue, at moment: Moment) -> [WaitReason.Cause] {
+        guard let group = message.group else { return [] }
+        var causes: [WaitReason.Cause] = []
+        if queue.pausedGroups.contains(group) { causes.append(.groupPaused) }
+        var rates = queue.rates
+        rates.adopt(moment, queue.policy)
+        if let held = rates.groups[group], held.waits {
+            let opens = RateMeter(queue.policy.ratePerKey).opens(held.tat)
+            if opens > moment.boot.microseconds { causes.append(.groupRate(opens: wall(opens, moment))) }
+        }
+        let holders = (queue.line.permits[group] ?? []).sorted().compactMap { messages[$0] }
+        causes += holders.prefix(WaitReason.namedMax).map { .permit(other($0)) }
+        if holders.count > WaitReason.namedMax { causes.append(.morePermits) }
+        let before = inOrder(
+            Set(queue.line.blocked.elements.filter { messages[$0]?.group == group }), queue.policy.groups
+        ).prefix { $0 != message.sequence }.count
+        if before > 0 { causes.append(.before(WaitReason.Count(before))) }
+        return causes
+    }
+
+    private func ready(_ message: MemoryMessage, _ queue: MemoryQueue, at moment: Moment) -> [WaitReason.Cause] {
+        var causes: [WaitReason.Cause] = []
+        let leased = queue.line.leased.elements.count
+        if let limit = queue.policy.limit, leased >= limit { causes.append(.limit(limit, leased: leased)) }
+        if let name = queue.policy.sharedLimit, let limit = limitRecords().first(where: { $0.name == name }),
+            limit.leased >= limit.count
+        {
+            causes.append(.sharedLimit(name, limit.count, leased: limit.leased))
+        }
+        if let rate = queue.policy.rate {
+            var rates = queue.rates
+            rates.adopt(moment, queue.policy)
+            let opens = RateMeter(rate).opens(rates.tat)
+            if opens > moment.boot.microseconds { causes.append(.rate(opens: wall(opens, moment))) }
+        }
+        let ahead = queue.line.ready.elements.prefix { $0.sequence != message.sequence }.count
+        if ahead > 0 { causes.append(.ahead(WaitReason.Count(ahead))) }
+        if !workers.values.contains(where: { $0.hasClaimed && $0.isAlive }) { causes.append(.noWorker) }
+        return causes
+    }
+
+    private func other(_ message: MemoryMessage, task: TaskName? = nil) -> WaitReason.Other {
+        WaitReason.Other(
+            sequence: message.sequence, state: message.state, task: task, due: message.due,
+            holder: holder(of: message))
+    }
+
+    private func holder(of message: MemoryMessage) -> WaitReason.Holder? {
+        guard let id = message.hold?.worker else { return nil }
+        return WaitReason.Holder(
+            worker: id, name: workers[id]?.name ?? "", isAlive: workers[id]?.isAlive ?? false)
+    }
+}
