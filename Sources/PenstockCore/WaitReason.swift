@@ -4,7 +4,7 @@
 public struct WaitReason: Hashable, Sendable {
     /// The message, without its payload and its failed attempts. When it has ended, its state and reason say all there is.
     public var message: MessageRecord
-    /// Who has it, while it is leased.
+    /// The worker that has it, while it is leased.
     public var holder: Holder?
     /// What it waits for; what is nearest to it comes first. Empty when it has ended or a worker has it, and when it is next in
     /// line and nothing keeps a worker from taking it.
@@ -49,7 +49,7 @@ public struct WaitReason: Hashable, Sendable {
         public var task: TaskName?
         /// When it is due, while it is scheduled.
         public var due: Timestamp?
-        /// Who has it, while it is leased.
+        /// The worker that has it, while it is leased.
         public var holder: Holder?
 
         /// Makes one.

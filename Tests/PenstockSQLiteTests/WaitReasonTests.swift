@@ -82,13 +82,18 @@ extension QueryPlanTests {
         var sequences = try await store.enqueue(many, to: queue, durability: .processCrash).suffix(1).map(\.sequence)
         sequences.append(try await store.put(.text("ready"), to: queue).sequence)
         _ = try await store.take(1, from: queue, lease: .seconds(3600))
+        // Statistics of many leases: of few, SQLite may look through them.
+        _ = try await store.enqueue(
+            (1...500).map { .text("\($0)") }, to: .mail, durability: .processCrash)
+        _ = try await store.take(500, from: .mail, lease: .seconds(3600))
         sequences.append(try await store.put(.text("later", due: .after(.seconds(60))), to: queue).sequence)
         let (parent, child) = (TaskName(stored: "parent"), TaskName(stored: "child"))
         let tasks = [
             NewTask(parent, queue: .mail, message: .text("parent")),
             NewTask(child, queue: .mail, message: .text("child"), dependencies: [Dependency(on: parent)]),
         ]
-        sequences += try await store.start(NewWorkflow(tasks: tasks), durability: .processCrash).receipts.map(\.sequence)
+        sequences += try await store.start(NewWorkflow(tasks: tasks), durability: .processCrash).receipts.map(
+            \.sequence)
         try await analyze(isAnalyzed)
         for sequence in sequences { _ = try await store.waitReason(of: sequence) }
         try await expectSearches([

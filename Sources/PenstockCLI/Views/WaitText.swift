@@ -76,7 +76,8 @@ enum WaitText {
 
     private static func text(_ other: WaitReason.Other) -> String {
         let name =
-            other.task.map { "the task \(Escape.text($0.text)), message \(other.sequence)" } ?? "message \(other.sequence)"
+            other.task.map { "the task \(Escape.text($0.text)), message \(other.sequence)" }
+            ?? "message \(other.sequence)"
         let place =
             switch other.state {
             case .leased: other.holder.map { "with \(text($0))" } ?? "with a worker"

@@ -261,7 +261,8 @@ extension MessageStore {
             other.holder = nil
             return other
         }
-        let causes = try await waitReason(of: sequence).causes.filter { $0 != .noWorker }.map { cause -> WaitReason.Cause in
+        let causes = try await waitReason(of: sequence).causes.filter { $0 != .noWorker }.map {
+            cause -> WaitReason.Cause in
             switch cause {
             case .task(let other): .task(unnamed(other))
             case .permit(let other): .permit(unnamed(other))

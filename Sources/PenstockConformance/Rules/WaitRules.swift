@@ -25,7 +25,8 @@ enum WaitRules {
     }
 
     /// The causes without whether a worker is there, which each rule would have to see to.
-    private static func causes(_ store: any MessageStore, _ sequence: SequenceNumber) async throws -> [WaitReason.Cause] {
+    private static func causes(_ store: any MessageStore, _ sequence: SequenceNumber) async throws -> [WaitReason.Cause]
+    {
         try await store.waitReason(of: sequence).causes.filter { $0 != .noWorker }
     }
 

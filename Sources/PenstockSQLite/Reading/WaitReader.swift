@@ -66,7 +66,9 @@ struct WaitReader {
             causes.append(.event(EventName(stored: event)))
         }
         guard let due = record.due else { return causes }
-        let hasFailed = try connection.first(hasAttempt, .integer(sequence), .integer(Int64(record.attempt))) { _ in true }
+        let hasFailed = try connection.first(hasAttempt, .integer(sequence), .integer(Int64(record.attempt))) { _ in
+            true
+        }
         if causes.isEmpty, hasFailed == true { return [.due(due, .retry)] }
         let isSuspended = try !causes.isEmpty || Journals.hasSteps(sequence, connection)
         return causes + [.due(due, isSuspended ? .suspended : .asEnqueued)]
@@ -164,17 +166,20 @@ struct WaitReader {
                 causes.append(.rate(opens: opens))
             }
         }
-        let turn = try queue.hasTurns
+        let turn =
+            try queue.hasTurns
             ? connection.first(readTurn, .integer(record.sequence.rawValue)) { $0.integer(0) } ?? 0 : 0
         let limit = Value.integer(Int64(WaitReason.countMax) + 1)
         let (id, priority) = (Value.integer(queue.id), Value.integer(Int64(record.priority)))
-        let ahead = try
-            (connection.first(countMoreUrgent, id, priority, limit) { $0.integer(0) } ?? 0)
+        let ahead =
+            try (connection.first(countMoreUrgent, id, priority, limit) { $0.integer(0) } ?? 0)
             + (connection.first(
                 countEarlier, id, priority, .integer(turn), .integer(record.sequence.rawValue), limit
             ) { $0.integer(0) } ?? 0)
         if ahead > 0 { causes.append(.ahead(WaitReason.Count(Int(ahead)))) }
-        let isAnyAlive = try WorkerRow.all(connection).contains { !WorkerStanding(of: $0, at: time.boot, folder).isDead }
+        let isAnyAlive = try WorkerRow.all(connection).contains {
+            !WorkerStanding(of: $0, at: time.boot, folder).isDead
+        }
         if !isAnyAlive { causes.append(.noWorker) }
         return causes
     }
@@ -214,9 +219,8 @@ private let selectOpen = Query(
 private let readPause = Query("SELECT 1 FROM penstock_group_pause WHERE queue_id = ?1 AND group_key = ?2")
 private let readGroupRate = Query(
     """
-    SELECT held.tat, rate.clock FROM penstock_group_rate AS held
-    LEFT JOIN penstock_rate AS rate ON rate.queue_id = held.queue_id
-    WHERE held.queue_id = ?1 AND held.group_key = ?2 AND held.waits = 1
+    SELECT tat, (SELECT clock FROM penstock_rate WHERE queue_id = ?1) FROM penstock_group_rate
+    WHERE queue_id = ?1 AND group_key = ?2 AND waits = 1
     """)
 private let selectPermits = Query(
     "SELECT sequence FROM penstock_permit WHERE queue_id = ?1 AND group_key = ?2 ORDER BY sequence LIMIT ?3")

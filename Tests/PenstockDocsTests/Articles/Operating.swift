@@ -11,4 +11,14 @@ struct OperatingArticle {
         return Dictionary(uniqueKeysWithValues: depths)
     }
     // end
+
+    // shown
+    func isStuck(_ number: Int64, in store: PenstockStore) async throws -> Bool {
+        let reason = try await store.waitReason(of: SequenceNumber(number))
+        return reason.causes.contains { cause in
+            guard case .permit(let other) = cause else { return false }
+            return other.state == .dead
+        }
+    }
+    // end
 }
