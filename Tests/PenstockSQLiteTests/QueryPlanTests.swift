@@ -164,7 +164,10 @@ import Testing
             ("AND due_at <= ?2", "penstock_scheduled_due (queue_id=? AND due_at<?)"),
             ("SELECT due_at", "penstock_scheduled_due (queue_id=?)"),
             ("ORDER BY ready.priority DESC, ready.turn, ready.sequence LIMIT", "PRIMARY KEY (queue_id=?)"),
-            ("ORDER BY ready.priority DESC, ready.turn, ready.sequence LIMIT", "log USING INTEGER PRIMARY KEY (rowid=?)"),
+            (
+                "ORDER BY ready.priority DESC, ready.turn, ready.sequence LIMIT",
+                "log USING INTEGER PRIMARY KEY (rowid=?)"
+            ),
             ("INSERT INTO penstock_lease", "PRIMARY KEY (queue_id=? AND priority=? AND (turn,sequence)<(?,?))"),
             ("DELETE FROM penstock_ready", "PRIMARY KEY (queue_id=? AND priority=? AND (turn,sequence)<(?,?))"),
         ])

@@ -102,7 +102,10 @@ import Testing
             ])
         #expect(
             try await program.rows("SELECT * FROM penstock_queues")
-                == ["jobs|0|3|dropOldest|1|1|1|1|3|7|1|1|1|1|0|0|0|0|0|0|next|NULL|NULL|NULL|NULL|NULL|1|NULL|NULL|1|0|drop"])
+                == [
+                    "jobs|0|3|dropOldest|1|1|1|1|3|7|1|1|1|1|0|0|0|0|0|0|next|NULL|NULL|NULL|NULL|NULL|1|NULL|NULL|1|0|"
+                        + "drop"
+                ])
         try await store.close()
     }
 
