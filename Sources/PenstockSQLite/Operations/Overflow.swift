@@ -59,9 +59,10 @@ enum Overflow {
         return try oldestWaiting(account, in: transaction)
     }
 
+    // With `turn = 0` SQLite leaves the turn out of the order, does not see that the key has it, and sorts.
     private static let firstBelow = Query(
         """
-        SELECT sequence, priority FROM penstock_ready WHERE queue_id = ?1 AND priority < ?2 AND turn = 0
+        SELECT sequence, priority FROM penstock_ready WHERE queue_id = ?1 AND priority < ?2 AND turn < 1
         ORDER BY priority DESC, turn, sequence LIMIT 1
         """)
     private static let firstWithTurn = Query(
