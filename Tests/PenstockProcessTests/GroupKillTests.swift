@@ -61,8 +61,7 @@ extension Proofs {
                         workers[index] = try await site.start(work)
                     }
                     try await eventually { try doneCount() == Self.messageCount }
-                    for worker in workers { worker.send(SIGTERM) }
-                    for worker in workers { #expect(try await worker.end.status == .exited(0), Proofs.repeatable) }
+                    try await site.stop(workers)
                     let record = try String(contentsOfFile: "\(site.folder)/record", encoding: .utf8)
                     try expectOrder(record.split(separator: "\n").map(String.init))
                     #expect(try site.number("SELECT count(*) FROM penstock_groups") == 0)

@@ -74,8 +74,7 @@ extension Proofs {
                     try await eventually {
                         try reader.read { try Int.fetchOne($0, sql: query) ?? 0 } >= manner.lineCount
                     }
-                    for worker in workers { worker.send(SIGTERM) }
-                    for worker in workers { #expect(try await worker.end.status == .exited(0), Proofs.repeatable) }
+                    try await site.stop(workers)
                     let outputs = try site.column("SELECT payload FROM penstock_messages WHERE queue = 'd'")
                     #expect(
                         outputs.sorted() == (1...manner.lineCount).map { "\($0) a b c" }.sorted(), Proofs.repeatable)

@@ -80,6 +80,19 @@ final class Site: Sendable {
         try await start(arguments, input: descriptor(of: input)).end
     }
 
+    /// Sends SIGTERM to workers, and records an issue unless each stops in order.
+    ///
+    /// One that SIGTERM meets before the program has begun is ended by it, as any program. So what a worker does with the
+    /// signal is shown by tests that know theirs to be at work; this is for workers that may have started a moment ago.
+    func stop(_ workers: [Child], sourceLocation: SourceLocation = #_sourceLocation) async throws {
+        for worker in workers { worker.send(SIGTERM) }
+        for worker in workers {
+            let end = try await worker.end
+            let isInOrder = end.status == .exited(0) || (end.status == .signaled(SIGTERM) && end.errors.isEmpty)
+            #expect(isInOrder, "\(end.status): \(end.errors); \(Proofs.repeatable)", sourceLocation: sourceLocation)
+        }
+    }
+
     /// Runs `penstock`, and records an issue when it does not end well.
     @discardableResult
     func succeed(
