@@ -3,7 +3,7 @@ public import PenstockCore
 
 /// One message that this process holds under a lease, with its payload.
 ///
-/// Whoever gets it settles it, once: ``done()``, ``retry(_:outcome:after:)``, ``reject(_:)`` or ``release()``. A delivery that
+/// Whoever gets it settles it, once: ``done()``, ``retry(_:outcome:after:holdsGroup:)``, ``reject(_:)`` or ``release()``. A delivery that
 /// is let go unsettled is not lost: its message goes back in line when its lease or this process ends.
 ///
 /// All of these throw `PenstockError` with code `leaseLost` when the message was taken back, cancelled or settled

@@ -13,6 +13,7 @@ enum KeyScopeRules {
         "a dead letter comes back as its scope allows": redrive,
         "hold within a batch, which has room for all or none": batches,
         "schedules enqueue nothing while a key is held": schedules,
+        "end with their queue": queueEnds,
         "are on record": record,
     ]
 
@@ -213,6 +214,25 @@ enum KeyScopeRules {
         #expect(try await store.take(10).count == 1)
         for conflict in [KeyConflict.throttle, .debounce] {
             await expect(.invalidInput) { try await put(UniqueKey("k", onConflict: conflict)) }
+        }
+    }
+
+    static func queueEnds(_ bench: Bench) async throws {
+        let store = try await bench.open(.steady())
+        for scope in scopes {
+            for verdict in [Verdict.done, nil] {
+                try await store.put(keyed("it", scope))
+                if let verdict {
+                    try await store.work(verdict)
+                } else {
+                    _ = try await store.takeOne()
+                }
+                try await store.configure(.jobs, .delete(force: true))
+                try await store.configure(.jobs, .create(.steady(), ifAbsent: false))
+                #expect(try await !store.put(keyed("next", scope)).skipped, "\(scope)")
+                #expect(try await store.apply(.cancel, to: .queue(.jobs, states: [.ready])) == 1)
+                bench.time.advance(by: .seconds(100))
+            }
         }
     }
 
