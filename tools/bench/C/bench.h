@@ -16,6 +16,7 @@ typedef struct {
     int producers, consumers;
     int batch;
     int payload;             // bytes
+    int groups;              // keys that the messages take turns in, of which one is worked on at a time; 0: none
     int64_t count;
     int wait;                // how long a take waits for messages, in milliseconds; 0: for ever
     bool durable;            // whether an enqueue waits for the disk
@@ -32,6 +33,8 @@ int64_t wall_us(void);
 _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /// The payload that every message has: options.payload bytes.
 const char *payload_bytes(void);
+/// The first of `count` keys, which follow each other. Each process begins elsewhere; a key modulo options.groups is a group.
+int64_t next_key(int count);
 
 /// A queue as the run sees it. Every call is made by one process at a time on a connection of its own.
 typedef struct {
@@ -47,7 +50,8 @@ typedef struct {
     void (*settle)(void *connection);
 } peer;
 
-extern const peer sqlite_peer, redis_streams_peer, redis_lists_peer, beanstalkd_peer, nats_peer, postgres_peer;
+extern const peer sqlite_peer, redis_streams_peer, redis_lists_peer, beanstalkd_peer, nats_peer, postgres_peer,
+    postgres_groups_peer, rabbitmq_groups_peer;
 
 /// Processes put and take options.count messages; prints the result.
 void run_processes(const peer *peer);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 bench_options options = {
     .work = "life", .host = "127.0.0.1", .producers = 8, .consumers = 4, .batch = 1, .payload = 200, .count = 1000,
@@ -46,6 +47,13 @@ const char *payload_bytes(void) {
     return bytes;
 }
 
+int64_t next_key(int count) {
+    static int64_t next = -1;
+    if (next < 0) next = (int64_t)getpid() * 7919;
+    next += count;
+    return next - count;
+}
+
 int main(int count, char **words) {
     if (count < 3) fail("usage: peers alone|processes|wake|idle|sync NAME [--OPTION VALUE]...");
     for (int i = 3; i + 1 < count; i += 2) {
@@ -60,6 +68,7 @@ int main(int count, char **words) {
         else if (!strcmp(name, "--consumers")) options.consumers = atoi(value);
         else if (!strcmp(name, "--batch")) options.batch = atoi(value);
         else if (!strcmp(name, "--payload")) options.payload = atoi(value);
+        else if (!strcmp(name, "--groups")) options.groups = atoi(value);
         else if (!strcmp(name, "--count")) options.count = atoll(value);
         else if (!strcmp(name, "--durable")) options.durable = atoi(value) != 0;
         else if (!strcmp(name, "--wait")) options.wait = atoi(value);
@@ -74,7 +83,10 @@ int main(int count, char **words) {
     const peer *peers[] = {
         &sqlite_peer, &redis_streams_peer, &redis_lists_peer, &beanstalkd_peer, &nats_peer,
 #ifdef WITH_POSTGRES
-        &postgres_peer,
+        &postgres_peer, &postgres_groups_peer,
+#endif
+#ifdef WITH_RABBITMQ
+        &rabbitmq_groups_peer,
 #endif
     };
     const peer *peer = NULL;

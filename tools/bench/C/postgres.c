@@ -1,5 +1,8 @@
 // PostgreSQL with SKIP LOCKED. A consumer's transaction is its lease: it deletes rows that nobody else has locked, and
 // commits when they are done. Only enqueues wait for the disk.
+//
+// With groups a row's key is an advisory lock that goes with the transaction: the first row whose key nobody has is taken. A
+// row that was gone when the lock came free is deleted by nobody, and the consumer looks again.
 
 #include "bench.h"
 
@@ -29,25 +32,38 @@ static void prepare(void) {
     execute(connection, "SET client_min_messages = warning");
     execute(connection, "DROP TABLE IF EXISTS message");
     execute(connection, "CREATE TABLE message (id bigserial PRIMARY KEY,"
-                        " enqueued_at timestamptz NOT NULL DEFAULT now(), payload bytea NOT NULL)"
+                        " enqueued_at timestamptz NOT NULL DEFAULT now(), payload bytea NOT NULL,"
+                        " key bigint NOT NULL DEFAULT 0)"
                         " WITH (autovacuum_vacuum_scale_factor = 0.01,"
                         " autovacuum_vacuum_cost_delay = 0)");
     PQfinish(connection);
 }
 
-static void *postgres_connect(bool is_producer) {
+static void *connect_to(bool is_producer, const char *put, const char *take) {
     PGconn *connection = open_connection();
     if (is_producer) {
-        PQclear(checked(connection, PQprepare(
-            connection, "put", "INSERT INTO message (payload) SELECT unnest($1::bytea[])", 1, NULL)));
+        PQclear(checked(connection, PQprepare(connection, "put", put, 0, NULL)));
     } else {
         execute(connection, "SET synchronous_commit = off");
-        PQclear(checked(connection, PQprepare(
-            connection, "take",
-            "DELETE FROM message WHERE id = ANY (ARRAY(SELECT id FROM message ORDER BY id LIMIT $1::int"
-            " FOR UPDATE SKIP LOCKED)) RETURNING id, payload", 1, NULL)));
+        PQclear(checked(connection, PQprepare(connection, "take", take, 0, NULL)));
     }
     return connection;
+}
+
+static void *postgres_connect(bool is_producer) {
+    return connect_to(
+        is_producer, "INSERT INTO message (payload) SELECT unnest($1::bytea[])",
+        "DELETE FROM message WHERE id = ANY (ARRAY(SELECT id FROM message ORDER BY id LIMIT $1::int"
+        " FOR UPDATE SKIP LOCKED)) RETURNING id, payload");
+}
+
+static void *postgres_groups_connect(bool is_producer) {
+    return connect_to(
+        is_producer,
+        "INSERT INTO message (payload, key) SELECT payload, (place + $2::bigint) % $3::bigint"
+        " FROM unnest($1::bytea[]) WITH ORDINALITY AS row (payload, place)",
+        "DELETE FROM message WHERE id = ANY (ARRAY(SELECT id FROM message WHERE pg_try_advisory_xact_lock(key)"
+        " ORDER BY id LIMIT $1::int)) RETURNING id, payload");
 }
 
 // An array of bytea in PostgreSQL's binary format: dimensions, nulls, the type, length and first index; then each one's
@@ -66,9 +82,12 @@ static void put(void *raw, int count) {
             memcpy(place + 4, payload_bytes(), (size_t)options.payload);
         }
     }
-    const char *values[] = {array};
-    int sizes[] = {(int)room}, formats[] = {1};
-    PQclear(checked(raw, PQexecPrepared(raw, "put", 1, values, sizes, formats, 0)));
+    char key[24], groups[16];
+    snprintf(key, sizeof key, "%lld", (long long)next_key(count));
+    snprintf(groups, sizeof groups, "%d", options.groups);
+    const char *values[] = {array, key, groups};
+    int sizes[] = {(int)room, 0, 0}, formats[] = {1, 0, 0};
+    PQclear(checked(raw, PQexecPrepared(raw, "put", options.groups ? 3 : 1, values, sizes, formats, 0)));
 }
 
 static int take(void *raw, int max) {
@@ -90,3 +109,4 @@ static int take(void *raw, int max) {
 static void settle(void *raw) { execute(raw, "COMMIT"); }
 
 const peer postgres_peer = {"postgres", prepare, postgres_connect, put, take, settle};
+const peer postgres_groups_peer = {"postgres-groups", prepare, postgres_groups_connect, put, take, settle};

@@ -1,6 +1,7 @@
 """Builds what is measured, and installs what it is compared with."""
 
 import os
+import pathlib
 import shutil
 import subprocess
 import sys
@@ -29,6 +30,8 @@ def programs(place, wants_cli, wants_streams):
     include = _postgres_headers()
     if include:
         command += ["-DWITH_POSTGRES", f"-I{include}", FOLDER / "C" / "postgres.c", "-lpq"]
+    if _rabbitmq_headers():
+        command += ["-DWITH_RABBITMQ", FOLDER / "C" / "rabbitmq.c", "-lrabbitmq"]
     _run(command)
     if sys.platform == "linux":
         _run(["cc", "-O2", "-shared", "-fPIC", "-o", place.slow_disk, FOLDER / "C" / "slowdisk.c"])
@@ -63,6 +66,10 @@ def peers(place):
         missing.append("libpq-dev")
     if not postgres_folder():
         missing.append("postgresql")
+    if not rabbitmq_program():
+        missing.append("rabbitmq-server")
+    if not _rabbitmq_headers():
+        missing.append("librabbitmq-dev")
     if missing:
         _install(missing)
     for program, package in PACKAGES.items():
@@ -70,6 +77,8 @@ def peers(place):
             place.missing[program] = f"Debian's package {package} could not be installed"
     if not postgres_folder() or not _postgres_headers():
         place.missing["postgres"] = "Debian's packages postgresql and libpq-dev could not be installed"
+    if not rabbitmq_program() or not _rabbitmq_headers():
+        place.missing["rabbitmq"] = "Debian's packages rabbitmq-server and librabbitmq-dev could not be installed"
     _python_queues(place)
 
 
@@ -121,3 +130,13 @@ def postgres_folder():
     versions = [name for name in (os.listdir(base) if os.path.isdir(base) else [])
                 if os.path.exists(f"{base}/{name}/bin/initdb")]
     return f"{base}/{max(versions, key=float)}/bin" if versions else None
+
+
+def _rabbitmq_headers():
+    return os.path.exists("/usr/include/amqp_tcp_socket.h")
+
+
+def rabbitmq_program():
+    """The server itself, of the newest version: what is in the path changes the user first."""
+    found = sorted(pathlib.Path("/usr/lib/rabbitmq/lib").glob("rabbitmq_server-*/sbin/rabbitmq-server"))
+    return found[-1] if found else None

@@ -9,6 +9,10 @@ from .programs import Board, Running, call, merged
 from .row import EVERYTHING, FLUSHED, NEVER, NOT_FLUSHED, SETTLES, Row
 
 
+# How many groups the rows with groups have, of each of which one message is worked on at a time.
+GROUPS = (10, 1000, 100_000)
+
+
 def floor(place):
     """Raw SQLite from C: the least that the same work on the same tables costs."""
     def alone(work, batch, payload=200, durable=1):
@@ -113,15 +117,23 @@ def penstock(place):
     for (gate, groups), title in gates.items():
         yield row(f"grouped.{gate}.{groups}", f"full life in batches of 1,000, 64 handlers, {title}",
                   ["grouped", "--gate", gate, "--groups", groups], first=5000, together=1000)
+    for groups in GROUPS:
+        for batch in (1, 100):
+            handlers = 1 if batch == 1 else 64
+            how = "one at a time" if batch == 1 else "batches of 100, workers with 64 handlers"
+            yield Row(f"penstock.eight.fifo.{groups}.{batch}", "penstock",
+                      f"8 producer and 4 worker processes, {groups:,} groups in order, {how}",
+                      processes(place, 8, 1, batch, 4, ["--handlers", handlers], groups=groups),
+                      first=1000 if batch == 1 else 20000, together=8 * batch, latency="latency")
     yield Row("penstock.cli", "penstock", "`penstock enqueue` of one message, start to finish", cli(place), unit="ms",
               lower_is_better=True, fixed=20, together=1, quick=True)
 
 
-def processes(place, producers, tasks, batch, workers, work, preload=None):
-    """Producers and workers in processes of their own, on one file."""
+def processes(place, producers, tasks, batch, workers, work, preload=None, groups=0):
+    """Producers and workers in processes of their own, on one file. With groups one of each is worked on at a time."""
     def run(count, trace=None):
         database = place.database("processes")
-        call([place.driver, "fill", "--db", database])
+        call([place.driver, "fill", "--db", database, "--gate", "fifo" if groups else "none"])
         each = tasks * batch
         calls = max(1, -(-count // (each * producers)))
         goal = calls * each * producers
@@ -135,7 +147,7 @@ def processes(place, producers, tasks, batch, workers, work, preload=None):
             for _ in range(producers):
                 making.append(Running(
                     [place.driver, "produce", *common, "--producers", tasks, "--batch", batch, "--count",
-                     calls * each], trace, preload))
+                     calls * each, "--groups", groups], trace, preload))
             for one in working + making:
                 one.wait_until_ready()
             began = time.monotonic_ns()
@@ -202,6 +214,19 @@ def peers(place):
                 f"{name}.{batch}", "peers", f"{title}, {how}", with_server(place, server, name, batch), durability,
                 first=1000 if batch == 1 else 20000, together=None if durability == NEVER else 8 * batch,
                 quick=name == "redis-streams" or (name, batch) == ("nats", 100), latency="latency")
+    keyed = [("postgres-groups", "PostgreSQL, advisory locks by key", servers.Postgres),
+             ("rabbitmq-groups", "RabbitMQ, quorum queues with a single active consumer", servers.RabbitMQ)]
+    for name, title, server in keyed:
+        for groups in GROUPS:
+            # A group is a queue of the broker, which takes minutes to make so many.
+            if name == "rabbitmq-groups" and groups > 1000:
+                continue
+            for batch in (1, 100):
+                how = "one at a time" if batch == 1 else "batches of 100"
+                yield Row(
+                    f"{name}.{groups}.{batch}", "peers", f"{title}, {groups:,} groups, {how}",
+                    with_server(place, server, name, batch, groups=groups), FLUSHED,
+                    first=1000 if batch == 1 else 20000, together=8 * batch, latency="latency")
     yield Row("celery.chord", "peers", "Celery with redis: chord of 999 tasks and one after them", celery(place),
               EVERYTHING, first=1000)
     for name in ("litequeue", "persist-queue", "huey"):
@@ -210,10 +235,11 @@ def peers(place):
                   first=400, together=8, latency="latency")
 
 
-def with_server(place, server, name, batch, preload=None):
+def with_server(place, server, name, batch, preload=None, groups=0):
     def run(count, trace=None):
         with server(place, name, trace, preload) as running:
-            return call([place.peers, "processes", name, "--batch", batch, "--count", count, *running.options()])
+            return call([place.peers, "processes", name, "--batch", batch, "--count", count, "--groups", groups,
+                         *running.options()])
     return run
 
 

@@ -9,12 +9,15 @@ import subprocess
 import time
 
 from .place import free_port, is_root
-from .prepare import postgres_folder
+from .prepare import postgres_folder, rabbitmq_program
 from .programs import command_line
 
 
 class Server:
     """Started on entry, stopped on exit: by its own process number, never by a name."""
+
+    # How many seconds it may take to start.
+    patience = 20
 
     def __init__(self, place, name, trace=None, preload=None):
         place.need(self.program)
@@ -26,12 +29,13 @@ class Server:
     def __enter__(self):
         self.prepare()
         words, environment = command_line(self.command(), self.trace, self.preload)
+        environment.update(self.environment())
         environment["PATH"] += ":/usr/sbin:/usr/local/sbin"
         self.log = open(self.folder.parent / f"{self.program}.log", "w")
         self.process = subprocess.Popen(
             words, env=environment, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=self.log,
             stderr=subprocess.STDOUT)
-        until = time.monotonic() + 20
+        until = time.monotonic() + self.patience
         while not self.answers():
             if time.monotonic() > until or self.process.poll() is not None:
                 self.__exit__()
@@ -57,6 +61,9 @@ class Server:
 
     def prepare(self):
         pass
+
+    def environment(self):
+        return {}
 
     def answers(self):
         with socket.socket() as probe:
@@ -139,3 +146,41 @@ class Postgres(Server):
 
     def options(self):
         return ["--conninfo", f"host=127.0.0.1 port={self.port} user=bench dbname=postgres"]
+
+
+class RabbitMQ(Server):
+    """One node without plugins, and the daemon by which Erlang's nodes find each other."""
+
+    program = "rabbitmq"
+    patience = 60
+
+    def prepare(self):
+        self.daemon_port, self.node_port = free_port(), free_port()
+        (self.folder / "plugins").write_text("[].\n")
+        self.daemon = subprocess.Popen(
+            ["epmd", "-port", str(self.daemon_port), "-address", "127.0.0.1"], cwd=self.folder,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def environment(self):
+        return {
+            "HOME": str(self.folder), "ERL_EPMD_PORT": str(self.daemon_port), "ERL_EPMD_ADDRESS": "127.0.0.1",
+            "RABBITMQ_NODENAME": "bench@localhost", "RABBITMQ_NODE_IP_ADDRESS": "127.0.0.1",
+            "RABBITMQ_NODE_PORT": str(self.port), "RABBITMQ_DIST_PORT": str(self.node_port),
+            "RABBITMQ_MNESIA_BASE": str(self.folder / "data"), "RABBITMQ_LOG_BASE": str(self.folder / "log"),
+            "RABBITMQ_LOGS": "-", "RABBITMQ_ENABLED_PLUGINS_FILE": str(self.folder / "plugins"),
+            "RABBITMQ_CONF_ENV_FILE": str(self.folder / "none"), "RABBITMQ_PID_FILE": str(self.folder / "pid")}
+
+    def command(self):
+        return [rabbitmq_program()]
+
+    def answers(self):
+        return "Server startup complete" in pathlib.Path(self.log.name).read_text()
+
+    def server_pids(self):
+        path = self.folder / "pid"
+        return [int(path.read_text())] if path.exists() else []
+
+    def __exit__(self, *_):
+        super().__exit__()
+        self.daemon.terminate()
+        self.daemon.wait()

@@ -3,24 +3,42 @@ internal import Penstock
 internal import PenstockCore
 internal import Shared
 
+/// What holds messages of a group up.
+enum Gate: String, ExpressibleByArgument, CaseIterable {
+    /// No groups: the same messages without.
+    case none
+    /// One of each group at a time.
+    case fifo
+    /// Four of each group at a time.
+    case limit
+    /// A rate for the whole queue that keeps nothing back.
+    case rate
+    /// A rate for each group that keeps nothing back, but for what it costs: of a group one message is ready at a time.
+    case keyRate = "key-rate"
+    /// The groups share the queue fairly.
+    case fair
+
+    /// Whether messages have groups.
+    var hasGroups: Bool { self != .none && self != .rate }
+
+    var policy: QueuePolicy {
+        var policy = QueuePolicy()
+        let fast = Rate(1_000_000, per: .seconds(1), burst: 1_000_000)
+        switch self {
+        case .none: break
+        case .fifo: policy.groups = .fifo()
+        case .limit: policy.groups = .limit(4)
+        case .rate: policy.rate = fast
+        case .keyRate: (policy.groups, policy.ratePerKey) = (.limit(4), fast)
+        case .fair: policy.isFair = true
+        }
+        return policy
+    }
+}
+
 /// The life of messages that have groups: enqueued in batches, and worked.
 struct GroupedCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "grouped")
-
-    enum Gate: String, ExpressibleByArgument, CaseIterable {
-        /// No groups: the same messages without.
-        case none
-        /// One of each group at a time.
-        case fifo
-        /// Four of each group at a time.
-        case limit
-        /// A rate for the whole queue that keeps nothing back.
-        case rate
-        /// A rate for each group that keeps nothing back, but for what it costs: of a group one message is ready at a time.
-        case keyRate = "key-rate"
-        /// The groups share the queue fairly.
-        case fair
-    }
 
     @OptionGroup var options: StoreOptions
 
@@ -40,22 +58,12 @@ struct GroupedCommand: AsyncParsableCommand {
     var blocked = 0
 
     func run() async throws {
-        var policy = QueuePolicy()
-        let fast = Rate(1_000_000, per: .seconds(1), burst: 1_000_000)
-        switch gate {
-        case .none: break
-        case .fifo: policy.groups = .fifo()
-        case .limit: policy.groups = .limit(4)
-        case .rate: policy.rate = fast
-        case .keyRate: (policy.groups, policy.ratePerKey) = (.limit(4), fast)
-        case .fair: policy.isFair = true
-        }
-        let (store, queue) = try await options.open(policy: policy)
+        let (store, queue) = try await options.open(policy: gate.policy)
         if blocked > 0 {
             try await queue.pauseGroup("front")
             try await enqueue(blocked, in: ["front"], to: queue)
         }
-        let keys: [String?] = gate == .none || gate == .rate ? [nil] : (0..<groups).map { "group \($0)" }
+        let keys: [String?] = gate.hasGroups ? (0..<groups).map { "group \($0)" } : [nil]
         let measured = try await Measured.run(count) {
             try await enqueue(count, in: keys, to: queue)
             try await Worker(queue, options: .init(concurrency: handlers, max: count)) { _ in }.run()

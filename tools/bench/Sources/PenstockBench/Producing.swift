@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Foundation
 internal import Penstock
 internal import Shared
 
@@ -13,6 +14,9 @@ struct ProducerOptions: ParsableArguments {
     @Option(help: "Messages in all.")
     var count = 10_000
 
+    @Option(help: "Groups, which the messages take turns in; 0: none.")
+    var groups = 0
+
     /// How many messages are enqueued: full batches for every producer.
     var total: Int { callsEach * producers * batch }
 
@@ -24,18 +28,25 @@ struct ProducerOptions: ParsableArguments {
     func produce(_ payload: [UInt8], to queue: Queue<[UInt8]>) async throws -> [Int64] {
         let calls = callsEach
         let batch = batch
+        let groups = groups
         return try await withThrowingTaskGroup(of: [Int64].self) { group in
-            for _ in 0..<producers {
+            for producer in 0..<producers {
                 group.addTask {
+                    // Each producer of each process begins elsewhere.
+                    var next = (Int(getpid()) + producer) * 7919
+                    func options() -> EnqueueOptions {
+                        next += 1
+                        return EnqueueOptions(group: groups > 0 ? "group \(next % groups)" : nil)
+                    }
                     let payloads = Array(repeating: payload, count: batch)
                     var latencies: [Int64] = []
                     latencies.reserveCapacity(calls)
                     for _ in 0..<calls {
                         let began = bench_now()
                         if batch == 1 {
-                            try await queue.enqueue(payload)
+                            try await queue.enqueue(payload, options: options())
                         } else {
-                            try await queue.enqueue(contentsOf: payloads)
+                            try await queue.enqueue(contentsOf: payloads) { _ in options() }
                         }
                         latencies.append(bench_now() - began)
                     }
@@ -105,8 +116,11 @@ struct FillCommand: AsyncParsableCommand {
     @Option(help: "Messages that are finished.")
     var finished = 0
 
+    @Option(help: "What the queue does with groups.")
+    var gate = Gate.none
+
     func run() async throws {
-        let (store, queue) = try await options.open()
+        let (store, queue) = try await options.open(policy: gate.policy)
         try await enqueue(finished, to: queue)
         let whole = Batches(store: store, queue: queue, limit: 1000)
         while try await whole.turn() > 0 {}
