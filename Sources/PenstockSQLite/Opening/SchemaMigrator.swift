@@ -34,16 +34,12 @@ struct SchemaMigrator {
         }
         // The steps come one after the other: a row that somebody has deleted leaves a gap, or tables of a step that the
         // file does not name. In one statement, too, as another process may take that step meanwhile.
-        // A table that a step makes anew was there before it.
-        let earlier = Set(Migration.all.filter { $0.version <= version }.flatMap(\.tables))
-        let later = Migration.all.filter { $0.version > version }.flatMap(\.tables)
-            .filter { !earlier.contains($0) }.map { "'\($0)'" }
         let isTrue = try Bool.fetchOne(
             database,
             sql: """
                 SELECT count(*) = max(version) AND min(version) = 1 AND (max(version) > ? OR NOT EXISTS (
                     SELECT 1 FROM main.sqlite_schema
-                    WHERE type = 'table' AND name IN (\(later.joined(separator: ", ")))
+                    WHERE type = 'table' AND name IN (\(tables(after: version).joined(separator: ", ")))
                 )) FROM penstock_migration
                 """, arguments: [version])
         guard version > newest || isTrue == true else {
@@ -53,6 +49,15 @@ struct SchemaMigrator {
                     + "copy.")
         }
         return version
+    }
+
+    /// The tables, as SQL, that only later steps make. A table that a step makes anew was there before it.
+    private static func tables(after version: Int) -> [String] {
+        // Every process that opens a file asks, and to find them takes longer than all else that it does then.
+        if version >= newest { return [] }
+        let earlier = Set(Migration.all.filter { $0.version <= version }.flatMap(\.tables))
+        return Migration.all.filter { $0.version > version }.flatMap(\.tables)
+            .filter { !earlier.contains($0) }.map { "'\($0)'" }
     }
 
     /// The newest version this program knows.
