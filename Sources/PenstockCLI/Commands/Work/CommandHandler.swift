@@ -72,7 +72,9 @@ struct CommandHandler: MessageHandler {
                 }
             }
             if end.status == .exited(Self.rejected) { throw Reject(end.text) }
-            if end.status == .exited(Self.temporary), let time = RetryAfterLine.duration(in: end.errorTail) {
+            if end.status == .exited(Self.temporary),
+                let time = RetryAfterLine.duration(in: end.errorTail, now: SystemTime().now)
+            {
                 throw RetryAfter(time, reason: end.text, holdsGroup: true)
             }
             if Descriptor.standardOutput.hasNoReader {
