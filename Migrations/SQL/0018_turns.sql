@@ -1,7 +1,7 @@
 -- The order in which the groups of a queue have their turn, where they share its workers fairly.
 
--- Which turn a message has: lower ones are claimed first, among those of one priority. 0: it was accepted by a queue that is
--- not shared fairly. Given as the message is accepted, and kept.
+-- Which turn a message has that is ready: lower ones are claimed first, among those of one priority. 0: its queue was not shared
+-- fairly when it became ready, or it never was.
 ALTER TABLE penstock_log ADD COLUMN turn INTEGER NOT NULL DEFAULT 0;
 
 -- As in 0002_line.sql, with the turn. SQLite cannot change a table's key, so the table is made anew.
@@ -47,31 +47,41 @@ CREATE INDEX penstock_outcome_dropped ON penstock_outcome (queue_id, sequence) W
 
 ALTER TABLE penstock_queue ADD COLUMN fair INTEGER NOT NULL DEFAULT 0 CHECK (fair = 0 OR fair = 1);
 
--- Queues that are shared fairly, or were. Start-time fair queueing (Goyal, Vin and Cheng, 1996): a message has the later of two
--- turns, the one that was claimed last and the one behind its group's last message.
+-- Queues that are shared fairly, or were: each priority by itself. Start-time fair queueing (Goyal, Vin and Cheng, 1996): as it
+-- becomes ready, a message has the later of two turns, the one that was claimed last and the one behind its group's last message.
 CREATE TABLE penstock_fair (
-    queue_id  INTEGER PRIMARY KEY,
-    -- The turn that was claimed last.
-    turn      INTEGER NOT NULL,
-    -- The highest that was given. Those that come when the queue is shared no more have this one: they come last.
-    last_turn INTEGER NOT NULL
-) STRICT;
--- What a group has had, and how much it weighs. A group that weighs 1 and has had no more than others has no row.
+    queue_id INTEGER NOT NULL,
+    priority INTEGER NOT NULL,
+    -- The turn that was claimed last. A priority without a row: 1.
+    turn     INTEGER NOT NULL CHECK (turn BETWEEN 1 AND 4611686018427387903),
+    PRIMARY KEY (queue_id, priority)
+) STRICT, WITHOUT ROWID;
+-- What a group has had. One that has had no more than others has no row.
 CREATE TABLE penstock_share (
-    queue_id  INTEGER NOT NULL,
+    queue_id   INTEGER NOT NULL,
+    priority   INTEGER NOT NULL,
     -- Empty: all messages without a group.
-    group_key TEXT    NOT NULL,
-    weight    INTEGER NOT NULL DEFAULT 1 CHECK (weight BETWEEN 1 AND 1000),
+    group_key  TEXT    NOT NULL,
     -- The turn behind its last message.
-    next_turn INTEGER NOT NULL DEFAULT 0,
+    next_turn  INTEGER NOT NULL CHECK (next_turn BETWEEN 0 AND 4611686018427387903),
+    -- The turn behind the last of its messages that came back, to be tried again. Never behind next_turn.
+    again_turn INTEGER NOT NULL CHECK (again_turn BETWEEN 0 AND 4611686018427387903),
+    PRIMARY KEY (queue_id, priority, group_key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX penstock_share_passed ON penstock_share (queue_id, priority, next_turn);
+-- How much the groups weigh that do not weigh 1.
+CREATE TABLE penstock_weight (
+    queue_id  INTEGER NOT NULL,
+    group_key TEXT    NOT NULL,
+    weight    INTEGER NOT NULL CHECK (weight BETWEEN 2 AND 1000),
     PRIMARY KEY (queue_id, group_key)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX penstock_share_passed ON penstock_share (queue_id, next_turn) WHERE weight = 1;
+-- This row tells that messages of the queue may have turns.
 CREATE TRIGGER penstock_queue_fair AFTER UPDATE OF fair ON penstock_queue WHEN NEW.fair AND NOT OLD.fair BEGIN
-    INSERT OR IGNORE INTO penstock_fair (queue_id, turn, last_turn) VALUES (NEW.id, 1, 1);
+    INSERT OR IGNORE INTO penstock_fair (queue_id, priority, turn) VALUES (NEW.id, 0, 1);
 END;
 CREATE TRIGGER penstock_queue_fair_inserted AFTER INSERT ON penstock_queue WHEN NEW.fair BEGIN
-    INSERT OR IGNORE INTO penstock_fair (queue_id, turn, last_turn) VALUES (NEW.id, 1, 1);
+    INSERT OR IGNORE INTO penstock_fair (queue_id, priority, turn) VALUES (NEW.id, 0, 1);
 END;
 
 INSERT INTO penstock_migration VALUES (18, 'turns', CAST(strftime('%s', 'now') AS INTEGER) * 1000000);

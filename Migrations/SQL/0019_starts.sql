@@ -47,17 +47,21 @@ ALTER TABLE penstock_queue ADD COLUMN key_rate_period INTEGER
 ALTER TABLE penstock_queue ADD COLUMN key_rate_burst INTEGER NOT NULL DEFAULT 1
     CHECK (key_rate_burst BETWEEN 1 AND 1000000);
 
--- What the rate of each group has let start: the generic cell rate algorithm keeps one number, the theoretical arrival time of
--- the next start, in microseconds on the boot clock that 0022_rates.sql names.
+-- When messages of a group may start: as the rate of each group says, and as workers have put them off.
 CREATE TABLE penstock_group_rate (
-    queue_id  INTEGER NOT NULL,
-    group_key TEXT    NOT NULL,
-    tat       INTEGER NOT NULL,
-    -- Whether messages are blocked until then: any claim lets the next one in line when its time has come.
-    waits     INTEGER NOT NULL DEFAULT 0 CHECK (waits = 0 OR waits = 1),
+    queue_id   INTEGER NOT NULL,
+    group_key  TEXT    NOT NULL,
+    -- The generic cell rate algorithm keeps one number, the theoretical arrival time of the next start, in microseconds on the
+    -- boot clock that 0022_rates.sql names.
+    tat        INTEGER NOT NULL CHECK (tat BETWEEN 0 AND 4611686018427387903),
+    -- Until when a worker has put the group off, as the wall clock says it.
+    held_until INTEGER NOT NULL DEFAULT 0 CHECK (held_until BETWEEN 0 AND 253402300799999999),
+    -- From when on a claim sees whether the group may go on, on the boot clock. NULL: it does not wait for its time.
+    opens_at   INTEGER CHECK (opens_at BETWEEN 0 AND 4611686018427387903),
     PRIMARY KEY (queue_id, group_key)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX penstock_group_rate_first ON penstock_group_rate (queue_id, waits, tat);
+CREATE INDEX penstock_group_rate_opening ON penstock_group_rate (queue_id, opens_at) WHERE opens_at IS NOT NULL;
+CREATE INDEX penstock_group_rate_passed ON penstock_group_rate (queue_id, tat) WHERE opens_at IS NULL;
 -- Another rate may let a group's messages start earlier, or later.
 CREATE TRIGGER penstock_queue_key_rate AFTER UPDATE OF key_rate_count, key_rate_period, key_rate_burst ON penstock_queue
 WHEN NEW.key_rate_count IS NOT OLD.key_rate_count OR NEW.key_rate_period IS NOT OLD.key_rate_period

@@ -69,4 +69,22 @@ LEFT JOIN penstock_ready AS ready
     AND ready.sequence = log.sequence
 LEFT JOIN penstock_worker AS worker ON worker.id = lease.worker_id;
 
+-- The message that a plain INSERT has written into the log, unless it was dropped as it came.
+CREATE VIEW penstock_arrived AS
+SELECT log.sequence, log.queue_id, log.enqueued_at, log.priority, log.unique_key, log.key_scope, log.expires_at, log.group_key,
+    log.turn,
+    (log.unique_key IS NOT NULL AND ifnull(log.key_scope, 0) = 0) + 32 * (ifnull(log.key_scope, 1) = 0)
+        + 16 * (log.expires_at IS NOT NULL) + 8 * (log.group_key IS NOT NULL) AS marks,
+    -- Whether it is neither due later nor blocked, as far as that is written down.
+    NOT EXISTS (SELECT 1 FROM penstock_scheduled AS scheduled WHERE scheduled.sequence = log.sequence)
+        AND NOT EXISTS (SELECT 1 FROM penstock_blocked AS blocked
+            WHERE blocked.queue_id = log.queue_id AND blocked.sequence = log.sequence) AS is_ready,
+    -- Its group among those that share a queue, and by how much it puts off the next one of that.
+    coalesce(log.group_key, '') AS share_key,
+    1000000 / coalesce((SELECT weight FROM penstock_weight AS weight
+        WHERE weight.queue_id = log.queue_id AND weight.group_key = coalesce(log.group_key, '')), 1) AS step
+FROM penstock_state JOIN penstock_log AS log ON log.sequence = last_sequence
+WHERE NOT EXISTS (SELECT 1 FROM penstock_outcome AS outcome
+    WHERE outcome.queue_id = log.queue_id AND outcome.sequence = log.sequence);
+
 INSERT INTO penstock_migration VALUES (20, 'start_views', CAST(strftime('%s', 'now') AS INTEGER) * 1000000);

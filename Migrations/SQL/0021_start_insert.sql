@@ -52,6 +52,10 @@ CREATE TRIGGER penstock_messages_insert INSTEAD OF INSERT ON penstock_messages B
     SELECT RAISE(ABORT, 'penstock: expires_at must be ISO 8601 text or integer microseconds')
         WHERE NEW.expires_at IS NOT NULL AND typeof(NEW.expires_at) <> 'integer' AND (typeof(NEW.expires_at) <> 'text'
             OR NEW.expires_at NOT GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*' OR julianday(NEW.expires_at) IS NULL);
+    SELECT RAISE(ABORT, 'penstock: expires_at cannot be before 1970')
+        WHERE CASE typeof(NEW.expires_at)
+            WHEN 'integer' THEN NEW.expires_at < 0
+            WHEN 'text' THEN julianday(NEW.expires_at) < julianday('1970-01-01') END;
     SELECT RAISE(ABORT, 'penstock: expires_at cannot be more than ten years ahead')
         WHERE CASE typeof(NEW.expires_at)
             WHEN 'integer' THEN NEW.expires_at > (SELECT now + 315360000000000 FROM penstock_now)
@@ -98,6 +102,20 @@ CREATE TRIGGER penstock_messages_insert INSTEAD OF INSERT ON penstock_messages B
             JOIN penstock_blocked AS blocked ON blocked.queue_id = log.queue_id AND blocked.sequence = log.sequence),
         kept = kept + 1, dropped_total = dropped_total + 1
         WHERE queue_id = (SELECT log.queue_id FROM penstock_state JOIN penstock_log AS log ON log.sequence = dropping);
+    -- It has not started, so its turn is its group's again.
+    UPDATE penstock_share SET
+        again_turn = CASE WHEN gone.again THEN max(0, again_turn - gone.step) ELSE again_turn END,
+        next_turn = max(CASE WHEN gone.again THEN max(0, again_turn - gone.step) ELSE again_turn END, next_turn - gone.step)
+        FROM (SELECT log.queue_id, log.priority, coalesce(log.group_key, '') AS group_key, ready.attempt > ready.forgiven AS again,
+                1000000 / coalesce((SELECT weight FROM penstock_weight AS weight
+                    WHERE weight.queue_id = log.queue_id AND weight.group_key = coalesce(log.group_key, '')), 1) AS step
+            FROM penstock_state JOIN penstock_log AS log ON log.sequence = dropping
+            JOIN penstock_queue AS queue ON queue.id = log.queue_id
+            JOIN penstock_ready AS ready ON ready.queue_id = log.queue_id AND ready.priority = log.priority
+                AND ready.turn = log.turn AND ready.sequence = log.sequence
+            WHERE queue.fair) AS gone
+        WHERE (penstock_share.queue_id, penstock_share.priority, penstock_share.group_key)
+            = (gone.queue_id, gone.priority, gone.group_key);
     DELETE FROM penstock_ready WHERE (queue_id, priority, turn, sequence) = (
         SELECT log.queue_id, log.priority, log.turn, log.sequence
         FROM penstock_state JOIN penstock_log AS log ON log.sequence = dropping);
@@ -111,7 +129,8 @@ CREATE TRIGGER penstock_messages_insert INSTEAD OF INSERT ON penstock_messages B
             JOIN penstock_log AS log ON log.sequence = dropping JOIN penstock_queue AS queue ON queue.id = log.queue_id
             JOIN penstock_blocked AS blocked ON blocked.queue_id = log.queue_id AND blocked.group_key = log.group_key
             WHERE queue.key_rate_count IS NULL AND NOT EXISTS (
-                SELECT 1 FROM penstock_group_rate AS held WHERE (held.queue_id, held.group_key) = (log.queue_id, log.group_key)
+                SELECT 1 FROM penstock_fair AS fair WHERE fair.queue_id = queue.id
+                UNION SELECT 1 FROM penstock_group_rate AS held WHERE (held.queue_id, held.group_key) = (log.queue_id, log.group_key)
                 UNION SELECT 1 FROM penstock_regroup AS noted
                     WHERE (noted.queue_id, noted.group_key) = (log.queue_id, log.group_key))
             ORDER BY CASE WHEN queue.fifo THEN 0 ELSE -blocked.priority END, blocked.sequence LIMIT 1) AS next
@@ -139,7 +158,7 @@ CREATE TRIGGER penstock_messages_insert INSTEAD OF INSERT ON penstock_messages B
     UPDATE penstock_state SET dropping = NULL WHERE dropping IS NOT NULL;
 
     INSERT INTO penstock_log
-        (sequence, queue_id, enqueued_at, priority, attempts_max, unique_key, group_key, key_scope, expires_at, turn, headers,
+        (sequence, queue_id, enqueued_at, priority, attempts_max, unique_key, group_key, key_scope, expires_at, headers,
         payload)
         SELECT last_sequence, queue.id, now, coalesce(NEW.priority, 0), NEW.attempts_max, NEW.unique_key, NEW.group_key,
             NEW.key_scope, CASE
@@ -150,14 +169,10 @@ CREATE TRIGGER penstock_messages_insert INSTEAD OF INSERT ON penstock_messages B
                 + CAST(round(CAST('0.' || substr(NEW.expires_at, instr(NEW.expires_at, '.') + 1, 6) AS REAL) * 1000000)
                     AS INTEGER)
             END,
-            CASE WHEN queue.fair THEN max(fair.turn, coalesce((SELECT next_turn FROM penstock_share AS share
-                WHERE share.queue_id = queue.id AND share.group_key = coalesce(NEW.group_key, '')), 0))
-            ELSE coalesce(fair.last_turn, 0) END,
             nullif((SELECT json_group_object(key, value)
                 FROM (SELECT key, value FROM json_each(NEW.headers) ORDER BY key)), '{}'),
             CAST(NEW.payload AS BLOB)
-        FROM penstock_state, penstock_now, penstock_queue AS queue
-        LEFT JOIN penstock_fair AS fair ON fair.queue_id = queue.id WHERE queue.name = NEW.queue;
+        FROM penstock_state, penstock_now, penstock_queue AS queue WHERE queue.name = NEW.queue;
     SELECT RAISE(ABORT, 'penstock: the message would expire before it is due, and never start')
         FROM (SELECT CASE
             WHEN typeof(NEW.due_at) = 'integer' THEN NEW.due_at
@@ -176,69 +191,33 @@ CREATE TRIGGER penstock_messages_insert INSTEAD OF INSERT ON penstock_messages B
         FROM penstock_state, penstock_now, penstock_queue JOIN penstock_depth ON queue_id = penstock_queue.id
         WHERE name = NEW.queue AND when_full = 'dropNewest' AND ready + blocked + scheduled >= capacity;
 
-    -- Its group has its next turn behind this message.
-    INSERT INTO penstock_share (queue_id, group_key, next_turn)
-        SELECT log.queue_id, coalesce(log.group_key, ''), log.turn + 1000000 FROM penstock_state
-        JOIN penstock_log AS log ON log.sequence = last_sequence
-        JOIN penstock_queue AS queue ON queue.id = log.queue_id
-        WHERE queue.fair AND NOT EXISTS (SELECT 1 FROM penstock_outcome AS outcome
-            WHERE outcome.queue_id = log.queue_id AND outcome.sequence = log.sequence)
-        ON CONFLICT (queue_id, group_key) DO UPDATE SET next_turn = excluded.next_turn - 1000000 + 1000000 / weight;
-    UPDATE penstock_fair SET last_turn = max(last_turn, (SELECT log.turn FROM penstock_state
-        JOIN penstock_log AS log ON log.sequence = last_sequence))
-        WHERE queue_id = (SELECT id FROM penstock_queue WHERE name = NEW.queue);
-
     -- The row of a period that is over goes when somebody has the key again: no clock that is set back gives it a second holder.
-    DELETE FROM penstock_unique_period WHERE (queue_id, unique_key) = (SELECT log.queue_id, log.unique_key FROM penstock_state
-        JOIN penstock_log AS log ON log.sequence = last_sequence
-        WHERE NOT EXISTS (SELECT 1 FROM penstock_outcome AS outcome
-            WHERE outcome.queue_id = log.queue_id AND outcome.sequence = log.sequence));
+    DELETE FROM penstock_unique_period
+        WHERE (queue_id, unique_key) = (SELECT queue_id, unique_key FROM penstock_arrived);
     INSERT INTO penstock_unique_period (queue_id, unique_key, sequence, until)
-        SELECT log.queue_id, log.unique_key, log.sequence, log.enqueued_at + log.key_scope FROM penstock_state
-        JOIN penstock_log AS log ON log.sequence = last_sequence
-        WHERE log.unique_key IS NOT NULL AND log.key_scope > 0
-        AND NOT EXISTS (SELECT 1 FROM penstock_outcome AS outcome
-            WHERE outcome.queue_id = log.queue_id AND outcome.sequence = log.sequence);
+        SELECT queue_id, unique_key, sequence, enqueued_at + key_scope FROM penstock_arrived
+        WHERE unique_key IS NOT NULL AND key_scope > 0;
     INSERT INTO penstock_expiry (sequence, queue_id, expires_at)
-        SELECT log.sequence, log.queue_id, log.expires_at FROM penstock_state
-        JOIN penstock_log AS log ON log.sequence = last_sequence
-        WHERE log.expires_at IS NOT NULL
-        AND NOT EXISTS (SELECT 1 FROM penstock_outcome AS outcome
-            WHERE outcome.queue_id = log.queue_id AND outcome.sequence = log.sequence);
+        SELECT sequence, queue_id, expires_at FROM penstock_arrived WHERE expires_at IS NOT NULL;
     INSERT INTO penstock_unique (queue_id, unique_key, sequence)
-        SELECT log.queue_id, log.unique_key, log.sequence FROM penstock_state
-        JOIN penstock_log AS log ON log.sequence = last_sequence
-        WHERE log.unique_key IS NOT NULL AND ifnull(log.key_scope, 0) = 0
-        AND NOT EXISTS (SELECT 1 FROM penstock_outcome AS outcome
-            WHERE outcome.queue_id = log.queue_id AND outcome.sequence = log.sequence);
+        SELECT queue_id, unique_key, sequence FROM penstock_arrived
+        WHERE unique_key IS NOT NULL AND ifnull(key_scope, 0) = 0;
     -- Text has its fraction of a second read to the microsecond, which SQLite's own functions do not.
     INSERT INTO penstock_scheduled (sequence, queue_id, due_at, priority, attempt, forgiven, marks)
-        SELECT log.sequence, log.queue_id, due, log.priority, 0, 0,
-            (log.unique_key IS NOT NULL AND ifnull(log.key_scope, 0) = 0) + 32 * (ifnull(log.key_scope, 1) = 0)
-            + 16 * (log.expires_at IS NOT NULL) + 8 * (log.group_key IS NOT NULL)
-        FROM (SELECT CASE
+        SELECT sequence, queue_id, due, priority, 0, 0, marks FROM penstock_arrived JOIN (SELECT CASE
             WHEN typeof(NEW.due_at) = 'integer' THEN NEW.due_at
             WHEN instr(NEW.due_at, '.') = 0 THEN CAST(strftime('%s', NEW.due_at) AS INTEGER) * 1000000
             ELSE CAST(strftime('%s', substr(NEW.due_at, 1, instr(NEW.due_at, '.') - 1)
                     || ltrim(substr(NEW.due_at, instr(NEW.due_at, '.') + 1), '0123456789')) AS INTEGER) * 1000000
                 + CAST(round(CAST('0.' || substr(NEW.due_at, instr(NEW.due_at, '.') + 1, 6) AS REAL) * 1000000)
                     AS INTEGER)
-            END AS due)
-        JOIN penstock_state JOIN penstock_log AS log ON log.sequence = last_sequence
-        WHERE due > log.enqueued_at
-        AND NOT EXISTS (SELECT 1 FROM penstock_outcome AS outcome
-            WHERE outcome.queue_id = log.queue_id AND outcome.sequence = log.sequence);
+            END AS due) WHERE due > enqueued_at;
     -- A message of a group that takes no permit is blocked: its group is paused, has none left, or others wait for one.
     INSERT INTO penstock_blocked (queue_id, group_key, priority, sequence, attempt, forgiven, marks)
-        SELECT log.queue_id, log.group_key, log.priority, log.sequence, 0, 0,
-            (log.unique_key IS NOT NULL AND ifnull(log.key_scope, 0) = 0) + 32 * (ifnull(log.key_scope, 1) = 0)
-            + 16 * (log.expires_at IS NOT NULL) + 8 * (log.group_key IS NOT NULL)
-        FROM penstock_state JOIN penstock_log AS log ON log.sequence = last_sequence
-        JOIN penstock_queue AS queue ON queue.id = log.queue_id
+        SELECT log.queue_id, log.group_key, log.priority, log.sequence, 0, 0, log.marks
+        FROM penstock_arrived AS log JOIN penstock_queue AS queue ON queue.id = log.queue_id
         WHERE log.group_key IS NOT NULL AND (queue.fifo OR queue.limit_per_key IS NOT NULL)
         AND NOT EXISTS (SELECT 1 FROM penstock_scheduled AS scheduled WHERE scheduled.sequence = log.sequence)
-        AND NOT EXISTS (SELECT 1 FROM penstock_outcome AS outcome
-            WHERE outcome.queue_id = log.queue_id AND outcome.sequence = log.sequence)
         AND (EXISTS (SELECT 1 FROM penstock_group_pause AS pause
                 WHERE pause.queue_id = log.queue_id AND pause.group_key = log.group_key)
             OR EXISTS (SELECT 1 FROM penstock_blocked AS other
@@ -251,28 +230,33 @@ CREATE TRIGGER penstock_messages_insert INSTEAD OF INSERT ON penstock_messages B
             OR EXISTS (SELECT 1 FROM penstock_group_rate AS held
                 WHERE held.queue_id = log.queue_id AND held.group_key = log.group_key));
     INSERT OR IGNORE INTO penstock_regroup (queue_id, group_key)
-        SELECT log.queue_id, log.group_key FROM penstock_state JOIN penstock_log AS log ON log.sequence = last_sequence
-        JOIN penstock_queue AS queue ON queue.id = log.queue_id
+        SELECT log.queue_id, log.group_key FROM penstock_arrived AS log JOIN penstock_queue AS queue ON queue.id = log.queue_id
         JOIN penstock_blocked AS blocked ON blocked.queue_id = log.queue_id AND blocked.sequence = log.sequence
         WHERE queue.key_rate_count IS NOT NULL OR EXISTS (SELECT 1 FROM penstock_group_rate AS held
             WHERE held.queue_id = log.queue_id AND held.group_key = log.group_key);
+    -- In a queue that is shared fairly, a message that is ready has the later of two turns: the one that was claimed last, and the
+    -- one behind its group's last message. In one that was shared it comes behind all that have a turn.
+    UPDATE penstock_log SET turn = (SELECT max(
+            coalesce((SELECT fair.turn FROM penstock_fair AS fair
+                WHERE (fair.queue_id, fair.priority) = (log.queue_id, log.priority)), 1),
+            CASE WHEN queue.fair THEN coalesce((SELECT next_turn FROM penstock_share AS share
+                WHERE (share.queue_id, share.priority, share.group_key) = (log.queue_id, log.priority, log.share_key)), 0)
+            ELSE coalesce((SELECT ready.turn FROM penstock_ready AS ready
+                WHERE (ready.queue_id, ready.priority) = (log.queue_id, log.priority)
+                ORDER BY ready.turn DESC, ready.sequence DESC LIMIT 1), 0) END)
+            FROM penstock_arrived AS log JOIN penstock_queue AS queue ON queue.id = log.queue_id)
+        WHERE sequence = (SELECT log.sequence FROM penstock_arrived AS log WHERE log.is_ready
+            AND EXISTS (SELECT 1 FROM penstock_fair AS fair WHERE fair.queue_id = log.queue_id));
+    INSERT INTO penstock_share (queue_id, priority, group_key, next_turn, again_turn)
+        SELECT log.queue_id, log.priority, log.share_key, log.turn + log.step, 0
+        FROM penstock_arrived AS log JOIN penstock_queue AS queue ON queue.id = log.queue_id WHERE queue.fair AND log.is_ready
+        ON CONFLICT (queue_id, priority, group_key) DO UPDATE SET next_turn = excluded.next_turn;
     INSERT INTO penstock_ready (queue_id, priority, turn, sequence, attempt, forgiven, marks)
-        SELECT log.queue_id, log.priority, log.turn, log.sequence, 0, 0,
-            (log.unique_key IS NOT NULL AND ifnull(log.key_scope, 0) = 0) + 32 * (ifnull(log.key_scope, 1) = 0)
-            + 16 * (log.expires_at IS NOT NULL) + 8 * (log.group_key IS NOT NULL)
-        FROM penstock_state JOIN penstock_log AS log ON log.sequence = last_sequence
-        WHERE NOT EXISTS (SELECT 1 FROM penstock_scheduled AS scheduled WHERE scheduled.sequence = log.sequence)
-        AND NOT EXISTS (SELECT 1 FROM penstock_blocked AS blocked
-            WHERE blocked.queue_id = log.queue_id AND blocked.sequence = log.sequence)
-        AND NOT EXISTS (SELECT 1 FROM penstock_outcome AS outcome
-            WHERE outcome.queue_id = log.queue_id AND outcome.sequence = log.sequence);
+        SELECT queue_id, priority, turn, sequence, 0, 0, marks FROM penstock_arrived WHERE is_ready;
     INSERT INTO penstock_permit (queue_id, group_key, sequence)
         SELECT log.queue_id, log.group_key, log.sequence
-        FROM penstock_state JOIN penstock_log AS log ON log.sequence = last_sequence
-        JOIN penstock_queue AS queue ON queue.id = log.queue_id
-        JOIN penstock_ready AS ready ON ready.queue_id = log.queue_id AND ready.priority = log.priority
-            AND ready.turn = log.turn AND ready.sequence = log.sequence
-        WHERE log.group_key IS NOT NULL AND (queue.fifo OR queue.limit_per_key IS NOT NULL);
+        FROM penstock_arrived AS log JOIN penstock_queue AS queue ON queue.id = log.queue_id
+        WHERE log.is_ready AND log.group_key IS NOT NULL AND (queue.fifo OR queue.limit_per_key IS NOT NULL);
 
     UPDATE penstock_depth SET
         enqueued_total = enqueued_total + 1,
@@ -289,12 +273,6 @@ CREATE TRIGGER penstock_messages_insert INSTEAD OF INSERT ON penstock_messages B
         dropped_total = dropped_total + EXISTS (SELECT 1 FROM penstock_outcome AS outcome JOIN penstock_state
             WHERE outcome.queue_id = penstock_depth.queue_id AND outcome.sequence = last_sequence)
         WHERE queue_id = (SELECT id FROM penstock_queue WHERE name = NEW.queue);
-END;
-
--- As in 0008_deletion.sql.
-CREATE TRIGGER penstock_messages_insert_deleting INSTEAD OF INSERT ON penstock_messages BEGIN
-    SELECT RAISE(ABORT, 'penstock: the queue is being deleted, and takes no messages')
-        WHERE EXISTS (SELECT 1 FROM penstock_queue WHERE name = NEW.queue AND deleting);
 END;
 
 INSERT INTO penstock_migration VALUES (21, 'start_insert', CAST(strftime('%s', 'now') AS INTEGER) * 1000000);

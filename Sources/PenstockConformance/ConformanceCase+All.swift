@@ -36,6 +36,7 @@ extension ConformanceCase {
         rules(of: "limits", LimitRules.cases),
         rules(of: "fair queues", FairRules.cases),
         rules(of: "rates", RateRules.cases),
+        rules(of: "group rates", GroupRateRules.cases),
         rules(of: "expiry", ExpiryRules.cases),
         rules(of: "expiry", ExpiryEndRules.cases),
         rules(of: "wait reason", WaitRules.cases),

@@ -138,18 +138,22 @@ public struct GroupRecord: Hashable, Sendable {
     public var isPaused: Bool
     /// The dead letter that holds it.
     public var heldBy: SequenceNumber?
+    /// Until when a worker has put its starts off; ``QueueChange/resumeGroup(_:)`` ends that.
+    public var heldUntil: Timestamp?
     /// How much it weighs in a queue that is shared fairly.
     public var weight: Int
 
     /// Makes a record.
     public init(
-        key: String, permitted: Int, blocked: Int, isPaused: Bool, heldBy: SequenceNumber? = nil, weight: Int = 1
+        key: String, permitted: Int, blocked: Int, isPaused: Bool, heldBy: SequenceNumber? = nil,
+        heldUntil: Timestamp? = nil, weight: Int = 1
     ) {
         self.key = key
         self.permitted = permitted
         self.blocked = blocked
         self.isPaused = isPaused
         self.heldBy = heldBy
+        self.heldUntil = heldUntil
         self.weight = weight
     }
 }

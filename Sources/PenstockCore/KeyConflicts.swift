@@ -33,6 +33,21 @@ extension NewMessage {
         return due.flatMap { $0 > now ? $0 : nil }
     }
 
+    /// Whether only the message that it replaces says whether it would expire before it is due.
+    package var mayExpireEarly: Bool { expiry != nil && uniqueKey?.onConflict == .throttle }
+
+    /// Throws `invalidInput` when the message would expire before it is due: a throttle has the due time of the one it replaces.
+    package func validateExpiry(
+        acceptedAt now: Timestamp, replacing replaced: ReplacedMessage?
+    ) throws(PenstockError) {
+        guard uniqueKey?.onConflict == .throttle, let expires = expiryTime(acceptedAt: now),
+            let due = dueTime(acceptedAt: now, replacing: replaced), expires <= due
+        else { return }
+        throw PenstockError(
+            .invalidInput,
+            "The message would expire before the one it replaces is due, and never start; nothing was replaced.")
+    }
+
     /// A debounce without a delay would put nothing off. A moment that is past by now is none: its producer may have waited.
     func validateDebounce() throws(PenstockError) {
         guard uniqueKey?.onConflict == .debounce else { return }

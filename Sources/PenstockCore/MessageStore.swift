@@ -135,6 +135,10 @@ public protocol MessageStore: Sendable {
     ///   `invalidInput`.
     func setLimit(_ name: LimitName, to count: Int?) async throws
 
+    /// When the first message of a queue expires that waits; `nil` when none does. A producer that waits for room looks again then.
+    /// Changes nothing.
+    func nextExpiry(of queue: QueueName) async throws -> Timestamp?
+
     /// Reads the limits that queues share, by name. Changes nothing.
     func limits() async throws -> [LimitRecord]
 

@@ -136,3 +136,11 @@ public struct QueuePolicy: Hashable, Sendable, Codable {
             "A rate per key is for queues with groups; give the queue some, with --fifo or --limit-per-key.")
     }
 }
+
+extension QueuePolicy {
+    /// What is thrown where a policy was to be replaced that the queue no longer has.
+    package static func hasChanged(_ queue: QueueName) -> PenstockError {
+        PenstockError(
+            .policyChanged, "The policy of the queue '\(queue)' was changed meanwhile; read it, and change that one.")
+    }
+}

@@ -14,7 +14,8 @@ public struct Rate: Hashable, Sendable, Codable {
     public var count: Int
     /// The period.
     public var period: Duration
-    /// How many may start at once when none has started for a while.
+    /// How many may start at once when none has started for a while. At rates of more than 50 a second more may: as many as the
+    /// rate lets start in the allowance of 20 milliseconds. Never more than `count + burst - 1` in the period.
     public var burst: Int
 
     /// Makes a rate of `count` starts in each `period`.
@@ -64,6 +65,12 @@ package struct RateMeter: Sendable {
     /// The most that starts are allowed to be late without loss, in microseconds.
     private static let lateMax: Int64 = 20_000
 
+    /// What is to be reckoned with of a kept number: none is further ahead than a rate that was just used up. One that is has been
+    /// left by another rate, or by hand.
+    package func kept(_ tat: Int64, at now: Int64) -> Int64 {
+        min(tat, now + interval + tolerance)
+    }
+
     /// How many may start at `now`.
     package func startCount(_ tat: Int64, at now: Int64) -> Int64 {
         let opens = opens(tat)
@@ -81,10 +88,5 @@ package struct RateMeter: Sendable {
     /// What is kept after `count` starts at `now`.
     package func tat(_ tat: Int64, afterStarts count: Int64, at now: Int64) -> Int64 {
         max(tat, now) + count * interval
-    }
-
-    /// What is kept so that nothing starts before `moment`.
-    package func tat(_ tat: Int64, heldUntil moment: Int64) -> Int64 {
-        max(tat, moment + tolerance)
     }
 }

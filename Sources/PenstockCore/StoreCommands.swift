@@ -6,7 +6,10 @@ public enum QueueChange: Sendable {
     /// as it is.
     case create(QueuePolicy, ifAbsent: Bool)
     /// Gives it another policy. What waits beyond a smaller capacity stays; it only keeps new messages out.
-    case set(QueuePolicy)
+    ///
+    /// With `replacing` it has to have that one, else `policyChanged` is thrown: whoever changes a part of what it has read undoes
+    /// nothing that somebody else has changed meanwhile.
+    case set(QueuePolicy, replacing: QueuePolicy? = nil)
     /// Refuses claims until `resume`. Messages are still accepted, and running ones go on.
     case pause
     /// Allows claims again.

@@ -109,7 +109,9 @@ public struct WaitReason: Hashable, Sendable {
         case morePermits
         /// Blocked: so many messages of its group have the next permits, before it.
         case before(Count)
-        /// Blocked: its group may start nothing before then; `nil` when another clock said so, and nobody knows here.
+        /// Blocked: a worker has put its group off until then.
+        case groupHeld(until: Timestamp)
+        /// Blocked: its group may start nothing before then by its rate; `nil` when another clock said so, and nobody knows here.
         case groupRate(opens: Timestamp?)
         /// A change of its queue's policy, or a pause, is still being carried out, step by step, and nothing is claimed meanwhile.
         case policyChange

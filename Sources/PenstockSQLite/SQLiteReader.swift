@@ -102,10 +102,16 @@ package final class SQLiteReader: MessageStore {
         try await read { database in try GroupReader.limits(Connection(database)) }
     }
 
+    /// When the first message of a queue expires, as ``MessageStore/nextExpiry(of:)`` says.
+    package func nextExpiry(of queue: QueueName) async throws -> Timestamp? {
+        try await read { database in try ExpiryRows.first(of: queue, Connection(database)) }
+    }
+
     /// Reads groups, as ``MessageStore/groups(_:)`` says.
     package func groups(_ query: GroupQuery) async throws -> [GroupRecord] {
         try query.validate()
-        return try await read { database in try GroupReader.groups(query, Connection(database)) }
+        let now = time.now
+        return try await read { database in try GroupReader.groups(query, at: now, Connection(database)) }
     }
 
     /// Reads schedules, as ``MessageStore/schedules(_:)`` says. A file of an older schema has none.

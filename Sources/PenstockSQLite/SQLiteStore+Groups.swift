@@ -15,10 +15,16 @@ extension SQLiteStore {
         try await read { database in try GroupReader.limits(Connection(database)) }
     }
 
+    /// When the first message of a queue expires, as ``MessageStore/nextExpiry(of:)`` says.
+    public func nextExpiry(of queue: QueueName) async throws -> Timestamp? {
+        try await read { database in try ExpiryRows.first(of: queue, Connection(database)) }
+    }
+
     /// Reads groups, as ``MessageStore/groups(_:)`` says.
     public func groups(_ query: GroupQuery) async throws -> [GroupRecord] {
         try query.validate()
-        return try await read { database in try GroupReader.groups(query, Connection(database)) }
+        let now = time.now
+        return try await read { database in try GroupReader.groups(query, at: now, Connection(database)) }
     }
 
     /// Gives the permits of a queue's groups out anew, in steps: its policy has changed, or a group was paused. Should the process

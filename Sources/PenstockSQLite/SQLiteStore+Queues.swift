@@ -24,7 +24,7 @@ extension SQLiteStore {
     /// Makes, changes or removes a queue, as ``MessageStore/configure(_:_:)`` says.
     public func configure(_ queue: QueueName, _ change: QueueChange) async throws {
         switch change {
-        case .create(let policy, _), .set(let policy): try policy.validate()
+        case .create(let policy, _), .set(let policy, _): try policy.validate()
         case .pauseGroup(let key), .resumeGroup(let key): try GroupKey.validate(key)
         case .setGroupWeight(let key, let weight): try GroupKey.validate(key, weight: weight)
         case .pause, .resume: break

@@ -9,7 +9,7 @@ import Testing
             (PenstockError.Code.invalidInput, 64), (.illegalTransition, 64), (.unknownQueue, 66), (.unknownMessage, 66),
             (.notFound, 66), (.queueExists, 73), (.unknownSchedule, 66), (.unknownWorkflow, 66), (.unknownTask, 66),
             (.scheduleExists, 73), (.queueFull, 69),
-            (.timedOut, 75), (.busy, 75), (.leaseLost, 75),
+            (.timedOut, 75), (.busy, 75), (.leaseLost, 75), (.policyChanged, 75),
             (.readOnly, 77), (.newerSchema, 78), (.notADatabase, 65), (.corrupt, 65), (.undecodable, 65),
             (.diskFull, 74), (.fileReplaced, 74), (.outcomeUnknown, 76), (.olderSchema, 78),
             (.storage, 74), (.closed, 70), (PenstockError.Code(rawValue: "somethingNew"), 70),

@@ -33,7 +33,9 @@ extension Proofs {
                     let work = ["work", "q", "--concurrency", "4", "--", "false"]
                     let reader = try DatabaseQueue(path: site.file)
                     defer { try? reader.close() }
-                    func numbers(_ query: String) throws -> [Int] { try reader.read { try Int.fetchAll($0, sql: query) } }
+                    func numbers(_ query: String) throws -> [Int] {
+                        try reader.read { try Int.fetchAll($0, sql: query) }
+                    }
                     var workers: [Child] = []
                     for _ in 0..<3 { workers.append(try await site.start(work)) }
                     let startCount = Self.messageCount * Self.attemptsMax
@@ -46,7 +48,9 @@ extension Proofs {
                         #expect(try await workers[index].end.status == .signaled(SIGKILL), Proofs.repeatable)
                         workers[index] = try await site.start(work)
                     }
-                    try await eventually { try numbers("SELECT dead_total FROM penstock_queues") == [Self.messageCount] }
+                    try await eventually {
+                        try numbers("SELECT dead_total FROM penstock_queues") == [Self.messageCount]
+                    }
                     try await site.stop(workers)
                     let starts = try numbers("SELECT started_at FROM penstock_attempt ORDER BY started_at")
                     #expect(starts.count == startCount, Proofs.repeatable)

@@ -25,6 +25,18 @@ import Testing
         try await SQLiteStore.inspectHealth(path: path, time: harness.time).findings.filter { $0.severity == .error }
     }
 
+    /// Groups that come once, as where each order is one, would fill the file otherwise.
+    @Test func sharesOfAFairQueueAreForgotten() async throws {
+        let store = try await harness.openStore()
+        try await store.configure(.jobs, .create(QueuePolicy(isFair: true), ifAbsent: true))
+        for number in 1...50 { try await store.put(.text("x", group: "group \(number)")) }
+        #expect(try await ForeignProgram(path).rows("SELECT count(*) FROM penstock_share") == ["50"])
+        let messages = try await store.take(50)
+        _ = try await store.settle(messages.map { Settlement($0.lease, .done) })
+        #expect(try await ForeignProgram(path).rows("SELECT count(*) FROM penstock_share") == ["0"])
+        try await store.close()
+    }
+
     @Test func aSoundFileIsFoundSound() async throws {
         let store = try await makeFile()
         #expect(try await findings().isEmpty)

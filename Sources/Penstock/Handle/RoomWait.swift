@@ -53,7 +53,7 @@ struct RoomWait: Sendable {
                     let next = try await queueToWaitFor(after: error)
                     if let full, let token, next == nil || next == full {
                         try await within(deadline, handle.time) { [handle] in
-                            try await handle.waitForChange(of: full, after: token)
+                            try await handle.waitForRoom(in: full, after: token)
                         }
                     }
                     full = next ?? full ?? counts.keys.filter { !own.contains($0) }.min()

@@ -42,6 +42,17 @@ final class StoreHandle: Sendable {
         ])
     }
 
+    /// Returns when there may be room in `queue`, which was full: it may have changed since `token` was taken, or a message that
+    /// waits there has expired.
+    func waitForRoom(in queue: QueueName, after token: Wakeups.Token) async throws {
+        let expiry = try await storage.nextExpiry(of: queue)
+        let interval = expiry.map { min(max(.zero, $0 - time.now), storage.lookInterval) } ?? storage.lookInterval
+        try await firstOf([
+            { [storage] in try await storage.changes.wait(for: queue, after: token) },
+            { [time] in try await time.sleep(for: interval) },
+        ])
+    }
+
     /// The queue's measurements; made once, as making them costs more than using them.
     func metrics(of queue: QueueName) -> QueueMetrics {
         metricsByQueue.withLock { metrics in

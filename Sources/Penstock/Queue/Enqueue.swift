@@ -164,7 +164,7 @@ extension Queue {
                 let token = storage.changes.token(for: name)
                 receipts += try await offer(Array(messages.dropFirst(receipts.count)), durability)
                 if receipts.count == messages.count { return receipts }
-                try await within(deadline, handle.time) { try await handle.waitForChange(of: name, after: token) }
+                try await within(deadline, handle.time) { try await handle.waitForRoom(in: name, after: token) }
             }
         } catch is DeadlinePassed {
             var error = PenstockError(

@@ -42,6 +42,25 @@ extension Queue {
         try await storage.configure(name, .set(policy))
     }
 
+    /// Changes a part of the queue's policy. What others change meanwhile stays: `change` is then called again, with that.
+    ///
+    /// - Throws: what `change` throws, and `PenstockError` with code `invalidInput` when a number is out of its range.
+    public func changePolicy(
+        isolation: isolated (any Actor)? = #isolation, _ change: (inout QueuePolicy) throws -> Void
+    ) async throws {
+        while true {
+            let before = try await status().policy
+            var policy = before
+            try change(&policy)
+            try policy.validate()
+            do {
+                return try await storage.configure(name, .set(policy, replacing: before))
+            } catch let error as PenstockError where error.code == .policyChanged {
+                try Task.checkCancellation()
+            }
+        }
+    }
+
     /// The queue's policy and numbers.
     public func status() async throws -> QueueStatus {
         guard let status = try await storage.status(of: name).queues.first else {

@@ -3,11 +3,15 @@ import Penstock
 /// Groups and limits, for people.
 enum GroupViews {
     static func table(_ groups: [GroupRecord]) -> Table {
-        var table = Table([
-            .text("GROUP", widthMax: 60), .text("STATE"), .number("WORKED"), .number("BLOCKED"),
-        ])
+        // Most queues are not shared, or by groups that weigh the same.
+        let hasWeights = groups.contains { $0.weight > 1 }
+        var table = Table(
+            [.text("GROUP", widthMax: 60), .text("STATE"), .number("WORKED"), .number("BLOCKED")]
+                + (hasWeights ? [.number("WEIGHT")] : []))
         for group in groups {
-            table.add([Escape.text(group.key), state(group), "\(group.permitted)", "\(group.blocked)"])
+            table.add(
+                [Escape.text(group.key), state(group), "\(group.permitted)", "\(group.blocked)"]
+                    + (hasWeights ? ["\(group.weight)"] : []))
         }
         return table
     }
@@ -27,7 +31,8 @@ enum GroupViews {
 
     private static func state(_ group: GroupRecord) -> String {
         if group.isPaused { return "paused" }
-        return group.heldBy.map { "held by \($0)" } ?? "open"
+        if let dead = group.heldBy { return "held by \(dead)" }
+        return group.heldUntil.map { "held until \(TimeText.short($0))" } ?? "open"
     }
 }
 
@@ -41,6 +46,8 @@ extension GroupRecord {
             "blocked": .integer(blocked),
             "isPaused": .bool(isPaused),
             "heldBy": .optional(heldBy) { .integer($0.rawValue) },
+            "heldUntil": .optional(heldUntil) { .time($0) },
+            "weight": .integer(weight),
         ])
     }
 }

@@ -54,6 +54,7 @@ extension WaitReason.Cause {
         case .permit(let other): cause("permit", [.init(key: "message", value: other.json)])
         case .morePermits: cause("morePermits")
         case .before(let found): cause("before", count(found))
+        case .groupHeld(let until): cause("groupHeld", [.init(key: "until", value: .time(until))])
         case .groupRate(let moment): cause("groupRate", opens(moment))
         case .policyChange: cause("policyChange")
         case .queueDeleting: cause("queueDeleting")

@@ -3,7 +3,7 @@ import Penstock
 /// What a message waits for, for people.
 enum WaitText {
     /// A sentence for where it is, and one for each thing that it waits for.
-    static func lines(_ reason: WaitReason) -> [String] {
+    static func lines(_ reason: WaitReason, at now: Timestamp) -> [String] {
         let message = reason.message
         let name = "Message \(message.sequence) of \(Escape.text(message.queue.text))"
         if message.state.isFinished {
@@ -13,8 +13,14 @@ enum WaitText {
         if message.state == .leased { return leased(reason, name) }
         var lines = ["\(name) is \(message.state.rawValue)."] + reason.causes.map { sentence($0, of: message) }
         if message.state == .ready, reason.causes.isEmpty { lines.append("It is next, and a worker can take it.") }
-        if let expiresAt = message.expiresAt { lines.append("It expires at \(TimeText.short(expiresAt)).") }
+        if let expiresAt = message.expiresAt { lines.append(expiry(expiresAt, at: now)) }
         return lines
+    }
+
+    private static func expiry(_ moment: Timestamp, at now: Timestamp) -> String {
+        moment > now
+            ? "It expires at \(TimeText.short(moment))."
+            : "It has expired at \(TimeText.short(moment)), and ends when somebody works or prunes its queue: it does not start."
     }
 
     private static func leased(_ reason: WaitReason, _ name: String) -> [String] {
@@ -49,15 +55,20 @@ enum WaitText {
         case .permit(let other): "A permit of its group \(group) has \(text(other))."
         case .morePermits: "More messages than these have permits of its group."
         case .before(let count): "\(text(count)) of its group \(count.count == 1 ? "comes" : "come") before it."
-        case .groupRate(let opens?): "Its group starts nothing before \(TimeText.short(opens))."
+        case .groupHeld(let until):
+            "A worker has put its group \(group) off until \(TimeText.short(until)); `penstock group resume \(queue) "
+                + "\(group)` lets it go on."
+        case .groupRate(let opens?): "By its rate, its group starts nothing before \(TimeText.short(opens))."
         case .groupRate(nil):
             "Its group starts nothing for a while; until when, another clock says, and it is not known here."
         case .policyChange: "A change of the queue is still being carried out."
         case .queueDeleting: "The queue is being deleted."
         case .queuePaused: "The queue is paused; `penstock queue resume \(queue)` lets it go on."
-        case .limit(let count, let leased): "The queue's limit of \(count) is used up: \(leased) are with workers."
+        case .limit(let count, let leased):
+            "The queue's limit of \(count) is used up: \(leased) \(leased == 1 ? "is" : "are") with workers."
         case .sharedLimit(let name, let count, let leased):
-            "The limit \(Escape.text(name.text)) of \(count) is used up: \(leased) are with workers."
+            "The limit \(Escape.text(name.text)) of \(count) is used up: \(leased) "
+                + "\(leased == 1 ? "is" : "are") with workers."
         case .rate(let opens?): "By its rate, the queue starts nothing before \(TimeText.short(opens))."
         case .rate(nil):
             "By its rate, the queue may have to wait; until when, another clock says, and it is not known here."

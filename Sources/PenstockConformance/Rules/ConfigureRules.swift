@@ -7,6 +7,7 @@ enum ConfigureRules {
     static let cases: ConformanceCase.Rules = [
         "creates a queue once": createsOnce,
         "sets another policy": setsPolicy,
+        "replaces a policy that is still there": replacesPolicy,
         "refuses policies out of range": refusesPolicies,
         "pauses and resumes, twice as well as once": pausesAndResumes,
         "deletes a queue with everything in it": deletes,
@@ -24,6 +25,19 @@ enum ConfigureRules {
         #expect(try await store.queueStatus().policy == policy, "It stays as it is.")
         try await other.configure(.mail, .create(.steady(), ifAbsent: true))
         #expect(try await store.queueStatus(.mail).policy == .steady())
+    }
+
+    static func replacesPolicy(_ bench: Bench) async throws {
+        let store = try await bench.open(.steady(5, .fail))
+        let other = try await bench.open()
+        let before = try await store.queueStatus().policy
+        var limited = before
+        limited.limit = 3
+        try await other.configure(.jobs, .set(limited, replacing: before))
+        await expect(.policyChanged) { try await store.configure(.jobs, .set(.steady(), replacing: before)) }
+        #expect(try await store.queueStatus().policy == limited)
+        try await store.configure(.jobs, .set(.steady(), replacing: limited))
+        #expect(try await store.queueStatus().policy == .steady())
     }
 
     static func setsPolicy(_ bench: Bench) async throws {

@@ -11,7 +11,11 @@ enum FairRules {
         "save nothing up for who was away": away,
         "go by priority first": priorities,
         "take messages without a group for one": groupless,
-        "give a message that comes back its own turn": returns,
+        "give a message that a worker gives back its own turn": returns,
+        "charge nothing for what has not started": unstarted,
+        "give messages their turn when they become ready": whenReady,
+        "let who comes new pass what is tried again": triedAgain,
+        "share each priority by itself": eachPriority,
         "keep the order of groups in order": inOrder,
         "that are shared no more go on in the order of the log": noMore,
         "drop the oldest message, whatever its turn": overflow,
@@ -101,9 +105,67 @@ enum FairRules {
         #expect(try await store.give(.release, for: held[0]) == .settled(.ready))
         #expect(try await store.give(.retry(error: "", after: .seconds(5)), for: held[1]) == .settled(.scheduled))
         bench.time.advance(by: .seconds(5))
-        #expect(try await store.take(3).map(\.text) == ["a1", "a2", "a4"])
+        let next = try await store.take(3).map(\.text)
+        #expect(next == ["a1", "a2", "a4"])
         #expect(try await store.apply(.cancel, to: .queue(.jobs, states: [.ready])) == 16)
         #expect(try await store.depths().ready == 0)
+    }
+
+    static func unstarted(_ bench: Bench) async throws {
+        let store = try await bench.open(policy())
+        try await put(store, "a", 1...30)
+        #expect(try await store.apply(.cancel, to: .queue(.jobs, states: [.ready])) == 30)
+        try await store.put((1...30).map { _ in .text("late", group: "b", expiry: .after(.seconds(1))) })
+        bench.time.advance(by: .seconds(1))
+        #expect(try await store.take().isEmpty)
+        try await put(store, "c", 1...30)
+        for _ in 1...30 {
+            let key = UniqueKey("k", onConflict: .replace)
+            try await store.put(NewMessage(payload: Array("d".utf8), uniqueKey: key, group: "d"))
+        }
+        try await put(store, "a", 31...31)
+        try await put(store, "b", 1...1)
+        #expect(try await store.take(5).map(\.text) == ["c1", "d", "a31", "b1", "c2"])
+    }
+
+    static func whenReady(_ bench: Bench) async throws {
+        let store = try await bench.open(policy())
+        try await store.put((1...30).map { .text("a\($0)", due: .after(.seconds(60)), group: "a") })
+        try await put(store, "a", 31...32)
+        try await put(store, "b", 1...90)
+        #expect(
+            try await store.take(4).map(\.text) == ["a31", "b1", "a32", "b2"], "What is due later is not ahead of it.")
+        #expect(try await store.take(40).count == 40)
+        bench.time.advance(by: .seconds(60))
+        try await put(store, "c", 1...1)
+        let next = try await store.take(12)
+        #expect(next.prefix(3).contains { $0.text == "c1" }, "What was due later has saved nothing up.")
+        #expect((5...6).contains(next.count { $0.group == "a" }))
+    }
+
+    static func triedAgain(_ bench: Bench) async throws {
+        let store = try await bench.open(policy())
+        try await put(store, "a", 1...20)
+        for message in try await store.take(20) {
+            #expect(try await store.give(.retry(error: "", after: .seconds(1)), for: message) == .settled(.scheduled))
+        }
+        try await put(store, "a", 21...40)
+        try await put(store, "b", 1...40)
+        bench.time.advance(by: .seconds(1))
+        let first = try await store.take(30)
+        #expect(first.count { $0.group == "b" } >= 10, "One share for what is tried again, and one for the rest.")
+        #expect(first.count { $0.attempt == 2 } >= 9, "They are not behind all that their group has waiting.")
+        try await put(store, "c", 1...1)
+        #expect(try await store.take(4).contains { $0.group == "c" })
+    }
+
+    static func eachPriority(_ bench: Bench) async throws {
+        let store = try await bench.open(policy())
+        try await put(store, "b", 1...30)
+        try await store.put((1...30).map { .text("a\($0)", priority: 9, group: "a") })
+        #expect(try await Set(store.take(30).map(\.group)) == ["a"])
+        try await put(store, "c", 1...2)
+        #expect(try await store.take(4).map(\.text) == ["b1", "c1", "b2", "c2"])
     }
 
     static func inOrder(_ bench: Bench) async throws {

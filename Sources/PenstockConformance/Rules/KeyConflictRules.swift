@@ -7,6 +7,7 @@ enum KeyConflictRules {
     static let cases: ConformanceCase.Rules = [
         "throttle keeps the due time of the first": throttle,
         "throttle of a ready message is due at once": throttleReady,
+        "throttle refuses what would expire before it is due": throttleExpires,
         "debounce puts the work off until no more have come": debounce,
         "debounce puts nothing off for longer than it may": debounceIsBounded,
         "all that a debounce has replaced stays on record": windowIsKept,
@@ -15,6 +16,24 @@ enum KeyConflictRules {
         "need no room": needNoRoom,
         "ring for an earlier due time": ring,
     ]
+
+    static func throttleExpires(_ bench: Bench) async throws {
+        let store = try await bench.open(.steady())
+        func message(_ text: String, delay: Duration, expires: Duration) -> NewMessage {
+            NewMessage(
+                payload: Array(text.utf8), due: .after(delay), uniqueKey: UniqueKey("k", onConflict: .throttle),
+                expiry: .after(expires))
+        }
+        let first = try await store.put(message("first", delay: .seconds(5), expires: .seconds(8))).sequence
+        await expect(.invalidInput) {
+            try await store.put([.text("other"), message("second", delay: .zero, expires: .seconds(2))])
+        }
+        #expect(try await store.depths() == .of(scheduled: 1), "Nothing enqueued, nothing replaced.")
+        let third = try await store.put(message("third", delay: .zero, expires: .seconds(6)))
+        #expect(third.displaced == first && third.state == .scheduled)
+        bench.time.advance(by: .seconds(5))
+        #expect(try await store.drain() == ["third"])
+    }
 
     private static func keyed(
         _ text: String, _ conflict: KeyConflict, after delay: Int, waitMax: Duration? = nil,

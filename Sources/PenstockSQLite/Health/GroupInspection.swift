@@ -77,7 +77,7 @@ enum GroupInspection {
     /// Whether the group of a blocked message waits until it may start, or for a worker to take its message that is in line.
     private static let waitsForItsStart = """
         (EXISTS (SELECT 1 FROM penstock_group_rate AS held WHERE held.queue_id = blocked.queue_id
-            AND held.group_key = blocked.group_key AND held.waits)
+            AND held.group_key = blocked.group_key AND held.opens_at IS NOT NULL)
         OR queue.key_rate_count IS NOT NULL AND EXISTS (SELECT 1 FROM penstock_permit AS permit
             WHERE permit.queue_id = blocked.queue_id AND permit.group_key = blocked.group_key
             AND NOT EXISTS (SELECT 1 FROM penstock_lease AS lease WHERE lease.sequence = permit.sequence)))
@@ -149,8 +149,9 @@ extension Repairing {
                 DELETE FROM penstock_rate WHERE queue_id NOT IN (SELECT id FROM penstock_queue);
                 DELETE FROM penstock_group_rate WHERE queue_id NOT IN (SELECT id FROM penstock_queue);
                 DELETE FROM penstock_share WHERE queue_id NOT IN (SELECT id FROM penstock_queue);
-                INSERT OR IGNORE INTO penstock_fair (queue_id, turn, last_turn)
-                    SELECT id, 1, 1 FROM penstock_queue WHERE fair;
+                DELETE FROM penstock_weight WHERE queue_id NOT IN (SELECT id FROM penstock_queue);
+                INSERT OR IGNORE INTO penstock_fair (queue_id, priority, turn)
+                    SELECT id, 0, 1 FROM penstock_queue WHERE fair;
                 DELETE FROM penstock_regroup WHERE queue_id NOT IN (SELECT id FROM penstock_queue);
                 """)
         try change(

@@ -17,7 +17,7 @@ enum Appending {
                 .illegalTransition, "The log '\(queue)' has ended: it has the cursor '\(cursor)'. Use another log.")
         }
         if messages.isEmpty { return [] }
-        let sequences = try LogRows.write(messages, account, waits: false, in: transaction)
+        let sequences = try LogRows.write(messages, account, in: transaction)
         try transaction.connection.run(
             insertOutcomes, .integer(sequences.lowerBound), .integer(sequences.upperBound),
             .integer(transaction.now.microseconds))

@@ -17,22 +17,22 @@ extension Claiming {
         if try Cascade.isUnfinished(connection) { return nil }
         if queue.isClosed { return .empty(isLimited: isLimited) }
         if queue.isNoted { return nil }
-        let opening =
-            queue.waitsForRates
-            ? try GroupRates.nextOpening(id, queue.ratePerKey, time.boot, now, connection) : nil
-        // What happens by time alone, beside due messages and schedules.
-        let timed = earlier(queue.expiry, opening)
-        if let timed, timed <= now { return nil }
+        if let expiry = queue.expiry, expiry <= now { return nil }
         if try connection.first(anyReady, .integer(id), read: { $0.integer(0) != 0 }) == true {
-            if try LeaseLimits.isFull(id, connection) { return .withheld(until: timed) }
+            if try LeaseLimits.isFull(id, connection) { return .withheld(until: queue.expiry) }
             guard let rate = queue.rate,
                 let opens = try Rates.opens(id, rate, time.boot, now, connection)
             else { return nil }
-            return .withheld(until: earlier(opens, timed))
+            return .withheld(until: earlier(opens, queue.expiry))
         }
         var due = try connection.first(firstDue, .integer(id)) { Timestamp(microseconds: $0.integer(0)) }
         if let due, due <= now { return nil }
-        due = earlier(due, timed)
+        due = earlier(due, queue.expiry)
+        if queue.waitsForRates {
+            let opening = try GroupRates.nextOpening(id, time.boot, now, connection)
+            if let opening, opening <= now { return nil }
+            due = earlier(due, opening)
+        }
         if queue.hasSchedules {
             if try Firing.hasDue(of: id, at: now, connection) { return nil }
             due = earlier(due, try Firing.nextDue(of: id, after: now, connection))
@@ -48,7 +48,6 @@ extension Claiming {
         var isNoted: Bool
         var isLimited: Bool
         var rate: Rate?
-        var ratePerKey: Rate?
         /// Whether groups wait until they may start.
         var waitsForRates: Bool
         /// When the first message expires.
@@ -61,9 +60,8 @@ extension Claiming {
             isNoted = row.integer(3) != 0
             isLimited = row.integer(4) != 0
             rate = Rate(row, at: 5)
-            ratePerKey = Rate(row, at: 8)
-            waitsForRates = row.integer(11) != 0
-            expiry = row.optionalInteger(12).map { Timestamp(microseconds: $0) }
+            waitsForRates = row.integer(8) != 0
+            expiry = row.optionalInteger(9).map { Timestamp(microseconds: $0) }
         }
     }
 
@@ -73,8 +71,8 @@ extension Claiming {
             EXISTS (SELECT 1 FROM penstock_regroup WHERE queue_id = queue.id),
             fifo OR limit_per_key IS NOT NULL OR limit_count IS NOT NULL OR share_limit IS NOT NULL
                 OR rate_count IS NOT NULL,
-            rate_count, rate_period, rate_burst, key_rate_count, key_rate_period, key_rate_burst,
-            EXISTS (SELECT 1 FROM penstock_group_rate WHERE queue_id = queue.id AND waits = 1),
+            rate_count, rate_period, rate_burst,
+            EXISTS (SELECT 1 FROM penstock_group_rate WHERE queue_id = queue.id AND opens_at IS NOT NULL),
             (SELECT expires_at FROM penstock_expiry WHERE queue_id = queue.id ORDER BY expires_at LIMIT 1)
         FROM penstock_queue AS queue WHERE name = ?1
         """)

@@ -37,7 +37,7 @@ enum Claiming {
         let rateRoom = try Rates.room(of: account, in: transaction) ?? .max
         let room = min(leaseRoom, rateRoom)
         if room == 0, try isAnyReady(account, transaction.connection) {
-            let start = try nextStart(account, isByRate: rateRoom == 0, in: transaction)
+            let start = rateRoom == 0 ? try Rates.opens(account, in: transaction) : nil
             return .withheld(until: earlier(start, expiring.next))
         }
         guard try GroupRates.openDue(account, in: transaction) else {
@@ -75,29 +75,17 @@ enum Claiming {
         // A queue without schedules has no others that expire than those that were there.
         if expiring.next != nil || hasSchedules { expiry = try ExpiryRows.first(of: account.id, connection)?.expires }
         due = earlier(due, expiry)
-        var claim = Claim(messages: messages, nextDue: earlier(due, try nextOpening(account, in: transaction)))
+        let opening =
+            account.hasGroupRates == true
+            ? try GroupRates.nextOpening(account.id, transaction.time.boot, transaction.now, connection) : nil
+        var claim = Claim(messages: messages, nextDue: earlier(due, opening))
         claim.isLimited = isLimited
         if room < limit, messages.count == room, try isAnyReady(account, connection) {
             claim.isWithheld = true
-            claim.nextDue = earlier(
-                expiry, try nextStart(account, isByRate: rateRoom == room, in: transaction))
+            // What comes into line meanwhile could not be claimed either.
+            claim.nextDue = earlier(expiry, rateRoom == room ? try Rates.opens(account, in: transaction) : nil)
         }
         return claim
-    }
-
-    /// When messages can be claimed that wait for their time alone, while others are kept back by a limit or, `isByRate`, by the
-    /// queue's rate.
-    private static func nextStart(
-        _ account: QueueAccount, isByRate: Bool, in transaction: Transaction
-    ) throws -> Timestamp? {
-        earlier(
-            isByRate ? try Rates.opens(account, in: transaction) : nil, try nextOpening(account, in: transaction))
-    }
-
-    private static func nextOpening(_ account: QueueAccount, in transaction: Transaction) throws -> Timestamp? {
-        guard account.hasGroupRates == true else { return nil }
-        return try GroupRates.nextOpening(
-            account.id, account.policy.ratePerKey, transaction.time.boot, transaction.now, transaction.connection)
     }
 
     /// Makes scheduled messages that are due ready, up to ``Limits/promotionCountMax`` of them, and gives their numbers.
@@ -215,12 +203,10 @@ enum Claiming {
     ) throws {
         let connection = transaction.connection
         var leasedAlready: Set<Int64> = []
-        var lastTurn: Int64 = 0
         for (index, message) in messages.enumerated()
         where index + 1 == messages.count || messages[index + 1].priority != message.priority {
             let last = message.lease.sequence.rawValue
             let turn = try Turns.turn(of: last, account, connection)
-            lastTurn = max(lastTurn, turn)
             func insert() throws {
                 try connection.run(
                     insertLeases, .integer(account.id), .integer(Int64(message.priority)), .integer(last),
@@ -243,8 +229,10 @@ enum Claiming {
             }
             try connection.run(
                 deleteReady, .integer(account.id), .integer(Int64(message.priority)), .integer(last), .integer(turn))
+            if account.hasTurns {
+                try Turns.claimed(turn, account, priority: Int64(message.priority), connection)
+            }
         }
-        if account.hasTurns { try Turns.claimed(lastTurn, account, connection) }
         if !leasedAlready.isEmpty { messages.removeAll { leasedAlready.contains($0.lease.sequence.rawValue) } }
     }
 

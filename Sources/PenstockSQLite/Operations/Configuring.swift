@@ -16,9 +16,10 @@ enum Configuring {
             }
             try refuseUnknownLimit(policy, connection)
             try write(policy, by: insert, to: queue, connection)
-        case .set(let policy):
+        case .set(let policy, let replaced):
             let account = try transaction.account(of: queue)
             try account.refuseDeleting()
+            if let replaced, replaced != account.policy { throw QueuePolicy.hasChanged(queue) }
             try refuseUnknownLimit(policy, connection)
             // What this queue has leased is counted out for those that share its limit still.
             if let name = account.policy.sharedLimit, name != policy.sharedLimit {
@@ -41,6 +42,7 @@ enum Configuring {
             let account = try transaction.account(of: queue)
             try account.refuseDeleting()
             try connection.run(resumeGroup, .integer(account.id), .text(key))
+            try GroupRates.resume(key, account, in: transaction)
         case .setGroupWeight(let key, let weight):
             let account = try transaction.account(of: queue)
             try account.refuseDeleting()

@@ -107,7 +107,7 @@ enum Deleting {
     // Last the groups that are to be looked at: to resume one adds it.
     private static let leftovers = [
         "ready", "scheduled", "pending", "blocked", "lease", "outcome", "unique", "permit", "group_pause", "regroup",
-        "expiry", "unique_period", "rate", "group_rate", "fair", "share",
+        "expiry", "unique_period", "rate", "group_rate", "fair", "share", "weight",
     ].map { table in Query("DELETE FROM penstock_\(table) WHERE queue_id = ?1") }
     private static let deleteQueue = Query("DELETE FROM penstock_queue WHERE id = ?1")
 }

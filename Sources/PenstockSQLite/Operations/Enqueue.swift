@@ -23,7 +23,9 @@ enum Enqueue {
             return receipts
         }
         // All or none: the one that finds no room undoes those before it.
-        let isUndone = messages.count > 1 && account.policy.capacity?.whenFull == .fail
+        let isUndone =
+            messages.count > 1
+            && (account.policy.capacity?.whenFull == .fail || messages.contains { $0.mayExpireEarly })
         return isUndone ? try transaction.nested(acceptEach) : try acceptEach()
     }
 
@@ -54,12 +56,20 @@ enum Enqueue {
     private static func acceptTogether(
         _ messages: [NewMessage], _ account: QueueAccount, _ durability: Durability, in transaction: Transaction
     ) throws -> [Receipt] {
-        let sequences = try LogRows.write(messages, account, in: transaction)
+        let hasKeys = messages.contains { $0.group != nil }
+        let areReady =
+            hasKeys && account.policy.groups != nil
+            ? try GroupedBatch.areReady(messages, account, in: transaction) : nil
+        let turns =
+            account.hasTurns
+            ? try Turns.give(
+                to: messages, areReady: areReady ?? Array(repeating: true, count: messages.count), account,
+                transaction.connection) : nil
+        let sequences = try LogRows.write(messages, account, turns: turns, in: transaction)
         let expires = messages.contains { $0.expiry != nil }
         var blocked: Set<Int64> = []
-        let hasKeys = messages.contains { $0.group != nil }
-        if hasKeys, account.policy.groups != nil {
-            blocked = try GroupedBatch.place(messages, sequences, account, in: transaction)
+        if let areReady {
+            blocked = try GroupedBatch.place(messages, areReady, sequences, in: transaction)
         } else {
             try transaction.connection.run(
                 !hasKeys && !expires ? insertReady : insertReadyWithMarks, .integer(sequences.lowerBound),
@@ -113,6 +123,7 @@ enum Enqueue {
                         durability: durability, skipped: true)
                 }
                 replaced = (existing, try Line.replaced(existing, since: holder.since, in: transaction))
+                try message.validateExpiry(acceptedAt: transaction.now, replacing: replaced?.as)
             }
         }
         var displaced = replaced.map { SequenceNumber($0.entry.sequence) }
@@ -162,7 +173,7 @@ enum Enqueue {
     private static func dropArriving(
         _ message: NewMessage, _ account: QueueAccount, _ durability: Durability, in transaction: Transaction
     ) throws -> Receipt {
-        let sequence = try LogRows.write([message], account, waits: false, in: transaction).lowerBound
+        let sequence = try LogRows.write([message], account, in: transaction).lowerBound
         try Line.record(sequence, account, .dropped, .dropNewest, attempt: 0, in: transaction)
         account.change.enqueuedTotal += 1
         account.change.count(.dropped, 1)

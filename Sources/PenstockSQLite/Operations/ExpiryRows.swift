@@ -9,6 +9,11 @@ enum ExpiryRows {
         }
     }
 
+    /// When the first message of the queue of that name expires.
+    static func first(of queue: QueueName, _ connection: Connection) throws -> Timestamp? {
+        try connection.first(readFirstNamed, .text(queue.text)) { Timestamp(microseconds: $0.integer(0)) }
+    }
+
     /// When message `sequence` expires; `nil` when it does not, or does not wait.
     static func time(of sequence: Int64, _ connection: Connection) throws -> Timestamp? {
         try connection.first(readTime, .integer(sequence)) { Timestamp(microseconds: $0.integer(0)) }
@@ -44,6 +49,11 @@ enum ExpiryRows {
         }
     }
 
+    private static let readFirstNamed = Query(
+        """
+        SELECT expires_at FROM penstock_expiry WHERE queue_id = (SELECT id FROM penstock_queue WHERE name = ?1)
+        ORDER BY expires_at LIMIT 1
+        """)
     private static let readFirst = Query(
         "SELECT sequence, expires_at FROM penstock_expiry WHERE queue_id = ?1 ORDER BY expires_at, sequence LIMIT 1")
     private static let readTime = Query("SELECT expires_at FROM penstock_expiry WHERE sequence = ?1")

@@ -3,27 +3,21 @@ import PenstockCore
 /// When messages of a group may start: by the rate of each group, and when somebody has put its starts off.
 ///
 /// Invariants after each COMMIT: of a group whose queue has a rate per key at most one message is ready; none is while its next
-/// start is to come. A group with messages that only wait for that has `waits` set, and any claim goes on with it in time. A
-/// group without a row has not started anything for as long as it matters.
+/// start is to come. A group with messages that only wait for that, and one that was put off, has `opens_at`, and any claim goes
+/// on with it in time. A group without a row has not started anything for as long as it matters.
 enum GroupRates {
     /// Whether one more message of a group may be in line for workers. If only time is in the way, the group waits from now on.
     ///
     /// - Parameter sequence: the message that is to be in line, if it has a permit already.
     static func isOpen(_ group: Group, besides sequence: Int64 = 0, in transaction: Transaction) throws -> Bool {
         let connection = transaction.connection
-        let account = group.account
-        let rate = account.policy.ratePerKey
-        if rate == nil, try !hasRows(account, connection) { return true }
-        try RateClock.adopt(account, in: transaction)
-        let row = try connection.first(read, .integer(account.id), .text(group.key)) {
-            (tat: $0.integer(0), waits: $0.integer(1) != 0)
-        }
-        if row?.waits == true { return false }
+        let rate = group.account.policy.ratePerKey
+        if rate == nil, try !hasRows(group.account, connection) { return true }
+        let row = try row(of: group, in: transaction)
+        if row?.opensAt != nil { return false }
         if rate != nil, try Permits.hasUnclaimed(group, besides: sequence, connection) { return false }
-        guard let row, RateMeter(rate).opens(row.tat) > transaction.time.boot.microseconds else { return true }
-        try connection.run(writeWaits, .integer(account.id), .text(group.key), 1)
-        // Workers learn until when it waits.
-        account.ring(messages: 1)
+        guard let row, row.opens > transaction.time.boot.microseconds else { return true }
+        try wait(group, until: row, in: transaction)
         return false
     }
 
@@ -34,23 +28,35 @@ enum GroupRates {
         let boot = transaction.time.boot.microseconds
         for key in messages.compactMap(\.group) {
             let group = Group(account: account, key: key)
-            let before = try tat(of: group, transaction.connection)
-            try write(meter.tat(before, afterStarts: 1, at: boot), group, in: transaction)
+            let before = try row(of: group, in: transaction)?.tat ?? 0
+            try RateClock.begin(account, in: transaction)
+            account.hasGroupRates = true
+            try transaction.connection.run(
+                writeStart, .integer(account.id), .text(key), .integer(meter.tat(before, afterStarts: 1, at: boot)))
             try Groups.permitNext(of: group, in: transaction)
         }
     }
 
-    /// Puts off the starts of a message's group. What of it is in line for workers is blocked.
+    /// Puts off the starts of a message's group, by the wall clock. What of it is in line for workers is blocked.
     static func hold(_ entry: LineEntry, for duration: Duration, in transaction: Transaction) throws {
-        guard entry.marks.contains(.group), entry.account.policy.groups != nil,
+        let account = entry.account
+        guard entry.marks.contains(.group), account.policy.groups != nil,
             let key = try Groups.key(of: entry.sequence, transaction.connection)
         else { return }
-        let group = Group(account: entry.account, key: key)
-        let until = transaction.time.boot.microseconds + duration.wholeMicroseconds
-        let before = try tat(of: group, transaction.connection)
-        let meter = RateMeter(entry.account.policy.ratePerKey)
-        try write(meter.tat(before, heldUntil: until), group, in: transaction)
-        try Groups.settleNow(group, in: transaction)
+        try RateClock.begin(account, in: transaction)
+        account.hasGroupRates = true
+        let until = (transaction.now + duration).microseconds.clamped(to: StoredRange.times)
+        try transaction.connection.run(writeHold, .integer(account.id), .text(key), .integer(until))
+        try Groups.settleNow(Group(account: account, key: key), in: transaction)
+    }
+
+    /// Ends what puts a group off. Its rate still holds.
+    static func resume(_ key: String, _ account: QueueAccount, in transaction: Transaction) throws {
+        guard try hasRows(account, transaction.connection) else { return }
+        try transaction.connection.run(deleteHold, .integer(account.id), .text(key))
+        if transaction.connection.changesCount > 0 {
+            try Groups.note(Group(account: account, key: key), transaction.connection)
+        }
     }
 
     /// Ready messages of a group that may not start yet, or are more than one while there is a rate: those that would come last.
@@ -58,10 +64,91 @@ enum GroupRates {
         let connection = transaction.connection
         let rate = group.account.policy.ratePerKey
         if rate == nil, try !hasRows(group.account, connection) { return [] }
-        try RateClock.adopt(group.account, in: transaction)
-        let opens = RateMeter(rate).opens(try tat(of: group, connection))
+        let opens = try row(of: group, in: transaction)?.opens ?? 0
         let most: Int64 = opens > transaction.time.boot.microseconds ? 0 : rate == nil ? .max : 1
         return try Permits.lastReady(of: group, beyond: most, limit: limit, connection)
+    }
+
+    /// Forgets that a group waits, as what it waits by has changed; one that was put off still is. Whether it waits is asked anew.
+    static func reopen(_ group: Group, in transaction: Transaction) throws {
+        if try !hasRows(group.account, transaction.connection) { return }
+        guard let row = try row(of: group, in: transaction) else { return }
+        if row.isHeld {
+            try wait(group, until: row, in: transaction)
+        } else if row.opensAt != nil {
+            try transaction.connection.run(endWait, .integer(group.account.id), .text(group.key))
+        }
+    }
+
+    /// Lets messages in line whose groups have waited for their time, those of up to ``Limits/regroupCountMax`` messages.
+    ///
+    /// - Returns: whether none is left whose time has come.
+    static func openDue(_ account: QueueAccount, in transaction: Transaction) throws -> Bool {
+        let connection = transaction.connection
+        guard try hasRows(account, connection) else { return true }
+        var left = Limits.regroupCountMax
+        let limit = Value.integer(Int64(left))
+        if account.policy.groups == nil {
+            // There is nothing left that these say something of.
+            try connection.run(deleteAny, .integer(account.id), limit)
+            return true
+        }
+        try RateClock.adopt(account, in: transaction)
+        let boot = Value.integer(transaction.time.boot.microseconds)
+        let keys = try connection.all(selectDue, .integer(account.id), boot, limit) { $0.text(0) ?? "" }
+        for key in keys {
+            if left <= 0 { return false }
+            let group = Group(account: account, key: key)
+            left -= 1
+            try reopen(group, in: transaction)
+            while left > 0, try Groups.permitNext(of: group, in: transaction) { left -= 1 }
+            if left <= 0 { try Groups.note(group, connection) }
+        }
+        try connection.run(
+            deletePassed, .integer(account.id), boot, .integer(transaction.now.microseconds), limit)
+        return left > 0
+    }
+
+    /// When the next group of a queue goes on that waits for its time. Now, if that is on another clock, or the wall clock was set: a
+    /// transaction has to look.
+    static func nextOpening(
+        _ queueID: Int64, _ boot: BootTime, _ now: Timestamp, _ connection: Connection
+    ) throws -> Timestamp? {
+        let first = try connection.first(readFirst, .integer(queueID)) {
+            ($0.integer(0), RateClock.Reading(clock: $0.text(1), offset: $0.integer(2)))
+        }
+        guard let (opens, reading) = first else { return nil }
+        return reading.isCurrent(boot, now) ? RateClock.wall(opens, boot, now) : now
+    }
+
+    /// Until when a group waits, on the boot clock and as the rate is now.
+    private struct Row {
+        var tat: Int64
+        var opensAt: Int64?
+        /// Whether somebody has put it off.
+        var isHeld: Bool
+        /// From when on it may go on.
+        var opens: Int64
+    }
+
+    private static func row(of group: Group, in transaction: Transaction) throws -> Row? {
+        try RateClock.adopt(group.account, in: transaction)
+        let meter = RateMeter(group.account.policy.ratePerKey)
+        let boot = transaction.time.boot.microseconds
+        return try transaction.connection.first(read, .integer(group.account.id), .text(group.key)) { row in
+            let tat = meter.kept(row.integer(0), at: boot)
+            let held = row.integer(1) - transaction.now.microseconds
+            return Row(
+                tat: tat, opensAt: row.optionalInteger(2), isHeld: held > 0,
+                opens: max(meter.opens(tat), held > 0 ? boot + held : 0))
+        }
+    }
+
+    /// Has a group wait, and workers learn until when.
+    private static func wait(_ group: Group, until row: Row, in transaction: Transaction) throws {
+        try transaction.connection.run(
+            writeWait, .integer(group.account.id), .text(group.key), .integer(row.tat), .integer(max(0, row.opens)))
+        group.account.ring(messages: 1)
     }
 
     /// Whether a group of the queue has started lately, or was put off. Asked once in a transaction.
@@ -72,74 +159,51 @@ enum GroupRates {
         return found
     }
 
-    /// Forgets that a group waits, as what it waits by has changed. Whether it does is asked anew.
-    static func reopen(_ group: Group, in transaction: Transaction) throws {
-        try transaction.connection.run(writeWaits, .integer(group.account.id), .text(group.key), 0)
-    }
-
-    /// Lets messages in line whose groups have waited for their time, up to ``Limits/regroupCountMax`` groups.
-    ///
-    /// - Returns: whether none is left whose time has come.
-    static func openDue(_ account: QueueAccount, in transaction: Transaction) throws -> Bool {
-        guard account.policy.groups != nil, try hasRows(account, transaction.connection) else { return true }
-        try RateClock.adopt(account, in: transaction)
-        let latest = Value.integer(latestTat(account.policy.ratePerKey, transaction.time.boot))
-        let limit = Int64(Limits.regroupCountMax)
-        let keys = try transaction.connection.all(selectDue, .integer(account.id), latest, .integer(limit)) {
-            $0.text(0) ?? ""
-        }
-        for key in keys {
-            let group = Group(account: account, key: key)
-            try reopen(group, in: transaction)
-            while try Groups.permitNext(of: group, in: transaction) {}
-        }
-        try transaction.connection.run(
-            deletePassed, .integer(account.id), .integer(transaction.time.boot.microseconds), .integer(limit))
-        return keys.count < Limits.regroupCountMax
-    }
-
-    /// When the next group of a queue goes on that waits for its time.
-    static func nextOpening(
-        _ queueID: Int64, _ rate: Rate?, _ boot: BootTime, _ now: Timestamp, _ connection: Connection
-    ) throws -> Timestamp? {
-        let tat = try connection.first(readFirst, .integer(queueID)) { $0.integer(0) }
-        return tat.map { RateClock.wall(RateMeter(rate).opens($0), boot, now) }
-    }
-
-    private static func latestTat(_ rate: Rate?, _ boot: BootTime) -> Int64 {
-        boot.microseconds + RateMeter(rate).tolerance
-    }
-
-    private static func tat(of group: Group, _ connection: Connection) throws -> Int64 {
-        try connection.first(read, .integer(group.account.id), .text(group.key)) { $0.integer(0) } ?? 0
-    }
-
-    private static func write(_ tat: Int64, _ group: Group, in transaction: Transaction) throws {
-        try Rates.makeRow(group.account, in: transaction)
-        group.account.hasGroupRates = true
-        try transaction.connection.run(write, .integer(group.account.id), .text(group.key), .integer(tat))
-    }
-
     private static let read = Query(
-        "SELECT tat, waits FROM penstock_group_rate WHERE queue_id = ?1 AND group_key = ?2")
+        "SELECT tat, held_until, opens_at FROM penstock_group_rate WHERE queue_id = ?1 AND group_key = ?2")
     private static let anyRow = Query("SELECT 1 FROM penstock_group_rate WHERE queue_id = ?1 LIMIT 1")
-    private static let write = Query(
+    private static let writeStart = Query(
         """
         INSERT INTO penstock_group_rate (queue_id, group_key, tat) VALUES (?1, ?2, ?3)
         ON CONFLICT (queue_id, group_key) DO UPDATE SET tat = excluded.tat
         """)
-    private static let writeWaits = Query(
-        "UPDATE penstock_group_rate SET waits = ?3 WHERE queue_id = ?1 AND group_key = ?2 AND waits <> ?3")
+    private static let writeHold = Query(
+        """
+        INSERT INTO penstock_group_rate (queue_id, group_key, tat, held_until) VALUES (?1, ?2, 0, ?3)
+        ON CONFLICT (queue_id, group_key) DO UPDATE SET held_until = max(held_until, excluded.held_until)
+        """)
+    private static let deleteHold = Query(
+        """
+        UPDATE penstock_group_rate SET held_until = 0, opens_at = NULL
+        WHERE queue_id = ?1 AND group_key = ?2 AND held_until > 0
+        """)
+    private static let writeWait = Query(
+        """
+        UPDATE penstock_group_rate SET tat = ?3, opens_at = ?4
+        WHERE queue_id = ?1 AND group_key = ?2 AND (tat, opens_at) IS NOT (?3, ?4)
+        """)
+    private static let endWait = Query(
+        "UPDATE penstock_group_rate SET opens_at = NULL WHERE queue_id = ?1 AND group_key = ?2")
     private static let selectDue = Query(
         """
-        SELECT group_key FROM penstock_group_rate WHERE queue_id = ?1 AND waits = 1 AND tat <= ?2
-        ORDER BY tat LIMIT ?3
+        SELECT group_key FROM penstock_group_rate WHERE queue_id = ?1 AND opens_at <= ?2
+        ORDER BY opens_at, group_key LIMIT ?3
         """)
     private static let readFirst = Query(
-        "SELECT tat FROM penstock_group_rate WHERE queue_id = ?1 AND waits = 1 ORDER BY tat LIMIT 1")
+        """
+        SELECT opens_at, rate.clock, coalesce(rate.wall_offset, 0) FROM penstock_group_rate AS held
+        LEFT JOIN penstock_rate AS rate ON rate.queue_id = held.queue_id
+        WHERE held.queue_id = ?1 AND opens_at IS NOT NULL ORDER BY opens_at LIMIT 1
+        """)
     private static let deletePassed = Query(
         """
         DELETE FROM penstock_group_rate WHERE queue_id = ?1 AND group_key IN (
-            SELECT group_key FROM penstock_group_rate WHERE queue_id = ?1 AND waits = 0 AND tat <= ?2 LIMIT ?3)
+            SELECT group_key FROM penstock_group_rate
+            WHERE queue_id = ?1 AND opens_at IS NULL AND tat <= ?2 AND held_until <= ?3 ORDER BY tat LIMIT ?4)
+        """)
+    private static let deleteAny = Query(
+        """
+        DELETE FROM penstock_group_rate WHERE queue_id = ?1 AND group_key IN (
+            SELECT group_key FROM penstock_group_rate WHERE queue_id = ?1 LIMIT ?2)
         """)
 }

@@ -2,23 +2,31 @@ import PenstockCore
 
 /// Putting many messages in line at once of which some have a group: a few statements for all of them, and one look for each group.
 enum GroupedBatch {
+    /// Which of the messages are ready as they come: those without a group, and those that there is a permit for.
+    static func areReady(
+        _ messages: [NewMessage], _ account: QueueAccount, in transaction: Transaction
+    ) throws -> [Bool] {
+        var free: [[UInt8]: Int64] = [:]
+        return try messages.map { message in
+            guard let key = message.group else { return true }
+            // By its bytes, as in the tables: Swift takes two ways to write an accent for one text.
+            let bytes = Array(key.utf8)
+            let left = try free[bytes] ?? room(of: Group(account: account, key: key), in: transaction)
+            free[bytes] = max(0, left - 1)
+            return left > 0
+        }
+    }
+
     /// Puts messages in line that are in the log and due at once.
     ///
     /// - Returns: those that are blocked.
     static func place(
-        _ messages: [NewMessage], _ sequences: ClosedRange<Int64>, _ account: QueueAccount,
-        in transaction: Transaction
+        _ messages: [NewMessage], _ areReady: [Bool], _ sequences: ClosedRange<Int64>, in transaction: Transaction
     ) throws -> Set<Int64> {
-        var free: [[UInt8]: Int64] = [:]
         var permitted: [Int64] = []
         var blocked: [Int64] = []
-        for (message, sequence) in zip(messages, sequences) {
-            guard let key = message.group else { continue }
-            // By its bytes, as in the tables: Swift takes two ways to write an accent for one text.
-            let bytes = Array(key.utf8)
-            let left = try free[bytes] ?? room(of: Group(account: account, key: key), in: transaction)
-            if left > 0 { permitted.append(sequence) } else { blocked.append(sequence) }
-            free[bytes] = max(0, left - 1)
+        for (index, sequence) in sequences.enumerated() where messages[index].group != nil {
+            if areReady[index] { permitted.append(sequence) } else { blocked.append(sequence) }
         }
         let connection = transaction.connection
         if permitted.count + blocked.count < messages.count {

@@ -137,6 +137,7 @@ enum Groups {
     private static func place(_ entry: LineEntry, _ state: MessageState, in transaction: Transaction) throws {
         entry.account.change.count(entry.state, -1)
         let outcome = Lifecycle.Outcome(state: state, attempt: Int(entry.attempt), forgiven: Int(entry.forgiven))
+        try Turns.leave(entry, outcome, in: transaction)
         try Line.insert(entry, outcome, in: transaction)
         entry.account.change.count(state, 1)
     }

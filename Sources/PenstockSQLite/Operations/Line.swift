@@ -26,6 +26,7 @@ enum Line {
         if waitsAgain { outcome.state = .pending }
         if !entry.marks.isEmpty { try follow(&entry, outcome.state, in: transaction) }
         let freed = entry.marks.contains(.group) ? try Groups.pass(entry, to: &outcome, in: transaction) : nil
+        try Turns.leave(entry, outcome, in: transaction)
         try insert(entry, outcome, in: transaction)
         account.change.count(outcome.state, 1)
         if outcome.state.isFinished { account.change.countEnd(outcome.state) }
@@ -137,7 +138,7 @@ enum Line {
         }
         switch outcome.state {
         case .ready:
-            let turn = try Turns.turn(of: entry.sequence, entry.account, transaction.connection)
+            let turn = try Turns.enter(entry, outcome, in: transaction)
             try fill(.ready, entry.sequence, entry.account, in: transaction) { connection in
                 try connection.run(insertReady) { row in
                     bindPlace(row)

@@ -7,13 +7,12 @@ enum LogRows {
 
     /// Writes `messages`, at least one, one after the other.
     ///
-    /// - Parameter waits: whether they are to wait in line, where a queue that is shared fairly gives each its turn.
+    /// - Parameter turns: of those that are ready at once, in a queue that is shared fairly or was.
     /// - Returns: their sequence numbers, which have no gaps.
     static func write(
-        _ messages: [NewMessage], _ account: QueueAccount, waits: Bool = true, in transaction: Transaction
+        _ messages: [NewMessage], _ account: QueueAccount, turns: [Int64]? = nil, in transaction: Transaction
     ) throws -> ClosedRange<Int64> {
         let first = try transaction.nextSequences(messages.count)
-        let turns = waits && account.hasTurns ? try Turns.give(to: messages, account, transaction.connection) : nil
         // Most messages have none of the columns that only some have, and are spared them.
         let isPlain = turns == nil && messages.allSatisfy(\.isPlain)
         var rest = messages[...]

@@ -2,9 +2,11 @@ import PenstockCore
 
 /// Reads groups and limits.
 enum GroupReader {
-    /// The groups of a queue, by key. Only groups with messages that have a permit or wait for one, paused ones, and those that weigh more than 1, have
-    /// rows.
-    static func groups(_ query: GroupQuery, _ connection: Connection) throws -> [GroupRecord] {
+    /// The groups of a queue, by key. Only groups with messages that have a permit or wait for one, those that are paused or put
+    /// off, and those that weigh more than 1, have rows.
+    static func groups(
+        _ query: GroupQuery, at now: Timestamp, _ connection: Connection
+    ) throws -> [GroupRecord] {
         let id = try connection.first(readQueue, .text(query.queue.text)) { $0.integer(0) }
         guard let id else { throw Transaction.unknownQueue(query.queue) }
         let keys =
@@ -12,18 +14,21 @@ enum GroupReader {
                 [key]
             } else {
                 try connection.all(
-                    selectKeys, .integer(id), .text(query.after ?? ""), .integer(Int64(query.limit))
+                    selectKeys, .integer(id), .text(query.after ?? ""), .integer(Int64(query.limit)),
+                    .integer(now.microseconds)
                 ) { $0.text(0) ?? "" }
             }
         return try keys.compactMap { key in
-            let record = try connection.first(readGroup, .integer(id), .text(key)) { row in
+            let record = try connection.first(readGroup, .integer(id), .text(key), .integer(now.microseconds)) { row in
                 GroupRecord(
                     key: key, permitted: Int(row.integer(0)), blocked: Int(row.integer(1)),
                     isPaused: row.integer(2) != 0, heldBy: row.optionalInteger(3).map { SequenceNumber($0) },
-                    weight: Int(row.integer(4)))
+                    heldUntil: row.optionalInteger(5).map { Timestamp(microseconds: $0) }, weight: Int(row.integer(4)))
             }
             // A group that was asked for by its key may have nothing.
-            guard let record, record.permitted + record.blocked > 0 || record.isPaused || record.weight > 1
+            guard let record,
+                record.permitted + record.blocked > 0 || record.isPaused || record.weight > 1
+                    || record.heldUntil != nil
             else { return nil }
             return record
         }
@@ -57,8 +62,10 @@ enum GroupReader {
                 WHERE queue_id = ?1 AND group_key > ?2 ORDER BY group_key LIMIT ?3)
             UNION SELECT * FROM (SELECT group_key FROM penstock_group_pause
                 WHERE queue_id = ?1 AND group_key > ?2 ORDER BY group_key LIMIT ?3)
-            UNION SELECT * FROM (SELECT group_key FROM penstock_share
-                WHERE queue_id = ?1 AND group_key > ?2 AND weight > 1 ORDER BY group_key LIMIT ?3))
+            UNION SELECT * FROM (SELECT group_key FROM penstock_group_rate
+                WHERE queue_id = ?1 AND group_key > ?2 AND held_until > ?4 ORDER BY group_key LIMIT ?3)
+            UNION SELECT * FROM (SELECT group_key FROM penstock_weight
+                WHERE queue_id = ?1 AND group_key > ?2 ORDER BY group_key LIMIT ?3))
         ORDER BY group_key LIMIT ?3
         """)
     private static let readGroup = Query(
@@ -69,7 +76,8 @@ enum GroupReader {
             (SELECT min(permit.sequence) FROM penstock_permit AS permit JOIN penstock_outcome AS outcome
                 ON outcome.queue_id = permit.queue_id AND outcome.sequence = permit.sequence
                 WHERE permit.queue_id = ?1 AND permit.group_key = ?2),
-            ifnull((SELECT weight FROM penstock_share WHERE queue_id = ?1 AND group_key = ?2), 1)
+            ifnull((SELECT weight FROM penstock_weight WHERE queue_id = ?1 AND group_key = ?2), 1),
+            (SELECT held_until FROM penstock_group_rate WHERE queue_id = ?1 AND group_key = ?2 AND held_until > ?3)
         """)
     private static let selectLimits = Query("SELECT name, count FROM penstock_limit ORDER BY name")
     private static let selectSharing = Query(

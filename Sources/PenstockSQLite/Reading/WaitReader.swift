@@ -99,11 +99,15 @@ struct WaitReader {
         let of = [Value.integer(queue.id), .text(key)]
         var causes: [WaitReason.Cause] = []
         if try connection.first(readPause, of[0], of[1], read: { _ in true }) ?? false { causes.append(.groupPaused) }
-        let rate = try connection.first(readGroupRate, of[0], of[1]) { ($0.integer(0), $0.text(1)) }
-        if let (tat, clock) = rate {
+        let row = try connection.first(readGroupRate, of[0], of[1]) { ($0.integer(0), $0.integer(1), $0.text(2)) }
+        if let (tat, heldUntil, clock) = row {
+            if heldUntil > time.now.microseconds {
+                causes.append(.groupHeld(until: Timestamp(microseconds: heldUntil)))
+            }
+            let meter = RateMeter(queue.policy.ratePerKey)
             if clock != time.boot.bootID {
-                causes.append(.groupRate(opens: nil))
-            } else if let opens = opening(RateMeter(queue.policy.ratePerKey).opens(tat)) {
+                if queue.policy.ratePerKey != nil { causes.append(.groupRate(opens: nil)) }
+            } else if let opens = opening(meter.opens(meter.kept(tat, at: time.boot.microseconds))) {
                 causes.append(.groupRate(opens: opens))
             }
         }
@@ -162,7 +166,8 @@ struct WaitReader {
         {
             if clock != time.boot.bootID {
                 causes.append(.rate(opens: nil))
-            } else if let opens = opening(RateMeter(rate).opens(tat)) {
+            } else if let opens = opening(RateMeter(rate).opens(RateMeter(rate).kept(tat, at: time.boot.microseconds)))
+            {
                 causes.append(.rate(opens: opens))
             }
         }
@@ -219,8 +224,8 @@ private let selectOpen = Query(
 private let readPause = Query("SELECT 1 FROM penstock_group_pause WHERE queue_id = ?1 AND group_key = ?2")
 private let readGroupRate = Query(
     """
-    SELECT tat, (SELECT clock FROM penstock_rate WHERE queue_id = ?1) FROM penstock_group_rate
-    WHERE queue_id = ?1 AND group_key = ?2 AND waits = 1
+    SELECT tat, held_until, (SELECT clock FROM penstock_rate WHERE queue_id = ?1) FROM penstock_group_rate
+    WHERE queue_id = ?1 AND group_key = ?2 AND opens_at IS NOT NULL
     """)
 private let selectPermits = Query(
     "SELECT sequence FROM penstock_permit WHERE queue_id = ?1 AND group_key = ?2 ORDER BY sequence LIMIT ?3")

@@ -32,6 +32,13 @@ final class QueueAccount {
         hasTurns = row.hasTurns
     }
 
+    /// Forgets what a part of the transaction has done that was undone, and what it has found.
+    func undone(to before: (change: DepthChange, ring: Ring?)?) {
+        (change, ring) = before ?? (DepthChange(), nil)
+        hasRateClock = false
+        hasGroupRates = nil
+    }
+
     /// Throws `queueDeleting` when the queue's deletion has begun: what it took now would be deleted with the rest.
     func refuseDeleting() throws {
         guard isDeleting else { return }

@@ -133,7 +133,7 @@ final class Transaction {
             try connection.run(Self.undo)
             try connection.run(Self.release)
             lastSequence = sequence
-            for (id, account) in accounts { (account.change, account.ring) = changes[id] ?? (DepthChange(), nil) }
+            for (id, account) in accounts { account.undone(to: changes[id]) }
             rungApart = rungBefore
             cascade = cascade.undone(to: cascadeBefore)
             throw error

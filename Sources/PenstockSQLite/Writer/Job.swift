@@ -137,7 +137,7 @@ extension PenstockError {
         switch code {
         case .invalidInput, .unknownSchedule, .unknownLimit, .scheduleExists, .unknownWorkflow, .unknownTask,
             .unknownQueue,
-            .queueDeleting, .queueExists,
+            .queueDeleting, .queueExists, .policyChanged,
             .unknownMessage, .queueFull,
             .illegalTransition, .leaseLost:
             true

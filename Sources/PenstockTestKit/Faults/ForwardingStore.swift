@@ -187,6 +187,11 @@ extension ForwardingStore {
         try await pass(.limits) { try await base.limits() }
     }
 
+    /// Hands the call on, as a part of the wait for room.
+    public func nextExpiry(of queue: QueueName) async throws -> Timestamp? {
+        try await base.nextExpiry(of: queue)
+    }
+
     /// Hands the call on.
     public func groups(_ query: GroupQuery) async throws -> [GroupRecord] {
         try await pass(.groups) { try await base.groups(query) }

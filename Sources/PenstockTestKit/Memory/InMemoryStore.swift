@@ -161,10 +161,17 @@ public final class InMemoryStore: MessageStore {
         try database.act(as: id) { state, _ throws(PenstockError) in state.limitRecords() }
     }
 
+    /// When the first message of a queue expires; see ``/PenstockCore/MessageStore``.
+    public func nextExpiry(of queue: QueueName) async throws -> Timestamp? {
+        try database.act(as: id) { state, _ throws(PenstockError) in
+            state.queues[queue]?.line.expiring.elements.first?.due
+        }
+    }
+
     /// Reads groups; see ``/PenstockCore/MessageStore``.
     public func groups(_ query: GroupQuery) async throws -> [GroupRecord] {
-        try database.act(as: id) { state, _ throws(PenstockError) in
-            try state.groups(query)
+        try database.act(as: id) { state, moment throws(PenstockError) in
+            try state.groups(query, at: moment.now)
         }
     }
 

@@ -25,10 +25,11 @@ extension MemoryState {
         makeReadyWhatIsDue(in: request.queue, at: moment)
         var claimed: [ClaimedMessage] = []
         let ready = queues[request.queue]?.line.ready.elements ?? []
-        for place in ready.prefix(min(request.limit, room)) {
+        let first = ready.prefix(min(request.limit, room))
+        noteTurns(first, of: request.queue)
+        for place in first {
             if let message = lease(place.sequence, for: request.lease, to: worker, at: moment) {
                 claimed.append(message)
-                queues[request.queue]?.fair?.claimed(place.turn)
             }
         }
         let line = queues[request.queue]?.line
@@ -47,7 +48,7 @@ extension MemoryState {
 
     private func nextWithheld(of name: QueueName, isByRate: Bool, at moment: Moment) -> Timestamp? {
         let times = [
-            isByRate ? nextStart(of: name, at: moment) : nil, nextOpening(of: name, at: moment),
+            isByRate ? nextStart(of: name, at: moment) : nil,
             queues[name]?.line.expiring.elements.first?.due,
         ]
         return times.compactMap(\.self).min()

@@ -18,13 +18,16 @@ extension MemoryState {
                 throw PenstockError(.queueExists, "There is a queue '\(name)' already; set its policy instead.")
             }
             return
-        case .set(let policy):
+        case .set(let policy, let replaced):
             try policy.validate()
             try refuseUnknownLimit(policy)
             let before = try openQueue(name).policy
+            if let replaced, replaced != before { throw QueuePolicy.hasChanged(name) }
             queues[name]?.policy = policy
             if policy.isFair, queues[name]?.fair == nil { queues[name]?.fair = MemoryFair() }
-            regroupAll(of: name, hadGroups: before.groups != nil, at: moment)
+            if (before.groups, before.ratePerKey) != (policy.groups, policy.ratePerKey) {
+                regroupAll(of: name, hadGroups: before.groups != nil, at: moment)
+            }
             if before.sharedLimit != policy.sharedLimit { ringForLimits(under: before.sharedLimit) }
         case .pause:
             _ = try openQueue(name)
@@ -41,6 +44,7 @@ extension MemoryState {
             try GroupKey.validate(key)
             _ = try openQueue(name)
             queues[name]?.pausedGroups.remove(KeyBytes(key))
+            queues[name]?.rates.groups[KeyBytes(key)]?.heldUntil = nil
             regroupAnew(KeyBytes(key), of: name, at: moment)
         case .setGroupWeight(let key, let weight):
             try GroupKey.validate(key, weight: weight)

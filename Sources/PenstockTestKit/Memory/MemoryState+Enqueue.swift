@@ -11,11 +11,17 @@ extension MemoryState {
         if let capacity = queue.policy.capacity, capacity.whenFull == .fail {
             try refuseUnlessAllFit(batch, queue: queue, named: name, capacity: capacity.count, at: moment.now)
         }
+        let before = self
         var receipts: [Receipt] = []
-        for message in batch {
-            // Under `wait` the first one without room ends the call; it and the rest are offered again later.
-            guard let receipt = accept(message, to: name, at: moment, durability: durability) else { break }
-            receipts.append(receipt)
+        do throws(PenstockError) {
+            for message in batch {
+                // Under `wait` the first one without room ends the call; it and the rest are offered again later.
+                guard let receipt = try accept(message, to: name, at: moment, durability: durability) else { break }
+                receipts.append(receipt)
+            }
+        } catch {
+            self = before
+            throw error
         }
         return receipts
     }
@@ -53,7 +59,7 @@ extension MemoryState {
     /// Accepts one message. Returns `nil`, with nothing changed, when it must wait for room.
     private mutating func accept(
         _ message: NewMessage, to name: QueueName, at moment: Moment, durability: Durability
-    ) -> Receipt? {
+    ) throws(PenstockError) -> Receipt? {
         if let key = message.uniqueKey?.key { endHolderIfExpired(of: KeyBytes(key), in: name, at: moment) }
         guard let queue = queues[name] else { return nil }
         var displaced: SequenceNumber?
@@ -61,6 +67,11 @@ extension MemoryState {
 
         if let key = message.uniqueKey, let holder = queue.line.keys.holder(of: KeyBytes(key.key), at: moment.now) {
             let existing = messages[holder.sequence]
+            if key.onConflict.replaces, let existing, existing.state.isWaiting {
+                let replaced = ReplacedMessage(
+                    due: existing.due, since: holder.since ?? existing.enqueuedAt, now: moment.now)
+                try message.validateExpiry(acceptedAt: moment.now, replacing: replaced)
+            }
             guard key.onConflict.replaces, let existing, move(holder.sequence, by: .replaced, at: moment) != nil
             else {
                 // One that holds its key for a period may be forgotten by now.
@@ -103,7 +114,7 @@ extension MemoryState {
         var message = MemoryMessage(
             sequence: lastSequence, queue: name, new: new, enqueuedAt: moment.now,
             state: due == nil ? .ready : .scheduled)
-        if !dropped { message.turn = turn(of: new, name) }
+        if !dropped, due == nil { message.turn = turn(of: message) }
         if dropped {
             message.state = .dropped
             message.reason = .dropNewest
@@ -125,12 +136,12 @@ extension MemoryState {
     /// Accepts a task: into the line when it waits for none, by its queue's policy, and otherwise to wait.
     mutating func accept(_ task: NewTask, at place: TaskPlace, _ moment: Moment) -> SequenceNumber {
         if task.dependencies.isEmpty {
-            _ = accept(task.message, to: task.queue, at: moment, durability: .processCrash)
+            // A task's message has no key, and nothing to be refused for here.
+            _ = try? accept(task.message, to: task.queue, at: moment, durability: .processCrash)
         } else {
             lastSequence.rawValue += 1
             var message = MemoryMessage(
                 sequence: lastSequence, queue: task.queue, new: task.message, enqueuedAt: moment.now, state: .pending)
-            message.turn = turn(of: task.message, task.queue)
             message.expires = task.message.expiryTime(acceptedAt: moment.now)
             messages[lastSequence] = message
             log.insert(lastSequence)

@@ -37,7 +37,7 @@ extension MemoryState {
     /// Sees to a group which is told otherwise, or whose starts are put off: what is ready and may not be, is blocked.
     mutating func regroupAnew(_ group: KeyBytes, of name: QueueName, at moment: Moment) {
         if let policy = queues[name]?.policy.groups {
-            queues[name]?.rates.groups[group]?.waits = false
+            reopen(group, of: name, at: moment)
             let ready = holders(group, name).filter { messages[$0]?.state == .ready }
             let most = readyMax(group, of: name, at: moment)
             for sequence in inOrder(ready, policy).dropFirst(most) { block(sequence, group, name, at: moment) }
@@ -110,7 +110,7 @@ extension MemoryState {
     }
 
     /// The groups that have messages with a permit or blocked ones, or are paused.
-    func groups(_ query: GroupQuery) throws(PenstockError) -> [GroupRecord] {
+    func groups(_ query: GroupQuery, at now: Timestamp) throws(PenstockError) -> [GroupRecord] {
         try query.validate()
         let queue = try queue(query.queue)
         var records: [KeyBytes: GroupRecord] = [:]
@@ -125,9 +125,10 @@ extension MemoryState {
         }
         for key in queue.line.blocked.elements.compactMap({ messages[$0]?.group }) { count(key) { $0.blocked += 1 } }
         for key in queue.pausedGroups { count(key) { $0.isPaused = true } }
-        for (key, share) in queue.fair?.shares ?? [:] where share.weight > 1 {
-            count(key) { $0.weight = Int(share.weight) }
+        for (key, known) in queue.rates.groups {
+            if let until = known.heldUntil, until > now { count(key) { $0.heldUntil = until } }
         }
+        for (key, weight) in queue.fair?.weights ?? [:] { count(key) { $0.weight = weight } }
         return Array(
             records.values.filter { record in
                 query.key.map { KeyBytes($0) == KeyBytes(record.key) } ?? true

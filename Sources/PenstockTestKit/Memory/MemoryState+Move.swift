@@ -20,6 +20,8 @@ extension MemoryState {
         if waitsAgain { outcome.state = .pending }
 
         let left = message.state
+        // A worker that gives a message back unbegun has not used its turn up.
+        let isReleased = left == .leased && outcome.attempt < message.attempt
         queues[message.queue]?.line.remove(message)
         if let failure = outcome.failure { record(failure, on: &message, at: moment) }
         message.state = outcome.state
@@ -27,6 +29,11 @@ extension MemoryState {
         message.due = outcome.due
         message.attempt = outcome.attempt
         message.forgiven = outcome.forgiven
+        if outcome.state == .ready {
+            if !isReleased || message.turn == 0 { message.turn = turn(of: message) }
+        } else if left == .ready, outcome.state != .leased {
+            giveTurnBack(message)
+        }
         if left.isFinished, !outcome.state.isFinished { message.expires = nil }
         message.finishedAt = outcome.state.isFinished ? moment.now : nil
         message.hold = nil

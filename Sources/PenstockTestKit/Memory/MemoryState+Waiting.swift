@@ -41,9 +41,10 @@ extension MemoryState {
         var causes: [WaitReason.Cause] = []
         if queue.pausedGroups.contains(group) { causes.append(.groupPaused) }
         var rates = queue.rates
-        rates.adopt(moment, queue.policy)
-        if let held = rates.groups[group], held.waits {
-            let opens = RateMeter(queue.policy.ratePerKey).opens(held.tat)
+        rates.adopt(moment)
+        if let row = rates.groups[group], row.opensAt != nil {
+            if let until = row.heldUntil, until > moment.now { causes.append(.groupHeld(until: until)) }
+            let opens = row.opensByRate(queue.policy.ratePerKey, at: moment)
             if opens > moment.boot.microseconds { causes.append(.groupRate(opens: wall(opens, moment))) }
         }
         let holders = (queue.line.permits[group] ?? []).sorted().compactMap { messages[$0] }
@@ -67,8 +68,8 @@ extension MemoryState {
         }
         if let rate = queue.policy.rate {
             var rates = queue.rates
-            rates.adopt(moment, queue.policy)
-            let opens = RateMeter(rate).opens(rates.tat)
+            rates.adopt(moment)
+            let opens = RateMeter(rate).opens(RateMeter(rate).kept(rates.tat, at: moment.boot.microseconds))
             if opens > moment.boot.microseconds { causes.append(.rate(opens: wall(opens, moment))) }
         }
         let ahead = queue.line.ready.elements.prefix { $0.sequence != message.sequence }.count

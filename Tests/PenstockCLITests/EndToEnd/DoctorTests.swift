@@ -140,7 +140,7 @@ struct DoctorTests {
         let tables = [
             "workflow", "task", "dependency", "cascade", "result", "step", "event", "awaited", "pending", "cancel",
             "progress", "permit", "blocked", "group_pause", "regroup", "limit", "expiry", "unique_period", "rate",
-            "group_rate", "fair", "share",
+            "group_rate", "fair", "share", "weight",
         ]
         let triggers = [
             "grouped", "regroup", "share_limit_inserted", "share_limit_updated", "fair", "fair_inserted", "key_rate",

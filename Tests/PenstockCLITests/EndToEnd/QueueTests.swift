@@ -49,7 +49,12 @@ struct QueueTests {
     @Test func aQueueIsMadeOnce() async throws {
         let tool = try await Tool.withQueue("--attempts", "3")
         try await tool.fail(["queue", "create", "q"], with: 73, saying: "'q'")
-        try await tool.succeed(["queue", "create", "q", "--if-absent", "--attempts", "5"])
+        let again = try await tool.succeed(["queue", "create", "q", "--if-absent", "--attempts", "5"])
+        #expect(again.output == "", "It says nothing of what it has not done.")
+        let said = try await tool.succeed(["queue", "create", "q", "--if-absent", "--json"]).object()
+        #expect(said["created"].number == 0)
+        let made = try await tool.succeed(["queue", "create", "other", "--if-absent", "--json"]).object()
+        #expect(made["created"].number == 1)
         let policy = try await tool.succeed(["queue", "show", "q", "--json"]).object()["policy"]
         #expect(policy["retry"]["attemptsMax"].number == 3)
     }

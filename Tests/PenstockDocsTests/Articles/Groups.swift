@@ -37,9 +37,7 @@ struct GroupsArticle {
     func share(_ store: PenstockStore, among queues: [Queue<[UInt8]>]) async throws {
         try await store.setLimit("database", to: 10)
         for queue in queues {
-            var policy = try await queue.status().policy
-            policy.sharedLimit = try LimitName("database")
-            try await queue.setPolicy(policy)
+            try await queue.changePolicy { $0.sharedLimit = try LimitName("database") }
         }
     }
     // end

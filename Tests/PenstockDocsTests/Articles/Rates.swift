@@ -14,11 +14,11 @@ struct RatesArticle {
 
     // shown
     func limit(_ mail: Queue<String>) async throws {
-        var policy = try await mail.status().policy
-        policy.rate = Rate(100, per: .seconds(1), burst: 20)
-        policy.groups = .limit(3)
-        policy.ratePerKey = Rate(5, per: .seconds(60))
-        try await mail.setPolicy(policy)
+        try await mail.changePolicy { policy in
+            policy.rate = Rate(100, per: .seconds(1), burst: 20)
+            policy.groups = .limit(3)
+            policy.ratePerKey = Rate(5, per: .seconds(60))
+        }
     }
     // end
 

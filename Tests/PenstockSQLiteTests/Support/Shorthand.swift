@@ -95,7 +95,7 @@ func damagePayload(_ digit: Int, in path: String) throws {
     var content = try bytes(of: path)
     let place = try #require(content.range(of: Data("\(digit)".utf8.flatMap { repeatElement($0, count: 4000) })))
     // The number of the next page of the payload, which stands at the page's beginning.
-    let page = place.lowerBound / 4096 * 4096 + 4096
+    let page = place.lowerBound / 4096 * 4096
     content.replaceSubrange(page..<page + 4, with: [0x7F, 0xFF, 0xFF, 0xFF])
     try content.write(to: URL(fileURLWithPath: path))
 }
@@ -111,6 +111,7 @@ let toSchema9 = """
     DROP VIEW penstock_weights; DROP TRIGGER penstock_queue_fair; DROP TRIGGER penstock_queue_fair_inserted;
     DROP TRIGGER penstock_queue_key_rate; DROP TABLE penstock_expiry; DROP TABLE penstock_unique_period;
     DROP TABLE penstock_rate; DROP TABLE penstock_group_rate; DROP TABLE penstock_fair; DROP TABLE penstock_share;
+    DROP TABLE penstock_weight; DROP VIEW penstock_arrived;
     DROP VIEW penstock_groups; DROP VIEW penstock_limits; DROP TRIGGER penstock_queue_grouped;
     DROP TRIGGER penstock_queue_regroup; DROP TRIGGER penstock_queue_share_limit_inserted;
     DROP TRIGGER penstock_queue_share_limit_updated; DROP TABLE penstock_permit; DROP TABLE penstock_blocked;

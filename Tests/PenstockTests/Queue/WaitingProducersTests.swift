@@ -43,6 +43,17 @@ import Testing
         #expect(lineCount(queue) == 0)
     }
 
+    /// Nobody works the queue, so nobody else sees that there is room.
+    @Test func aMessageThatExpiresMakesRoom() async throws {
+        let queue = try await the.queue(policy: .holding(1, .wait))
+        try await queue.enqueue(1, options: EnqueueOptions(expiry: .after(.seconds(2))))
+        let producer = try await waitingProducer(queue, [2])
+        try await the.time.waitForSleepers(count: 1)
+        the.time.advance(by: .seconds(2))
+        #expect(try await producer.value.count == 1)
+        #expect(try await take(queue, 1) == [2])
+    }
+
     @Test func aBatchGoesInBitByBitAndInOrder() async throws {
         let queue = try await the.queue(policy: .holding(2, .wait))
         let producer = try await waitingProducer(queue, Array(1...9))

@@ -27,7 +27,11 @@ struct QueueCreateCommand: AsyncParsableCommand {
     @MainActor func run() async throws {
         let policy = try policyOptions.applied(to: QueuePolicy())
         try await fileOptions.file.use(mayCreate: true) { store in
-            try await store.storage.configure(queue, .create(policy, ifAbsent: ifAbsent))
+            do {
+                try await store.storage.configure(queue, .create(policy, ifAbsent: false))
+            } catch let error as PenstockError where ifAbsent && error.code == .queueExists {
+                return try Output().isThere(queue, isJSON: outputOptions.isJSON)
+            }
             try Output().done("created", queue, isJSON: outputOptions.isJSON)
         }
     }

@@ -24,7 +24,7 @@ struct QueueSetCommand: AsyncParsableCommand {
 
     @MainActor func run() async throws {
         try await options.change("set") { queue in
-            try await queue.setPolicy(try policyOptions.applied(to: try await queue.status().policy))
+            try await queue.changePolicy { $0 = try policyOptions.applied(to: $0) }
         }
     }
 }

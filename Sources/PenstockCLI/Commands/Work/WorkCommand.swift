@@ -52,8 +52,9 @@ struct WorkCommand: AsyncParsableCommand {
 
             Exit status 0 means done; 65 that no attempt can help, which makes a dead letter; 75 and all others that \
             it is to be tried again, as the queue's policy says. With 75 a command can say for how long the other end is to be \
-            left alone, by a line on its standard error such as "Retry-After: 30" (seconds, or a duration such as 5m; the last \
-            such line counts): it is tried again then, and nothing of its group starts before.
+            left alone, by a line on its standard error such as "Retry-After: 30" (seconds, a duration such as 5m, or a date as \
+            HTTP has it; a day at most; the last such line counts): it is tried again then, and nothing of its group starts \
+            before, unless somebody says `penstock group resume`.
 
             SIGTERM or SIGINT stops the worker: it claims nothing more, and waits up to --grace for what runs; then \
             it stops the commands and gives their messages back. A second signal kills the commands and gives back \

@@ -133,7 +133,9 @@ struct FillCommand: AsyncParsableCommand {
         let payloads = Array(repeating: options.bytes, count: 2000)
         var left = count
         while left > 0 {
-            try await queue.enqueue(contentsOf: Array(payloads.prefix(left)), durability: .processCrash) { _ in EnqueueOptions(due: due) }
+            try await queue.enqueue(contentsOf: Array(payloads.prefix(left)), durability: .processCrash) { _ in
+                EnqueueOptions(due: due)
+            }
             left -= payloads.count
         }
     }
