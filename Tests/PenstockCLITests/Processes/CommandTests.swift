@@ -109,9 +109,10 @@ struct CommandTests {
         let pipe = try TestPipe()
         let end = try await Guardians.use { guardians in
             let script = "trap 'echo stopping >&2; exit 7' TERM; echo ready; sleep 1000 & wait"
-            let running = Task { [command = shell(script, output: pipe.writeEnd)] in
-                try await run(command, in: guardians)
-            }
+            // However long a busy machine lets the shell wait, it is not killed.
+            var command = shell(script, output: pipe.writeEnd)
+            command.clock = ManualClock()
+            let running = Task { [command] in try await run(command, in: guardians) }
             #expect(try await pipe.readLine() == "ready")
             try pipe.closeWriteEnd()
             running.cancel()
