@@ -31,7 +31,8 @@ package struct Migration: Sendable {
         Migration(19, "starts", PackageResources._019_starts_sql),
         Migration(20, "start_views", PackageResources._020_start_views_sql),
         Migration(21, "start_insert", PackageResources._021_start_insert_sql),
-        Migration(22, "rates", PackageResources._022_rates_sql),
+        Migration(22, "schedule_starts", PackageResources._022_schedule_starts_sql),
+        Migration(23, "rates", PackageResources._023_rates_sql),
     ]
 
     /// The tables that it makes.

@@ -52,7 +52,7 @@ CREATE TABLE penstock_group_rate (
     queue_id   INTEGER NOT NULL,
     group_key  TEXT    NOT NULL,
     -- The generic cell rate algorithm keeps one number, the theoretical arrival time of the next start, in microseconds on the
-    -- boot clock that 0022_rates.sql names.
+    -- boot clock that 0023_rates.sql names.
     tat        INTEGER NOT NULL CHECK (tat BETWEEN 0 AND 4611686018427387903),
     -- Until when a worker has put the group off, as the wall clock says it.
     held_until INTEGER NOT NULL DEFAULT 0 CHECK (held_until BETWEEN 0 AND 253402300799999999),

@@ -107,6 +107,44 @@ import Testing
         try await store.close()
     }
 
+    @Test("What says when its messages may start is read, and checked, by SQL")
+    func starts() async throws {
+        let (store, pool) = try await open()
+        try await store.configure(jobs, .set(QueuePolicy(groups: .fifo()), replacing: nil))
+        let columns = "(name, queue, spec, payload, unique_key, group_key, key_scope, expires_after)"
+        try await pool.write {
+            try $0.execute(
+                sql: "INSERT INTO penstock_schedules \(columns) "
+                    + "VALUES ('s', 'jobs', '* * * * *', 'x', 'k', 'g', 0.5, 90)")
+        }
+        var message = try #require(try await store.schedules(nil).first).schedule.message
+        #expect(message.group == "g" && message.expiry == .after(.seconds(90)))
+        #expect(message.uniqueKey?.scope == .period(.milliseconds(500)))
+        let row = try pool.read { try Row.fetchOne($0, sql: "SELECT * FROM penstock_schedules") }
+        #expect(row?["group_key"] == "g" && row?["key_scope"] == 0.5 && row?["expires_after"] == 90.0)
+        try await pool.write {
+            try $0.execute(sql: "UPDATE penstock_schedules SET group_key = 'h', key_scope = 0, expires_after = NULL")
+        }
+        message = try #require(try await store.schedules(nil).first).schedule.message
+        #expect(message.group == "h" && message.expiry == nil && message.uniqueKey?.scope == .whileWaiting)
+        for (change, words) in [
+            ("group_key = ''", "group_key must be text"), ("unique_key = NULL", "with a unique_key"),
+            ("key_scope = 0.0001", "key_scope must be"), ("key_scope = 5e9", "key_scope must be"),
+            ("expires_after = 0", "expires_after must be"), ("expires_after = 'soon'", "expires_after must be"),
+        ] {
+            let error = await #expect(throws: DatabaseError.self, "\(change)") {
+                try await pool.write { try $0.execute(sql: "UPDATE penstock_schedules SET \(change)") }
+            }
+            #expect(error?.message?.contains(words) == true, "\(change)")
+        }
+        try await store.configure(QueueName("plain"), .create(QueuePolicy(), ifAbsent: false))
+        let error = await #expect(throws: DatabaseError.self) {
+            try await pool.write { try $0.execute(sql: "UPDATE penstock_schedules SET queue = 'plain'") }
+        }
+        #expect(error?.message == "penstock: the queue has no groups")
+        try await store.close()
+    }
+
     @Test("Paused, changed and removed by SQL")
     func changed() async throws {
         let (store, pool) = try await open()

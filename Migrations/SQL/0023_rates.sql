@@ -92,4 +92,4 @@ CREATE TRIGGER penstock_messages_insert_deleting INSTEAD OF INSERT ON penstock_m
         WHERE EXISTS (SELECT 1 FROM penstock_queue WHERE name = NEW.queue AND deleting);
 END;
 
-INSERT INTO penstock_migration VALUES (22, 'rates', CAST(strftime('%s', 'now') AS INTEGER) * 1000000);
+INSERT INTO penstock_migration VALUES (23, 'rates', CAST(strftime('%s', 'now') AS INTEGER) * 1000000);
