@@ -79,6 +79,9 @@ package struct RateMeter: Sendable {
         return first <= now ? (now - first) / interval + 1 : 0
     }
 
+    /// When the next one may start, by a kept number as it is reckoned with at `now`.
+    package func opens(_ tat: Int64, at now: Int64) -> Int64 { opens(kept(tat, at: now)) }
+
     /// When the next one may start.
     package func opens(_ tat: Int64) -> Int64 {
         let (moment, overflow) = tat.subtractingReportingOverflow(tolerance)

@@ -36,17 +36,21 @@ final class StoreHandle: Sendable {
 
     /// Returns when `queue` may have changed since `token` was taken.
     func waitForChange(of queue: QueueName, after token: Wakeups.Token) async throws {
-        try await firstOf([
-            { [storage] in try await storage.changes.wait(for: queue, after: token) },
-            { [storage, time] in try await time.sleep(for: storage.lookInterval) },
-        ])
+        try await waitForChange(of: queue, after: token, within: storage.lookInterval)
     }
 
     /// Returns when there may be room in `queue`, which was full: it may have changed since `token` was taken, or a message that
     /// waits there has expired.
     func waitForRoom(in queue: QueueName, after token: Wakeups.Token) async throws {
         let expiry = try await storage.nextExpiry(of: queue)
-        let interval = expiry.map { min(max(.zero, $0 - time.now), storage.lookInterval) } ?? storage.lookInterval
+        let left = expiry.map { max(.zero, $0 - time.now) }
+        try await waitForChange(
+            of: queue, after: token, within: min(left ?? storage.lookInterval, storage.lookInterval))
+    }
+
+    private func waitForChange(
+        of queue: QueueName, after token: Wakeups.Token, within interval: Duration
+    ) async throws {
         try await firstOf([
             { [storage] in try await storage.changes.wait(for: queue, after: token) },
             { [time] in try await time.sleep(for: interval) },

@@ -65,16 +65,19 @@ enum WaitText {
         case .queueDeleting: "The queue is being deleted."
         case .queuePaused: "The queue is paused; `penstock queue resume \(queue)` lets it go on."
         case .limit(let count, let leased):
-            "The queue's limit of \(count) is used up: \(leased) \(leased == 1 ? "is" : "are") with workers."
+            "The queue's limit of \(usedUp(count, leased))"
         case .sharedLimit(let name, let count, let leased):
-            "The limit \(Escape.text(name.text)) of \(count) is used up: \(leased) "
-                + "\(leased == 1 ? "is" : "are") with workers."
+            "The limit \(Escape.text(name.text)) of \(usedUp(count, leased))"
         case .rate(let opens?): "By its rate, the queue starts nothing before \(TimeText.short(opens))."
         case .rate(nil):
             "By its rate, the queue may have to wait; until when, another clock says, and it is not known here."
         case .ahead(let count): "\(text(count)) \(count.count == 1 && !count.isMore ? "is" : "are") ahead of it."
         case .noWorker: "No worker that has had messages of this file is alive."
         }
+    }
+
+    private static func usedUp(_ limit: Int, _ leased: Int) -> String {
+        "\(limit) is used up: \(leased) \(leased == 1 ? "is" : "are") with workers."
     }
 
     private static func text(_ count: WaitReason.Count) -> String {

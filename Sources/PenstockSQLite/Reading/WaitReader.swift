@@ -104,10 +104,9 @@ struct WaitReader {
             if heldUntil > time.now.microseconds {
                 causes.append(.groupHeld(until: Timestamp(microseconds: heldUntil)))
             }
-            let meter = RateMeter(queue.policy.ratePerKey)
             if clock != time.boot.bootID {
                 if queue.policy.ratePerKey != nil { causes.append(.groupRate(opens: nil)) }
-            } else if let opens = opening(meter.opens(meter.kept(tat, at: time.boot.microseconds))) {
+            } else if let opens = opening(RateMeter(queue.policy.ratePerKey), tat) {
                 causes.append(.groupRate(opens: opens))
             }
         }
@@ -166,8 +165,7 @@ struct WaitReader {
         {
             if clock != time.boot.bootID {
                 causes.append(.rate(opens: nil))
-            } else if let opens = opening(RateMeter(rate).opens(RateMeter(rate).kept(tat, at: time.boot.microseconds)))
-            {
+            } else if let opens = opening(RateMeter(rate), tat) {
                 causes.append(.rate(opens: opens))
             }
         }
@@ -189,9 +187,10 @@ struct WaitReader {
         return causes
     }
 
-    /// The moment of the wall clock at which the boot clock is at `moment`; `nil` when it has been.
-    private func opening(_ moment: Int64) -> Timestamp? {
-        moment > time.boot.microseconds ? RateClock.wall(moment, time.boot, time.now) : nil
+    /// When a rate lets the next message start; `nil` when it may start now.
+    private func opening(_ meter: RateMeter, _ tat: Int64) -> Timestamp? {
+        let moment = meter.opens(tat, at: time.boot.microseconds)
+        return moment > time.boot.microseconds ? RateClock.wall(moment, time.boot, time.now) : nil
     }
 
     private func number(_ stored: Int64) -> Int { Int(stored.clamped(to: 0...Int64(Int32.max))) }

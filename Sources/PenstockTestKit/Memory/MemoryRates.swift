@@ -13,8 +13,7 @@ struct MemoryRates: Sendable {
 
         /// From when on it may go on by its rate alone.
         func opensByRate(_ rate: Rate?, at moment: Moment) -> Int64 {
-            let meter = RateMeter(rate)
-            return meter.opens(meter.kept(tat, at: moment.boot.microseconds))
+            RateMeter(rate).opens(tat, at: moment.boot.microseconds)
         }
 
         /// How long somebody has put it off for.

@@ -69,7 +69,7 @@ extension MemoryState {
         if let rate = queue.policy.rate {
             var rates = queue.rates
             rates.adopt(moment)
-            let opens = RateMeter(rate).opens(RateMeter(rate).kept(rates.tat, at: moment.boot.microseconds))
+            let opens = RateMeter(rate).opens(rates.tat, at: moment.boot.microseconds)
             if opens > moment.boot.microseconds { causes.append(.rate(opens: wall(opens, moment))) }
         }
         let ahead = queue.line.ready.elements.prefix { $0.sequence != message.sequence }.count
