@@ -26,17 +26,17 @@ static const char *const texts[STATEMENTS] = {
                     " enqueued_total = enqueued_total + ?5, done_total = done_total + ?4 WHERE queue_id = ?1",
     [INSERT_LOG] = "INSERT INTO penstock_log (sequence, queue_id, enqueued_at, priority, attempts_max, unique_key,"
                    " headers, origin, payload) VALUES (?1, 1, ?2, 0, NULL, NULL, NULL, NULL, ?3)",
-    [INSERT_READY] = "INSERT INTO penstock_ready (queue_id, priority, sequence, attempt, forgiven, keyed)"
-                     " VALUES (1, 0, ?1, 0, 0, 0)",
+    [INSERT_READY] = "INSERT INTO penstock_ready (queue_id, priority, turn, sequence, attempt, forgiven, marks)"
+                     " VALUES (1, 0, 0, ?1, 0, 0, 0)",
     [SELECT_DUE] = "SELECT sequence FROM penstock_scheduled WHERE queue_id = 1 AND due_at <= ?1"
                    " ORDER BY due_at, sequence LIMIT 1000",
-    [SELECT_READY] = "SELECT sequence, priority, attempt, forgiven, keyed FROM penstock_ready"
-                     " WHERE queue_id = 1 ORDER BY priority DESC, sequence LIMIT ?1",
-    [DELETE_READY] = "DELETE FROM penstock_ready WHERE queue_id = 1 AND priority = 0 AND sequence <= ?1",
+    [SELECT_READY] = "SELECT sequence, priority, attempt, forgiven, marks FROM penstock_ready"
+                     " WHERE queue_id = 1 ORDER BY priority DESC, turn, sequence LIMIT ?1",
+    [DELETE_READY] = "DELETE FROM penstock_ready WHERE queue_id = 1 AND priority = 0 AND turn = 0 AND sequence <= ?1",
     [INSERT_LEASE] = "INSERT INTO penstock_lease (sequence, queue_id, token, worker_id, claimed_at, deadline, priority,"
-                     " attempt, forgiven, keyed) VALUES (?1, 1, ?2, 1, ?3, ?4, 0, 1, 0, 0)",
+                     " attempt, forgiven, marks) VALUES (?1, 1, ?2, 1, ?3, ?4, 0, 1, 0, 0)",
     [READ_LOG] = "SELECT enqueued_at, headers, origin, payload FROM penstock_log WHERE sequence = ?1",
-    [READ_LEASE] = "SELECT queue_id, token, worker_id, claimed_at, priority, attempt, forgiven, keyed"
+    [READ_LEASE] = "SELECT queue_id, token, worker_id, claimed_at, priority, attempt, forgiven, marks"
                    " FROM penstock_lease WHERE sequence = ?1",
     [DELETE_LEASE] = "DELETE FROM penstock_lease WHERE sequence = ?1",
     [INSERT_OUTCOME] = "INSERT INTO penstock_outcome (queue_id, sequence, state, reason, attempt, finished_at)"
