@@ -33,6 +33,7 @@ package struct Migration: Sendable {
         Migration(21, "start_insert", PackageResources._021_start_insert_sql),
         Migration(22, "schedule_starts", PackageResources._022_schedule_starts_sql),
         Migration(23, "rates", PackageResources._023_rates_sql),
+        Migration(24, "remote_workers", PackageResources._024_remote_workers_sql),
     ]
 
     /// The tables that it makes.

@@ -14,6 +14,7 @@ extension ConformanceCase {
         rules(of: "lease", LeaseRules.cases),
         rules(of: "progress", ProgressRules.cases),
         rules(of: "recovery", RecoveryRules.cases),
+        rules(of: "a remote worker", RemoteWorkerRules.cases),
         rules(of: "messages", QueryRules.cases),
         LogRules.cases,
         rules(of: "cursor", CursorRules.cases),

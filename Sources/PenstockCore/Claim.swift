@@ -6,15 +6,23 @@ public struct ClaimRequest: Sendable {
     public var limit: Int
     /// How long the leases last unless they are extended.
     public var lease: Duration
+    /// For whom the messages are, if not for this process; `nil`: for this process.
+    ///
+    /// A remote worker is one that reaches the store through this process, as a client of a server does. What it holds is its own:
+    /// neither ``MessageStore/close()`` nor the death of this process gives it back, and another process can settle and extend it for
+    /// the worker. Nobody sees a remote worker die: its messages come back when their leases have ended. After a reboot they
+    /// end by the wall clock.
+    public var remoteWorker: WorkerName?
     /// Whether a claim that comes after verdicts may be left out because another worker has room and is about to claim. The
     /// caller is woken for what that one does not take.
     package var leavesToOthers = false
 
     /// Makes a request for up to `limit` messages.
-    public init(queue: QueueName, limit: Int, lease: Duration) {
+    public init(queue: QueueName, limit: Int, lease: Duration, remoteWorker: WorkerName? = nil) {
         self.queue = queue
         self.limit = limit
         self.lease = lease
+        self.remoteWorker = remoteWorker
     }
 }
 

@@ -58,6 +58,8 @@ public enum Limits {
     public static let rowsMax = 10_000
     /// Payload bytes in one page of a log, but for a single message that has more.
     public static let logPageBytesMax = 4 * 1024 * 1024
+    /// Bytes in a remote worker's name.
+    public static let workerNameBytesMax = 200
     /// Bytes in a cursor's name.
     public static let cursorNameBytesMax = 200
     /// Bytes in what is said when a cursor is placed.

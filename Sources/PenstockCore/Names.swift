@@ -99,6 +99,25 @@ public struct LimitName: StoreName {
     }
 }
 
+/// The name of a worker that is no process of the store's machine; see ``ClaimRequest/remoteWorker``.
+public struct WorkerName: StoreName {
+    /// The name as text.
+    public let text: String
+
+    /// Makes a name out of `text`.
+    ///
+    /// - Throws: ``PenstockError`` with code `invalidInput` when `text` is no name.
+    public init(_ text: String) throws(PenstockError) {
+        try NameRules.validate(text, of: "worker", bytesMax: Limits.workerNameBytesMax)
+        self.text = text
+    }
+
+    /// Takes a name that a store holds already, and so was checked before.
+    package init(stored text: String) {
+        self.text = text
+    }
+}
+
 /// What a name of anything in a store may look like.
 enum NameRules {
     /// Throws ``PenstockError`` with code `invalidInput` when `text` cannot be the name of a `thing`.

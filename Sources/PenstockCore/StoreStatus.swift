@@ -2,7 +2,7 @@
 public struct StoreStatus: Sendable {
     /// The queues, by name.
     public var queues: [QueueStatus]
-    /// The processes that hold leases or held them lately.
+    /// The workers that hold leases or held them lately.
     public var workers: [WorkerRecord]
     /// The named places in the queues' logs, by queue and name.
     public var cursors: [CursorRecord]
@@ -97,17 +97,18 @@ public struct Totals: Hashable, Sendable, Codable {
     public init() {}
 }
 
-/// A process that claims messages.
+/// A process that claims messages, or a worker that claims them through one (``ClaimRequest/remoteWorker``).
 public struct WorkerRecord: Hashable, Sendable {
     /// Its number in the store.
     public var id: Int64
-    /// A name for people: host and process number.
+    /// A name for people: host and process number, or the name of the remote worker.
     public var name: String
-    /// The number of its process.
-    public var processID: Int32
-    /// When its process opened the store.
+    /// The number of its process; `nil`: it is a remote worker.
+    public var processID: Int32?
+    /// When its process opened the store, or the remote worker first claimed.
     public var startedAt: Timestamp
-    /// Whether its process lives.
+    /// Whether its process lives. A remote worker counts as alive as long as it is on record: while it holds messages, and for a
+    /// minute after its last claim.
     public var isAlive: Bool
     /// How many messages it holds.
     public var leased: Int
@@ -118,7 +119,7 @@ public struct WorkerRecord: Hashable, Sendable {
     public init(
         id: Int64,
         name: String,
-        processID: Int32,
+        processID: Int32?,
         startedAt: Timestamp,
         isAlive: Bool,
         leased: Int,

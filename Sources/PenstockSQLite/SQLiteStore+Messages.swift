@@ -84,8 +84,8 @@ extension SQLiteStore {
         while true {
             let step = try await writer.perform(
                 weight: Reclaiming.stepCount,
-                check: { [folder, time, suspension] connection, _ in
-                    try Reclaiming.check(connection, at: time.boot, folder, suspension)
+                check: { [folder, time, suspension] connection, now in
+                    try Reclaiming.check(connection, at: time.boot, now, folder, suspension)
                 },
                 { [folder, suspension] transaction in try Reclaiming.perform(folder, suspension, in: transaction) })
             reclaimed.fromDeadWorkers += step.reclaimed.fromDeadWorkers

@@ -78,7 +78,7 @@ extension WorkerRecord {
         .object([
             "worker": .integer(id),
             "name": .string(name),
-            "processID": .integer(Int64(processID)),
+            "processID": .optional(processID) { .integer(Int64($0)) },
             "startedAt": .time(startedAt),
             "isAlive": .bool(isAlive),
             "leased": .integer(leased),

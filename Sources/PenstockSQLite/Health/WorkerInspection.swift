@@ -35,8 +35,8 @@ struct WorkerInspection {
         for worker in report.stuckWorkers {
             report.add(
                 .stuckWorkers, .warning,
-                "The worker \(worker.name) lives and has held a message for longer than \(stuckAfter); look at process "
-                    + "\(worker.processID).")
+                "The worker \(worker.name) lives and has held a message for longer than \(stuckAfter); look at "
+                    + (worker.processID.map { "process \($0)." } ?? "it where it runs."))
         }
         report.add(
             .expiredLeases, .warning,

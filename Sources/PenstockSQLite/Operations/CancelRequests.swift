@@ -13,6 +13,7 @@ enum CancelRequests {
         guard let lease = entry.lease else { return false }
         let connection = transaction.connection
         let (boot, time) = (transaction.time.boot, time.wholeMicroseconds)
+        try RemoteWorkers.rebase(in: transaction)
         let clock = try connection.first(readClock, .integer(lease.workerID)) { $0.text(0) } ?? nil
         var until = clock == boot.bootID ? boot.microseconds + time : nil
         let isNew = !entry.marks.contains(.cancelRequested)

@@ -55,7 +55,9 @@ enum Claiming {
         let connection = transaction.connection
         if !messages.isEmpty {
             let lease = LeaseRow(
-                tokenBase: tokenBase, workerID: try worker.register(in: transaction),
+                tokenBase: tokenBase,
+                workerID: try request.remoteWorker.map { try RemoteWorkers.register($0, in: transaction) }
+                    ?? worker.register(in: transaction),
                 deadline: transaction.time.boot.microseconds + request.lease.wholeMicroseconds)
             try move(&messages, account, lease, in: transaction)
             try UniqueKeys.releaseClaimed(reading.keysWhileWaiting, account, in: transaction)

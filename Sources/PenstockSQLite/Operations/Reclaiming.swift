@@ -17,9 +17,11 @@ enum Reclaiming {
     ///
     /// - Returns: the empty report, or `nil` when there is something to put back.
     static func check(
-        _ connection: Connection, at boot: BootTime, _ folder: SharedFolder, _ suspension: MachineSuspension
+        _ connection: Connection, at boot: BootTime, _ now: Timestamp, _ folder: SharedFolder,
+        _ suspension: MachineSuspension
     ) throws -> Step? {
         let sparesLiving = suspension.isJustOver(at: boot)
+        if try RemoteWorkers.hasIdle(connection, at: now) { return nil }
         if try Cascade.isUnfinished(connection) { return nil }
         if try HeldWork(connection).isLost(at: boot, folder, sparesLiving: sparesLiving) { return nil }
         return Step(reclaimed: Reclaimed(), hasMore: false)
@@ -32,6 +34,8 @@ enum Reclaiming {
         let connection = transaction.connection
         let boot = transaction.time.boot
         let sparesLiving = suspension.isJustOver(at: boot)
+        try RemoteWorkers.rebase(in: transaction)
+        try RemoteWorkers.forgetIdle(in: transaction)
         var reclaimed = Reclaimed()
         var left = stepCount
         func putBack(_ query: Query, _ arguments: [Int64], _ how: AttemptOutcome) throws -> Int {

@@ -85,6 +85,7 @@ enum Settling {
         let sequence = lease.sequence.rawValue
         let standing = try CancelRequests.standing(of: lease, connection)
         guard let duration, standing.isHeld else { return standing }
+        try RemoteWorkers.rebase(in: transaction)
         var deadline = transaction.time.boot.microseconds + duration.wholeMicroseconds
         if standing == .cancelRequested {
             deadline = try CancelRequests.bounded(deadline, of: sequence, in: transaction)

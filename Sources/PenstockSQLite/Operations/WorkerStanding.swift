@@ -8,6 +8,8 @@ struct WorkerRow: Sendable {
     var lockName: String
     /// The name of the clock on which its leases end.
     var clockName: String
+    /// Whether it claims through another process, and has no lock.
+    var isRemote = false
 }
 
 /// What others can know of a worker, and what it means for its messages. Everything that asks goes by this one rule: what
@@ -20,8 +22,9 @@ struct WorkerRow: Sendable {
 /// | lives, reads that clock, and asks for more time right now | not yet: the store has stalled, and the worker has not |
 /// | lives, reads that clock, and the machine has just been suspended | not yet: each worker is about to ask (``MachineSuspension``) |
 /// | lives, and reads another clock or one without a name | not: the end of such a lease says nothing here |
+/// | is remote | when their leases have ended; after a reboot by the wall clock (``RemoteWorkers``) |
 ///
-/// Only the lock says which workers live. The name of a boot does not: a sandbox may hide it.
+/// But for remote workers only the lock says which workers live. The name of a boot does not: a sandbox may hide it.
 enum WorkerStanding: Sendable {
     case dead
     case lives(endsCount: Bool)
@@ -31,6 +34,10 @@ enum WorkerStanding: Sendable {
     static let wordHolds = Duration.seconds(5)
 
     init(of worker: WorkerRow, at now: BootTime, _ folder: SharedFolder) {
+        if worker.isRemote {
+            self = .lives(endsCount: worker.clockName == now.bootID)
+            return
+        }
         let sight = WorkerLock.sight(of: worker.lockName, in: folder)
         guard sight.isHeld else {
             self = .dead
@@ -84,6 +91,8 @@ struct HeldWork: Sendable {
         return workers.contains { worker in
             let hasEnded = hasEnded(worker, at: now)
             guard hasEnded || forTheDead else { return false }
+            // Whoever reclaims moves the ends of its leases to this clock.
+            if worker.isRemote, worker.clockName != now.bootID { return true }
             switch WorkerStanding(of: worker, at: now, folder) {
             case .dead: return true
             case .lives(let endsCount): return endsCount && hasEnded && !sparesLiving
@@ -113,16 +122,22 @@ extension WorkerRow {
     /// Every worker that has a row.
     static func all(_ connection: Connection) throws -> [WorkerRow] {
         try connection.all(select) { row in
-            WorkerRow(id: row.integer(0), lockName: row.text(1) ?? "", clockName: row.text(2) ?? "")
+            WorkerRow(
+                id: row.integer(0), lockName: row.text(1) ?? "", clockName: row.text(2) ?? "",
+                isRemote: row.integer(3) != 0)
         }
     }
 
     /// The rows that name a file which no worker makes.
     static func strays(_ connection: Connection) throws -> [WorkerRow] {
-        try all(connection).filter { !WorkerLock.isName($0.lockName) }
+        try all(connection).filter { !$0.isRemote && !WorkerLock.isName($0.lockName) }
     }
 
-    private static let select = Query("SELECT id, lock_name, boot_id FROM penstock_worker")
+    private static let select = Query(
+        """
+        SELECT id, lock_name, boot_id, EXISTS (SELECT 1 FROM penstock_remote_worker WHERE worker_id = worker.id)
+        FROM penstock_worker AS worker
+        """)
 }
 
 /// Notices that the machine was suspended: the clock of leases has gone on, and no process has.

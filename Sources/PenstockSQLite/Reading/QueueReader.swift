@@ -65,7 +65,8 @@ enum QueueReader {
             WorkerRow.all(connection).filter { !WorkerStanding(of: $0, at: boot, folder).isDead }.map(\.id))
         return try connection.all(selectWorkers) { row in
             WorkerRecord(
-                id: row.integer(0), name: row.text(1) ?? "", processID: Int32(truncatingIfNeeded: row.integer(2)),
+                id: row.integer(0), name: row.text(1) ?? "",
+                processID: row.optionalInteger(2).map { Int32(truncatingIfNeeded: $0) },
                 startedAt: Timestamp(microseconds: row.integer(3)), isAlive: alive.contains(row.integer(0)),
                 leased: Int(row.integer(4)),
                 oldestClaim: row.optionalInteger(5).map(Timestamp.init(microseconds:)))
@@ -81,8 +82,9 @@ enum QueueReader {
         """)
     private static let selectWorkers = Query(
         """
-        SELECT worker.id, worker.name, worker.process_id, worker.started_at, count(lease.sequence),
-            min(lease.claimed_at)
+        SELECT worker.id, worker.name,
+            CASE WHEN NOT EXISTS (SELECT 1 FROM penstock_remote_worker WHERE worker_id = worker.id) THEN process_id END,
+            worker.started_at, count(lease.sequence), min(lease.claimed_at)
         FROM penstock_worker AS worker LEFT JOIN penstock_lease AS lease ON lease.worker_id = worker.id
         GROUP BY worker.id ORDER BY worker.id
         """)

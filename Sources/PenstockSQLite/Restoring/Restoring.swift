@@ -107,6 +107,7 @@ struct Restoring: Sendable {
                     DELETE FROM penstock_cancel;
                     DELETE FROM penstock_progress;
                     DELETE FROM penstock_worker;
+                    DELETE FROM penstock_remote_worker;
                     DELETE FROM penstock_answer;
                     INSERT OR IGNORE INTO penstock_regroup (queue_id, group_key)
                         SELECT queue_id, group_key FROM penstock_permit;

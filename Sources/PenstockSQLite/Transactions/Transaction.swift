@@ -12,6 +12,8 @@ final class Transaction {
     let random: any RandomSource
     /// What follows from the ends and the returns of tasks, and is still to be done.
     var cascade = CascadeWork()
+    /// Whether what remote workers hold is on this boot's clock.
+    var hasRebasedRemoteWorkers = false
     /// Queues that somebody may be waiting for, beside what their accounts say.
     private var rungApart: [QueueName: Ring] = [:]
 
@@ -135,6 +137,7 @@ final class Transaction {
             lastSequence = sequence
             for (id, account) in accounts { account.undone(to: changes[id]) }
             rungApart = rungBefore
+            hasRebasedRemoteWorkers = false
             cascade = cascade.undone(to: cascadeBefore)
             throw error
         }

@@ -4,7 +4,7 @@ extension MemoryState {
     mutating func claim(_ request: ClaimRequest, worker: Int64, at moment: Moment) throws(PenstockError) -> Claim {
         try request.validate()
         let queue = try queue(request.queue)
-        workers[worker]?.hasClaimed = true
+        if request.remoteWorker == nil { workers[worker]?.hasClaimed = true }
         let isLimited = queue.policy.limitsClaims
         guard !queue.isPaused, !queue.isDeleting else { return .empty(isLimited: isLimited) }
 
@@ -27,6 +27,7 @@ extension MemoryState {
         let ready = queues[request.queue]?.line.ready.elements ?? []
         let first = ready.prefix(min(request.limit, room))
         noteTurns(first, of: request.queue)
+        let worker = first.isEmpty ? worker : request.remoteWorker.map { register($0, at: moment) } ?? worker
         for place in first {
             if let message = lease(place.sequence, for: request.lease, to: worker, at: moment) {
                 claimed.append(message)

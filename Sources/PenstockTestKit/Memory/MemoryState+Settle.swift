@@ -62,6 +62,10 @@ extension MemoryState {
     mutating func extend(_ wanted: LeaseExtension, at moment: Moment) -> LeaseStanding {
         let lease = wanted.lease
         guard isHeld(lease), var hold = messages[lease.sequence]?.hold else { return .lost }
+        if wanted.duration != nil {
+            rebaseRemoteWorkers(at: moment)
+            hold = messages[lease.sequence]?.hold ?? hold
+        }
         if let duration = wanted.duration { hold.ends = hold.bounded(moment.boot.after(duration)) }
         if let progress = wanted.progress { hold.progress = ProgressRecord(progress, reportedAt: moment.now) }
         messages[lease.sequence]?.hold = hold
@@ -71,6 +75,8 @@ extension MemoryState {
     /// Takes the messages of dead workers, and those whose lease has ended, one worker after the other: of two with a unique key
     /// that is held while one waits, the first to come back has it.
     mutating func reclaim(at moment: Moment) -> Reclaimed {
+        rebaseRemoteWorkers(at: moment)
+        forgetIdleWorkers(at: moment)
         var reclaimed = Reclaimed()
         let leased = queues.values.flatMap(\.line.leased.elements).map { sequence in
             (rank: messages[sequence]?.hold.flatMap { workers[$0.worker]?.rank } ?? .max, sequence: sequence)

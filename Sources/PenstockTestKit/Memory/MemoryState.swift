@@ -207,7 +207,7 @@ struct MemoryQueue: Sendable {
 /// A handle on the store: to the others, a process of its own.
 struct MemoryWorker: Sendable {
     var name: String
-    var processID: Int32
+    var processID: Int32?
     var startedAt: Timestamp
     /// Its lock, which the kernel would free at its death.
     var isAlive = true
@@ -215,4 +215,6 @@ struct MemoryWorker: Sendable {
     var hasClaimed = false
     /// Which worker it is, in the order of their first messages.
     var rank = 0
+    /// What is known of one that claims through another handle.
+    var remote: MemoryRemoteWorker?
 }
