@@ -69,7 +69,8 @@ enum RemoteWorkerRules {
             try await server.take(for: .phone, lease: .seconds(600)),
             try await server.take(for: .phone, lease: .seconds(600)),
         ]
-        #expect(try await server.apply(.requestCancel(within: .seconds(100)), to: .sequences([messages[2].sequence])) == 1)
+        #expect(
+            try await server.apply(.requestCancel(within: .seconds(100)), to: .sequences([messages[2].sequence])) == 1)
         try await bench.crash(server)
         bench.time.reboot(after: .seconds(30))
 

@@ -75,7 +75,7 @@ package final class WriterSlots: Sendable {
     private static let bellsStart = 2048
     private static let requestsStart = 4096
     package static let layout = SharedMemory.Layout(
-        name: "writers", version: 2, byteCount: requestsStart + count * slotByteCount)
+        name: "writers", version: 3, byteCount: requestsStart + count * slotByteCount)
 
     private let memory: SharedMemory
 

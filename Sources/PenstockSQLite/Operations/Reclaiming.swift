@@ -21,9 +21,10 @@ enum Reclaiming {
         _ suspension: MachineSuspension
     ) throws -> Step? {
         let sparesLiving = suspension.isJustOver(at: boot)
-        if try RemoteWorkers.hasIdle(connection, at: now) { return nil }
         if try Cascade.isUnfinished(connection) { return nil }
-        if try HeldWork(connection).isLost(at: boot, folder, sparesLiving: sparesLiving) { return nil }
+        let work = try HeldWork(connection)
+        if work.isLost(at: boot, folder, sparesLiving: sparesLiving) { return nil }
+        if !RemoteWorkers.idle(work, at: now).isEmpty { return nil }
         return Step(reclaimed: Reclaimed(), hasMore: false)
     }
 

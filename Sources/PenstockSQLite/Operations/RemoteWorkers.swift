@@ -59,16 +59,13 @@ enum RemoteWorkers {
         }
     }
 
-    /// Whether there are workers that hold nothing and have not claimed for a while.
-    static func hasIdle(_ connection: Connection, at now: Timestamp) throws -> Bool {
-        try connection.first(anyIdle, .integer((now - keptFor).microseconds)) { _ in true } ?? false
-    }
+    /// The workers that hold nothing and have not claimed for a while.
+    static func idle(_ work: HeldWork, at now: Timestamp) -> [Int64] { work.idleWorkers(since: now - keptFor) }
 
     /// Removes the rows of workers that hold nothing and have not claimed for a while.
     static func forgetIdle(in transaction: Transaction) throws {
         let connection = transaction.connection
-        let idle = try connection.all(selectIdle, .integer((transaction.now - keptFor).microseconds)) { $0.integer(0) }
-        for id in idle {
+        for id in idle(try HeldWork(connection), at: transaction.now) {
             try connection.run(deleteWorker, .integer(id))
             try connection.run(delete, .integer(id))
         }
@@ -117,10 +114,4 @@ enum RemoteWorkers {
     private static let writeOffset = Query("UPDATE penstock_remote_worker SET wall_offset = ?2 WHERE worker_id = ?1")
     private static let deleteWorker = Query("DELETE FROM penstock_worker WHERE id = ?1")
     private static let delete = Query("DELETE FROM penstock_remote_worker WHERE worker_id = ?1")
-    private static let anyIdle = Query(idle + " LIMIT 1")
-    private static let selectIdle = Query(idle)
-    private static let idle = """
-        SELECT worker_id FROM penstock_remote_worker AS remote
-        WHERE seen_at <= ?1 AND NOT EXISTS (SELECT 1 FROM penstock_lease WHERE worker_id = remote.worker_id)
-        """
 }

@@ -8,8 +8,10 @@ struct WorkerRow: Sendable {
     var lockName: String
     /// The name of the clock on which its leases end.
     var clockName: String
-    /// Whether it claims through another process, and has no lock.
-    var isRemote = false
+    /// When a worker claimed last that claims through another process, and has no lock; `nil`: it is a process.
+    var seenAt: Timestamp?
+
+    var isRemote: Bool { seenAt != nil }
 }
 
 /// What others can know of a worker, and what it means for its messages. Everything that asks goes by this one rule: what
@@ -100,6 +102,11 @@ struct HeldWork: Sendable {
         }
     }
 
+    /// The remote workers that hold nothing, and have not claimed after `moment`.
+    func idleWorkers(since moment: Timestamp) -> [Int64] {
+        workers.filter { worker in firstEnds[worker.id] == nil && worker.seenAt.map { $0 <= moment } ?? false }.map(\.id)
+    }
+
     /// How long it is until the end of a lease has to be looked at, on the clock of `now`; `nil` when none has to. For one
     /// that has ended and is still there somebody may be asking for more time, and it is looked at when that word no longer holds.
     func untilNextEnd(at now: BootTime) -> Duration? {
@@ -124,7 +131,7 @@ extension WorkerRow {
         try connection.all(select) { row in
             WorkerRow(
                 id: row.integer(0), lockName: row.text(1) ?? "", clockName: row.text(2) ?? "",
-                isRemote: row.integer(3) != 0)
+                seenAt: row.optionalInteger(3).map(Timestamp.init(microseconds:)))
         }
     }
 
@@ -135,7 +142,7 @@ extension WorkerRow {
 
     private static let select = Query(
         """
-        SELECT id, lock_name, boot_id, EXISTS (SELECT 1 FROM penstock_remote_worker WHERE worker_id = worker.id)
+        SELECT id, lock_name, boot_id, (SELECT seen_at FROM penstock_remote_worker WHERE worker_id = worker.id)
         FROM penstock_worker AS worker
         """)
 }

@@ -1,7 +1,7 @@
 import PenstockCore
 import PenstockProcesses
 
-/// A call that another process may carry out: an enqueue of a few small, plain messages.
+/// A call that another process may carry out: an enqueue of a few small messages without unique keys.
 struct RemoteCall: Sendable {
     let queue: QueueName
     let messages: [NewMessage]
@@ -10,14 +10,10 @@ struct RemoteCall: Sendable {
     /// How many messages a process hands over at once, and how many calls. More are worth a transaction of their own.
     static let messagesMax = 32
 
-    /// `nil` when the call is one that a process carries out itself: with keys, groups, expiries, due times or many messages.
+    /// `nil` when the call is one that a process carries out itself: with unique keys, replays or many messages.
     init?(_ messages: [NewMessage], to queue: QueueName, durability: Durability) {
         guard messages.count <= Self.messagesMax else { return nil }
-        for message in messages {
-            guard message.uniqueKey == nil, message.group == nil, message.expiry == nil, message.origin == nil,
-                case .now = message.due
-            else { return nil }
-        }
+        guard messages.allSatisfy({ $0.uniqueKey == nil && $0.origin == nil }) else { return nil }
         (self.queue, self.messages, self.durability) = (queue, messages, durability)
     }
 
@@ -56,6 +52,7 @@ struct RemoteCall: Sendable {
             writer.write(Int32(message.attemptsMax ?? 0))
             writer.write((HeaderText.encode(message.headers) ?? "").utf8)
             writer.write(message.payload)
+            message.writeWaiting(to: &writer)
         }
     }
 
@@ -80,14 +77,65 @@ struct RemoteCall: Sendable {
             guard let priority = reader.integer(Int32.self), let attemptsMax = reader.integer(Int32.self),
                 let headers = reader.bytes(), let payload = reader.bytes()
             else { return nil }
-            messages.append(
-                NewMessage(
-                    payload: payload,
-                    headers: headers.isEmpty ? [:] : HeaderText.decode(String(decoding: headers, as: UTF8.self)),
-                    priority: Int(priority), attemptsMax: attemptsMax == 0 ? nil : Int(attemptsMax)))
+            var message = NewMessage(
+                payload: payload,
+                headers: headers.isEmpty ? [:] : HeaderText.decode(String(decoding: headers, as: UTF8.self)),
+                priority: Int(priority), attemptsMax: attemptsMax == 0 ? nil : Int(attemptsMax))
+            guard message.readWaiting(from: &reader) else { return nil }
+            messages.append(message)
         }
         guard (try? NewMessage.validate(batch: messages, now: now)) != nil else { return nil }
         self.init(messages, to: queue, durability: durability)
+    }
+}
+
+/// What makes a message wait: a byte that says what there is of it, and that.
+extension NewMessage {
+    private struct Parts: OptionSet {
+        let rawValue: UInt8
+        static let group = Parts(rawValue: 1)
+        static let dueAfter = Parts(rawValue: 2)
+        static let dueAt = Parts(rawValue: 4)
+        static let expiresAfter = Parts(rawValue: 8)
+        static let expiresAt = Parts(rawValue: 16)
+        static let all: Parts = [.group, .dueAfter, .dueAt, .expiresAfter, .expiresAt]
+    }
+
+    fileprivate func writeWaiting(to writer: inout ByteWriter) {
+        var parts: Parts = group == nil ? [] : .group
+        var times: [Int64] = []
+        switch due {
+        case .now: break
+        case .after(let delay): (parts, times) = (parts.union(.dueAfter), [delay.wholeMicroseconds])
+        case .at(let moment): (parts, times) = (parts.union(.dueAt), [moment.microseconds])
+        }
+        switch expiry {
+        case nil: break
+        case .after(let time): (parts, times) = (parts.union(.expiresAfter), times + [time.wholeMicroseconds])
+        case .at(let moment): (parts, times) = (parts.union(.expiresAt), times + [moment.microseconds])
+        }
+        writer.write(parts.rawValue)
+        if let group { writer.write(group.utf8) }
+        for time in times { writer.write(time) }
+    }
+
+    /// - Returns: whether it could be read.
+    fileprivate mutating func readWaiting(from reader: inout ByteReader) -> Bool {
+        guard let parts = reader.integer(UInt8.self).map(Parts.init), parts.isSubset(of: .all) else { return false }
+        if parts.contains(.group) {
+            guard let key = reader.bytes() else { return false }
+            group = String(decoding: key, as: UTF8.self)
+        }
+        for part in [Parts.dueAfter, .dueAt, .expiresAfter, .expiresAt] where parts.contains(part) {
+            guard let time = reader.integer(Int64.self) else { return false }
+            switch part {
+            case .dueAfter: due = .after(.microseconds(time))
+            case .dueAt: due = .at(Timestamp(microseconds: time))
+            case .expiresAfter: expiry = .after(.microseconds(time))
+            default: expiry = .at(Timestamp(microseconds: time))
+            }
+        }
+        return true
     }
 }
 
@@ -132,18 +180,24 @@ struct RemoteAnswer {
 }
 
 extension Receipt {
+    /// The states by their codes; the first ones are those that a message can be in as it is accepted.
+    private static let states: [MessageState] = [
+        .ready, .dropped, .blocked, .scheduled, .pending, .leased, .done, .dead, .cancelled,
+    ]
+
     fileprivate func write(to writer: inout ByteWriter) {
         writer.write(sequence.rawValue)
-        writer.write(UInt8(state == .dropped ? 1 : 0))
+        writer.write(UInt8(Self.states.firstIndex(of: state) ?? 0))
         writer.write(displaced?.rawValue ?? 0)
     }
 
     fileprivate init?(from reader: inout ByteReader, durability: Durability) {
-        guard let sequence = reader.integer(Int64.self), let isDropped = reader.integer(UInt8.self),
+        guard let sequence = reader.integer(Int64.self),
+            let code = reader.integer(UInt8.self).map(Int.init), Self.states.indices.contains(code),
             let displaced = reader.integer(Int64.self)
         else { return nil }
         self.init(
-            sequence: SequenceNumber(sequence), state: isDropped == 1 ? .dropped : .ready, durability: durability,
+            sequence: SequenceNumber(sequence), state: Self.states[code], durability: durability,
             displaced: displaced == 0 ? nil : SequenceNumber(displaced))
     }
 }

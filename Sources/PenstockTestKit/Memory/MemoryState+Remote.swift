@@ -47,7 +47,7 @@ extension MemoryState {
             for sequence in queues.values.flatMap(\.line.leased.elements) {
                 guard var hold = messages[sequence]?.hold, hold.worker == id else { continue }
                 hold.ends = moved(hold.ends)
-                hold.request?.until = moved(hold.request?.until ?? hold.ends)
+                if let request = hold.request { hold.request = (request.madeAt, moved(request.until)) }
                 messages[sequence]?.hold = hold
             }
             workers[id]?.remote?.clock = boot.bootID
