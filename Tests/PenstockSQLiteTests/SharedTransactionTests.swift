@@ -43,6 +43,36 @@ import Testing
         for store in stores { try await store.close() }
     }
 
+    /// What holds a message back is known to the process that carries its call out, and the receipt says so.
+    @Test func whatIsToWaitIsCarriedOutAsItsOwnProcessWould() async throws {
+        let stores = [
+            try await SQLiteStore.openWithJobs(path, QueuePolicy(groups: .fifo(onDead: .next))),
+            try await SQLiteStore.open(path: path), try await SQLiteStore.open(path: path),
+        ]
+        let commits = stores.map(CommitCount.init)
+        let holder = try LockHolder(path)
+        let messages = [
+            NewMessage.text("0", group: "g"), .text("1", group: "g", expiry: .after(.seconds(60))),
+            .text("2", due: .after(.seconds(60)), group: "g"),
+        ]
+        async let first = stores[0].put(messages[0])
+        async let second = stores[1].put(messages[1])
+        async let third = stores[2].put(messages[2])
+        try await holder.waitFor(3)
+        holder.leave()
+        let receipts = try await [first, second, third]
+        #expect(commits.reduce(0) { $0 + $1.value } == 1, "One transaction for all of them.")
+        for (receipt, message) in zip(receipts, messages) {
+            let record = try #require(try await stores[0].messages(MessageQuery(sequences: [receipt.sequence])).first)
+            #expect(record.state == receipt.state)
+            #expect(record.group == "g")
+            #expect((record.expiresAt == nil) == (message.expiry == nil))
+            #expect((record.due == nil) == (message.due == .now))
+        }
+        #expect(Set(receipts.map(\.state)) == [.ready, .blocked, .scheduled])
+        for store in stores { try await store.close() }
+    }
+
     /// Its own process asks again, and has its own answer.
     @Test func aRefusalIsGivenByTheOwnProcess() async throws {
         let left = try await SQLiteStore.openWithJobs(path, .bounded(1, .fail))
