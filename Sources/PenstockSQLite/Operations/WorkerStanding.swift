@@ -104,7 +104,8 @@ struct HeldWork: Sendable {
 
     /// The remote workers that hold nothing, and have not claimed after `moment`.
     func idleWorkers(since moment: Timestamp) -> [Int64] {
-        workers.filter { worker in firstEnds[worker.id] == nil && worker.seenAt.map { $0 <= moment } ?? false }.map(\.id)
+        workers.filter { worker in firstEnds[worker.id] == nil && worker.seenAt.map { $0 <= moment } ?? false }.map(
+            \.id)
     }
 
     /// How long it is until the end of a lease has to be looked at, on the clock of `now`; `nil` when none has to. For one
