@@ -157,7 +157,7 @@ public protocol MessageStore: Sendable {
     func apply(_ command: LineCommand, to selection: Selection) async throws -> Int
 
     /// Has ``changes`` ring for the queue of a message when that ends, for those who follow its log, however and in whichever process
-    /// it ends; unless it has ended.
+    /// it ends; unless it has ended. A message that has expired, and that no worker has, ends with this call.
     ///
     /// - Returns: where the message is.
     /// - Throws: `unknownMessage`.

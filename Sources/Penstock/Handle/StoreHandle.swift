@@ -42,8 +42,12 @@ final class StoreHandle: Sendable {
     /// Returns when there may be room in `queue`, which was full: it may have changed since `token` was taken, or a message that
     /// waits there has expired.
     func waitForRoom(in queue: QueueName, after token: Wakeups.Token) async throws {
-        let expiry = try await storage.nextExpiry(of: queue)
-        let left = expiry.map { max(.zero, $0 - time.now) }
+        try await waitForChange(of: queue, after: token, orAt: storage.nextExpiry(of: queue))
+    }
+
+    /// Returns when `queue` may have changed since `token` was taken, and at `moment`.
+    func waitForChange(of queue: QueueName, after token: Wakeups.Token, orAt moment: Timestamp?) async throws {
+        let left = moment.map { max(.zero, $0 - time.now) }
         try await waitForChange(
             of: queue, after: token, within: min(left ?? storage.lookInterval, storage.lookInterval))
     }

@@ -48,12 +48,17 @@ extension StoreHandle {
                 }
                 if record.state == .done { return try await storage.journal(of: sequence).result }
                 if record.state.isFinished { throw Self.notDone(record) }
-                guard isExpected else {
-                    _ = try await storage.expectEnd(of: sequence)
+                // Where nobody works, nobody else notices that it has expired.
+                let expiry = record.state == .leased ? nil : record.expiresAt
+                let hasExpired = expiry.map { $0 <= time.now } ?? false
+                if !isExpected || hasExpired {
+                    let state = try await storage.expectEnd(of: sequence)
+                    let isFirst = !isExpected
                     isExpected = true
-                    continue
+                    if isFirst || state.isFinished { continue }
                 }
-                try await within(deadline, time) { try await self.waitForChange(of: queue, after: token) }
+                let moment = hasExpired ? nil : expiry
+                try await within(deadline, time) { try await self.waitForChange(of: queue, after: token, orAt: moment) }
             }
         } catch is DeadlinePassed {
             throw PenstockError(

@@ -12,6 +12,7 @@ enum ExpiryEndRules {
         "tells those that wait for a task": tasks,
         "leaves a task that is redriven waiting for what it waited for": tasksRedriven,
         "tells those that wait for its end": awaited,
+        "comes with the question for its end, where nobody works": asked,
         "happens in a paused queue by a pruning": pruned,
         "is over when a message has ended otherwise": leaves,
         "is forgotten when a dead letter comes back": redriven,
@@ -182,6 +183,24 @@ enum ExpiryEndRules {
         #expect(try await store.take(10).isEmpty)
         try await other.changes.wait(for: .jobs, after: token)
         #expect(try await other.state(of: sequence) == .dropped)
+    }
+
+    static func asked(_ bench: Bench) async throws {
+        let store = try await bench.open(policy(.dead))
+        let sequences = try await store.put([
+            .text("a", expiry: soon), .text("b", due: .after(.seconds(5)), expiry: soon),
+            .text("c", priority: 1, expiry: soon),
+        ]).map(\.sequence)
+        let running = try await store.takeOne()
+        #expect(running.sequence == sequences[2])
+        for sequence in sequences { #expect(try await store.expectEnd(of: sequence).isFinished == false) }
+        bench.time.advance(by: .seconds(10))
+        #expect(try await store.expectEnd(of: sequences[0]) == .dead)
+        #expect(try await store.expectEnd(of: sequences[1]) == .dead)
+        #expect(try await store.expectEnd(of: sequences[2]) == .leased, "It has started in time.")
+        #expect(try await store.record(sequences[0]).reason == .expired)
+        #expect(try await store.expectEnd(of: sequences[0]) == .dead)
+        #expect(try await store.give(.done, for: running) == .settled(.done))
     }
 
     static func pruned(_ bench: Bench) async throws {

@@ -6,7 +6,7 @@ import PenstockCore
 /// | file | what it is |
 /// |---|---|
 /// | `writer-lock` | locked by the one process that may write (``WriterLock``) |
-/// | `writers-2` | the slots at which the others wait (``WriterSlots``) |
+/// | `writers-3` | the slots at which the others wait (``WriterSlots``) |
 /// | `doorbell-2` | whom to wake for what (``DoorbellBoard``) |
 /// | `worker-UUID` | locked by a worker's process as long as it lives (``WorkerLock``) |
 ///

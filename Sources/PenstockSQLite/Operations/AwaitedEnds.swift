@@ -5,7 +5,7 @@ import PenstockCore
 /// The mark stays until the message ends: a process that waits no longer, or has died, does not remove it. The ring then wakes tasks
 /// that wait for other ends in the queue, and each of them looks once for nothing.
 enum AwaitedEnds {
-    /// Has the end of message `sequence` rung for, unless it has ended.
+    /// Has the end of message `sequence` rung for, unless it has ended. It ends here if it has expired.
     ///
     /// - Returns: where it is now.
     /// - Throws: `unknownMessage`.
@@ -14,6 +14,9 @@ enum AwaitedEnds {
         guard let entry = try Line.locate(sequence.rawValue, in: transaction) else {
             throw PenstockError(
                 .unknownMessage, "There is no message \(sequence) in the log; retention may have let it go.")
+        }
+        if try Expiring.endIfExpired(entry, in: transaction) {
+            return try Line.locate(sequence.rawValue, in: transaction)?.state ?? entry.state
         }
         if entry.marks.contains(.endAwaited) { return entry.state }
         let (queue, mark) = (Value.integer(entry.account.id), Value.integer(Marks.endAwaited.rawValue))

@@ -3,7 +3,8 @@ import PenstockCore
 /// Ending messages that have not started by the time they expire.
 ///
 /// Nobody does so at that moment. They end before somebody would have one of them, or would count them: by a claim from their queue,
-/// an enqueue that finds no room, a message that wants the key of one, and a pruning. Idle workers claim when the first one expires.
+/// an enqueue that finds no room, a message that wants the key of one, a process that waits for the end of one, and a pruning. Idle
+/// workers claim when the first one expires.
 enum Expiring {
     /// What a step has come to.
     struct Step {

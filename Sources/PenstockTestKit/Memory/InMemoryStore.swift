@@ -82,8 +82,8 @@ public final class InMemoryStore: MessageStore {
 
     /// Has the end of a message rung for; see ``/PenstockCore/MessageStore``.
     public func expectEnd(of sequence: SequenceNumber) async throws -> MessageState {
-        try database.act(as: id) { state, _ throws(PenstockError) in
-            try state.expectEnd(of: sequence)
+        try database.act(as: id) { state, moment throws(PenstockError) in
+            try state.expectEnd(of: sequence, at: moment)
         }
     }
 

@@ -24,10 +24,14 @@ extension MemoryState {
 
     /// Ends the message that holds a key, if it has expired and no worker has it.
     mutating func endHolderIfExpired(of key: KeyBytes, in name: QueueName, at moment: Moment) {
-        guard let holder = queues[name]?.line.keys.holder(of: key, at: moment.now)?.sequence,
-            let expires = messages[holder]?.expires, expires <= moment.now
-        else { return }
-        expire(holder, at: moment)
+        guard let holder = queues[name]?.line.keys.holder(of: key, at: moment.now)?.sequence else { return }
+        endIfExpired(holder, at: moment)
+    }
+
+    /// Ends a message if it has expired and no worker has it.
+    mutating func endIfExpired(_ sequence: SequenceNumber, at moment: Moment) {
+        guard let expires = messages[sequence]?.expires, expires <= moment.now else { return }
+        expire(sequence, at: moment)
     }
 
     @discardableResult

@@ -36,7 +36,9 @@ extension MemoryState {
             steps: message.steps, awaited: message.awaited, result: message.result, task: message.task)
     }
 
-    mutating func expectEnd(of sequence: SequenceNumber) throws(PenstockError) -> MessageState {
+    mutating func expectEnd(of sequence: SequenceNumber, at moment: Moment) throws(PenstockError) -> MessageState {
+        let found = try message(sequence)
+        if found.state != .leased { endIfExpired(sequence, at: moment) }
         let state = try message(sequence).state
         if !state.isFinished { messages[sequence]?.isEndAwaited = true }
         return state

@@ -38,6 +38,17 @@ import Testing
         }
     }
 
+    /// Nobody works, and so nobody but the one that waits notices.
+    @Test func aMessageThatExpiresIsNotWaitedForForEver() async throws {
+        let queue = try await the.queue()
+        let receipt = try await queue.enqueue(1, options: .init(expiry: .after(.seconds(5))))
+        let wait = Task { [the] in await the.code { _ = try await queue.result(of: receipt.sequence, as: Int.self) } }
+        try await the.memory.changes.waitForWaiters()
+        try await the.time.waitForSleepers()
+        the.time.advance(by: .seconds(5))
+        #expect(await wait.value == .messageDropped)
+    }
+
     @Test func howItEndedOtherwiseIsSaid() async throws {
         let queue = try await the.queue(policy: QueuePolicy(capacity: Capacity(4, whenFull: .dropOldest)))
         let receipts = try await queue.enqueue(contentsOf: [1, 2, 3, 4])
