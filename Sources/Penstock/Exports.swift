@@ -25,6 +25,7 @@ extension Timestamp {
 @_exported public import PenstockStreams
 @_exported public import enum PenstockCore.AttemptOutcome
 @_exported public import struct PenstockCore.AttemptRecord
+@_exported public import struct PenstockCore.BackupReport
 @_exported public import struct PenstockCore.BootTime
 @_exported public import struct PenstockCore.Capacity
 @_exported public import struct PenstockCore.CursorName

@@ -43,7 +43,7 @@ struct PenstockCommand: AsyncParsableCommand {
                 subcommands: [
                     QueueCommand.self, GroupCommand.self, LimitCommand.self, ScheduleCommand.self, WorkflowCommand.self,
                     DoctorCommand.self,
-                    RestoreCommand.self, MigrateCommand.self,
+                    BackupCommand.self, RestoreCommand.self, MigrateCommand.self,
                 ]),
         ]
     )

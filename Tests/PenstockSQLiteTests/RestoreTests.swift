@@ -247,13 +247,13 @@ import Testing
     // MARK: Kills
 
     /// Wherever it is killed: the whole store is there or none, and what is left has a name that says what it is.
-    @Test(arguments: RestoreStep.allCases) func aKillLeavesNoHalfStore(step: RestoreStep) async throws {
+    @Test(arguments: CopyStep.allCases) func aKillLeavesNoHalfStore(step: CopyStep) async throws {
         try await makeBackup()
-        let index = try #require(RestoreStep.allCases.firstIndex(of: step))
+        let index = try #require(CopyStep.allCases.firstIndex(of: step))
         await #expect(processExitsWith: .signal(SIGKILL)) {
             [backup = backup as String, target = target as String, index = index as Int] in
             _ = try await SQLiteStore.restore(from: backup, to: target) { step in
-                if step == RestoreStep.allCases[index] { kill(getpid(), SIGKILL) }
+                if step == CopyStep.allCases[index] { kill(getpid(), SIGKILL) }
             }
         }
         let left = try made()
@@ -271,7 +271,7 @@ import Testing
     }
 
     /// An error at any point leaves nothing at all.
-    @Test(arguments: RestoreStep.allCases) func anErrorLeavesNothing(step: RestoreStep) async throws {
+    @Test(arguments: CopyStep.allCases) func anErrorLeavesNothing(step: CopyStep) async throws {
         try await makeBackup()
         await #expect(throws: CocoaError.self) {
             try await SQLiteStore.restore(from: backup, to: target) { reached in

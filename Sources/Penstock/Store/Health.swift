@@ -34,8 +34,36 @@ extension PenstockStore {
         try await SQLiteStore.repair(path: path, dryRun: dryRun, time: time)
     }
 
-    /// Makes a store at `path` out of the backup at `backup`: a copy of a store's file, made by SQLite's `.backup` or
-    /// `VACUUM INTO`, or of the file and its log while no program had it open.
+    /// Makes a backup at `path` of the file at `source`, which processes may be working on: it has what was committed at one moment,
+    /// and nobody waits for it. Meanwhile the file's write-ahead log grows by what is written.
+    ///
+    /// The backup is one file, found sound, on the disk, and with mode 0600. It is at `path` all at once. When the process is killed
+    /// before, a file is left whose name begins with that of `path` and `-backup-`, and can be removed. A backup is not to be used as it
+    /// is: ``restore(from:to:)`` makes a store of it.
+    ///
+    /// ```swift
+    /// let report = try await PenstockStore.backup(of: "shop.db", to: "backup.db", replacing: true)
+    /// print("the backup knows messages up to \(report.lastSequence)")
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - source: the file.
+    ///   - path: the backup's.
+    ///   - replacing: whether it takes the place of an older backup. What is a store that was worked, or no file of Penstock's, is never
+    ///     replaced.
+    /// - Throws: `PenstockError` with code `fileExists` when there is a file at `path` that is not to be replaced, or a companion of one
+    ///   (`-wal`, `-shm`, `-journal`); `notFound` when there is no source, or no folder for the backup; `notADatabase`, `newerSchema` or
+    ///   `corrupt` for a source that none can be made of; `readOnly`, `diskFull` or `storage`. Then nothing was made, and an older
+    ///   backup is as it was. With `outcomeUnknown` the backup was made, and a power cut may undo it.
+    @discardableResult
+    public static func backup(
+        of source: String, to path: String, replacing: Bool = false
+    ) async throws -> BackupReport {
+        try await SQLiteStore.backup(of: source, to: path, replacing: replacing)
+    }
+
+    /// Makes a store at `path` out of the backup at `backup`: a copy of a store's file, made by ``backup(of:to:replacing:)`` or by
+    /// SQLite's `.backup` or `VACUUM INTO`, or of the file and its log while no program had it open.
     ///
     /// The new store is the backup, but for what must not come back:
     /// - No sequence number is given twice. The next ones are 10^9 ahead of the backup's, as the store that it is of may have given

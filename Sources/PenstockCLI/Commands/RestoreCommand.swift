@@ -9,10 +9,10 @@ struct RestoreCommand: AsyncParsableCommand {
         discussion: """
             EXAMPLES
               penstock restore backup.db --db queue.db
-              sqlite3 old.db '.backup backup.db' && penstock restore backup.db --db new.db
+              penstock backup backup.db --db old.db && penstock restore backup.db --db new.db
 
-            The backup is a copy of a file with queues, made by the .backup or VACUUM INTO of sqlite3, or by hand while no \
-            program had the file open. It is only read. There must be no file at --db yet; the new one is there all at \
+            The backup is a copy of a file with queues, made by `penstock backup`, by the .backup or VACUUM INTO of sqlite3, or by \
+            hand while no program had the file open. It is only read. There must be no file at --db yet; the new one is there all at \
             once, and can be read by its owner alone.
 
             The new file has what the backup has, with three differences. The next sequence numbers are 1000000000 ahead, \

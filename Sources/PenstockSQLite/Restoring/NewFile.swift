@@ -7,13 +7,19 @@ struct NewFile {
     /// What its name is meanwhile.
     let temporaryPath: String
     private let path: String
+    private let replaces: Bool
 
     /// Makes an empty file that only its owner can read.
     ///
+    /// - Parameters:
+    ///   - path: its name, once it is whole.
+    ///   - purpose: a word for the name that it has before.
+    ///   - replaces: whether it takes the place of a file that has its name.
     /// - Throws: `fileExists`, `readOnly`, `diskFull` and so on.
-    init(for path: String) throws {
+    init(for path: String, purpose: String, replaces: Bool = false) throws {
         self.path = path
-        temporaryPath = "\(path)-restore-\(UUID().uuidString.lowercased())"
+        self.replaces = replaces
+        temporaryPath = "\(path)-\(purpose)-\(UUID().uuidString.lowercased())"
         try refuseExisting()
         let descriptor = open(temporaryPath, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw SystemErrors.failure("\(path) cannot be made", errno) }
@@ -28,11 +34,15 @@ struct NewFile {
         guard Flusher.systemFlush(descriptor) == 0 else { throw SystemErrors.failure("\(path) cannot be made", errno) }
     }
 
-    /// Gives the file its name, in nobody's place.
+    /// Gives the file its name, in nobody's place unless it replaces.
     ///
     /// - Throws: `fileExists` when another file has got the name meanwhile.
     func publish() throws {
         try refuseExisting()
+        if replaces {
+            guard rename(temporaryPath, path) == 0 else { throw SystemErrors.failure("\(path) cannot be made", errno) }
+            return
+        }
         // Unlike a rename it fails where the name is taken.
         guard link(temporaryPath, path) == 0 else {
             if errno == EEXIST { throw exists(path) }
@@ -63,7 +73,7 @@ struct NewFile {
 
     /// A companion alone belongs to a database that was there, and SQLite would take it for the new one's.
     private func refuseExisting() throws {
-        for end in [""] + Self.companions {
+        for end in (replaces ? [] : [""]) + Self.companions {
             var status = stat()
             if lstat(path + end, &status) == 0 { throw exists(path + end) }
             guard errno == ENOENT else { throw SystemErrors.failure("\(path + end) cannot be looked at", errno) }

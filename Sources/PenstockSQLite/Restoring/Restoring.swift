@@ -2,91 +2,24 @@ import GRDB
 public import PenstockCore
 import PenstockProcesses
 
-/// What a restore does, one after the other.
-enum RestoreStep: CaseIterable, Sendable {
-    case copied
-    case checked
-    case prepared
-    case published
-}
-
 /// Making a store out of a backup of one.
 ///
 /// All of it happens in a file that has another name. The store's own name is given to it in one step, once it is whole and on
 /// the disk; so whatever dies on the way leaves no half store, and none is replaced.
 struct Restoring: Sendable {
-    /// How long a program may hold the backup for itself.
-    private static let busyMax = Duration.seconds(30)
-
     private let backup: String
     private let path: String
-    private let after: @Sendable (RestoreStep) throws -> Void
+    private let after: @Sendable (CopyStep) throws -> Void
 
-    init(backup: String, path: String, after: @escaping @Sendable (RestoreStep) throws -> Void) {
+    init(backup: String, path: String, after: @escaping @Sendable (CopyStep) throws -> Void) {
         self.backup = backup
         self.path = path
         self.after = after
     }
 
     func perform() throws -> RestoreReport {
-        let file = try NewFile(for: path)
-        defer { file.removeTemporaryName() }
-        let report = try write(file.temporaryPath)
-        try file.flush()
-        try after(.prepared)
-        try file.publish()
-        try after(.published)
-        try file.flushName()
-        return report
-    }
-
-    private func write(_ temporaryPath: String) throws -> RestoreReport {
-        var configuration = Configuration()
-        configuration.label = "penstock restore"
-        do {
-            let new = try DatabaseQueue(path: temporaryPath, configuration: configuration)
-            defer { try? new.close() }
-            return try new.writeWithoutTransaction { database in
-                // Nobody else has this file, so no memory is shared for it.
-                try database.execute(sql: "PRAGMA locking_mode = EXCLUSIVE")
-                try copy(to: database)
-                try after(.copied)
-                try check(database)
-                try after(.checked)
-                return try prepare(database)
-            }
-        } catch let error as DatabaseError {
-            // What is wrong with the content was wrong with it in the backup.
-            let isOfContent = [.SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_CONSTRAINT].contains(error.resultCode)
-            throw StorageErrors.translated(error, path: isOfContent ? backup : path)
-        }
-    }
-
-    private func copy(to database: Database) throws {
-        do {
-            let source = try ReadOnlyFile(backup, busyMax: Self.busyMax) { [backup] database in
-                guard try SchemaMigrator(path: backup).refuseNewer(database) > 0 else {
-                    throw PenstockError(
-                        .notADatabase, "\(backup) has none of Penstock's tables, so no store can be made of it.")
-                }
-            }
-            try source.read { try $0.backup(to: database) }
-            try source.close()
-        } catch let error as DatabaseError where error.resultCode != .SQLITE_FULL {
-            throw ReadOnlyFile.translated(error, backup)
-        }
-    }
-
-    /// Makes the copy one file, and throws unless it is sound.
-    private func check(_ database: Database) throws {
-        let mode = try String.fetchOne(database, sql: "PRAGMA journal_mode = DELETE")
-        guard mode == "delete" else {
-            throw PenstockError(.storage, "\(path) cannot be made: its journal mode stays '\(mode ?? "unknown")'.")
-        }
-        if let damage = try String.fetchOne(database, sql: "PRAGMA quick_check(1)"), damage != "ok" {
-            throw PenstockError(
-                .corrupt, "SQLite finds \(backup) damaged: \(damage); take another backup. Nothing was made.")
-        }
+        let file = try NewFile(for: path, purpose: "restore")
+        return try FileCopy(of: backup, to: file, named: path, after: after).perform { try prepare($0) }
     }
 
     /// Brings the copy to the newest schema, and takes out what must not come back.
@@ -199,7 +132,7 @@ extension SQLiteStore {
 
     /// - Parameter step: is called after each step. For tests, in which the process dies there.
     static func restore(
-        from backup: String, to path: String, after step: @escaping @Sendable (RestoreStep) throws -> Void
+        from backup: String, to path: String, after step: @escaping @Sendable (CopyStep) throws -> Void
     ) async throws -> RestoreReport {
         try await SystemThread.run {
             let backup = try DatabasePath.existing(backup)

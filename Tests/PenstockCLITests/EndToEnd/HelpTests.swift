@@ -5,7 +5,7 @@ struct HelpTests {
     @Test(arguments: [
         ["enqueue"], ["work"], ["status"], ["list"], ["show"], ["why"], ["log"], ["cancel"], ["retry"], ["replay"],
         ["prune"],
-        ["doctor"], ["restore"], ["migrate"], ["queue", "create"], ["queue", "set"], ["queue", "show"],
+        ["doctor"], ["backup"], ["restore"], ["migrate"], ["queue", "create"], ["queue", "set"], ["queue", "show"],
         ["queue", "list"],
         ["queue", "pause"], ["queue", "resume"], ["queue", "delete"], ["dead", "list"], ["dead", "redrive"],
         ["dead", "discard"], ["schedule", "add"], ["schedule", "list"], ["schedule", "show"], ["schedule", "next"],
@@ -27,7 +27,7 @@ struct HelpTests {
     @Test func theRootNamesEveryCommandAndExitStatus() async throws {
         let help = try await Tool.empty().succeed(["--help"]).output
         for word in [
-            "enqueue", "work", "replay", "doctor", "restore", "  64   ", "  78   ", "  127  ", "  143  ", "PENSTOCK_DB",
+            "enqueue", "work", "replay", "doctor", "backup", "restore", "  64   ", "  78   ", "  127  ", "  143  ", "PENSTOCK_DB",
         ] {
             #expect(help.contains(word), "\(word)")
         }

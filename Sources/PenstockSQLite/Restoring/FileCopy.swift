@@ -1,0 +1,95 @@
+import GRDB
+import PenstockCore
+
+/// What making a copy does, one after the other.
+enum CopyStep: CaseIterable, Sendable {
+    case copied
+    case checked
+    case prepared
+    case published
+}
+
+/// Making a file out of another one with queues, which may be in use.
+///
+/// All of it happens in a file that has another name. The name that is wanted is given to it in one step, once it is whole and on
+/// the disk; so whatever dies on the way leaves no half file under that name.
+struct FileCopy: Sendable {
+    /// How long a program may hold the source for itself.
+    private static let busyMax = Duration.seconds(30)
+
+    private let source: String
+    private let file: NewFile
+    private let path: String
+    private let after: @Sendable (CopyStep) throws -> Void
+
+    init(
+        of source: String, to file: NewFile, named path: String, after: @escaping @Sendable (CopyStep) throws -> Void
+    ) {
+        self.source = source
+        self.file = file
+        self.path = path
+        self.after = after
+    }
+
+    /// - Parameter prepare: what is done with the copy before it has its name.
+    func perform<Report>(_ prepare: (Database) throws -> Report) throws -> Report {
+        defer { file.removeTemporaryName() }
+        let report = try write(prepare)
+        try file.flush()
+        try after(.prepared)
+        try file.publish()
+        try after(.published)
+        try file.flushName()
+        return report
+    }
+
+    private func write<Report>(_ prepare: (Database) throws -> Report) throws -> Report {
+        var configuration = Configuration()
+        configuration.label = "penstock copy"
+        do {
+            let new = try DatabaseQueue(path: file.temporaryPath, configuration: configuration)
+            defer { try? new.close() }
+            return try new.writeWithoutTransaction { database in
+                // Nobody else has this file, so no memory is shared for it.
+                try database.execute(sql: "PRAGMA locking_mode = EXCLUSIVE")
+                try copy(to: database)
+                try after(.copied)
+                try check(database)
+                try after(.checked)
+                return try prepare(database)
+            }
+        } catch let error as DatabaseError {
+            // What is wrong with the content was wrong with it in the source.
+            let isOfContent = [.SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_CONSTRAINT].contains(error.resultCode)
+            throw StorageErrors.translated(error, path: isOfContent ? source : path)
+        }
+    }
+
+    /// Copies the source as it is at one moment. Nobody has to wait for that.
+    private func copy(to database: Database) throws {
+        do {
+            let source = try ReadOnlyFile(source, busyMax: Self.busyMax) { [source] database in
+                guard try SchemaMigrator(path: source).refuseNewer(database) > 0 else {
+                    throw PenstockError(
+                        .notADatabase, "\(source) has none of Penstock's tables, so no store can be made of it.")
+                }
+            }
+            try source.read { try $0.backup(to: database) }
+            try source.close()
+        } catch let error as DatabaseError where error.resultCode != .SQLITE_FULL {
+            throw ReadOnlyFile.translated(error, source)
+        }
+    }
+
+    /// Makes the copy one file, and throws unless it is sound.
+    private func check(_ database: Database) throws {
+        let mode = try String.fetchOne(database, sql: "PRAGMA journal_mode = DELETE")
+        guard mode == "delete" else {
+            throw PenstockError(.storage, "\(path) cannot be made: its journal mode stays '\(mode ?? "unknown")'.")
+        }
+        if let damage = try String.fetchOne(database, sql: "PRAGMA quick_check(1)"), damage != "ok" {
+            throw PenstockError(
+                .corrupt, "SQLite finds \(source) damaged: \(damage); take another backup. Nothing was made.")
+        }
+    }
+}

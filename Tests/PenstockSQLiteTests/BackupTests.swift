@@ -1,0 +1,183 @@
+import Foundation
+import GRDB
+import PenstockCore
+import PenstockTestKit
+import Testing
+
+@testable import PenstockSQLite
+
+/// A backup is what was committed at one moment, is there whole or not at all, and replaces only a backup.
+@Suite(.timeLimit(.minutes(5))) struct BackupTests {
+    private let harness = SQLiteHarness()
+    private var folder: TemporaryFolder { harness.folder }
+    private var target: String { folder.file("backup.db") }
+
+    private func openWithJobs() async throws -> SQLiteStore {
+        let store = try await harness.openStore()
+        try await store.configure(.jobs, .create(QueuePolicy(), ifAbsent: true))
+        return store
+    }
+
+    @discardableResult
+    private func backup(
+        replacing: Bool = false, after step: @escaping @Sendable (CopyStep) throws -> Void = { _ in }
+    ) async throws -> BackupReport {
+        try await SQLiteStore.backup(of: harness.path, to: target, replacing: replacing, after: step)
+    }
+
+    /// What is in the folder, but for the store.
+    private func made() throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { !$0.hasPrefix("queue.db") }.sorted()
+    }
+
+    private func textsInBackup() async throws -> [String] {
+        let reader = try await SQLiteReader.open(path: target)
+        let texts = try await reader.log(LogQuery(queue: .jobs, .last(Limits.rowsMax), limit: Limits.rowsMax)).records
+            .map {
+                String(decoding: $0.payload, as: UTF8.self)
+            }
+        try await reader.close()
+        return texts
+    }
+
+    @Test func aBackupHasWhatWasCommitted() async throws {
+        let store = try await openWithJobs()
+        for number in 1...3 { try await store.put(.text("\(number)")) }
+        let report = try await backup()
+        #expect(report.path == target)
+        #expect(report.source == harness.path)
+        #expect(report.lastSequence.rawValue == 3)
+        #expect(report.byteCount == (try bytes(of: target).count))
+        try await store.put(.text("later"))
+        #expect(try made() == ["backup.db"])
+        #expect(try mode(of: target) == 0o600)
+        #expect(try await textsInBackup() == ["1", "2", "3"])
+        #expect(try made() == ["backup.db"], "One that is looked at is still one file.")
+        try await store.close()
+        let restored = try await SQLiteStore.restore(from: target, to: folder.file("new.db"))
+        #expect(restored.nextSequence.rawValue == 1_000_000_004)
+    }
+
+    /// Writers go on while the copy is made, and it has what one of them had written at some moment: no more, no hole.
+    @Test func writersGoOnMeanwhile() async throws {
+        let store = try await openWithJobs()
+        let path = harness.path
+        let writing = Task {
+            var count = 0
+            while !Task.isCancelled {
+                count += 1
+                let messages = [NewMessage.text("\(count) a"), .text("\(count) b")]
+                _ = try await store.enqueue(messages, to: .jobs, durability: .processCrash)
+            }
+            return count
+        }
+        try await eventually { try await store.depths().ready > 100 }
+        let report = try await backup { step in
+            // Whoever writes need not wait for the end of the backup.
+            guard step == .copied else { return }
+            let count = try countInFile(path)
+            while try countInFile(path) == count { usleep(1000) }
+        }
+        writing.cancel()
+        _ = try await writing.value
+        let texts = try await textsInBackup()
+        #expect(texts.count > 100)
+        #expect(Int64(texts.count) == report.lastSequence.rawValue)
+        #expect(
+            texts == (1...texts.count / 2).flatMap { ["\($0) a", "\($0) b"] }, "Whole transactions, from the first on.")
+        #expect(try await SQLiteStore.inspectHealth(path: target).findings.filter { $0.severity == .error } == [])
+        #expect(try await SQLiteStore.inspectHealth(path: path).findings.filter { $0.severity == .error } == [])
+        try await store.close()
+    }
+
+    @Test func anOlderBackupIsReplaced() async throws {
+        let store = try await openWithJobs()
+        try await store.put(.text("1"))
+        try await backup(replacing: true)
+        try await store.put(.text("2"))
+        await expect(.fileExists) { try await backup() }
+        #expect(try await textsInBackup() == ["1"])
+        for step in CopyStep.allCases where step != .published {
+            await #expect(throws: CocoaError.self) {
+                try await backup(replacing: true) { if $0 == step { throw CocoaError(.fileWriteUnknown) } }
+            }
+            #expect(try await textsInBackup() == ["1"], "The older one is as it was.")
+        }
+        #expect(try await backup(replacing: true).lastSequence.rawValue == 2)
+        #expect(try await textsInBackup() == ["1", "2"])
+        #expect(try made() == ["backup.db"])
+        try await store.close()
+    }
+
+    @Test func nothingElseIsReplaced() async throws {
+        let store = try await openWithJobs()
+        func expectRefusal(of path: String) async throws {
+            let before = try? bytes(of: path)
+            await expect(.fileExists) {
+                try await SQLiteStore.backup(of: harness.path, to: path, replacing: true)
+            }
+            #expect((try? bytes(of: path)) == before)
+        }
+        try await expectRefusal(of: harness.path)
+        symlink(harness.path, folder.file("link.db"))
+        try await expectRefusal(of: folder.file("link.db"))
+        try Data("a letter".utf8).write(to: URL(filePath: target))
+        try await expectRefusal(of: target)
+        try Data().write(to: URL(filePath: target))
+        try await expectRefusal(of: target)
+        try await ForeignProgram(folder.file("theirs.db")).run("CREATE TABLE theirs (a)")
+        try await expectRefusal(of: folder.file("theirs.db"))
+        // Another store, at rest.
+        let other = try await SQLiteStore.openWithJobs(folder.file("other.db"))
+        try await other.close()
+        try await expectRefusal(of: folder.file("other.db"))
+        // What belongs to another database of that name.
+        for end in ["-wal", "-shm", "-journal"] {
+            let companion = folder.file("mine.db\(end)")
+            try Data("mine".utf8).write(to: URL(filePath: companion))
+            await expect(.fileExists) {
+                try await SQLiteStore.backup(of: harness.path, to: folder.file("mine.db"), replacing: true)
+            }
+            try FileManager.default.removeItem(atPath: companion)
+        }
+        try await store.close()
+    }
+
+    @Test func whatIsNoStoreHasNoBackup() async throws {
+        await expect(.notFound) { try await backup() }
+        try Data(repeating: 65, count: 5000).write(to: URL(filePath: harness.path))
+        await expect(.notADatabase) { try await backup() }
+        #expect(try made() == [])
+        try FileManager.default.removeItem(atPath: harness.path)
+        try await ForeignProgram(harness.path).run("CREATE TABLE theirs (a)")
+        await expect(.notADatabase) { try await backup() }
+        #expect(try made() == [])
+    }
+
+    /// Wherever it is killed: the new backup is there or the old one, and what is left has a name that says what it is.
+    @Test(arguments: CopyStep.allCases) func aKillLeavesNoHalfBackup(step: CopyStep) async throws {
+        let store = try await openWithJobs()
+        try await store.put(.text("1"))
+        try await backup()
+        try await store.put(.text("2"))
+        let index = try #require(CopyStep.allCases.firstIndex(of: step))
+        await #expect(processExitsWith: .signal(SIGKILL)) {
+            [source = harness.path as String, target = target as String, index = index as Int] in
+            _ = try await SQLiteStore.backup(of: source, to: target, replacing: true) { step in
+                if step == CopyStep.allCases[index] { kill(getpid(), SIGKILL) }
+            }
+        }
+        #expect(try await textsInBackup() == (step == .published ? ["1", "2"] : ["1"]))
+        #expect(try made().allSatisfy { $0 == "backup.db" || $0.hasPrefix("backup.db-backup-") })
+        #expect(try await backup(replacing: true).lastSequence.rawValue == 2)
+        #expect(try await textsInBackup() == ["1", "2"])
+        try await store.close()
+    }
+}
+
+/// How many messages there are in the log of the file at `path`.
+private func countInFile(_ path: String) throws -> Int {
+    let database = try DatabaseQueue(path: path)
+    defer { try? database.close() }
+    return try database.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM penstock_log") ?? 0 }
+}
