@@ -27,7 +27,8 @@ struct HelpTests {
     @Test func theRootNamesEveryCommandAndExitStatus() async throws {
         let help = try await Tool.empty().succeed(["--help"]).output
         for word in [
-            "enqueue", "work", "replay", "doctor", "backup", "restore", "  64   ", "  78   ", "  127  ", "  143  ", "PENSTOCK_DB",
+            "enqueue", "work", "replay", "doctor", "backup", "restore", "  64   ", "  78   ", "  127  ", "  143  ",
+            "PENSTOCK_DB",
         ] {
             #expect(help.contains(word), "\(word)")
         }
