@@ -44,6 +44,25 @@ struct WorkTests {
         #expect(worked.output == "1,q,1,text/plain; a=\"b\"\nc\nunset,\(tool.folder)/test.db\n")
     }
 
+    /// What a command does is in the trace of its message, and in none when that has none: not in the worker's own.
+    @Test func theTraceIsInTheEnvironment() async throws {
+        let tool = try await Tool.withQueue()
+        var outer = tool
+        for name in ["TRACEPARENT", "TRACESTATE", "BAGGAGE"] {
+            outer.variables[.init(stringLiteral: name)] = "of the worker"
+        }
+        let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+        try await tool.succeed([
+            "enqueue", "q", "x", "--header", "traceparent=\(parent)", "--header", "TraceState=a=1", "--header",
+            "baggage=b=2",
+        ])
+        try await tool.succeed(["enqueue", "q", "x", "--header", "traceparent=\(parent)"])
+        try await tool.succeed(["enqueue", "q", "x"])
+        let script = "echo ${TRACEPARENT-none} ${TRACESTATE-none} ${BAGGAGE-none}"
+        let worked = try await outer.succeed(["work", "q", "--drain", "--", "sh", "-c", script])
+        #expect(worked.lines == ["\(parent) a=1 b=2", "\(parent) none none", "none none none"])
+    }
+
     @Test func noShellIsInvolved() async throws {
         let tool = try await Tool.withQueue()
         try await tool.succeed(["enqueue", "q", "$(touch no); `touch no`"])

@@ -114,21 +114,26 @@ struct CommandHandler: MessageHandler {
         }
         for (name, value) in delivery.headers {
             variables[Environment.Key(stringLiteral: HeaderRules.variable(of: name))] = value
+            if let variable = Self.traceVariables[name.lowercased()] { variables[variable] = value }
         }
         return variables
     }
 
+    /// The headers of W3C Trace Context and Baggage, and the variables by which OpenTelemetry hands them to a process.
+    private static let traceVariables: [String: Environment.Key] = [
+        "traceparent": "TRACEPARENT", "tracestate": "TRACESTATE", "baggage": "BAGGAGE",
+    ]
+
     /// The variables that hold for every message: commands see the worker's file, and no header that the worker's own
-    /// environment has, nor a group, a kind or a task, should it run under another worker.
+    /// environment has, nor a trace, a group, a kind or a task, should it run under another worker.
     static func cleared(file: StoreFile) -> [Environment.Key: String?] {
         let prefix = HeaderRules.variable(of: "")
         var variables: [Environment.Key: String?] = [:]
         for name in ProcessInfo.processInfo.environment.keys where name.hasPrefix(prefix) {
             variables.updateValue(nil, forKey: Environment.Key(stringLiteral: name))
         }
-        for name in ["PENSTOCK_GROUP", "PENSTOCK_KIND", "PENSTOCK_WORKFLOW", "PENSTOCK_TASK"] as [Environment.Key] {
-            variables.updateValue(nil, forKey: name)
-        }
+        let own = ["PENSTOCK_GROUP", "PENSTOCK_KIND", "PENSTOCK_WORKFLOW", "PENSTOCK_TASK"] as [Environment.Key]
+        for name in own + traceVariables.values { variables.updateValue(nil, forKey: name) }
         variables["PENSTOCK_DB"] = file.absolutePath
         return variables
     }
