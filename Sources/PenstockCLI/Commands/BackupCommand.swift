@@ -43,8 +43,7 @@ struct BackupCommand: AsyncParsableCommand {
             throw Failure(.cannotCreate, error.message)
         }
         try Output().answer(
-            "\(Escape.text(backup)) was made of \(Escape.text(file.path)), with messages up to \(report.lastSequence); it has "
-                + "\(report.byteCount) bytes.",
+            "\(Escape.text(backup)) was made of \(Escape.text(file.path)), with messages up to \(report.lastSequence).",
             .object([
                 "path": .string(backup), "source": .string(file.path),
                 "lastSequence": .integer(Int(report.lastSequence.rawValue)), "bytes": .integer(report.byteCount),
