@@ -16,6 +16,8 @@ final class LifeWorld {
     private var asked: Set<SequenceNumber> = []
     /// What was found that no store may do.
     private(set) var violations: [String] = []
+    /// Queues that are or were shared fairly: what has a turn from then keeps it.
+    private var shared: Set<QueueName> = []
     /// Whether a worker has put off the starts of a group.
     private var hasHeld = false
 
@@ -41,8 +43,9 @@ final class LifeWorld {
         switch step {
         case .enqueue(let handle, let queue, let messages):
             return try await enqueue(messages, to: queue, by: handles[handle])
-        case .claim(let handle, let queue, let limit, let lease):
-            return try await claim(ClaimRequest(queue: queue, limit: limit, lease: lease), by: handles[handle])
+        case .claim(let handle, let queue, let limit, let lease, let remote):
+            let request = ClaimRequest(queue: queue, limit: limit, lease: lease, remoteWorker: remote)
+            return try await claim(request, by: handles[handle])
         case .settle(let handle, let verdicts):
             hasHeld =
                 hasHeld || verdicts.contains { if case .retry(_, _, _, true) = $0.verdict { true } else { false } }
@@ -166,7 +169,7 @@ final class LifeWorld {
         let before = try await handle.messages(MessageQuery(queue: request.queue, limit: Limits.rowsMax))
         let status = try await handle.queueStatus(request.queue)
         let claim = try await handle.claim(request)
-        if !status.policy.limitsClaims {
+        if !status.policy.limitsClaims, !shared.contains(request.queue) {
             violations += Invariants.claim(
                 claim, limit: request.limit, from: status.isPaused ? [] : before, now: harness.time.now)
         } else if let limit = status.policy.limit, !claim.messages.isEmpty {
@@ -191,6 +194,10 @@ final class LifeWorld {
             inQueue = try await handle.messages(MessageQuery(queue: queue, limit: Limits.rowsMax)).count
         }
         try await handle.configure(queue, change)
+        switch change {
+        case .create(let policy, _) where policy.isFair, .set(let policy, _) where policy.isFair: shared.insert(queue)
+        default: break
+        }
         forgotten += inQueue
         return "configured"
     }

@@ -66,7 +66,11 @@ public enum RandomLives {
             var answers: [String] = []
             for world in worlds { answers.append(try await world.perform(step)) }
             if Set(answers).count > 1 {
-                report("the answers differ:\n\(answers.joined(separator: "\n"))")
+                var contents: [[String]] = []
+                for world in worlds { contents.append(try await world.contents()) }
+                report(
+                    "the answers differ:\n\(answers.joined(separator: "\n"))\nand of what is there:\n"
+                        + differences(of: contents).joined(separator: "\n"))
                 break
             }
             if number % 10 == 0 || number == steps {

@@ -4,7 +4,7 @@ import PenstockCore
 /// can be carried out on two stores, whose handles and tokens differ.
 enum Step: CustomStringConvertible {
     case enqueue(by: Int, QueueName, [NewMessage])
-    case claim(by: Int, QueueName, limit: Int, lease: Duration)
+    case claim(by: Int, QueueName, limit: Int, lease: Duration, for: WorkerName?)
     case settle(by: Int, [(lease: Int, verdict: Verdict)])
     case finish(by: Int, lease: Int, result: [UInt8]?, AddedTasks?, [Draft])
     case start(by: Int, NewWorkflow)
@@ -31,7 +31,8 @@ enum Step: CustomStringConvertible {
         switch self {
         case .enqueue(let handle, let queue, let messages):
             "[\(handle)] enqueue to \(queue): " + messages.map(Self.describe).joined(separator: ", ")
-        case .claim(let handle, let queue, let limit, let lease): "[\(handle)] claim \(limit) of \(queue) for \(lease)"
+        case .claim(let handle, let queue, let limit, let lease, let remote):
+            "[\(handle)] claim \(limit) of \(queue) for \(lease)\(remote.map { ", by \($0)" } ?? "")"
         case .settle(let handle, let verdicts): "[\(handle)] settle \(verdicts)"
         case .finish(let handle, let lease, let result, let added, let drafts):
             "[\(handle)] finish \(lease) with \(String(describing: result)) and \(Self.describe(added?.tasks ?? [])), then "

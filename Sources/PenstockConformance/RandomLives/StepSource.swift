@@ -24,7 +24,10 @@ struct StepSource {
         case 23: return .cancelWorkflow(by: handle, workflowName())
         case 24: return .emit(by: handle, event(), target(last))
         case 25: return .record(by: handle, step(), lease: leases(leaseCount).first ?? -1)
-        case 26..<48: return .claim(by: handle, queue, limit: random.next(in: 1...6), lease: .seconds(number(1, 40)))
+        case 26..<48:
+            let remote = number(0, 3) == 0 ? WorkerName(stored: "remote \(number(1, 2))") : nil
+            return .claim(
+                by: handle, queue, limit: random.next(in: 1...6), lease: .seconds(number(1, 40)), for: remote)
         case 48..<63: return .settle(by: handle, leases(leaseCount).map { ($0, verdict()) })
         case 63..<66: return finish(by: handle, leaseCount)
         case 66..<69: return .extend(by: handle, leases: leases(leaseCount), .seconds(number(1, 40)))

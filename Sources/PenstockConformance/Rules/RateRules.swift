@@ -7,6 +7,7 @@ enum RateRules {
     static let cases: ConformanceCase.Rules = [
         "hold in every window": everyWindow,
         "say when the next message may start": nextDue,
+        "say nothing of time while a limit is in the way as well": besidesALimit,
         "let a burst start at once": bursts,
         "lose nothing to workers that wake a little late": late,
         "count starts that come to nothing": counted,
@@ -81,6 +82,25 @@ enum RateRules {
         bench.time.advance(by: .milliseconds(1))
         #expect(try await claim(store).messages.map(\.text) == ["2"])
         #expect(try await claim(store).nextDue == nil, "Nothing waits for the rate.")
+    }
+
+    static func besidesALimit(_ bench: Bench) async throws {
+        var both = policy(Rate(1, per: .seconds(10)))
+        both.limit = 1
+        let store = try await bench.open(both)
+        let other = try await bench.open()
+        try await store.put(["1", "2"].map { .text($0) })
+        let first = try await claim(store)
+        #expect(first.messages.map(\.text) == ["1"])
+        #expect(first.nextDue == nil)
+        for store in [store, other] {
+            let next = try await claim(store)
+            #expect(next.messages.isEmpty && next.nextDue == nil, "The end of the first one is rung for.")
+        }
+        let token = other.changes.token(for: .jobs)
+        #expect(try await store.give(.done, for: first.messages[0]) == .settled(.done))
+        try await other.changes.wait(for: .jobs, after: token)
+        #expect(try await claim(other).nextDue.map { $0 - bench.time.now } == .seconds(10))
     }
 
     static func bursts(_ bench: Bench) async throws {

@@ -36,8 +36,10 @@ enum Claiming {
         let leaseRoom = try LeaseLimits.room(of: account, in: transaction) ?? .max
         let rateRoom = try Rates.room(of: account, in: transaction) ?? .max
         let room = min(leaseRoom, rateRoom)
+        // What waits for the end of a lease as well is rung for then.
+        let waitsForTime = rateRoom < leaseRoom
         if room == 0, try isAnyReady(account, transaction.connection) {
-            let start = rateRoom == 0 ? try Rates.opens(account, in: transaction) : nil
+            let start = waitsForTime ? try Rates.opens(account, in: transaction) : nil
             return .withheld(until: earlier(start, expiring.next))
         }
         guard try GroupRates.openDue(account, in: transaction) else {
@@ -85,7 +87,7 @@ enum Claiming {
         if room < limit, messages.count == room, try isAnyReady(account, connection) {
             claim.isWithheld = true
             // What comes into line meanwhile could not be claimed either.
-            claim.nextDue = earlier(expiry, rateRoom == room ? try Rates.opens(account, in: transaction) : nil)
+            claim.nextDue = earlier(expiry, waitsForTime ? try Rates.opens(account, in: transaction) : nil)
         }
         return claim
     }

@@ -15,10 +15,13 @@ extension MemoryState {
             return .withheld(until: moment.now)
         }
         let startRoom = startRoom(of: request.queue, at: moment) ?? .max
-        let room = min(leaseRoom(of: request.queue) ?? .max, startRoom)
+        let leaseRoom = leaseRoom(of: request.queue) ?? .max
+        let room = min(leaseRoom, startRoom)
+        // What waits for the end of a lease as well is rung for then.
+        let waitsForTime = startRoom < leaseRoom
         // What is due now cannot be claimed either. The end of a message that is leased is rung for.
         if room == 0, queues[request.queue]?.line.ready.elements.isEmpty == false {
-            return .withheld(until: nextWithheld(of: request.queue, isByRate: startRoom == 0, at: moment))
+            return .withheld(until: nextWithheld(of: request.queue, isByRate: waitsForTime, at: moment))
         }
         openDue(request.queue, at: moment)
         fireDue(of: request.queue, at: moment)
@@ -42,7 +45,7 @@ extension MemoryState {
         claim.isLimited = isLimited
         claim.isWithheld = room < request.limit && ready.count > room
         if claim.isWithheld {
-            claim.nextDue = nextWithheld(of: request.queue, isByRate: startRoom == room, at: moment)
+            claim.nextDue = nextWithheld(of: request.queue, isByRate: waitsForTime, at: moment)
         }
         return claim
     }
