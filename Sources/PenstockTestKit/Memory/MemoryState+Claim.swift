@@ -43,7 +43,8 @@ extension MemoryState {
         ]
         var claim = Claim(messages: claimed, nextDue: due.compactMap(\.self).min())
         claim.isLimited = isLimited
-        claim.isWithheld = room < request.limit && ready.count > room
+        // What has come in line with the start of these counts as well.
+        claim.isWithheld = room < request.limit && claimed.count == room && line?.ready.elements.isEmpty == false
         if claim.isWithheld {
             claim.nextDue = nextWithheld(of: request.queue, isByRate: waitsForTime, at: moment)
         }
