@@ -14,6 +14,7 @@ enum FairRules {
         "give a message that a worker gives back its own turn": returns,
         "charge nothing for what has not started": unstarted,
         "give messages their turn when they become ready": whenReady,
+        "give tasks that become ready together a turn each": tasksTogether,
         "let who comes new pass what is tried again": triedAgain,
         "share each priority by itself": eachPriority,
         "keep the order of groups in order": inOrder,
@@ -31,6 +32,19 @@ enum FairRules {
 
     private static func put(_ store: any MessageStore, _ group: String, _ numbers: ClosedRange<Int>) async throws {
         try await store.put(numbers.map { .text("\(group)\($0)", group: group) })
+    }
+
+    /// Tasks without a group are one group together, also when one end lets all of them go on.
+    static func tasksTogether(_ bench: Bench) async throws {
+        let store = try await bench.open(policy())
+        try await store.configure(.mail, .create(.steady(), ifAbsent: false))
+        try await put(store, "a", 1...4)
+        let names = (1...4).map { "t\($0)" }
+        let children = names.map { NewTask.of($0, after: [Dependency(on: .named("root"))]) }
+        let tasks = [NewTask.of("root", queue: .mail)] + children
+        _ = try await store.start(NewWorkflow(.flow, tasks: tasks), durability: .processCrash)
+        try await store.work(.done, from: .mail)
+        #expect(try await store.take(9).map(\.text) == ["a1", "t1", "a2", "t2", "a3", "t3", "a4", "t4"])
     }
 
     static func newcomers(_ bench: Bench) async throws {

@@ -13,6 +13,7 @@ enum GroupRateRules {
         "can be put off by a worker": holds,
         "that are put off block what is ready": holdsReady,
         "that are put off go on when they are resumed": resumed,
+        "that are put off go by a wall clock that is put right": clockPutRight,
         "of groups go on when the machine is started anew": groupReboots,
     ]
 
@@ -46,6 +47,23 @@ enum GroupRateRules {
         bench.time.set(wall: until)
         bench.time.advance(by: .seconds(86_400))
         #expect(try await store.drain().sorted() == ["1", "4", "5"])
+    }
+
+    /// A claim under a wrong clock must not make it later for good.
+    static func clockPutRight(_ bench: Bench) async throws {
+        let store = try await bench.open(RateRules.policy(nil, .limit(2)))
+        try await store.put((1...2).map { .text("\($0)", group: "a") })
+        let hold = Verdict.retry(error: "429", after: .seconds(4), holdsGroup: true)
+        #expect(try await store.give(hold, for: store.takeOne()) == .settled(.scheduled))
+        let right = bench.time.now
+        bench.time.set(wall: right - .seconds(365 * 86_400))
+        #expect(try await store.take(9).isEmpty)
+        bench.time.set(wall: right + .seconds(3))
+        let claim = try await RateRules.claim(store)
+        #expect(claim.messages.isEmpty)
+        #expect(claim.nextDue.map { $0 - bench.time.now } == .seconds(1))
+        bench.time.advance(by: .seconds(1))
+        #expect(try await store.drain().sorted() == ["1", "2"])
     }
 
     static func groupReboots(_ bench: Bench) async throws {

@@ -68,12 +68,12 @@ enum DoneTasks {
     /// Puts tasks of one queue in line that are due at once.
     private static func move(_ children: [Int64], of queueID: Int64, in transaction: Transaction) throws {
         let list = SequenceList(children)
-        guard children.count > 1, let account = try transaction.account(id: queueID) else {
+        // In a queue that is or was shared fairly each gets its turn.
+        guard children.count > 1, let account = try transaction.account(id: queueID), !account.hasTurns else {
             return try lookAtEach(children, in: transaction)
         }
         do {
-            try transaction.connection.run(
-                insertReady, .integer(queueID), .text(list.json), .integer(account.hasTurns ? 1 : 0))
+            try transaction.connection.run(insertReady, .integer(queueID), .text(list.json))
         } catch  where error.isContradiction {
             // One of them is in line already, going by the table. Each by itself finds out which.
             return try lookAtEach(children, in: transaction)
@@ -117,9 +117,7 @@ enum DoneTasks {
     private static let insertReady = Query(
         """
         INSERT INTO penstock_ready (queue_id, priority, turn, sequence, attempt, forgiven, marks)
-        SELECT queue_id, priority,
-            CASE WHEN ?3 THEN (SELECT turn FROM penstock_log AS log WHERE log.sequence = pending.sequence) ELSE 0 END,
-            sequence, attempt, forgiven, marks FROM penstock_pending AS pending
+        SELECT queue_id, priority, 0, sequence, attempt, forgiven, marks FROM penstock_pending
         WHERE queue_id = ?1 AND sequence IN (SELECT value FROM json_each(?2))
         """)
     private static let deletePending = Query(

@@ -38,6 +38,8 @@ enum RateClock {
         let own = boot.microseconds - transaction.now.microseconds
         if found.clock == boot.bootID {
             try connection.run(writeOffset, .integer(account.id), .integer(own))
+            // A worker that put a group off spoke of the wall clock, and that was set.
+            try connection.run(openHeld, .integer(account.id), .integer(max(0, boot.microseconds)))
             return
         }
         // Within half of the range, so that no sum overflows: SQLite would go on with a floating-point number.
@@ -68,6 +70,8 @@ enum RateClock {
     private static let insert = Query(
         "INSERT OR IGNORE INTO penstock_rate (queue_id, tat, clock, wall_offset) VALUES (?1, NULL, ?2, ?3)")
     private static let writeOffset = Query("UPDATE penstock_rate SET wall_offset = ?2 WHERE queue_id = ?1")
+    private static let openHeld = Query(
+        "UPDATE penstock_group_rate SET opens_at = ?2 WHERE queue_id = ?1 AND held_until > 0 AND opens_at IS NOT NULL")
     private static let shiftQueue = Query(
         """
         UPDATE penstock_rate SET tat = max(0, min(tat + ?2, \(latest))), clock = ?3, wall_offset = ?4 WHERE queue_id = ?1

@@ -38,7 +38,14 @@ struct MemoryRates: Sendable {
         let offset = moment.boot.microseconds - moment.now.microseconds
         guard let known = clock else { return }
         if known.name == moment.boot.bootID {
-            if abs(offset - known.offset) > 1_000_000 { clock?.offset = offset }
+            guard abs(offset - known.offset) > 1_000_000 else { return }
+            clock?.offset = offset
+            // A worker that put a group off spoke of the wall clock, and that was set.
+            groups = groups.mapValues { known in
+                var known = known
+                if known.heldUntil != nil, known.opensAt != nil { known.opensAt = moment.boot.microseconds }
+                return known
+            }
             return
         }
         let shift = offset - known.offset
