@@ -24,6 +24,7 @@ let package = Package(
         .library(name: "PenstockTestKit", targets: ["PenstockTestKit"]),
         .library(name: "PenstockConformance", targets: ["PenstockConformance"]),
         .executable(name: "penstock", targets: ["PenstockMain"]),
+        .executable(name: "penstock-server", targets: ["PenstockServerMain"]),
     ],
     dependencies: [
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
@@ -36,6 +37,11 @@ let package = Package(
         .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.2"),
         .package(url: "https://github.com/apple/swift-system", from: "1.5.0"),
         .package(url: "https://github.com/OpenCombine/OpenCombine", from: "0.14.0"),
+        // The server alone is made of these; a program that depends on Penstock never gets them.
+        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0", traits: []),
+        .package(url: "https://github.com/hummingbird-project/swift-mustache", from: "2.1.0"),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
         // Makes the documentation (tools/docs). No target depends on it, so programs that depend on this package never get it.
         .package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.5.0"),
     ],
@@ -43,10 +49,77 @@ let package = Package(
         // The levels, top to bottom. An arrow only goes down; ARCHITECTURE.md draws them.
         // The entry is not called "penstock": its folder would be one with Penstock's on a disk that ignores case.
         .executableTarget(name: "PenstockMain", dependencies: ["PenstockCLI"], swiftSettings: strict),
+        .executableTarget(
+            name: "PenstockServerMain", dependencies: ["PenstockCLI", "PenstockServer"], swiftSettings: strict),
+        // The server: the faces below on one store, and the addresses where it listens.
+        .target(
+            name: "PenstockServer",
+            dependencies: [
+                "Penstock", "PenstockAPI", "PenstockCLI", "PenstockCore", "PenstockDashboard", "PenstockFormats", "PenstockHTTP",
+                "PenstockMetrics", "PenstockSQS",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+            ],
+            swiftSettings: strict
+        ),
+        // The queues for programs of any language: JSON over HTTP, under /v1.
+        .target(
+            name: "PenstockAPI",
+            dependencies: [
+                "Penstock", "PenstockCore", "PenstockFormats", "PenstockHTTP",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "NIOCore", package: "swift-nio"),
+            ],
+            swiftSettings: strict
+        ),
+        // The queues for people: pages that update themselves.
+        .target(
+            name: "PenstockDashboard",
+            dependencies: [
+                "Penstock", "PenstockCore", "PenstockFormats", "PenstockHTTP",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "Mustache", package: "swift-mustache"),
+            ],
+            swiftSettings: strict
+        ),
+        // The queues for clients of Amazon SQS.
+        .target(
+            name: "PenstockSQS",
+            dependencies: [
+                "Penstock", "PenstockCore", "PenstockFormats", "PenstockHTTP",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "Crypto", package: "swift-crypto"),
+            ],
+            swiftSettings: strict
+        ),
+        // The numbers of a store for Prometheus.
+        .target(name: "PenstockMetrics", dependencies: ["PenstockCore"], swiftSettings: strict),
+        // What every face of the server stands on: who asks, what he may do, how it is read, how a refusal looks.
+        .target(
+            name: "PenstockHTTP",
+            dependencies: [
+                "PenstockCore", "PenstockFormats",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "HummingbirdCore", package: "hummingbird"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+            ],
+            swiftSettings: strict
+        ),
         .target(
             name: "PenstockCLI",
             dependencies: [
-                "Penstock", "PenstockCore", "PenstockProcesses", "PenstockSchedules",
+                "Penstock", "PenstockCore", "PenstockFormats", "PenstockProcesses", "PenstockSchedules",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
@@ -56,6 +129,8 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
+        // What values look like outside: JSON, times and durations, sentences for people. The command and the server share it.
+        .target(name: "PenstockFormats", dependencies: ["PenstockCore", "PenstockSchedules"], swiftSettings: strict),
         // What has the names of Combine's own operators, beside everything of PenstockPublishers.
         .target(name: "PenstockCombine", dependencies: ["PenstockPublishers"], swiftSettings: strict),
         .target(
@@ -136,6 +211,28 @@ let package = Package(
             swiftSettings: strict
         ),
         .testTarget(
+            name: "PenstockFormatsTests",
+            dependencies: ["PenstockCore", "PenstockFormats", "PenstockTestKit"],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "PenstockMetricsTests", dependencies: ["PenstockCore", "PenstockMetrics"], swiftSettings: strict),
+        // The server over real sockets: its door, and each of its faces.
+        .testTarget(
+            name: "PenstockServerTests",
+            dependencies: [
+                "Penstock", "PenstockAPI", "PenstockCore", "PenstockDashboard", "PenstockFormats", "PenstockHTTP",
+                "PenstockMain", "PenstockMetrics", "PenstockSQS", "PenstockServer", "PenstockServerMain", "PenstockTestKit",
+                .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "Subprocess", package: "swift-subprocess"),
+                .product(name: "SystemPackage", package: "swift-system", condition: .when(platforms: [.linux])),
+            ],
+            swiftSettings: strict
+        ),
+        .testTarget(
             name: "PenstockSchedulesTests",
             dependencies: ["PenstockCore", "PenstockSchedules", "PenstockTestKit"],
             swiftSettings: strict
@@ -201,7 +298,7 @@ let package = Package(
         .testTarget(
             name: "PenstockCLITests",
             dependencies: [
-                "Penstock", "PenstockCLI", "PenstockCore", "PenstockMain", "PenstockTestKit",
+                "Penstock", "PenstockCLI", "PenstockCore", "PenstockFormats", "PenstockMain", "PenstockTestKit",
                 .product(name: "Subprocess", package: "swift-subprocess"),
                 .product(name: "SystemPackage", package: "swift-system", condition: .when(platforms: [.linux])),
             ],

@@ -1,4 +1,5 @@
 import ArgumentParser
+import PenstockFormats
 
 /// The root of the commands.
 struct PenstockCommand: AsyncParsableCommand {
@@ -38,6 +39,7 @@ struct PenstockCommand: AsyncParsableCommand {
                 subcommands: [
                     CancelCommand.self, RetryCommand.self, DeadCommand.self, ReplayCommand.self, PruneCommand.self,
                 ]),
+            CommandGroup(name: "For other machines and browsers", subcommands: [ServeCommand.self]),
             CommandGroup(
                 name: "Queues and files",
                 subcommands: [

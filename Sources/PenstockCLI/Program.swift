@@ -1,11 +1,26 @@
-import ArgumentParser
+package import ArgumentParser
 import Dispatch
+import PenstockFormats
 
 /// The program `penstock`.
 public enum Program {
     /// Runs the command that the process's arguments name, and ends the process with its exit status. To be called
     /// from a `main` that is not `async`: what runs such a one opens files before it.
     public static func main() -> Never {
+        main(PenstockCommand.self, parsing: parsed)
+    }
+
+    /// Runs another program that is called as this one is: it reads the same environment, and ends with the same statuses.
+    ///
+    /// - Parameter root: its only command.
+    package static func main(_ root: (some AsyncParsableCommand).Type) -> Never {
+        main(root) { try await root.asyncParseAsRoot($0) }
+    }
+
+    private static func main(
+        _ root: any ParsableCommand.Type,
+        parsing parse: @escaping @Sendable ([String]) async throws -> any ParsableCommand
+    ) -> Never {
         StandardDescriptors.occupy()
         do {
             try OpenFiles.makeRoomToBegin()
@@ -16,7 +31,7 @@ public enum Program {
             exit(error.status.rawValue)
         }
         Task { @MainActor in
-            let status = await run()
+            let status = await run(root, parsing: parse)
             ErrorOutput.flush()
             exit(status)
         }
@@ -28,11 +43,13 @@ public enum Program {
     ///
     /// - Returns: the exit status.
     @MainActor
-    private static func run() async -> Int32 {
+    private static func run(
+        _ root: any ParsableCommand.Type, parsing parse: ([String]) async throws -> any ParsableCommand
+    ) async -> Int32 {
         do {
             try refuseArgumentsThatAreNotText()
             let arguments = LeadingOptions.moved(Array(CommandLine.arguments.dropFirst()))
-            var command = try await parsed(arguments)
+            var command = try await parse(arguments)
             if var command = command as? any AsyncParsableCommand {
                 try await command.run()
             } else {
@@ -40,7 +57,7 @@ public enum Program {
             }
             return ShellStatus.done.rawValue
         } catch {
-            return report(error)
+            return report(error, of: root)
         }
     }
 
@@ -48,7 +65,11 @@ public enum Program {
     ///
     /// Scripts call `enqueue` once for each message, so that a proper call of it is parsed without a look at all other
     /// commands, which takes milliseconds. Anything else, help and mistakes included, goes to the parser of all commands.
-    private static func parsed(_ arguments: [String]) async throws -> any ParsableCommand {
+    @Sendable private static func parsed(_ arguments: [String]) async throws -> any ParsableCommand {
+        // What is behind it is the server's, its help as well.
+        if arguments.first == ServeCommand.configuration.commandName {
+            return ServeCommand(arguments: Array(arguments.dropFirst()))
+        }
         if arguments.first == EnqueueCommand.configuration.commandName,
             let command = try? await EnqueueCommand.asyncParseAsRoot(Array(arguments.dropFirst()))
         {
@@ -62,28 +83,28 @@ public enum Program {
     ///
     /// - Returns: the exit status.
     @MainActor
-    private static func report(_ error: any Error) -> Int32 {
+    private static func report(_ error: any Error, of root: any ParsableCommand.Type) -> Int32 {
         if let failure = Failure(known: error) {
             if !failure.message.isEmpty { ErrorOutput.line(failure.line) }
             return failure.status.rawValue
         }
-        let status = PenstockCommand.exitCode(for: error)
+        let status = root.exitCode(for: error)
         if status.isSuccess {
             // Help, the version and completions come as errors, too.
             let output = Output()
             do {
-                try output.line(PenstockCommand.fullMessage(for: error))
+                try output.line(root.fullMessage(for: error))
                 try output.flush()
                 return ShellStatus.done.rawValue
             } catch {
-                return report(error)
+                return report(error, of: root)
             }
         }
         guard status == .validationFailure else {
-            return report(Failure(.software, "Something unexpected happened: \(error)"))
+            return report(Failure(.software, "Something unexpected happened: \(error)"), of: root)
         }
         // What the parser says, and its usage after it; the error begins like all others.
-        var message = safe(PenstockCommand.fullMessage(for: error))[...]
+        var message = safe(root.fullMessage(for: error))[...]
         if message.hasPrefix("Error: ") { message = "penstock: " + message.dropFirst("Error: ".count) }
         for line in message.split(separator: "\n") { ErrorOutput.line(String(line)) }
         return ShellStatus.usage.rawValue

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Penstock
 import PenstockCore
+import PenstockFormats
 
 /// `penstock status`
 struct StatusCommand: AsyncParsableCommand {

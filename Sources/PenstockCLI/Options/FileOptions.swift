@@ -1,7 +1,7 @@
 import ArgumentParser
 
 /// Which file a command works on.
-struct FileOptions: ParsableArguments {
+package struct FileOptions: ParsableArguments {
     @Option(
         name: .customLong("db"),
         help: .init(
@@ -9,12 +9,14 @@ struct FileOptions: ParsableArguments {
         completion: .file())
     var path: String?
 
-    mutating func validate() throws {
+    package init() {}
+
+    package mutating func validate() throws {
         if path == "" { throw ValidationError("The path after --db cannot be empty.") }
     }
 
     /// The file.
-    var file: StoreFile {
+    package var file: StoreFile {
         StoreFile(path: path ?? Self.pathOfEnvironment ?? "penstock.db")
     }
 

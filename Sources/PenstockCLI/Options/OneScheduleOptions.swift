@@ -1,5 +1,6 @@
 import ArgumentParser
 import Penstock
+import PenstockFormats
 
 /// The schedule that a command is about, and how it says what it did.
 struct OneScheduleOptions: ParsableArguments {

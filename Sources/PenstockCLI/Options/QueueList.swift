@@ -1,5 +1,6 @@
 import ArgumentParser
 import Penstock
+import PenstockFormats
 
 /// Queues with commas between them, each with a weight if it is given one: `mail:3,sms:1`.
 struct QueueList: Sendable, Equatable {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Penstock
+import PenstockFormats
 
 /// Messages for a command by hand: some by number, or a queue's.
 struct SelectionOptions: ParsableArguments {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Penstock
+import PenstockFormats
 
 /// What a queue's policy says of when messages may start: rates, and whose turn it is.
 struct StartPolicyOptions: ParsableArguments {

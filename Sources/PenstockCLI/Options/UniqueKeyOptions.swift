@@ -1,5 +1,6 @@
 import ArgumentParser
 import Penstock
+import PenstockFormats
 
 /// The unique key of a message that is enqueued now.
 struct UniqueKeyOptions: ParsableArguments {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Penstock
+import PenstockFormats
 import PenstockSchedules
 
 /// A bound that may be `none`.
@@ -43,14 +44,7 @@ enum Values {
     }
 
     @Sendable static func expiry(_ text: String) throws -> Expiry {
-        if let duration = try? DurationText.parse(text) { return .after(duration) }
-        guard let moment = try? TimeText.parse(text, now: SystemTime().now) else {
-            throw Failure(
-                .usage,
-                "'\(text)' is no duration and no time; write how long, such as 10m, or when, such as "
-                    + "2030-01-31T08:30:00Z.")
-        }
-        return .at(moment)
+        try ExpiryText.parse(text, now: SystemTime().now)
     }
 
     @Sendable static func whenExpired(_ text: String) throws -> ExpiryPolicy {
@@ -75,14 +69,7 @@ enum Values {
 
     /// A rate such as `100/1s`, or `none`.
     @Sendable static func rateOrNone(_ text: String) throws -> OrNone<Rate> {
-        if text == "none" { return OrNone(value: nil) }
-        let parts = text.split(separator: "/", omittingEmptySubsequences: false)
-        guard parts.count == 2, let count = Int(parts[0]) else {
-            throw Failure(.usage, "write a rate as a number and a time, such as 100/1s or 5/1m, or none.")
-        }
-        let rate = Rate(count, per: try DurationText.parse(String(parts[1])))
-        try rate.validate()
-        return OrNone(value: rate)
+        text == "none" ? OrNone() : OrNone(value: try RateText.parse(text))
     }
 
     @Sendable static func workflow(_ text: String) throws -> WorkflowName {

@@ -1,8 +1,8 @@
 /// A file descriptor that somebody else opened and closes.
-struct Descriptor: Hashable, Sendable {
-    static let standardInput = Descriptor(STDIN_FILENO)
-    static let standardOutput = Descriptor(STDOUT_FILENO)
-    static let standardError = Descriptor(STDERR_FILENO)
+package struct Descriptor: Hashable, Sendable {
+    package static let standardInput = Descriptor(STDIN_FILENO)
+    package static let standardOutput = Descriptor(STDOUT_FILENO)
+    package static let standardError = Descriptor(STDERR_FILENO)
 
     let number: Int32
 
@@ -23,7 +23,7 @@ struct Descriptor: Hashable, Sendable {
     /// Writes all of `bytes`. Blocks.
     ///
     /// - Throws: the system's error number.
-    func write(_ bytes: some Collection<UInt8>) throws(SystemFailure) {
+    package func write(_ bytes: some Collection<UInt8>) throws(SystemFailure) {
         var error: Int32 = 0
         let done: Void? = bytes.withContiguousStorageIfAvailable { error = write($0) }
         if done == nil { error = Array(bytes).withUnsafeBufferPointer { write($0) } }
@@ -95,12 +95,12 @@ private func systemWrite(_ number: Int32, _ bytes: UnsafeRawBufferPointer) -> In
 }
 
 /// A failed call to the operating system.
-struct SystemFailure: Error, CustomStringConvertible {
+package struct SystemFailure: Error, CustomStringConvertible {
     /// `errno`.
     var code: Int32
 
     /// The system's words for it, such as "No such file or directory".
-    var description: String {
+    package var description: String {
         // strerror keeps its text where other threads write theirs; this form has a place of its own.
         var buffer = [CChar](repeating: 0, count: 256)
         guard strerror_r(code, &buffer, buffer.count) == 0 else { return "error \(code)" }

@@ -1,4 +1,5 @@
 import Dispatch
+import PenstockFormats
 
 /// Standard error, which several tasks write to at once.
 ///

@@ -1,3 +1,5 @@
+import PenstockFormats
+
 /// Standard output, gathered into large writes.
 ///
 /// It belongs to the main actor: a write to a slow reader blocks the main thread, and no thread of the pool.

@@ -1,3 +1,5 @@
+import PenstockFormats
+
 /// A table for people: columns in line, two spaces between them, and nothing a cell holds can break a line.
 struct Table {
     /// One column.

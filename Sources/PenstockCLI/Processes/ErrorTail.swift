@@ -1,3 +1,5 @@
+import PenstockFormats
+
 /// The end of what a command wrote to its standard error.
 struct ErrorTail: Sendable {
     private let bytesMax: Int

@@ -1,4 +1,5 @@
 import Penstock
+import PenstockFormats
 
 /// Shows the messages of a query as a table or as lines of JSON.
 struct Listing {

@@ -1,9 +1,9 @@
-import Logging
-import Penstock
+package import Logging
+package import Penstock
 
 /// The file that a command works on. Commands get their store here and nowhere else.
-struct StoreFile: Sendable {
-    var path: String
+package struct StoreFile: Sendable {
+    package var path: String
 
     /// The path from the root.
     var absolutePath: String {
@@ -28,7 +28,7 @@ struct StoreFile: Sendable {
     ///
     /// - Parameter queue: the queue that the command is about: an error that says there is none says how to make it.
     @MainActor
-    func look<Result>(
+    package func look<Result>(
         queue: QueueName? = nil, _ body: @MainActor (PenstockStore) async throws -> Result
     ) async throws -> Result {
         try refuseMissing()
@@ -41,7 +41,7 @@ struct StoreFile: Sendable {
     ///   - mayCreate: whether the file is made when there is none.
     ///   - queue: the queue that the command is about: an error that says there is none says how to make it.
     @MainActor
-    func use<Result>(
+    package func use<Result>(
         mayCreate: Bool = false, queue: QueueName? = nil, logger: Logger? = nil,
         _ body: @MainActor (PenstockStore) async throws -> Result
     ) async throws -> Result {

@@ -1,4 +1,5 @@
 import Penstock
+import PenstockFormats
 
 /// Groups and limits, for people.
 enum GroupViews {
@@ -33,33 +34,5 @@ enum GroupViews {
         if group.isPaused { return "paused" }
         if let dead = group.heldBy { return "held by \(dead)" }
         return group.heldUntil.map { "held until \(TimeText.short($0))" } ?? "open"
-    }
-}
-
-extension GroupRecord {
-    /// The group as JSON.
-    func json(of queue: QueueName) -> JSONValue {
-        .object([
-            "queue": .string(queue.text),
-            "group": .string(key),
-            "permitted": .integer(permitted),
-            "blocked": .integer(blocked),
-            "isPaused": .bool(isPaused),
-            "heldBy": .optional(heldBy) { .integer($0.rawValue) },
-            "heldUntil": .optional(heldUntil) { .time($0) },
-            "weight": .integer(weight),
-        ])
-    }
-}
-
-extension LimitRecord {
-    /// The limit as JSON.
-    var json: JSONValue {
-        .object([
-            "limit": .string(name.text),
-            "count": .integer(count),
-            "leased": .integer(leased),
-            "queues": .array(queues.map { .string($0.text) }),
-        ])
     }
 }

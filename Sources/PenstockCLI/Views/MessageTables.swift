@@ -1,4 +1,5 @@
 import Penstock
+import PenstockFormats
 
 /// Tables of messages, for people.
 enum MessageTables {

@@ -1,4 +1,5 @@
 import Penstock
+import PenstockFormats
 
 /// Tables of queues and workers, for people.
 enum QueueTables {

@@ -1,4 +1,5 @@
 import Penstock
+import PenstockFormats
 
 /// Schedules, for people.
 enum ScheduleTables {
@@ -55,59 +56,5 @@ enum ScheduleTables {
         if let problem = record.problem { return Escape.text(problem) }
         if !record.isReckoned { return "not reckoned yet; a worker does" }
         return record.isPaused ? "paused" : record.nextDue.map(TimeText.short) ?? "never"
-    }
-}
-
-extension ScheduleRecord {
-    /// The schedule as JSON without its firings, which a list does not read.
-    var jsonOfList: JSONValue {
-        guard case .object(let members) = json else { return json }
-        return .object(members.filter { $0.key != "firings" })
-    }
-
-    /// The schedule as JSON. Durations are seconds.
-    var json: JSONValue {
-        let payload = JSONValue.Member.payload(schedule.message.payload)
-        return .object([
-            "schedule": .string(name.text),
-            "queue": .string(schedule.queue.text),
-            "spec": .string(schedule.spec),
-            "zone": .string(schedule.zone),
-            "isPaused": .bool(isPaused),
-            "isReckoned": .bool(isReckoned),
-            "nextDue": .optional(nextDue, JSONValue.time),
-            "missed": .string(schedule.missed.rawValue),
-            "windowSeconds": .seconds(schedule.window),
-            "jitterSeconds": .seconds(schedule.jitter),
-            "starts": .optional(schedule.starts, JSONValue.time),
-            "ends": .optional(schedule.ends, JSONValue.time),
-            "priority": .integer(schedule.message.priority),
-            "attemptsMax": .optional(schedule.message.attemptsMax) { .integer($0) },
-            "group": .optional(schedule.message.group) { .string($0) },
-            "expiresSeconds": .optional(schedule.message.expiry) { expiry in
-                if case .after(let duration) = expiry { .seconds(duration) } else { .null }
-            },
-            "uniqueKey": .optional(schedule.message.uniqueKey) { .string($0.key) },
-            "keyScope": .optional(schedule.message.uniqueKey?.scope, JSONValue.scope),
-            "keyPeriodSeconds": .optional(schedule.message.uniqueKey?.scope, JSONValue.period),
-            payload.key: payload.value,
-            "headers": .headers(schedule.message.headers),
-            "firedCount": .integer(firedCount),
-            "missedCount": .integer(missedCount),
-            "problem": .optional(problem) { .string($0) },
-            "firings": .array(firings.map(\.json)),
-        ])
-    }
-}
-
-extension FiringRecord {
-    /// The firing as JSON.
-    var json: JSONValue {
-        .object([
-            "due": .time(due),
-            "firedAt": .time(firedAt),
-            "outcome": .string(outcome.rawValue),
-            "sequence": .optional(sequence) { .integer($0.rawValue) },
-        ])
     }
 }

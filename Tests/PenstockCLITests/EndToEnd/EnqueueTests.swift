@@ -1,5 +1,6 @@
 import Foundation
 import Subprocess
+import PenstockTestKit
 import Testing
 
 @Suite(.timeLimit(.minutes(5)))

@@ -1,4 +1,5 @@
 import Synchronization
+import PenstockTestKit
 import Testing
 
 @testable import PenstockCLI

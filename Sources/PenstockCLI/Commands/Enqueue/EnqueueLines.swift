@@ -1,4 +1,5 @@
 import Penstock
+import PenstockFormats
 
 /// Makes a message of every line of the input.
 ///

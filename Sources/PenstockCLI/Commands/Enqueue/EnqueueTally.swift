@@ -1,4 +1,5 @@
 import Penstock
+import PenstockFormats
 
 /// What became of the lines so far.
 struct EnqueueTally: Equatable, Sendable {

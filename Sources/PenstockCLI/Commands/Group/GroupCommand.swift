@@ -1,5 +1,6 @@
 import ArgumentParser
 import Penstock
+import PenstockFormats
 
 /// `penstock group`
 struct GroupCommand: AsyncParsableCommand {

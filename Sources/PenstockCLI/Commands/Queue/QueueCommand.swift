@@ -1,5 +1,6 @@
 import ArgumentParser
 import Penstock
+import PenstockFormats
 
 /// `penstock queue`
 struct QueueCommand: AsyncParsableCommand {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Penstock
+import PenstockFormats
 import PenstockSchedules
 
 /// `penstock schedule import`

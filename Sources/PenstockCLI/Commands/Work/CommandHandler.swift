@@ -1,5 +1,6 @@
 import Penstock
 import PenstockCore
+import PenstockFormats
 import Subprocess
 
 #if canImport(FoundationEssentials)

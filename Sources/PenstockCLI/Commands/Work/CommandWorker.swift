@@ -1,6 +1,7 @@
 import Dispatch
 import Logging
 import Penstock
+import PenstockFormats
 import ServiceLifecycle
 
 /// Works queues until that ends or somebody wants it to.

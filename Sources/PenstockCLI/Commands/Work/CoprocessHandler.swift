@@ -1,5 +1,6 @@
 import Penstock
 import PenstockCore
+import PenstockFormats
 import Subprocess
 
 /// Works on messages by giving them to the processes of a command that stays, and says in the worker's words what they answer.

@@ -1,4 +1,5 @@
 import Penstock
+import PenstockFormats
 
 /// What becomes of what a command gives for its message.
 enum OutputUse: Sendable {

@@ -1,4 +1,5 @@
 import Penstock
+import PenstockFormats
 
 /// What a command writes to standard error to say how long the other end is to be left alone: a line such as `Retry-After: 30`, as
 /// the header of HTTP has it (RFC 9110, 10.2.3), in seconds, as a date, or as a duration.

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Logging
 import Penstock
+import PenstockFormats
 
 /// `penstock work`
 struct WorkCommand: AsyncParsableCommand {

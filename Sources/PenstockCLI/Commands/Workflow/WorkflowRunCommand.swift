@@ -1,5 +1,6 @@
 import ArgumentParser
 import Penstock
+import PenstockFormats
 
 /// `penstock workflow run`
 struct WorkflowRunCommand: AsyncParsableCommand {

@@ -1,4 +1,5 @@
 import Penstock
+import PenstockFormats
 import Subprocess
 
 /// The processes of a command that stays: so many at a time, each started anew when it has ended.

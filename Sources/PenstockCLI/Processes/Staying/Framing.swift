@@ -1,4 +1,5 @@
 import Penstock
+import PenstockFormats
 
 /// How a command that stays is given messages and answers them, one after the other.
 enum Framing: Sendable, Hashable {

@@ -1,5 +1,0 @@
-/// How many of something, for people.
-enum CountText {
-    /// `1 task`, `2 tasks`.
-    static func format(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }
-}

@@ -1,0 +1,150 @@
+package import PenstockCore
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// A workflow as somebody has written it: one JSON object with its tasks, or a task on each line.
+package struct WorkflowFile {
+    /// Bytes of such a file. All of it is in memory at once, as its tasks go in together.
+    package static let bytesMax = 2 * Limits.batchBytesMax
+
+    /// The name that the file itself has; a file of lines has none.
+    package var name: String?
+    package var tasks: [TaskEntry]
+
+    /// Reads it.
+    ///
+    /// - Throws: `PenstockError` that names the line or the task.
+    package init(_ bytes: [UInt8]) throws(PenstockError) {
+        var lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)[...]
+        while let last = lines.last, last.allSatisfy(Self.isSpace) { lines.removeLast() }
+        guard !lines.isEmpty else {
+            throw PenstockError(.invalidInput, "There is no workflow in the input; it is empty.")
+        }
+        // A task has a queue of its own, or the one that the command line names; a workflow has neither, but tasks.
+        if let whole = try Self.whole(bytes, isOneLine: lines.count == 1) {
+            (name, tasks) = (whole.name, whole.tasks)
+            let written = JSONSpans.member("tasks", of: bytes[...]).flatMap(JSONSpans.elements)
+            guard let written, written.count == tasks.count else {
+                throw PenstockError(
+                    .invalidInput, "The workflow has to have its \"tasks\" once, and to be written in UTF-8.")
+            }
+            for (index, task) in written.enumerated() { try tasks[index].takePayload(of: task) }
+            return
+        }
+        tasks = []
+        for (index, line) in lines.enumerated() where !line.allSatisfy(Self.isSpace) {
+            do {
+                var task = try JSONDecoder().decode(TaskEntry.self, from: Data(line))
+                try task.takePayload(of: line)
+                tasks.append(task)
+            } catch {
+                throw PenstockError(.invalidInput, "Line \(index + 1) is no task: \(Self.text(of: error))")
+            }
+        }
+    }
+
+    /// The file as one object; `nil` when it is one task on each line.
+    private static func whole(_ bytes: [UInt8], isOneLine: Bool) throws(PenstockError) -> Whole? {
+        let keys: Set<String>
+        do {
+            keys = try JSONDecoder().decode(Keys.self, from: Data(bytes)).keys
+        } catch {
+            // Several lines that are no one value are tasks, unless the first is none either.
+            if !isOneLine { return nil }
+            throw PenstockError(.invalidInput, "The workflow is no JSON object: \(text(of: error))")
+        }
+        if isOneLine, !keys.contains("tasks") { return nil }
+        do {
+            return try JSONDecoder().decode(Whole.self, from: Data(bytes))
+        } catch {
+            throw PenstockError(.invalidInput, "The workflow cannot be read: \(text(of: error))")
+        }
+    }
+
+    private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0D }
+
+    /// What an error of the decoder, or of this file, says.
+    private static func text(of error: any Error) -> String {
+        switch error {
+        case let failure as PenstockError: failure.message
+        case DecodingError.keyNotFound(let key, let context):
+            "\(place(context)) lacks \"\(key.stringValue)\"."
+        case DecodingError.typeMismatch(_, let context), DecodingError.valueNotFound(_, let context):
+            "\(place(context)) is of another kind than it has to be."
+        case DecodingError.dataCorrupted(let context):
+            (context.underlyingError as? PenstockError)?.message ?? "It is no JSON."
+        default: "\(error)"
+        }
+    }
+
+    private static func place(_ context: DecodingError.Context) -> String {
+        let path = context.codingPath.map { key in
+            key.intValue.map { "[\($0)]" } ?? ".\(key.stringValue)"
+        }.joined()
+        return path.isEmpty ? "It" : "\"\(path.drop { $0 == "." })\""
+    }
+
+    private struct Whole: Decodable {
+        var name: String?
+        var tasks: [TaskEntry]
+
+        init(from decoder: any Decoder) throws {
+            let members = try Members(decoder, ["name", "tasks"], of: "A workflow")
+            name = try members.value("name")
+            tasks = try members.container.decode([TaskEntry].self, forKey: MemberKey("tasks"))
+        }
+    }
+
+    private struct Keys: Decodable {
+        var keys: Set<String>
+
+        init(from decoder: any Decoder) throws {
+            keys = Set(try decoder.container(keyedBy: MemberKey.self).allKeys.map(\.stringValue))
+        }
+    }
+}
+
+/// A name in a JSON object.
+package struct MemberKey: CodingKey {
+    package var stringValue: String
+    package var intValue: Int? { nil }
+
+    package init(_ name: String) {
+        stringValue = name
+    }
+
+    package init?(stringValue: String) {
+        self.init(stringValue)
+    }
+
+    package init?(intValue: Int) {
+        nil
+    }
+}
+
+/// The members of a JSON object, which has no others than it may.
+package struct Members {
+    package let container: KeyedDecodingContainer<MemberKey>
+
+    /// - Throws: `PenstockError` when the object has another: a slip of the hand must not be taken for nothing.
+    package init(_ decoder: any Decoder, _ known: Set<String>, of thing: String) throws {
+        container = try decoder.container(keyedBy: MemberKey.self)
+        for key in container.allKeys where !known.contains(key.stringValue) {
+            throw PenstockError(
+                .invalidInput,
+                "\(thing) has no \"\(Escape.text(key.stringValue))\"; it has \(known.sorted().joined(separator: ", "))."
+            )
+        }
+    }
+
+    /// The member; `nil` when there is none, or it is null.
+    package func value<Value: Decodable>(_ name: String) throws -> Value? {
+        try container.decodeIfPresent(Value.self, forKey: MemberKey(name))
+    }
+
+    package func has(_ name: String) -> Bool { container.contains(MemberKey(name)) }
+}

@@ -1,0 +1,88 @@
+package import PenstockCore
+
+extension QueueStatus {
+    /// The queue as JSON. Durations are seconds.
+    package var json: JSONValue {
+        .object([
+            "queue": .string(name.text),
+            "isPaused": .bool(isPaused),
+            "isDeleting": .bool(isDeleting),
+            "depths": .object([
+                "pending": .integer(depths.pending),
+                "scheduled": .integer(depths.scheduled),
+                "blocked": .integer(depths.blocked),
+                "ready": .integer(depths.ready),
+                "leased": .integer(depths.leased),
+                "dead": .integer(depths.dead),
+                "kept": .integer(depths.kept),
+            ]),
+            "totals": .object([
+                "enqueued": .integer(totals.enqueued),
+                "done": .integer(totals.done),
+                "dead": .integer(totals.dead),
+                "dropped": .integer(totals.dropped),
+                "cancelled": .integer(totals.cancelled),
+                "retried": .integer(totals.retried),
+                "reclaimed": .integer(totals.reclaimed),
+            ]),
+            "policy": policy.json,
+        ])
+    }
+}
+
+extension QueuePolicy {
+    /// The policy as JSON. Durations are seconds; what has no bound is `null`.
+    package var json: JSONValue {
+        .object([
+            "capacity": .optional(capacity) { capacity in
+                .object(["count": .integer(capacity.count), "whenFull": .string(capacity.whenFull.rawValue)])
+            },
+            "retry": .object([
+                "attemptsMax": .integer(retry.attemptsMax),
+                "baseSeconds": .seconds(retry.base),
+                "factor": .decimal(retry.factor),
+                "capSeconds": .seconds(retry.cap),
+                "jitter": .decimal(retry.jitter),
+            ]),
+            "retention": .object([
+                "ageSeconds": .optional(retention.age) { .seconds($0) },
+                "count": .optional(retention.count) { .integer($0) },
+                "deadAgeSeconds": .optional(retention.deadAge) { .seconds($0) },
+            ]),
+            "whenExpired": .string(whenExpired.rawValue),
+            "groups": .optional(groups) { groups in
+                switch groups {
+                case .fifo(let onDead): .object(["fifo": .bool(true), "onDead": .string(onDead.rawValue)])
+                case .limit(let count): .object(["limitPerKey": .integer(count)])
+                }
+            },
+            "limit": .optional(limit) { .integer($0) },
+            "sharedLimit": .optional(sharedLimit) { .string($0.text) },
+            "rate": .optional(rate) { $0.json },
+            "ratePerKey": .optional(ratePerKey) { $0.json },
+            "isFair": .bool(isFair),
+        ])
+    }
+}
+
+extension Rate {
+    /// The rate as JSON.
+    fileprivate var json: JSONValue {
+        .object(["count": .integer(count), "periodSeconds": .seconds(period), "burst": .integer(burst)])
+    }
+}
+
+extension WorkerRecord {
+    /// The worker as JSON.
+    package var json: JSONValue {
+        .object([
+            "worker": .integer(id),
+            "name": .string(name),
+            "processID": .optional(processID) { .integer(Int64($0)) },
+            "startedAt": .time(startedAt),
+            "isAlive": .bool(isAlive),
+            "leased": .integer(leased),
+            "oldestClaim": .optional(oldestClaim, JSONValue.time),
+        ])
+    }
+}

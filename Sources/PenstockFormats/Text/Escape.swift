@@ -1,0 +1,84 @@
+/// Makes foreign text safe to show: what a payload, a name or an error holds can neither move a terminal's cursor nor
+/// pretend to be something else.
+///
+/// Control characters become `\n`, `\r`, `\t` or `\xNN`; bytes that are not UTF-8 become `\xNN`; invisible
+/// characters that change how others are shown (directions, line separators) become `\u{NNNN}`; and a backslash
+/// becomes two, so that the bytes can be had back from what is shown.
+package enum Escape {
+    /// `text` made safe.
+    package static func text(_ text: String) -> String {
+        guard text.unicodeScalars.contains(where: isUnsafe) else { return text }
+        var safe = ""
+        for scalar in text.unicodeScalars { append(scalar, to: &safe) }
+        return safe
+    }
+
+    /// `text` made safe, but for backslashes, which do no harm: it may say what to type, or hold what was made safe before.
+    package static func line(_ text: String) -> String {
+        text.split(separator: "\\", omittingEmptySubsequences: false).map { Self.text(String($0)) }
+            .joined(separator: "\\")
+    }
+
+    /// `bytes` as text, made safe.
+    package static func bytes(_ bytes: ArraySlice<UInt8>) -> String {
+        decode(bytes) { append($0, to: &$1) }
+    }
+
+    /// `bytes` as text that is kept and not shown: only what is not UTF-8, and zero bytes, become `\xNN`.
+    package static func kept(_ bytes: ArraySlice<UInt8>) -> String {
+        decode(bytes) { $0.value == 0 ? $1.append("\\x00") : $1.unicodeScalars.append($0) }
+    }
+
+    private static func decode(
+        _ bytes: ArraySlice<UInt8>, _ append: (Unicode.Scalar, inout String) -> Void
+    ) -> String {
+        var text = ""
+        var iterator = bytes.makeIterator()
+        var parser = Unicode.UTF8.ForwardParser()
+        var position = bytes.startIndex
+        while true {
+            switch parser.parseScalar(from: &iterator) {
+            case .valid(let encoded):
+                position += encoded.count
+                append(Unicode.UTF8.decode(encoded), &text)
+            case .error(let length):
+                for byte in bytes[position..<(position + length)] { text += hex(byte) }
+                position += length
+            case .emptyInput:
+                return text
+            }
+        }
+    }
+
+    private static func append(_ scalar: Unicode.Scalar, to safe: inout String) {
+        guard isUnsafe(scalar) else {
+            safe.unicodeScalars.append(scalar)
+            return
+        }
+        switch scalar {
+        case "\\": safe += "\\\\"
+        case "\n": safe += "\\n"
+        case "\r": safe += "\\r"
+        case "\t": safe += "\\t"
+        default:
+            safe +=
+                scalar.isASCII ? hex(UInt8(scalar.value)) : "\\u{\(String(scalar.value, radix: 16, uppercase: true))}"
+        }
+    }
+
+    /// Whether `scalar` could do more than be seen.
+    package static func isUnsafe(_ scalar: Unicode.Scalar) -> Bool {
+        if scalar.isASCII { return scalar.value < 0x20 || scalar.value == 0x7F || scalar == "\\" }
+        switch scalar.properties.generalCategory {
+        case .control, .lineSeparator, .paragraphSeparator: return true
+        // The two joiners are part of words and of emoji; they move nothing.
+        case .format: return scalar != "\u{200C}" && scalar != "\u{200D}"
+        default: return false
+        }
+    }
+
+    private static func hex(_ byte: UInt8) -> String {
+        let digits = String(byte, radix: 16, uppercase: true)
+        return digits.count == 1 ? "\\x0\(digits)" : "\\x\(digits)"
+    }
+}

@@ -1,0 +1,18 @@
+package import PenstockCore
+
+/// Until when a message may start, as people type it: how long, or when.
+package enum ExpiryText {
+    /// The expiry that `text` names, with `now` as the present.
+    ///
+    /// - Throws: `PenstockError` with code `invalidInput` that names the accepted forms.
+    package static func parse(_ text: String, now: Timestamp) throws(PenstockError) -> Expiry {
+        if let duration = try? DurationText.parse(text) { return .after(duration) }
+        guard let moment = try? TimeText.parse(text, now: now) else {
+            throw PenstockError(
+                .invalidInput,
+                "'\(text)' is no duration and no time; write how long, such as 10m, or when, such as "
+                    + "2030-01-31T08:30:00Z.")
+        }
+        return .at(moment)
+    }
+}

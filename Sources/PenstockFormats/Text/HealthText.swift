@@ -1,0 +1,89 @@
+package import PenstockCore
+
+extension HealthReport {
+    /// A line for each subject that is as it should be, and one for each finding. Of what was not looked at there is none.
+    package var lines: [String] {
+        var lines: [String] = []
+        var rest = findings
+        for subject in subjects {
+            let found = findings.filter { subject.kinds.contains($0.kind) }
+            rest.removeAll { subject.kinds.contains($0.kind) }
+            if found.isEmpty, subject.kinds.isDisjoint(with: unknown) { lines.append("ok    \(subject.whenWell)") }
+            lines += found.map(\.line)
+        }
+        // Kinds that a newer library finds and this list does not know.
+        return lines + rest.map(\.line)
+    }
+
+    private var unknown: Set<HealthFinding.Kind> {
+        var unknown = unchecked
+        if schemaVersion == nil { unknown.formUnion([.olderSchema, .newerSchema]) }
+        if file.walPages == nil { unknown.insert(.walHeld) }
+        return unknown
+    }
+
+    private typealias Subject = (kinds: Set<HealthFinding.Kind>, whenWell: String)
+
+    private var subjects: [Subject] {
+        let version = schemaVersion.map { "\($0)" } ?? "?"
+        let used = file.pageCount - file.freePageCount
+        let anywhere: [Subject] = [
+            ([.damaged, .unreadable], "the file's structure is sound"),
+            ([.olderSchema, .newerSchema], "schema version \(version) is this program's"),
+            (
+                [.journalMode, .keepsPages],
+                "\(used) pages of \(file.pageBytes) bytes are used, \(file.freePageCount) are free and can be given back"
+            ),
+            ([.wrongFolder], "the folder beside the file is in order"),
+            ([.walHeld], "the write-ahead log has \(file.walBytes) bytes, and no reader holds it"),
+        ]
+        // Of another schema the inspection knows no more than this, and so nothing else is well.
+        guard schemaVersion == schemaVersionKnown else { return anywhere }
+        return anywhere + [
+            ([.wrongSchema], "every table, index, view and trigger is as it was made"),
+            ([.expiredLeases], "no lease has ended unseen"),
+            ([.deadWorkers], "no dead worker holds messages"),
+            ([.wrongWorkers], "every worker's row names its own file"),
+            ([.stuckWorkers], "no worker is stuck"),
+            ([.wrongDepths], "the queues count what is there"),
+            ([.misplaced], "every message is in its place"),
+            ([.wrongKeys], "every unique key is held by its message"),
+            ([.wrongPermits], "every permit of a group is its message's"),
+            ([.wrongExpiry], "every message expires when it says"),
+            ([.wrongSequence], "no sequence number is given twice"),
+            ([.wrongNumbers], "every number is one that can be"),
+            ([.wrongHeaders], "all headers can be read"),
+            ([.wrongTimes], "every time is one that can be"),
+            ([.strayCursor], "every cursor is in its log"),
+            ([.straySchedule], "every schedule has a queue"),
+            ([.deletionUnfinished], "no deletion is unfinished"),
+            ([.quarantined], "no row was set aside"),
+        ]
+    }
+}
+
+extension RepairReport {
+    /// A line for each repair.
+    package var lines: [String] {
+        if repairs.isEmpty { return ["ok    there is nothing to repair"] }
+        return repairs.map { (isDryRun ? "would be repaired  " : "repaired  ") + Escape.text($0.message) }
+    }
+
+    /// What was done, as a sentence; `nil` when nothing was.
+    package var sentence: String? {
+        isDryRun || repairs.isEmpty ? nil : "\(Escape.text(path)) was repaired."
+    }
+}
+
+extension HealthFinding {
+    fileprivate var line: String {
+        let word =
+            switch severity {
+            case .error: "fail"
+            case .warning: "warn"
+            case .note: "note"
+            }
+        let place = queue.map { "queue \(Escape.text($0.text)): " } ?? ""
+        return "\(word)  \(place)\(Escape.text(message))"
+    }
+}

@@ -1,0 +1,53 @@
+import HTTPTypes
+package import Hummingbird
+
+/// Finds out who makes a request, before any route is reached.
+///
+/// A token is shown as `Authorization: Bearer TOKEN`, or in the cookie that the dashboard's page for it sets. Requests that are
+/// signed instead, as those of Amazon's clients are, pass by here and are looked at by their own routes.
+package struct Authentication: RouterMiddleware {
+    package static let cookieName = "penstock_token"
+
+    let tokens: Tokens?
+    /// Whether a request shows by other means who makes it, or asks for what everybody may have.
+    let passesBy: @Sendable (Request) -> Bool
+
+    /// - Parameters:
+    ///   - tokens: the tokens that are known; `nil`: none is asked for, as only this machine can reach the server.
+    ///   - passesBy: whether a request shows by other means who makes it, or asks for what everybody may have.
+    package init(_ tokens: Tokens?, passesBy: @escaping @Sendable (Request) -> Bool) {
+        self.tokens = tokens
+        self.passesBy = passesBy
+    }
+
+    package func handle(
+        _ request: Request, context: ServerContext, next: (Request, ServerContext) async throws -> Response
+    ) async throws -> Response {
+        var context = context
+        if let tokens, !context.isLocalSocket {
+            if let principal = Self.shown(in: request).flatMap(tokens.principal(showing:)) {
+                context.principal = principal
+            } else if !passesBy(request) {
+                var response = Problem(
+                    .unauthorized, code: "unauthorized",
+                    "Show a token of this server, in the header `Authorization: Bearer TOKEN`."
+                ).response
+                response.headers[.wwwAuthenticate] = "Bearer realm=\"penstock\""
+                return response
+            }
+        } else {
+            context.principal = .local
+        }
+        return try await next(request, context)
+    }
+
+    /// The token that a request shows.
+    private static func shown(in request: Request) -> String? {
+        if let header = request.headers[.authorization] {
+            let parts = header.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: true)
+            guard parts.count == 2, parts[0].lowercased() == "bearer" else { return nil }
+            return String(parts[1])
+        }
+        return request.cookies[cookieName]?.value
+    }
+}

@@ -1,0 +1,41 @@
+import HTTPTypes
+package import Hummingbird
+
+/// Refuses requests that were meant for another host, where no token is asked for.
+///
+/// A page of the web can have its own name lead to this machine (DNS rebinding), and then a browser lets it read what this server
+/// says. The name in the request is still the page's, so the request is refused.
+package struct HostCheck: RouterMiddleware {
+    private let names: Set<String>
+
+    /// - Parameter names: the names by which this server is called, without a port.
+    package init(names: Set<String>) {
+        self.names = Set(names.map { $0.lowercased() })
+    }
+
+    package func handle(
+        _ request: Request, context: ServerContext, next: (Request, ServerContext) async throws -> Response
+    ) async throws -> Response {
+        if !context.isLocalSocket {
+            guard let name = Self.name(request.head.authority ?? ""), names.contains(name) else {
+                return Problem(
+                    .misdirectedRequest, code: "wrongHost",
+                    "This server is not called that; start it with --host NAME if it is to be."
+                ).response
+            }
+        }
+        return try await next(request, context)
+    }
+
+    /// The host of an authority such as `localhost:7700` or `[::1]:7700`.
+    static func name(_ authority: String) -> String? {
+        let host: Substring
+        if authority.hasPrefix("[") {
+            guard let end = authority.firstIndex(of: "]") else { return nil }
+            host = authority[authority.index(after: authority.startIndex)..<end]
+        } else {
+            host = authority.prefix { $0 != ":" }
+        }
+        return host.isEmpty ? nil : host.lowercased()
+    }
+}

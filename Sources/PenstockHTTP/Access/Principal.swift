@@ -1,0 +1,54 @@
+import HTTPTypes
+package import PenstockCore
+
+/// Whoever makes a request, and what he may do.
+package struct Principal: Sendable, Hashable {
+    /// The token's name. It is written down with what its holder changes.
+    package var name: String
+    /// What he may do.
+    package var scopes: Set<Scope>
+    /// To which queues that applies; `nil`: to all, and to what belongs to no queue.
+    package var queues: [QueuePattern]?
+
+    package init(name: String, scopes: Set<Scope>, queues: [QueuePattern]? = nil) {
+        self.name = name
+        self.scopes = scopes
+        self.queues = queues
+    }
+
+    /// Someone on the same machine, where no tokens are asked for.
+    package static let local = Principal(name: "local", scopes: Set(Scope.allCases))
+
+    /// Whether he may do that with the queue; `nil`: with what belongs to no one queue.
+    package func may(_ scope: Scope, _ queue: QueueName?) -> Bool {
+        guard scopes.contains(scope) else { return false }
+        guard let queues else { return true }
+        guard let queue else { return false }
+        return queues.contains { $0.matches(queue) }
+    }
+
+    /// Throws a problem with status 403 when he may not do that with the queue.
+    package func require(_ scope: Scope, _ queue: QueueName?) throws(Problem) {
+        guard !may(scope, queue) else { return }
+        let what = queue.map { "the queue '\($0)'" } ?? "the whole store"
+        throw Problem(
+            .forbidden, code: "forbidden",
+            "The token '\(name)' may not \(scope.activity) \(what); use one with that scope.")
+    }
+}
+
+/// Names of queues: one, or all that begin with the same letters.
+package struct QueuePattern: Sendable, Hashable {
+    private let text: String
+    private let isPrefix: Bool
+
+    /// - Parameter text: a queue's name; with a `*` at its end all that begin so.
+    package init(_ text: String) {
+        isPrefix = text.hasSuffix("*")
+        self.text = isPrefix ? String(text.dropLast()) : text
+    }
+
+    package func matches(_ queue: QueueName) -> Bool {
+        isPrefix ? queue.text.utf8.starts(with: text.utf8) : queue.text.utf8.elementsEqual(text.utf8)
+    }
+}

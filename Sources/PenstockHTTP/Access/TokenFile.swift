@@ -1,0 +1,93 @@
+import Crypto
+import Foundation
+package import PenstockCore
+
+/// The tokens that a server knows.
+///
+/// A line of their file is a token: its name, the token itself, its scopes with commas between them and, if it is not for all,
+/// its queues. Empty lines and lines that begin with `#` say nothing.
+///
+/// ```
+/// ops    6rQmB1xF0uYw9dNeT2kV  read,operate
+/// shop   Jp3sZ8vLq5tGh7cXa1Wn  produce      orders,mail-*
+/// ```
+package struct Tokens: Sendable {
+    /// Characters that a token has at least.
+    package static let tokenCharactersMin = 16
+    private static let fileBytesMax = 1024 * 1024
+
+    package struct Token: Sendable {
+        package var principal: Principal
+        /// What its holder shows, or signs with.
+        package var secret: String
+        fileprivate var digest: SHA256.Digest
+    }
+
+    private var tokens: [Token] = []
+
+    /// Reads a file of tokens.
+    ///
+    /// - Throws: `PenstockError` with code `notFound`; `invalidInput` when others may read the file, or a line is no token.
+    package static func read(_ path: String) throws(PenstockError) -> Tokens {
+        guard let attributes = try? FileManager.default.attributesOfItem(atPath: path),
+            let bytes = (attributes[.size] as? NSNumber)?.intValue
+        else { throw PenstockError(.notFound, "There is no file of tokens at \(path), or it cannot be read.") }
+        let mode = (attributes[.posixPermissions] as? NSNumber)?.intValue ?? 0o777
+        try require(
+            mode & 0o077 == 0, "Others may read the file of tokens \(path); `chmod 600` it, and make new tokens.")
+        try require(bytes <= fileBytesMax, "The file of tokens \(path) has more than \(fileBytesMax) bytes.")
+        guard let data = FileManager.default.contents(atPath: path), let text = String(validating: data, as: UTF8.self)
+        else { throw PenstockError(.invalidInput, "The file of tokens \(path) cannot be read, or is not UTF-8.") }
+        return try Tokens(text)
+    }
+
+    /// Takes tokens as a file has them.
+    ///
+    /// - Throws: `PenstockError` with code `invalidInput` that names the line.
+    package init(_ text: String) throws(PenstockError) {
+        for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+            let words = line.split(whereSeparator: { $0 == " " || $0 == "\t" || $0 == "\r" }).map(String.init)
+            guard let name = words.first, !name.hasPrefix("#") else { continue }
+            func refuse(_ why: String) -> PenstockError {
+                PenstockError(.invalidInput, "Line \(index + 1) of the file of tokens \(why).")
+            }
+            guard (3...4).contains(words.count) else {
+                throw refuse("is to have a name, a token, scopes and perhaps queues")
+            }
+            guard words[1].count >= Self.tokenCharactersMin else {
+                throw refuse("has a token of fewer than \(Self.tokenCharactersMin) characters")
+            }
+            var scopes: Set<Scope> = []
+            for word in words[2].split(separator: ",") {
+                guard let scope = Scope(rawValue: String(word)) else {
+                    let known = Scope.allCases.map(\.rawValue).joined(separator: ", ")
+                    throw refuse("has a scope that there is not; the scopes are \(known)")
+                }
+                scopes.insert(scope)
+            }
+            let queues = words.count == 4 ? words[3].split(separator: ",").map { QueuePattern(String($0)) } : nil
+            guard !tokens.contains(where: { $0.principal.name == name || $0.secret == words[1] }) else {
+                throw refuse("has the name or the token of another line")
+            }
+            tokens.append(
+                Token(
+                    principal: Principal(name: name, scopes: scopes, queues: queues), secret: words[1],
+                    digest: SHA256.hash(data: Array(words[1].utf8))))
+        }
+        try require(!tokens.isEmpty, "There is no token in the file of tokens.")
+    }
+
+    /// The principal that shows `secret`; `nil`: nobody does.
+    ///
+    /// Digests are compared, each with every byte (`Digest` of swift-crypto does so), and all of them: how long it takes says
+    /// nothing of how near a guess was.
+    package func principal(showing secret: String) -> Principal? {
+        let shown = SHA256.hash(data: Array(secret.utf8))
+        var found: Principal?
+        for token in tokens where token.digest == shown { found = token.principal }
+        return found
+    }
+
+    /// The token of that name, for requests that are signed with it.
+    package func token(named name: String) -> Token? { tokens.first { $0.principal.name == name } }
+}

@@ -1,0 +1,57 @@
+import Hummingbird
+package import PenstockCore
+
+/// Where a server listens.
+package enum ListenAddress: Hashable, Sendable, CustomStringConvertible {
+    /// A TCP port. Port 0 is one that the system chooses.
+    case port(host: String, Int)
+    /// A socket in the file system, which only its owner may use.
+    case unix(path: String)
+
+    /// Reads `127.0.0.1:7700`, `[::1]:7700`, `localhost:7700` or `unix:PATH`.
+    ///
+    /// - Throws: `PenstockError` with code `invalidInput` that says how an address is written.
+    package init(_ text: String) throws(PenstockError) {
+        let forms = "write HOST:PORT, such as 127.0.0.1:7700 or [::1]:7700, or unix:PATH"
+        if text.hasPrefix("unix:") {
+            let path = String(text.dropFirst("unix:".count))
+            try require(!path.isEmpty, "'\(text)' names no path; \(forms).")
+            try require(path.utf8.count < 104, "The path of a socket has fewer than 104 bytes; '\(path)' has more.")
+            self = .unix(path: path)
+            return
+        }
+        guard let colon = text.lastIndex(of: ":"), let port = Int(text[text.index(after: colon)...]),
+            (0...65_535).contains(port)
+        else { throw PenstockError(.invalidInput, "'\(text)' is no address to listen at; \(forms).") }
+        var host = String(text[..<colon])
+        if host.hasPrefix("["), host.hasSuffix("]") {
+            host = String(host.dropFirst().dropLast())
+        } else if host.contains(":") {
+            throw PenstockError(.invalidInput, "'\(text)' is no address to listen at; \(forms).")
+        }
+        try require(!host.isEmpty, "'\(text)' names no host; \(forms). 0.0.0.0 is every address of the machine.")
+        self = .port(host: host, port)
+    }
+
+    /// Whether nobody but programs of this machine reach it.
+    package var isLocal: Bool {
+        switch self {
+        case .unix: true
+        case .port(let host, _): host == "localhost" || host == "::1" || host.hasPrefix("127.")
+        }
+    }
+
+    package var description: String {
+        switch self {
+        case .unix(let path): "unix:\(path)"
+        case .port(let host, let port): host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+        }
+    }
+
+    var bindAddress: BindAddress {
+        switch self {
+        case .unix(let path): .unixDomainSocket(path: path)
+        case .port(let host, let port): .hostname(host, port: port)
+        }
+    }
+}

@@ -1,0 +1,68 @@
+package import Hummingbird
+import HummingbirdCore
+package import Logging
+import NIOCore
+import PenstockCore
+import ServiceLifecycle
+
+/// Takes connections at one address, as a service, and gives each request to the routes.
+package struct Listener<Responder: HTTPResponder>: Service
+where Responder.Context: InitializableFromSource<ApplicationRequestContextSource> {
+    /// Connections of one listener at the same time. More wait in the system's line.
+    package static var connectionCountMax: Int { 4096 }
+    /// Bytes of the headers of one request: payloads are no headers.
+    package static var headerBytesMax: Int { 64 * 1024 }
+    /// How long a connection is kept on which nobody asks for anything.
+    private static var idleSeconds: Int64 { 75 }
+
+    let address: ListenAddress
+    let responder: Responder
+    let logger: Logger
+    let isReady: @Sendable (ListenAddress) async -> Void
+
+    /// - Parameters:
+    ///   - address: where to listen.
+    ///   - responder: what answers requests.
+    ///   - logger: where to say what goes wrong.
+    ///   - isReady: is told, once, when connections are taken; with the port that the system has chosen, if it was to.
+    package init(
+        _ address: ListenAddress, responder: Responder, logger: Logger,
+        isReady: @escaping @Sendable (ListenAddress) async -> Void
+    ) {
+        self.address = address
+        self.responder = responder
+        self.logger = logger
+        self.isReady = isReady
+    }
+
+    /// Takes connections until it is told to stop.
+    ///
+    /// - Throws: `PenstockError` with code `storage` when it cannot listen there.
+    package func run() async throws {
+        let application = Application(
+            responder: responder,
+            server: .http1(
+                configuration: .init(
+                    idleTimeout: .seconds(Self.idleSeconds),
+                    httpDecoderConfiguration: .init(
+                        maxHeaderFieldSize: Self.headerBytesMax, maxHeaderListSize: Self.headerBytesMax,
+                        maxHeaderFieldCount: 200))),
+            configuration: ApplicationConfiguration(
+                address: address.bindAddress, serverName: nil,
+                availableConnectionsDelegate: MaximumAvailableConnections(Self.connectionCountMax)),
+            onServerRunning: { channel in await isReady(bound(channel)) },
+            logger: logger)
+        do {
+            try await application.run()
+        } catch let error as IOError {
+            throw PenstockError(
+                .storage, "This server cannot listen at \(address): \(error.description).",
+                cause: error)
+        }
+    }
+
+    private func bound(_ channel: any Channel) -> ListenAddress {
+        guard case .port(let host, _) = address, let port = channel.localAddress?.port else { return address }
+        return .port(host: host, port)
+    }
+}

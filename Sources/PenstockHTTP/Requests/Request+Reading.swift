@@ -1,0 +1,48 @@
+package import Hummingbird
+package import NIOCore
+package import PenstockCore
+
+import Foundation
+
+extension Request {
+    /// The body, all of it.
+    ///
+    /// - Throws: a problem with status 413 when it has more than `bytesMax` bytes. What is too large by its own word is not read.
+    package func wholeBody(bytesMax: Int) async throws -> ByteBuffer {
+        let tooLarge = Problem(
+            .contentTooLarge, code: "tooLarge", "The body of this request has at most \(bytesMax) bytes.")
+        if let length = headers[.contentLength].flatMap({ Int($0) }), length > bytesMax { throw tooLarge }
+        var whole = ByteBuffer()
+        for try await part in body {
+            guard whole.readableBytes + part.readableBytes <= bytesMax else { throw tooLarge }
+            whole.writeImmutableBuffer(part)
+        }
+        return whole
+    }
+}
+
+extension Parameters {
+    /// The queue that the path names.
+    ///
+    /// - Throws: a problem with status 400 when it is no queue's name.
+    package func queue(_ name: String = "queue") throws(Problem) -> QueueName {
+        let text = try text(name)
+        do { return try QueueName(text) } catch { throw Problem(error) }
+    }
+
+    /// The message that the path names.
+    package func sequence(_ name: String = "sequence") throws(Problem) -> SequenceNumber {
+        guard let number = Int64(try text(name)), number > 0 else {
+            throw Problem.invalid("A message is named by its sequence number, a whole number from 1.")
+        }
+        return SequenceNumber(number)
+    }
+
+    /// A part of the path, as it was before it was escaped.
+    package func text(_ name: String) throws(Problem) -> String {
+        guard let part = get(name), let text = part.removingPercentEncoding else {
+            throw Problem.invalid("A part of the path is not UTF-8, escaped as RFC 3986 has it.")
+        }
+        return text
+    }
+}

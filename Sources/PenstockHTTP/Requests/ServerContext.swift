@@ -1,0 +1,20 @@
+package import Hummingbird
+
+/// What a request carries on its way through the server.
+package struct ServerContext: RequestContext {
+    package var coreContext: CoreRequestContextStorage
+    /// Whoever makes it; set before any route is reached.
+    package var principal = Principal.nobody
+    /// Whether it came through a socket in the file system, whose mode says who may speak.
+    package let isLocalSocket: Bool
+
+    package init(source: ApplicationRequestContextSource) {
+        coreContext = CoreRequestContextStorage(source: source)
+        isLocalSocket = source.channel.localAddress?.pathname != nil
+    }
+}
+
+extension Principal {
+    /// Somebody who may do nothing.
+    fileprivate static let nobody = Principal(name: "nobody", scopes: [])
+}

@@ -1,0 +1,110 @@
+package import HTTPTypes
+package import Hummingbird
+package import PenstockCore
+import PenstockFormats
+
+/// Why a request is not done, as RFC 9457 writes it: `application/problem+json`.
+///
+/// `code` is what programs switch over: a code of `PenstockError`, or one of the server's own; `detail` is one sentence for people.
+package struct Problem: Error, HTTPResponseError, Sendable {
+    package var status: HTTPResponse.Status
+    package var code: String
+    package var detail: String
+    /// How many seconds to wait before the same request is made again.
+    package var retryAfterSeconds: Int?
+    /// What else there is to say, as members of the object.
+    package var members: [JSONMember] = []
+
+    /// A member of the problem's object.
+    package struct JSONMember: Sendable {
+        package var key: String
+        package var value: String
+
+        package init(_ key: String, _ value: String) {
+            self.key = key
+            self.value = value
+        }
+    }
+
+    package init(_ status: HTTPResponse.Status, code: String, _ detail: String, retryAfterSeconds: Int? = nil) {
+        self.status = status
+        self.code = code
+        self.detail = detail
+        self.retryAfterSeconds = retryAfterSeconds
+    }
+
+    /// What `error` is to somebody who speaks HTTP.
+    package init(_ error: PenstockError) {
+        let status = Self.status(of: error.code)
+        self.init(
+            status, code: error.code.rawValue, error.message,
+            retryAfterSeconds: status == .serviceUnavailable || status == .tooManyRequests ? 1 : nil)
+    }
+
+    /// That a parameter, or the body, is none.
+    package static func invalid(_ detail: String) -> Problem {
+        Problem(.badRequest, code: PenstockError.Code.invalidInput.rawValue, detail)
+    }
+
+    /// What any error is to somebody who speaks HTTP; `nil` when it is not one that a request may meet.
+    package init?(known error: any Error) {
+        switch error {
+        case let problem as Problem: self = problem
+        case let error as PenstockError: self.init(error)
+        case is CancellationError:
+            self.init(
+                .serviceUnavailable, code: "closed", "The server is about to stop; ask again.", retryAfterSeconds: 1)
+        case let error as HTTPError:
+            self.init(error.status, code: Self.code(of: error.status), error.body ?? error.status.reasonPhrase)
+        default: return nil
+        }
+    }
+
+    package func response(from request: Request, context: some RequestContext) -> Response { response }
+
+    /// The problem as a response.
+    package var response: Response {
+        let body = JSONValue.object(
+            [
+                .init(key: "type", value: .string("about:blank")),
+                .init(key: "title", value: .string(status.reasonPhrase)),
+                .init(key: "status", value: .integer(status.code)),
+                .init(key: "code", value: .string(code)),
+                .init(key: "detail", value: .string(detail)),
+            ] + members.map { .init(key: $0.key, value: .string($0.value)) })
+        var response = Response.json(body, status: status)
+        response.headers[.contentType] = "application/problem+json"
+        if let retryAfterSeconds { response.headers[.retryAfter] = String(retryAfterSeconds) }
+        return response
+    }
+
+    /// The status of an error's code. A status says who is to do something; the code says what has happened.
+    private static func status(of code: PenstockError.Code) -> HTTPResponse.Status {
+        switch code {
+        case .invalidInput, .undecodable: .badRequest
+        case .unknownQueue, .unknownMessage, .unknownCursor, .unknownSchedule, .unknownLimit, .unknownWorkflow,
+            .unknownTask,
+            .notFound:
+            .notFound
+        case .queueExists, .scheduleExists, .fileExists, .policyChanged, .illegalTransition, .queueDeleting, .leaseLost,
+            .messageDead, .messageCancelled, .messageDropped:
+            .conflict
+        case .queueFull: .tooManyRequests
+        case .readOnly: .forbidden
+        case .diskFull: HTTPResponse.Status(code: 507, reasonPhrase: "Insufficient Storage")
+        case .timedOut, .busy, .closed: .serviceUnavailable
+        // The store was asked and has not answered: whether it will do the call is not known.
+        case .outcomeUnknown: .gatewayTimeout
+        default: .internalServerError
+        }
+    }
+
+    private static func code(of status: HTTPResponse.Status) -> String {
+        switch status {
+        case .notFound: "notFound"
+        case .contentTooLarge: "tooLarge"
+        case .methodNotAllowed: "methodNotAllowed"
+        default: status.kind == .serverError ? "internal" : "invalidInput"
+        }
+    }
+}

@@ -1,0 +1,44 @@
+import HTTPTypes
+package import Hummingbird
+import Logging
+import PenstockCore
+
+/// Makes a response of whatever a route throws, and sees to it that no response is taken for what it is not.
+package struct ProblemResponses: RouterMiddleware {
+    package init() {}
+
+    package func handle(
+        _ request: Request, context: ServerContext, next: (Request, ServerContext) async throws -> Response
+    ) async throws -> Response {
+        var response: Response
+        do {
+            response = try await next(request, context)
+        } catch {
+            if let problem = Problem(known: error) {
+                response = problem.response
+                if response.status.kind == .serverError {
+                    context.logger.error("A request failed: \(problem.detail)", metadata: ["code": "\(problem.code)"])
+                }
+            } else {
+                // What it is may say more than whoever asks is to know.
+                context.logger.error("A request failed: \(error)")
+                response =
+                    Problem(
+                        .internalServerError, code: "internal",
+                        "Something unexpected happened; the server's log says what."
+                    )
+                    .response
+            }
+        }
+        for (name, value) in Self.defaults where response.headers[name] == nil { response.headers[name] = value }
+        return response
+    }
+
+    /// What each response says unless its route says otherwise: it is what it says it is, nothing in it may run or be loaded, it
+    /// is shown in no other page, and nobody keeps it.
+    private static let defaults: [(HTTPField.Name, String)] = [
+        (.xContentTypeOptions, "nosniff"),
+        (.contentSecurityPolicy, "default-src 'none'; frame-ancestors 'none'"),
+        (.cacheControl, "no-store"),
+    ]
+}

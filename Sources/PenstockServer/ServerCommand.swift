@@ -1,0 +1,95 @@
+package import ArgumentParser
+import Logging
+import Penstock
+import PenstockCLI
+import PenstockCore
+import PenstockHTTP
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#else
+    import Darwin
+#endif
+
+/// `penstock serve`, which runs in a program of its own.
+package struct ServerCommand: AsyncParsableCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "penstock serve",
+        abstract: "Serve the file's queues over HTTP.",
+        discussion: """
+            EXAMPLES
+              penstock serve
+              penstock serve --listen 127.0.0.1:7700 --listen unix:/run/penstock/http.sock
+              penstock serve --listen 0.0.0.0:7700 --token-file tokens
+
+            It prints a line with its URL when it takes requests. The API is under /v1. At addresses of this machine no token \
+            is asked for unless there is a --token-file; others need one. TLS is for a proxy in front of it.
+            """)
+
+    @OptionGroup var location: FileOptions
+
+    @Option(
+        help: ArgumentHelp(
+            "Where to listen: HOST:PORT, or unix:PATH for a socket that only its owner may use. Several can be given.",
+            valueName: "address"),
+        transform: { try ListenAddress($0) })
+    var listen: [ListenAddress] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "Tokens, one a line: a name, the token, scopes (read, produce, consume, operate) with commas between them and, if "
+                + "it is not for all, queues.", valueName: "path"))
+    var tokenFile: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "A name by which this server is called, beside those that it listens at. Several can be given.",
+            valueName: "name"))
+    var host: [String] = []
+
+    @Flag(help: "Change nothing: only what looks is answered.") var readOnly = false
+
+    package init() {}
+
+    package func validate() throws {
+        if tokenFile == nil, let address = addresses.first(where: { !$0.isLocal }) {
+            throw ValidationError("\(address) can be reached from other machines; give --token-file as well.")
+        }
+    }
+
+    @MainActor
+    package func run() async throws {
+        // What the process makes is its owner's alone: the folder beside the file, a socket.
+        umask(0o077)
+        let tokens = try tokenFile.map { path throws(PenstockError) in try Tokens.read(path) }
+        let logger = ErrorLog.logger(.notice)
+        if readOnly {
+            try await location.file.look { try await serve($0, tokens, logger) }
+        } else {
+            try await location.file.use(logger: logger) { try await serve($0, tokens, logger) }
+        }
+    }
+
+    private func serve(_ store: PenstockStore, _ tokens: Tokens?, _ logger: Logger) async throws {
+        try await Server(
+            store: store, listen: addresses, tokens: tokens, hosts: host, isReadOnly: readOnly, logger: logger
+        ).run { address in Self.tell(address) }
+    }
+
+    private var addresses: [ListenAddress] { listen.isEmpty ? [.port(host: "127.0.0.1", 7700)] : listen }
+
+    /// Says where the server takes requests. A program that has started it waits for this line.
+    private static func tell(_ address: ListenAddress) {
+        let place: String
+        switch address {
+        case .port: place = "http://\(address)/"
+        case .unix(let path):
+            chmod(path, 0o600)
+            place = address.description
+        }
+        // Nobody may be listening there, and the server works all the same.
+        try? Descriptor.standardOutput.write(Array("Penstock serves at \(place)\n".utf8))
+    }
+}

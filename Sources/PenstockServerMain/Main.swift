@@ -1,0 +1,8 @@
+import PenstockCLI
+import PenstockServer
+
+@main struct Main {
+    static func main() {
+        Program.main(ServerCommand.self)
+    }
+}

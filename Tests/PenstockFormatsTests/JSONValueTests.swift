@@ -1,0 +1,57 @@
+import PenstockTestKit
+import Testing
+
+@testable import PenstockFormats
+
+@Suite struct JSONValueTests {
+    @Test func keepsTheOrderOfKeys() {
+        let value: JSONValue = .object([
+            "sequence": .integer(7), "a": .null, "flag": .bool(true),
+            "list": .array([.integer(-1), .string("x"), .array([]), .object([:])]),
+        ])
+        #expect(value.text == #"{"sequence":7,"a":null,"flag":true,"list":[-1,"x",[],{}]}"#)
+    }
+
+    @Test(arguments: [
+        ("plain", #""plain""#), (#"a"b\c"#, #""a\"b\\c""#), ("\n\r\t\0\u{1F}", #""\n\r\t\u0000\u001f""#),
+        ("\u{7F}\u{9B}\u{2028}\u{202E}", #""\u007f\u009b\u2028\u202e""#), ("漢👩‍👧", "\"漢👩‍👧\""),
+        ("\u{E0001}", #""\udb40\udc01""#),
+    ])
+    func quotes(text: String, quoted: String) {
+        #expect(JSONValue.string(text).text == quoted)
+    }
+
+    @Test(arguments: [
+        (Duration.zero, "0"), (.seconds(90), "90"), (.milliseconds(250), "0.25"), (.microseconds(-1), "-0.000001"),
+        (.seconds(3600) + .microseconds(10), "3600.00001"),
+    ])
+    func writesSecondsExactly(duration: Duration, text: String) {
+        #expect(JSONValue.seconds(duration).text == text)
+    }
+
+    @Test func writesNumbersThatJSONHas() {
+        #expect(JSONValue.decimal(0.5).text == "0.5")
+        #expect(JSONValue.decimal(.infinity).text == "null")
+        #expect(JSONValue.optional(Int?.none) { .integer($0) } == .null)
+    }
+
+    @Test func staysOnOneLine() {
+        var random = Seeded(4)
+        for _ in 0..<1000 {
+            let text = String(decoding: random.bytes(40), as: UTF8.self)
+            #expect(!JSONValue.string(text).text.unicodeScalars.contains { $0.properties.generalCategory == .control })
+        }
+    }
+
+    @Test(arguments: [
+        ("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("fooba", "Zm9vYmE="),
+        ("foobar", "Zm9vYmFy"),
+    ])
+    func writesBase64(text: String, encoded: String) {
+        #expect(Base64.encode(Array(text.utf8)) == encoded)
+    }
+
+    @Test func writesBase64OfAnyByte() {
+        #expect(Base64.encode([0xFB, 0xFF, 0xFE]) == "+//+")
+    }
+}

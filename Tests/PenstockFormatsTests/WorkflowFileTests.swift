@@ -1,0 +1,39 @@
+import PenstockCore
+import Testing
+
+@testable import PenstockFormats
+
+/// What is taken from a file with a workflow.
+@Suite struct WorkflowFileTests {
+    private static let written = [
+        "1.0", "1e2", "12345678901234567890123456789012345678", "0.10000000000000000000000000001", "null", "[]", "true",
+        #"{"b": 1, "a": {"payload": [2, "}],{\"\\"]}, "b": 3}"#, "{\"e\u{301}\": 1, \"\u{e9}\": 2}",
+        #"{"a":"\u0041\/"}"#,
+    ]
+
+    private func payloads(_ text: String) throws -> [String] {
+        try WorkflowFile(Array(text.utf8)).tasks.map { String(decoding: $0.message.payload, as: UTF8.self) }
+    }
+
+    @Test(arguments: written)
+    func aPayloadIsTakenAsItIsWritten(payload: String) throws {
+        let tasks = [#"{"name": "a", "payload" : \#(payload) }"#, #"{"payload":\#(payload),"name":"b"}"#]
+        // Compared by bytes: two texts are the same for Swift when they only look so.
+        for text in [#"{"tasks": [ "# + tasks.joined(separator: " ,\n ") + "]}", tasks.joined(separator: "\n")] {
+            let taken = try payloads(text)
+            #expect(taken.map { Array($0.utf8) } == [Array(payload.utf8), Array(payload.utf8)])
+        }
+    }
+
+    @Test func aTextIsTakenWithoutItsQuotes() throws {
+        #expect(try payloads(#"{"tasks": [{"name": "a", "payload": "x\u0041\n"}, {"name": "b"}]}"#) == ["xA\n", ""])
+    }
+
+    @Test(arguments: [
+        #"{"tasks": [{"name": "a", "payload": 1, "payload": 2}]}"#, #"{"tasks": [{"name": "a", "p\u0061yload": 1}]}"#,
+        #"{"tasks": [{"name": "a"}], "tasks": [{"name": "a"}, {"name": "b"}]}"#,
+    ])
+    func whatIsThereTwiceIsRefused(text: String) {
+        #expect(throws: PenstockError.self) { try WorkflowFile(Array(text.utf8)) }
+    }
+}

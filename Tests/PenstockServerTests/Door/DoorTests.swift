@@ -1,0 +1,114 @@
+import Foundation
+import Penstock
+import PenstockCore
+import PenstockHTTP
+import PenstockTestKit
+import Testing
+
+@Suite struct DoorTests {
+    private static let key = "0123456789abcdef"
+
+    private func tokens() throws -> Tokens {
+        try Tokens(
+            """
+            # who may do what
+            ops   \(Self.key)-ops   read,produce,consume,operate
+            shop  \(Self.key)-shop  produce  orders,mail-*
+            """)
+    }
+
+    private func store(_ queues: String...) async throws -> PenstockStore {
+        let store = PenstockStore(InMemoryStore())
+        for queue in queues { _ = try await store.queue(queue, of: [UInt8].self) }
+        return store
+    }
+
+    @Test func healthIsAskedForWithoutAToken() async throws {
+        try await TestServer.run(tokens: try tokens()) { server in
+            for path in ["/healthz", "/readyz"] {
+                let response = try await server.request("GET", path)
+                #expect(response.status == 200)
+            }
+        }
+    }
+
+    @Test func withoutATokenNothingElseIsAnswered() async throws {
+        try await TestServer.run(tokens: try tokens()) { server in
+            let none = try await server.request("GET", "/v1/queues")
+            #expect(none.status == 401)
+            #expect(none.header("WWW-Authenticate") == "Bearer realm=\"penstock\"")
+            let wrong = try await server.request(
+                "GET", "/v1/queues", headers: ["Authorization": "Bearer 0123456789abcdef-op"])
+            #expect(wrong.status == 401)
+            let right = try await server.request(
+                "GET", "/v1/queues", headers: ["Authorization": "Bearer 0123456789abcdef-ops"])
+            #expect(right.status == 200)
+        }
+    }
+
+    @Test func aTokenIsForItsScopesAndQueues() async throws {
+        let store = try await store("orders", "mail-eu", "other")
+        try await TestServer.run(store: store, tokens: try tokens()) { server in
+            let shop = ["Authorization": "Bearer \(Self.key)-shop"]
+            for (queue, status) in [("orders", 201), ("mail-eu", 201), ("other", 403)] {
+                let response = try await server.request(
+                    "POST", "/v1/queues/\(queue)/messages", headers: shop, body: Data("x".utf8))
+                #expect(response.status == status, "\(queue)")
+            }
+            #expect(try await server.request("GET", "/v1/queues/orders", headers: shop).status == 403)
+        }
+    }
+
+    @Test func anotherHostIsRefusedWhereNoTokenIsAskedFor() async throws {
+        try await TestServer.run(hosts: ["queue.example"]) { server in
+            for (host, status) in [("evil.example", 421), ("queue.example:80", 200)] {
+                let response = try await server.request("GET", "/v1/queues", headers: ["Host": host])
+                #expect(response.status == status)
+            }
+        }
+    }
+
+    @Test(arguments: [
+        (["Sec-Fetch-Site": "cross-site"], 403), (["Sec-Fetch-Site": "same-site"], 403),
+        (["Sec-Fetch-Site": "same-origin"], 201), (["Sec-Fetch-Site": "none"], 201),
+        (["Origin": "http://evil.example"], 403), (["Origin": "null"], 403), ([:], 201),
+    ])
+    func aPageOfAnotherSiteChangesNothing(headers: [String: String], status: Int) async throws {
+        try await TestServer.run(store: try await store("mail")) { server in
+            let response = try await server.request(
+                "POST", "/v1/queues/mail/messages", headers: headers, body: Data("x".utf8))
+            #expect(response.status == status)
+        }
+    }
+
+    @Test func readOnlyChangesNothing() async throws {
+        try await TestServer.run(store: try await store("mail"), isReadOnly: true) { server in
+            let response = try await server.request("POST", "/v1/queues/mail/messages", body: Data("x".utf8))
+            #expect(response.status == 403)
+            let problem = try response.json()
+            #expect(problem["code"] as? String == "readOnly")
+            #expect(try await server.request("GET", "/v1/queues/mail").status == 200)
+        }
+    }
+
+    @Test func responsesAreWhatTheySay() async throws {
+        try await TestServer.run { server in
+            let response = try await server.request("GET", "/nowhere")
+            #expect(response.status == 404)
+            #expect(response.header("X-Content-Type-Options") == "nosniff")
+            #expect(response.header("Content-Type") == "application/problem+json")
+            let problem = try response.json()
+            #expect(problem["status"] as? Int == 404)
+        }
+    }
+
+    @Test(arguments: [
+        "", "ops", "ops 0123456789abcdef", "ops short read", "ops 0123456789abcdef fly",
+        "a 0123456789abcdef read\na 0123456789abcdeF read", "a 0123456789abcdef read\nb 0123456789abcdef read",
+        "a 0123456789abcdef read q more",
+    ])
+    func refusesFilesOfTokens(text: String) {
+        let error = #expect(throws: PenstockError.self) { try Tokens(text) }
+        #expect(error?.code == .invalidInput)
+    }
+}

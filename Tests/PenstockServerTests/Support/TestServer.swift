@@ -1,0 +1,74 @@
+import Foundation
+import Hummingbird
+import Logging
+import Penstock
+import PenstockCore
+import PenstockHTTP
+import PenstockTestKit
+import ServiceLifecycle
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+@testable import PenstockServer
+
+/// A server of the test's own process, on a port of its own, with real sockets.
+struct TestServer {
+    let store: PenstockStore
+    let url: URL
+
+    /// Calls `body` with a server that takes requests, and stops it.
+    static func run(
+        store: PenstockStore = PenstockStore(InMemoryStore()), tokens: Tokens? = nil, hosts: [String] = [],
+        isReadOnly: Bool = false, _ body: @escaping @Sendable (TestServer) async throws -> Void
+    ) async throws {
+        let server = Server(
+            store: store, listen: [.port(host: "127.0.0.1", 0)], tokens: tokens, hosts: hosts, isReadOnly: isReadOnly,
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        let (addresses, continuation) = AsyncStream.makeStream(of: ListenAddress.self)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await server.run(gracefulShutdownSignals: []) { continuation.yield($0) } }
+            var ready = addresses.makeAsyncIterator()
+            guard let address = await ready.next(), let url = URL(string: "http://\(address)") else { return }
+            try await body(TestServer(store: store, url: url))
+            group.cancelAll()
+            do { try await group.next() } catch is CancellationError {}
+        }
+    }
+
+    /// Makes a request, and returns its status, its headers and its body.
+    func request(
+        _ method: String, _ path: String, headers: [String: String] = [:], body: Data? = nil
+    ) async throws -> TestResponse {
+        guard let target = URL(string: url.absoluteString + path) else { throw URLError(.badURL) }
+        var request = URLRequest(url: target)
+        request.httpMethod = method
+        request.httpBody = body
+        for (name, value) in headers { request.setValue(value, forHTTPHeaderField: name) }
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.httpCookieStorage = nil
+        let session = URLSession(configuration: configuration)
+        defer { session.finishTasksAndInvalidate() }
+        let (data, response) = try await session.data(for: request)
+        guard let response = response as? HTTPURLResponse else { throw URLError(.badServerResponse) }
+        return TestResponse(status: response.statusCode, headers: response, body: data)
+    }
+}
+
+/// What a server has answered.
+struct TestResponse {
+    var status: Int
+    var headers: HTTPURLResponse
+    var body: Data
+
+    var text: String { String(decoding: body, as: UTF8.self) }
+
+    /// The header of that name.
+    func header(_ name: String) -> String? { headers.value(forHTTPHeaderField: name) }
+
+    /// The body as JSON.
+    func json() throws -> [String: Any] {
+        try JSONSerialization.jsonObject(with: body) as? [String: Any] ?? [:]
+    }
+}
