@@ -55,7 +55,8 @@ let package = Package(
         .target(
             name: "PenstockServer",
             dependencies: [
-                "Penstock", "PenstockAPI", "PenstockCLI", "PenstockCore", "PenstockDashboard", "PenstockFormats", "PenstockHTTP",
+                "Penstock", "PenstockAPI", "PenstockCLI", "PenstockCore", "PenstockDashboard", "PenstockFormats",
+                "PenstockHTTP",
                 "PenstockMetrics", "PenstockSQS",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Hummingbird", package: "hummingbird"),
@@ -222,7 +223,8 @@ let package = Package(
             name: "PenstockServerTests",
             dependencies: [
                 "Penstock", "PenstockAPI", "PenstockCore", "PenstockDashboard", "PenstockFormats", "PenstockHTTP",
-                "PenstockMain", "PenstockMetrics", "PenstockSQS", "PenstockServer", "PenstockServerMain", "PenstockTestKit",
+                "PenstockMain", "PenstockMetrics", "PenstockSQS", "PenstockServer", "PenstockServerMain",
+                "PenstockTestKit",
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
