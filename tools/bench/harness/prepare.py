@@ -25,8 +25,8 @@ def _run(command, **options):
 def programs(place, wants_cli, wants_streams):
     """Penstock's own side, without which there is nothing to measure."""
     say("building the programs in C")
-    sources = [FOLDER / "C" / f"{name}.c" for name in ["main", "run", "wire", "sqlite", "redis", "beanstalkd", "nats"]]
-    command = ["cc", "-O2", "-o", place.peers, *sources, "-lsqlite3"]
+    sources = [FOLDER / "C" / f"{name}.c" for name in ["main", "run", "wire", "connections", "sqlite", "redis", "beanstalkd", "nats"]]
+    command = ["cc", "-O2", "-D_GNU_SOURCE", "-o", place.peers, *sources, "-lsqlite3"]
     include = _postgres_headers()
     if include:
         command += ["-DWITH_POSTGRES", f"-I{include}", FOLDER / "C" / "postgres.c", "-lpq"]
