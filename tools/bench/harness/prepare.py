@@ -22,7 +22,7 @@ def _run(command, **options):
     return subprocess.run([str(word) for word in command], check=True, text=True, **options)
 
 
-def programs(place, wants_cli, wants_streams):
+def programs(place, wants_cli, wants_streams, wants_server):
     """Penstock's own side, without which there is nothing to measure."""
     say("building the programs in C")
     sources = [FOLDER / "C" / f"{name}.c" for name in ["main", "run", "wire", "connections", "sqlite", "redis", "beanstalkd", "nats"]]
@@ -41,7 +41,7 @@ def programs(place, wants_cli, wants_streams):
     static = [] if sys.platform == "darwin" else ["--static-swift-stdlib"]
     build = ["nice", "swift", "build", "-c", "release", "--package-path", FOLDER, *static]
     # The command as well: one build of Penstock serves all of them.
-    for product in ["penstock-bench"] + ["penstock"] * wants_cli:
+    for product in ["penstock-bench"] + ["penstock"] * wants_cli + ["penstock-server"] * wants_server:
         _run([*build, "--product", product], stdout=subprocess.DEVNULL)
     if wants_streams:
         _run([*build, "--product", "streams-bench", *_curl(place)], stdout=subprocess.DEVNULL)
