@@ -35,6 +35,7 @@ package struct Migration: Sendable {
         Migration(23, "rates", PackageResources._023_rates_sql),
         Migration(24, "remote_workers", PackageResources._024_remote_workers_sql),
         Migration(25, "placeholder", PackageResources._025_placeholder_sql),
+        Migration(26, "inspecting", PackageResources._026_inspecting_sql),
     ]
 
     /// The tables that it makes.
