@@ -44,6 +44,11 @@ enum Values {
 
     @Sendable static func expiry(_ text: String) throws -> Expiry {
         if let duration = try? DurationText.parse(text) { return .after(duration) }
+        if text.hasPrefix("-") {
+            throw Failure(
+                .usage, "a message expires after it was enqueued, and '\(text)' is before; write how long, such as 10m."
+            )
+        }
         guard let moment = try? TimeText.parse(text, now: SystemTime().now) else {
             throw Failure(
                 .usage,
