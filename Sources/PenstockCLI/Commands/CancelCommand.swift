@@ -55,7 +55,8 @@ struct CancelCommand: AsyncParsableCommand {
                 now
                     ? try await store.cancelNow(selection)
                     : try await store.cancel(selection, within: within ?? Limits.cancelTime)
-            }, states: states, "cancelled", phrase: phrase)
+            }, states: states, "cancelled",
+            addition: { CountAddition(phrase: try await phrase($0, $1, $2)) })
     }
 
     /// Says of which messages the end is still to come.

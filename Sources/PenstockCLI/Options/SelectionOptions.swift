@@ -29,12 +29,14 @@ struct SelectionOptions: ParsableArguments {
         try Bounds.check(limit, 1...Int(Int32.max), "--limit")
     }
 
-    /// Has `command` carried out on the messages; of a queue, on those in one of `states`. Says to how many that `verb` befell, in
-    /// a sentence with what `phrase` gives, if it gives something.
+    /// Has `command` carried out on the messages; of a queue, on those in one of `states`. Says to how many that `verb` befell, with
+    /// what `addition` gives.
     @MainActor
     func apply(
         _ command: @MainActor (PenstockStore, Selection) async throws -> Int, states: Set<MessageState>, _ verb: String,
-        phrase: @MainActor (PenstockStore, Selection, Int) async throws -> String? = { _, _, _ in nil }
+        addition: @MainActor (PenstockStore, Selection, Int) async throws -> CountAddition = { _, _, _ in
+            CountAddition()
+        }
     ) async throws {
         try await fileOptions.file.use(queue: queue) { store in
             let selection: Selection =
@@ -43,22 +45,29 @@ struct SelectionOptions: ParsableArguments {
                 }
             let count = try await command(store, selection)
             try Output().count(
-                count, verb, phrase: try await phrase(store, selection, count), isJSON: outputOptions.isJSON)
+                count, verb, addition: try await addition(store, selection, count), isJSON: outputOptions.isJSON)
         }
     }
+}
+
+/// What is said beside how many messages something happened to.
+struct CountAddition {
+    /// What the sentence says instead of the verb.
+    var phrase: String?
+    /// What JSON has beside the count.
+    var members: [JSONValue.Member] = []
 }
 
 extension Output {
     /// How many messages something happened to, as a sentence or as JSON under the key `verb`.
     ///
-    /// - Parameters:
-    ///   - phrase: what the sentence says instead of the verb.
-    ///   - isChange: whether it did happen.
+    /// - Parameter isChange: whether it did happen.
     func count(
-        _ count: Int, _ verb: String, phrase: String? = nil, isJSON: Bool, isChange: Bool = true
+        _ count: Int, _ verb: String, addition: CountAddition = CountAddition(), isJSON: Bool, isChange: Bool = true
     ) throws(Failure) {
+        let members = [JSONValue.Member(key: verb, value: .integer(count))] + addition.members
         try answer(
-            "\(CountText.format(count, "message")) \(phrase ?? verb).", .object([verb: .integer(count)]),
+            "\(CountText.format(count, "message")) \(addition.phrase ?? verb).", .object(members),
             isJSON: isJSON, isChange: isChange && count > 0)
     }
 }
