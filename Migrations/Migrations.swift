@@ -38,9 +38,10 @@ package struct Migration: Sendable {
         Migration(26, "inspecting", PackageResources._026_inspecting_sql),
     ]
 
-    /// The tables that it makes.
-    package var tables: [Substring] {
-        sql.split(separator: "\n").filter { $0.hasPrefix("CREATE TABLE ") }.map { $0.split(separator: " ")[2] }
+    /// The tables and indexes that it makes, but for indexes that are unique.
+    package var tablesAndIndexes: [Substring] {
+        sql.split(separator: "\n").filter { $0.hasPrefix("CREATE TABLE ") || $0.hasPrefix("CREATE INDEX ") }
+            .map { $0.split(separator: " ")[2] }
     }
 
     private init(_ version: Int, _ name: String, _ bytes: [UInt8]) {
