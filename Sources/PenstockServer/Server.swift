@@ -4,6 +4,7 @@ import Penstock
 import PenstockAPI
 import PenstockCore
 import PenstockHTTP
+import PenstockSQS
 import ServiceLifecycle
 import UnixSignals
 
@@ -43,7 +44,9 @@ struct Server {
         if tokens == nil { router.add(middleware: HostCheck(names: names)) }
         router.add(middleware: CrossSiteCheck())
         if isReadOnly { router.add(middleware: ReadOnly()) }
-        router.add(middleware: Authentication(tokens, passesBy: Health.isAskedFor))
+        router.add(
+            middleware: Authentication(tokens) { Health.isAskedFor($0) || SQS.isAskedFor($0) })
+        SQS(store: store, tokens: tokens).add(to: router)
         Health(store: store).add(to: router)
         API(store: store).add(to: router)
         return router

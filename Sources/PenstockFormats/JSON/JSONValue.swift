@@ -86,6 +86,12 @@ package enum JSONValue: Equatable {
     /// is a line for every program, and harmless on every terminal.
     private static func write(_ text: String, to bytes: inout [UInt8]) {
         bytes.append(UInt8(ascii: "\""))
+        // Most text is plain, and goes in as it is.
+        if text.utf8.allSatisfy(isPlain) {
+            bytes += text.utf8
+            bytes.append(UInt8(ascii: "\""))
+            return
+        }
         for scalar in text.unicodeScalars {
             switch scalar {
             case "\"": bytes += "\\\"".utf8
@@ -98,9 +104,14 @@ package enum JSONValue: Equatable {
                     let digits = String(unit, radix: 16)
                     bytes += "\\u\(String(repeating: "0", count: 4 - digits.count))\(digits)".utf8
                 }
-            default: bytes += UTF8.encode(scalar).map { Array($0) } ?? []
+            default: bytes += UTF8.encode(scalar) ?? .init()
             }
         }
         bytes.append(UInt8(ascii: "\""))
+    }
+
+    /// Whether a byte is a character that stands for itself in JSON, and harmless anywhere.
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        (0x20..<0x7F).contains(byte) && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
     }
 }

@@ -1,0 +1,60 @@
+import PenstockFormats
+
+/// What a batch answers: each entry stands alone.
+struct Batch {
+    private static let countMax = 10
+
+    private var successful: [JSONValue] = []
+    private var failed: [JSONValue] = []
+
+    /// The entries of a batch: one to ten, with ids of their own.
+    static func checked<Entry>(_ entries: [Entry]?, _ id: KeyPath<Entry, String?>) throws(Refusal) -> [Entry] {
+        guard let entries, !entries.isEmpty else {
+            throw Refusal("EmptyBatchRequest", "There should be at least one entry in the request.")
+        }
+        guard entries.count <= countMax else {
+            throw Refusal(
+                "TooManyEntriesInBatchRequest",
+                "Maximum number of entries per request are \(countMax). You have sent \(entries.count).")
+        }
+        var seen: Set<String> = []
+        for entry in entries {
+            let id = entry[keyPath: id] ?? ""
+            guard (1...80).contains(id.utf8.count), id.utf8.allSatisfy(isIDByte) else {
+                throw Refusal(
+                    "InvalidBatchEntryId",
+                    "A batch entry id can only contain alphanumeric characters, hyphens and underscores. It can be at most 80 "
+                        + "letters long.")
+            }
+            guard seen.insert(id).inserted else { throw Refusal("BatchEntryIdsNotDistinct", "Id \(id) repeated.") }
+        }
+        return entries
+    }
+
+    mutating func succeed(_ id: String, _ members: [JSONValue.Member] = []) {
+        successful.append(.object([.init(key: "Id", value: .string(id))] + members))
+    }
+
+    mutating func fail(_ id: String, _ refusal: Refusal) {
+        failed.append(
+            .object([
+                "Id": .string(id), "Code": .string(refusal.code), "Message": .string(refusal.message),
+                "SenderFault": .bool(refusal.isSendersFault),
+            ]))
+    }
+
+    var json: JSONValue {
+        var members: [JSONValue.Member] = [.init(key: "Successful", value: .array(successful))]
+        if !failed.isEmpty { members.append(.init(key: "Failed", value: .array(failed))) }
+        return .object(members)
+    }
+
+    private static func isIDByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+            true
+        default: false
+        }
+    }
+}

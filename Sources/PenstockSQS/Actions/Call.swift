@@ -1,0 +1,115 @@
+import Foundation
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import PenstockCore
+import PenstockFormats
+import PenstockHTTP
+
+/// One request of a client of Amazon SQS, and what it is carried out with.
+struct Call {
+    let directory: QueueDirectory
+    let receiver: Receiver
+    let moves: MoveTasks
+    let principal: Principal
+    let request: Request
+    let body: ByteBuffer
+
+    var store: any MessageStore { directory.store }
+
+    /// Carries out the action of that name.
+    func perform(_ action: String) async throws -> Response {
+        switch action {
+        case "SendMessage": try await sendMessage()
+        case "SendMessageBatch": try await sendMessageBatch()
+        case "ReceiveMessage": try await receiveMessage()
+        case "DeleteMessage": try await deleteMessage()
+        case "DeleteMessageBatch": try await deleteMessageBatch()
+        case "ChangeMessageVisibility": try await changeMessageVisibility()
+        case "ChangeMessageVisibilityBatch": try await changeMessageVisibilityBatch()
+        case "CreateQueue": try await createQueue()
+        case "DeleteQueue": try await deleteQueue()
+        case "PurgeQueue": try await purgeQueue()
+        case "ListQueues": try await listQueues()
+        case "GetQueueUrl": try await getQueueURL()
+        case "GetQueueAttributes": try await getQueueAttributes()
+        case "SetQueueAttributes": try await setQueueAttributes()
+        case "TagQueue": try await tagQueue()
+        case "UntagQueue": try await untagQueue()
+        case "ListQueueTags": try await listQueueTags()
+        case "ListDeadLetterSourceQueues": try await listDeadLetterSourceQueues()
+        case "StartMessageMoveTask": try await startMessageMoveTask()
+        case "ListMessageMoveTasks": try await listMessageMoveTasks()
+        case "CancelMessageMoveTask": try await cancelMessageMoveTask()
+        case "AddPermission", "RemovePermission":
+            throw Refusal.unsupported("Who may use a queue is said in the server's file of tokens.")
+        default:
+            throw Refusal("UnknownOperationException", "There is no action '\(Escape.text(action))'.")
+        }
+    }
+
+    /// The body, as the action's input.
+    func input<Input: Decodable>(_ type: Input.Type) throws -> Input {
+        // A request without a body is one without members.
+        if body.readableBytes == 0 { return try JSONDecoder().decode(type, from: Data("{}".utf8)) }
+        do {
+            return try JSONDecoder().decode(type, from: Data(body.readableBytesView))
+        } catch {
+            throw Refusal(
+                "SerializationException", "The request is no JSON object with members of the kinds that it has.")
+        }
+    }
+
+    func requireMay(_ scope: Scope, _ queue: QueueName?) throws(Refusal) {
+        do { try principal.require(scope, queue) } catch {
+            throw Refusal("AccessDeniedException", error.detail, status: .forbidden)
+        }
+    }
+
+    /// Throws a refusal when a principal may do nothing at all with the queue.
+    func requireMayAnything(_ queue: QueueName) throws(Refusal) {
+        if !mayAnything(queue) { try requireMay(.read, queue) }
+    }
+
+    func mayAnything(_ queue: QueueName) -> Bool { Scope.allCases.contains { principal.may($0, queue) } }
+
+    // MARK: Names of queues
+
+    private static let account = "000000000000"
+
+    /// The queue that a URL, or a plain name, names by its last part.
+    func queue(_ url: String?) throws(Refusal) -> QueueName {
+        guard let url, !url.isEmpty else { throw .missing("QueueUrl") }
+        let part = url.split(separator: "/").last.map(String.init) ?? url
+        guard let name = part.removingPercentEncoding, let queue = try? QueueName(name) else { throw .unknownQueue }
+        return queue
+    }
+
+    /// The queue that an ARN names.
+    func queue(arn: String?, _ parameter: String) throws(Refusal) -> QueueName {
+        guard let arn, !arn.isEmpty else { throw .missing(parameter) }
+        guard let queue = try? QueueName(ARN.name(in: arn)) else { throw .unknownQueue }
+        return queue
+    }
+
+    /// The queue's URL, at the address by which the client called.
+    func url(_ queue: QueueName) -> String {
+        let scheme = request.headers[.forwardedProtocol] == "https" ? "https" : "http"
+        return "\(scheme)://\(request.head.authority ?? "localhost")/\(Self.account)/\(Self.escaped(queue.text))"
+    }
+
+    func arn(_ queue: QueueName) -> String {
+        "arn:aws:sqs:\(Signature.region(of: request) ?? "us-east-1"):\(Self.account):\(queue.text)"
+    }
+
+    private static func escaped(_ name: String) -> String {
+        name.addingPercentEncoding(
+            withAllowedCharacters: CharacterSet(
+                charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.~")) ?? name
+    }
+}
+
+extension Response {
+    /// What an action answers that says nothing.
+    static var amazonEmpty: Response { .amazonJSON(.object([])) }
+}

@@ -1,0 +1,223 @@
+import Foundation
+import Hummingbird
+import PenstockCore
+import PenstockFormats
+import PenstockHTTP
+
+/// Making, finding and removing queues.
+extension Call {
+    private static let tagCountMax = 50
+
+    func createQueue() async throws -> Response {
+        let input = try input(CreateQueueInput.self)
+        guard let text = input.QueueName, !text.isEmpty else { throw Refusal.missing("QueueName") }
+        let isFifo = text.hasSuffix(".fifo")
+        guard (1...80).contains(text.utf8.count),
+            (isFifo ? text.dropLast(5) : text[...]).utf8.allSatisfy(Self.isNameByte),
+            let name = try? QueueName(text)
+        else {
+            throw Refusal.invalid(
+                "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length")
+        }
+        let given = input.Attributes ?? [:]
+        let attributes = try QueueAttributes.normalized(given, isFifo: isFifo)
+        if isFifo, given["FifoQueue"] == nil {
+            throw Refusal.invalid("The name of a queue that is no FIFO queue does not end with .fifo.")
+        }
+        let tags = try Self.checked(input.tags ?? [:])
+        if let existing = try await directory.find(name) {
+            try requireMayAnything(name)
+            try await agree(existing, attributes, tags, isNew: false)
+        } else {
+            try requireMay(.operate, name)
+            let redrive = try await checkedTarget(attributes["RedrivePolicy"], isFifo: isFifo)
+            let policy = QueuePolicy(
+                retry: RetryPolicy(attemptsMax: redrive?.receiveCountMax ?? Limits.attemptsRange.upperBound),
+                groups: isFifo ? .fifo(onDead: .next) : nil)
+            // The attributes come after it. Between the two, and after a crash there, it is a queue of which nobody has said
+            // anything, and the same call says it.
+            try await store.configure(name, .create(policy, ifAbsent: true))
+            try await agree(try await directory.read(name), attributes, tags, isNew: true)
+        }
+        return .amazonJSON(.object(["QueueUrl": .string(url(name))]))
+    }
+
+    /// Sees to it that a queue that is there has the attributes that are given.
+    ///
+    /// A queue of which no client has said anything yet takes them, as far as Penstock's own policy is none of them; of several
+    /// clients at the same time one is first.
+    private func agree(
+        _ existing: QueueSettings, _ attributes: [String: String], _ tags: [String: String], isNew: Bool
+    ) async throws {
+        func refusal(_ name: String) -> Refusal {
+            Refusal(
+                "QueueNameExists",
+                "A queue already exists with the same name and a different value for attribute \(name)")
+        }
+        func refuse(_ settings: QueueSettings) throws(Refusal) {
+            let has = settings.attributes(deadOfSources: 0, arn: "")
+            for (name, value) in attributes.sorted(by: { $0.key < $1.key }) where has[name] ?? "" != value {
+                throw refusal(name)
+            }
+        }
+        if existing.name.text.hasSuffix(".fifo") != existing.isFifo { throw refusal("FifoQueue") }
+        guard existing.version == nil else { return try refuse(existing) }
+        if let text = attributes["RedrivePolicy"], !text.isEmpty,
+            try RedrivePolicy(text).receiveCountMax != existing.policy.retry.attemptsMax
+        {
+            throw refusal("RedrivePolicy")
+        }
+        guard isNew || !attributes.isEmpty || !tags.isEmpty else { return }
+        try requireMay(.operate, existing.name)
+        var wasFirst = true
+        try await directory.change(existing.name) { note in
+            // Of several that make the queue at the same time, each with its own attributes, one is first.
+            wasFirst = note == QueueNote()
+            if !wasFirst { return }
+            note.attributes = attributes.filter { !$0.value.isEmpty }
+            note.tags = tags
+        }
+        if !wasFirst { try refuse(try await directory.read(existing.name)) }
+    }
+
+    private static func isNameByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+            true
+        default: false
+        }
+    }
+
+    /// The redrive policy that is given, whose dead-letter queue has to be there.
+    func checkedTarget(_ text: String?, isFifo: Bool) async throws -> RedrivePolicy? {
+        guard let text, !text.isEmpty else { return nil }
+        let policy = try RedrivePolicy(text)
+        guard let target = try? QueueName(policy.target), let found = try await directory.find(target) else {
+            throw Refusal.invalid(
+                "Value \(Escape.text(text)) for parameter RedrivePolicy is invalid. Reason: Dead letter target does not exist."
+            )
+        }
+        guard found.isFifo == isFifo else {
+            throw Refusal.invalid(
+                "Value \(Escape.text(text)) for parameter RedrivePolicy is invalid. Reason: Dead-letter queue must be same type of "
+                    + "queue as the source.")
+        }
+        return policy
+    }
+
+    func deleteQueue() async throws -> Response {
+        let queue = try queue(input(QueueInput.self).QueueUrl)
+        try requireMay(.operate, queue)
+        defer { directory.forget(queue) }
+        try await store.configure(queue, .delete(force: true))
+        return .amazonEmpty
+    }
+
+    /// Takes everything out of the line, what workers hold as well.
+    func purgeQueue() async throws -> Response {
+        let queue = try queue(input(QueueInput.self).QueueUrl)
+        try requireMay(.operate, queue)
+        _ = try await directory.read(queue)
+        _ = try await store.apply(.cancel, to: .queue(queue, states: [.scheduled, .blocked, .ready, .leased]))
+        return .amazonEmpty
+    }
+
+    func getQueueURL() async throws -> Response {
+        guard let name = try input(GetQueueUrlInput.self).QueueName, !name.isEmpty else {
+            throw Refusal.missing("QueueName")
+        }
+        guard let queue = try? QueueName(name) else { throw Refusal.unknownQueue }
+        try requireMayAnything(queue)
+        _ = try await directory.settings(of: queue)
+        return .amazonJSON(.object(["QueueUrl": .string(url(queue))]))
+    }
+
+    func listQueues() async throws -> Response {
+        let input = try input(ListQueuesInput.self)
+        let names = try await directory.all(anew: true).map(\.name).filter {
+            mayAnything($0) && $0.text.hasPrefix(input.QueueNamePrefix ?? "")
+        }
+        return try page(names, "QueueUrls", input.MaxResults, input.NextToken, isAlwaysThere: false)
+    }
+
+    func listDeadLetterSourceQueues() async throws -> Response {
+        let input = try input(QueueInput.self)
+        let queue = try queue(input.QueueUrl)
+        try requireMay(.read, queue)
+        _ = try await directory.read(queue)
+        let names = try await directory.sources(of: queue, anew: true).map(\.name)
+        return try page(names, "queueUrls", input.MaxResults, input.NextToken, isAlwaysThere: true)
+    }
+
+    /// A page of queues' URLs, and where the next one begins if the client has asked for pages.
+    private func page(
+        _ names: [QueueName], _ member: String, _ countMax: Int?, _ token: String?, isAlwaysThere: Bool
+    ) throws -> Response {
+        if let countMax, !(1...1000).contains(countMax) { throw Refusal.outOfRange("MaxResults", countMax, 1...1000) }
+        var names = names.sorted()[...]
+        if let token {
+            guard let data = Data(base64Encoded: token),
+                let last = try? QueueName(String(decoding: data, as: UTF8.self))
+            else { throw Refusal.invalid("Invalid or expired next token.") }
+            names = names.drop { $0 <= last }
+        }
+        let page = names.prefix(countMax ?? 1000)
+        var members: [JSONValue.Member] = []
+        if isAlwaysThere || !page.isEmpty {
+            members.append(.init(key: member, value: .array(page.map { .string(url($0)) })))
+        }
+        if countMax != nil, page.count < names.count, let last = page.last {
+            members.append(.init(key: "NextToken", value: .string(Base64.encode(Array(last.text.utf8)))))
+        }
+        return .amazonJSON(.object(members))
+    }
+
+    // MARK: Tags
+
+    func tagQueue() async throws -> Response {
+        let input = try input(TagsInput.self)
+        let queue = try queue(input.QueueUrl)
+        try requireMay(.operate, queue)
+        guard let tags = input.Tags, !tags.isEmpty else { throw Refusal.missing("Tags") }
+        try await directory.change(queue) { note in
+            note.tags = try Self.checked(note.tags.merging(tags) { $1 })
+        }
+        return .amazonEmpty
+    }
+
+    func untagQueue() async throws -> Response {
+        let input = try input(TagsInput.self)
+        let queue = try queue(input.QueueUrl)
+        try requireMay(.operate, queue)
+        guard let keys = input.TagKeys, !keys.isEmpty else { throw Refusal.missing("TagKeys") }
+        try await directory.change(queue) { note in
+            for key in keys { note.tags[key] = nil }
+        }
+        return .amazonEmpty
+    }
+
+    func listQueueTags() async throws -> Response {
+        let queue = try queue(input(QueueInput.self).QueueUrl)
+        try requireMay(.read, queue)
+        let tags = try await directory.read(queue).note.tags
+        return .amazonJSON(tags.isEmpty ? .object([]) : .object(["Tags": .map(tags)]))
+    }
+
+    private static func checked(_ tags: [String: String]) throws(Refusal) -> [String: String] {
+        guard tags.count <= tagCountMax,
+            tags.allSatisfy({ (1...128).contains($0.key.count) && $0.value.count <= 256 })
+        else {
+            throw .invalid(
+                "A queue has at most \(tagCountMax) tags, with keys of 1 to 128 characters and values of 256.")
+        }
+        return tags
+    }
+}
+
+extension JSONValue {
+    /// An object of texts, by name.
+    static func map(_ texts: [String: String]) -> JSONValue {
+        .object(texts.sorted { $0.key < $1.key }.map { .init(key: $0.key, value: .string($0.value)) })
+    }
+}

@@ -1,0 +1,157 @@
+import Crypto
+import Hummingbird
+import NIOCore
+import PenstockCore
+import PenstockFormats
+import PenstockHTTP
+
+/// Receiving messages.
+extension Call {
+    private static let systemAttributes: Set<String> = [
+        "AWSTraceHeader", "All", "ApproximateFirstReceiveTimestamp", "ApproximateReceiveCount",
+        "DeadLetterQueueSourceArn",
+        "MessageDeduplicationId", "MessageGroupId", "SenderId", "SentTimestamp", "SequenceNumber",
+    ]
+
+    func receiveMessage() async throws -> Response {
+        let input = try input(ReceiveInput.self)
+        let queue = try queue(input.QueueUrl)
+        try requireMay(.consume, queue)
+        let settings = try await directory.settings(of: queue)
+        let limit = input.MaxNumberOfMessages ?? 1
+        guard (1...10).contains(limit) else { throw Refusal.outOfRange("MaxNumberOfMessages", limit, 1...10) }
+        let wait = input.WaitTimeSeconds ?? settings.number("ReceiveMessageWaitTimeSeconds")
+        guard (0...20).contains(wait) else { throw Refusal.outOfRange("WaitTimeSeconds", wait, 0...20) }
+        let visibility = input.VisibilityTimeout ?? settings.number("VisibilityTimeout")
+        guard (0...43_200).contains(visibility) else {
+            throw Refusal.outOfRange("VisibilityTimeout", visibility, 0...43_200)
+        }
+        let names = Set(input.AttributeNames ?? []).union(input.MessageSystemAttributeNames ?? [])
+        if let unknown = names.first(where: { !Self.systemAttributes.contains($0) }) {
+            throw Refusal("InvalidAttributeName", "Unknown Attribute \(Escape.text(unknown)).")
+        }
+        let claim = ClaimRequest(
+            queue: queue, limit: limit, lease: max(.seconds(visibility), Limits.leaseRange.lowerBound),
+            remoteWorker: try workerName)
+
+        var messages = try await receiver.claim(claim).messages
+        if messages.isEmpty, try await DeadLetters(store: store, directory: directory).bring(into: queue) {
+            messages = try await receiver.claim(claim).messages
+        }
+        var closes = false
+        if messages.isEmpty, wait > 0 {
+            let isGone = Latch()
+            closes = true
+            messages = try await request.body.consumeWithInboundCloseHandler { _ in
+                try await receiver.claim(claim, waiting: .seconds(wait), until: isGone)
+            } onInboundClosed: {
+                isGone.open()
+            }
+        }
+        let json = try await json(of: messages, settings, names, input.MessageAttributeNames ?? [])
+        if visibility == 0, !messages.isEmpty {
+            // It is there for the next one at once. Its handle is good as long as nobody has received it again.
+            _ = try await store.settle(messages.map { Settlement($0.lease, Self.givenBack) })
+        }
+        return response(json, messages.map(\.lease), closes: closes)
+    }
+
+    /// What a visibility timeout of 0 is: an attempt that counts, and the next one at once.
+    static let givenBack = Verdict.retry(error: "Its receiver set the visibility timeout to 0.", after: .zero)
+
+    /// By which name this client's leases are known.
+    private var workerName: WorkerName {
+        get throws(PenstockError) {
+            let name = "sqs \(principal.name)"
+            return try WorkerName(name.utf8.count <= Limits.workerNameBytesMax ? name : "sqs")
+        }
+    }
+
+    /// The messages as an answer. Those that cannot be written any more, as the client has gone, are given back.
+    private func response(_ json: JSONValue, _ leases: [Lease], closes: Bool) -> Response {
+        var bytes: [UInt8] = []
+        json.write(to: &bytes)
+        let buffer = ByteBuffer(bytes: bytes)
+        var response = Response(
+            status: .ok, headers: [.contentType: "application/x-amz-json-1.0"],
+            body: ResponseBody(contentLength: buffer.readableBytes) { [receiver] writer in
+                do {
+                    try await writer.write(buffer)
+                    try await writer.finish(nil)
+                } catch {
+                    if !leases.isEmpty { await receiver.release(leases) }
+                    throw error
+                }
+            })
+        // Whoever waited was listened to for its leaving, and what it would say next is not heard any more.
+        if closes { response.headers[.connection] = "close" }
+        return response
+    }
+
+    private func json(
+        of messages: [ClaimedMessage], _ settings: QueueSettings, _ names: Set<String>, _ attributeNames: [String]
+    ) async throws -> JSONValue {
+        if messages.isEmpty { return .object([]) }
+        let asks = { names.contains("All") || names.contains($0) }
+        let firstReceived =
+            asks("ApproximateFirstReceiveTimestamp") ? try await firstAttempts(of: messages) : [:]
+        var all: [JSONValue] = []
+        for message in messages {
+            let envelope = Envelope(message.headers)
+            var attributes = envelope.attributes ?? [:]
+            let body = Self.body(of: message, &attributes)
+            // A dead letter has the name that it had in its own queue.
+            let id = envelope.source == nil ? message.lease.sequence : message.origin ?? message.lease.sequence
+            let handle = ReceiptHandle(lease: message.lease, attempt: message.attempt)
+            var members: [JSONValue.Member] = [
+                .init(key: "MessageId", value: .string(MessageID.text(of: id))),
+                .init(key: "ReceiptHandle", value: .string(handle.text(queue: settings.name))),
+                .init(key: "MD5OfBody", value: .string(Insecure.MD5.hash(data: Array(body.utf8)).hex)),
+                .init(key: "Body", value: .string(body)),
+            ]
+            let asked = attributes.asked(for: attributeNames)
+            if let md5 = asked.md5 {
+                members.append(.init(key: "MD5OfMessageAttributes", value: .string(md5)))
+                members.append(.init(key: "MessageAttributes", value: asked.json))
+            }
+            var system: [String: String] = [
+                "SentTimestamp": String(message.enqueuedAt.microseconds / 1000),
+                "ApproximateReceiveCount": String(message.attempt),
+            ]
+            system["ApproximateFirstReceiveTimestamp"] = firstReceived[message.lease.sequence].map {
+                String($0.microseconds / 1000)
+            }
+            system["AWSTraceHeader"] = envelope.trace
+            system["MessageGroupId"] = message.group ?? envelope.groupID
+            system["MessageDeduplicationId"] = envelope.deduplicationID
+            system["DeadLetterQueueSourceArn"] = envelope.source.flatMap { try? QueueName($0) }.map(arn)
+            if settings.isFifo {
+                system["SequenceNumber"] = MessageID.sequenceText(of: message.lease.sequence)
+            }
+            system = system.filter { asks($0.key) }
+            if !system.isEmpty { members.append(.init(key: "Attributes", value: .map(system))) }
+            all.append(.object(members))
+        }
+        return .object([.init(key: "Messages", value: .array(all))])
+    }
+
+    /// The payload as text. One that is no text goes in base64, and an attribute says so.
+    private static func body(of message: ClaimedMessage, _ attributes: inout MessageAttributes) -> String {
+        if let text = String(validating: message.payload, as: UTF8.self) { return text }
+        attributes["penstock-encoding"] = AttributeValue(DataType: "String", StringValue: "base64")
+        return Base64.encode(message.payload)
+    }
+
+    /// When the messages were received first. Of one that was received before, the attempts on record say so.
+    private func firstAttempts(of messages: [ClaimedMessage]) async throws -> [SequenceNumber: Timestamp] {
+        var first: [SequenceNumber: Timestamp] = [:]
+        let now = directory.time.now
+        let again = messages.filter { $0.attempt > 1 }.map(\.lease.sequence)
+        if !again.isEmpty {
+            let query = MessageQuery(sequences: again, limit: again.count, withAttempts: true)
+            for record in try await store.messages(query) { first[record.sequence] = record.attempts.first?.startedAt }
+        }
+        for message in messages where first[message.lease.sequence] == nil { first[message.lease.sequence] = now }
+        return first
+    }
+}

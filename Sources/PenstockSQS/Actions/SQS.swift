@@ -1,0 +1,80 @@
+import HTTPTypes
+package import Hummingbird
+import Logging
+package import Penstock
+package import PenstockCore
+package import PenstockHTTP
+
+/// The queues for clients of Amazon SQS: its JSON protocol, at any path.
+///
+/// A request is one of Amazon's when its header `X-Amz-Target` says so. Everything else passes by.
+package struct SQS: RouterMiddleware {
+    private static let targetPrefix = "AmazonSQS."
+    /// Bytes of a request: a batch of the largest messages, whose characters may each be written as six.
+    private static let bytesMax = 8 * 1024 * 1024
+
+    private let directory: QueueDirectory
+    private let receiver: Receiver
+    private let moves = MoveTasks()
+    private let tokens: Tokens?
+    private let time: any TimeSource
+
+    /// - Parameters:
+    ///   - store: the queues.
+    ///   - tokens: with what requests are signed; `nil`: any signature is taken, as only this machine can reach the server.
+    ///   - time: the clocks.
+    package init(store: PenstockStore, tokens: Tokens?, time: any TimeSource = SystemTime()) {
+        directory = QueueDirectory(store: store.storage, time: time)
+        receiver = Receiver(store: store.storage, time: time)
+        self.tokens = tokens
+        self.time = time
+    }
+
+    /// Adds the face to the routes, behind whatever middleware they have by then.
+    package func add(to router: Router<ServerContext>) {
+        router.add(middleware: self)
+    }
+
+    /// Whether a request is one of a client of Amazon SQS, which shows by its signature who makes it.
+    package static func isAskedFor(_ request: Request) -> Bool {
+        request.method == .post && request.headers[.amazonTarget]?.hasPrefix(targetPrefix) == true
+    }
+
+    package func handle(
+        _ request: Request, context: ServerContext, next: (Request, ServerContext) async throws -> Response
+    ) async throws -> Response {
+        guard Self.isAskedFor(request), let target = request.headers[.amazonTarget] else {
+            return try await next(request, context)
+        }
+        do {
+            let body = try await request.wholeBody(bytesMax: Self.bytesMax)
+            // Whoever has shown a token, or need not show any, is known already.
+            var principal = context.principal
+            if let tokens, principal.scopes.isEmpty {
+                principal = try Signature(request).verify(body: body, tokens, now: time.now)
+            }
+            let call = Call(
+                directory: directory, receiver: receiver, moves: moves, principal: principal, request: request,
+                body: body)
+            return try await call.perform(String(target.dropFirst(Self.targetPrefix.count)))
+        } catch let refusal as Refusal {
+            return refusal.response
+        } catch let error as PenstockError {
+            let refusal = Refusal(error)
+            if !refusal.isSendersFault {
+                context.logger.error("A request failed: \(error.message)", metadata: ["code": "\(error.code.rawValue)"])
+            }
+            return refusal.response
+        } catch let problem as Problem {
+            return Refusal(
+                problem.status == .contentTooLarge ? "RequestEntityTooLarge" : "InvalidRequest", problem.detail,
+                status: problem.status
+            ).response
+        } catch is CancellationError {
+            return Refusal(
+                "ServiceUnavailable", "The server is about to stop; ask again.", status: .serviceUnavailable,
+                isSendersFault: false
+            ).response
+        }
+    }
+}

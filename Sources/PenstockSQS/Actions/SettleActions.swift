@@ -1,0 +1,157 @@
+import Hummingbird
+import PenstockCore
+import PenstockFormats
+import PenstockHTTP
+
+/// What receivers say of messages: that they are finished with them, or need them for longer.
+extension Call {
+    func deleteMessage() async throws -> Response {
+        let input = try input(ShownHandle.self)
+        let queue = try await consumed(input.QueueUrl)
+        try await finish([try handle(input, queue)], in: queue)
+        return .amazonEmpty
+    }
+
+    func deleteMessageBatch() async throws -> Response {
+        let input = try input(BatchInput<ShownHandle>.self)
+        let queue = try await consumed(input.QueueUrl)
+        var batch = Batch()
+        var handles: [ReceiptHandle] = []
+        for entry in try Batch.checked(input.Entries, \.Id) {
+            let id = entry.Id ?? ""
+            do {
+                handles.append(try handle(entry, queue))
+                batch.succeed(id)
+            } catch {
+                batch.fail(id, error)
+            }
+        }
+        try await finish(handles, in: queue)
+        return .amazonJSON(batch.json)
+    }
+
+    func changeMessageVisibility() async throws -> Response {
+        let input = try input(ShownHandle.self)
+        let queue = try await consumed(input.QueueUrl)
+        let change = try visibility(input, queue)
+        if let refusal = try await apply([change], in: queue).first ?? nil { throw refusal }
+        return .amazonEmpty
+    }
+
+    func changeMessageVisibilityBatch() async throws -> Response {
+        let input = try input(BatchInput<ShownHandle>.self)
+        let queue = try await consumed(input.QueueUrl)
+        var batch = Batch()
+        var changes: [(id: String, change: VisibilityChange)] = []
+        for entry in try Batch.checked(input.Entries, \.Id) {
+            let id = entry.Id ?? ""
+            do { changes.append((id, try visibility(entry, queue))) } catch { batch.fail(id, error) }
+        }
+        let refusals = try await apply(changes.map(\.change), in: queue)
+        for ((id, _), refusal) in zip(changes, refusals) {
+            if let refusal { batch.fail(id, refusal) } else { batch.succeed(id) }
+        }
+        return .amazonJSON(batch.json)
+    }
+
+    // MARK: Input
+
+    private func consumed(_ url: String?) async throws -> QueueName {
+        let queue = try queue(url)
+        try requireMay(.consume, queue)
+        _ = try await directory.settings(of: queue)
+        return queue
+    }
+
+    private func handle(_ input: ShownHandle, _ queue: QueueName) throws(Refusal) -> ReceiptHandle {
+        guard let text = input.ReceiptHandle, !text.isEmpty else { throw .missing("ReceiptHandle") }
+        guard let handle = ReceiptHandle(text, queue: queue) else { throw .invalidHandle }
+        return handle
+    }
+
+    private struct VisibilityChange {
+        var handle: ReceiptHandle
+        var seconds: Int
+    }
+
+    private func visibility(_ input: ShownHandle, _ queue: QueueName) throws(Refusal) -> VisibilityChange {
+        let handle = try handle(input, queue)
+        guard let seconds = input.VisibilityTimeout else { throw .missing("VisibilityTimeout") }
+        guard (0...43_200).contains(seconds) else { throw .outOfRange("VisibilityTimeout", seconds, 0...43_200) }
+        return VisibilityChange(handle: handle, seconds: seconds)
+    }
+
+    // MARK: Carrying it out
+
+    /// Finishes the messages of those that hold them, or held them last.
+    private func finish(_ handles: [ReceiptHandle], in queue: QueueName) async throws {
+        if handles.isEmpty { return }
+        let results = try await store.settle(handles.map { Settlement($0.lease, .done) })
+        for (handle, result) in zip(handles, results) where result == .leaseLost {
+            try await finishUnclaimed(handle, in: queue)
+        }
+    }
+
+    /// Takes a message out of the line whose time was over before its receiver was finished with it, unless somebody has received it
+    /// anew: what was done is not done again.
+    ///
+    /// The look and the step after it are two calls. Should somebody receive the message in between, he loses it; the receiver that
+    /// was finished has done the work, so none is lost.
+    private func finishUnclaimed(_ handle: ReceiptHandle, in queue: QueueName) async throws {
+        let sequence = handle.lease.sequence
+        guard let record = try await record(of: handle), record.queue == queue, record.attempt == handle.attempt else {
+            return
+        }
+        do {
+            switch record.state {
+            case .ready, .scheduled, .blocked: _ = try await store.apply(.cancel, to: .sequences([sequence]))
+            case .dead: _ = try await store.apply(.discard, to: .sequences([sequence]))
+            // Somebody has it, or it has ended.
+            case .leased, .pending, .done, .dropped, .cancelled: break
+            }
+        } catch let error as PenstockError where error.code == .illegalTransition || error.code == .unknownMessage {
+            // It has ended meanwhile.
+        }
+    }
+
+    /// Moves the ends of leases, or gives the messages back.
+    ///
+    /// - Returns: for each why it was not done, if it was not.
+    private func apply(_ changes: [VisibilityChange], in queue: QueueName) async throws -> [Refusal?] {
+        let back = changes.filter { $0.seconds == 0 }.map { Settlement($0.handle.lease, Self.givenBack) }
+        let longer = changes.filter { $0.seconds > 0 }.map {
+            LeaseExtension($0.handle.lease, by: .seconds($0.seconds))
+        }
+        var settled = (back.isEmpty ? [] : try await store.settle(back)).map { $0 != .leaseLost }[...]
+        var extended = (longer.isEmpty ? [] : try await store.extend(longer)).map(\.isHeld)[...]
+        var refusals: [Refusal?] = []
+        for change in changes {
+            let isDone = (change.seconds == 0 ? settled.popFirst() : extended.popFirst()) ?? false
+            refusals.append(isDone ? nil : try await refusal(of: change.handle))
+        }
+        return refusals
+    }
+
+    private func refusal(of handle: ReceiptHandle) async throws -> Refusal {
+        if let record = try await record(of: handle), !record.state.isEnd {
+            return Refusal("MessageNotInflight", "The message referred to is not in flight.")
+        }
+        return .invalid(
+            "Value for parameter ReceiptHandle is invalid. Reason: Message does not exist or is not available for visibility timeout "
+                + "change.")
+    }
+
+    private func record(of handle: ReceiptHandle) async throws -> MessageRecord? {
+        try await store.messages(MessageQuery(sequences: [handle.lease.sequence], limit: 1)).first
+    }
+}
+
+extension MessageState {
+    /// Whether nothing more becomes of a message for its receivers.
+    fileprivate var isEnd: Bool {
+        switch self {
+        case .done, .dropped, .cancelled: true
+        case .pending, .scheduled, .blocked, .ready, .leased, .dead: false
+        }
+    }
+}

@@ -1,0 +1,113 @@
+import Crypto
+import Foundation
+import PenstockFormats
+
+/// The attributes of a message, by name.
+typealias MessageAttributes = [String: AttributeValue]
+
+extension MessageAttributes {
+    private static let countMax = 10
+
+    /// Throws a refusal when an attribute is none that Amazon takes.
+    func validate() throws(Refusal) {
+        guard count <= Self.countMax else {
+            throw .invalid("Number of message attributes [\(count)] exceeds the allowed maximum [\(Self.countMax)].")
+        }
+        for (name, value) in self { try value.validate(name) }
+    }
+
+    /// Bytes that they count as part of their message.
+    var byteCount: Int { reduce(0) { $0 + $1.key.utf8.count + $1.value.byteCount } }
+
+    /// Amazon's digest of attributes, in hex; `nil`: there are none.
+    ///
+    /// By name, each with its length before it: the name, the type, one byte for the kind of value, the value.
+    var md5: String? {
+        if isEmpty { return nil }
+        var hash = Insecure.MD5()
+        func update(_ bytes: [UInt8]) {
+            withUnsafeBytes(of: UInt32(bytes.count).bigEndian) { hash.update(bufferPointer: $0) }
+            hash.update(data: bytes)
+        }
+        for (name, value) in sorted(by: { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }) {
+            update(Array(name.utf8))
+            update(Array((value.DataType ?? "").utf8))
+            if let text = value.StringValue {
+                hash.update(data: [1])
+                update(Array(text.utf8))
+            } else {
+                hash.update(data: [2])
+                update(value.binary ?? [])
+            }
+        }
+        return hash.finalize().hex
+    }
+
+    /// Those that a receiver asks for by names: `All`, `.*`, a name, or the beginning of names with `.*` behind it.
+    func asked(for names: [String]) -> MessageAttributes {
+        if isEmpty || names.isEmpty { return [:] }
+        return filter { name, _ in
+            names.contains { asked in
+                asked == "All" || asked == name || asked.hasSuffix(".*") && name.hasPrefix(asked.dropLast(2))
+            }
+        }
+    }
+
+    var json: JSONValue {
+        .object(sorted { $0.key < $1.key }.map { .init(key: $0.key, value: $0.value.json) })
+    }
+}
+
+extension AttributeValue {
+    fileprivate var binary: [UInt8]? { BinaryValue.flatMap { Data(base64Encoded: $0) }.map(Array.init) }
+
+    fileprivate var byteCount: Int {
+        (DataType?.utf8.count ?? 0) + (StringValue?.utf8.count ?? binary?.count ?? 0)
+    }
+
+    fileprivate func validate(_ name: String) throws(Refusal) {
+        let isName = name.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."):
+                true
+            default: false
+            }
+        }
+        guard (1...256).contains(name.utf8.count), isName, !name.lowercased().hasPrefix("aws."),
+            !name.lowercased().hasPrefix("amazon.")
+        else { throw .invalid("The message attribute name '\(Escape.text(name))' is invalid.") }
+        guard let type = DataType, !type.isEmpty else {
+            throw .invalid("The message attribute '\(name)' must contain non-empty message attribute type.")
+        }
+        let isEmpty: Bool
+        switch type.split(separator: ".", maxSplits: 1).first {
+        case "String", "Number": isEmpty = (StringValue ?? "").isEmpty || BinaryValue != nil
+        case "Binary": isEmpty = (binary ?? []).isEmpty || StringValue != nil
+        default:
+            throw .invalid(
+                "The message attribute '\(name)' has an invalid message attribute type, the set of supported type prefixes is "
+                    + "Binary, Number, and String.")
+        }
+        if isEmpty {
+            throw .invalid(
+                "The message attribute '\(name)' must contain non-empty message attribute value for message attribute type "
+                    + "'\(Escape.text(type))'.")
+        }
+    }
+
+    fileprivate var json: JSONValue {
+        var members: [JSONValue.Member] = [.init(key: "DataType", value: .string(DataType ?? "String"))]
+        if let StringValue { members.append(.init(key: "StringValue", value: .string(StringValue))) }
+        if let BinaryValue { members.append(.init(key: "BinaryValue", value: .string(BinaryValue))) }
+        return .object(members)
+    }
+}
+
+extension Sequence<UInt8> {
+    /// The bytes in hex.
+    var hex: String {
+        let digits = Array("0123456789abcdef".utf8)
+        return String(decoding: flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+    }
+}

@@ -1,0 +1,77 @@
+import PenstockCore
+import PenstockFormats
+
+/// A queue as clients of Amazon SQS see it: what they have said of it, and what Penstock knows.
+struct QueueSettings: Sendable {
+    var name: QueueName
+    var policy: QueuePolicy
+    var depths: Depths
+    /// The newest note; `nil`: nobody has said anything.
+    var version: NoteVersion?
+    /// Older versions that are left.
+    var olderVersions: [Int] = []
+
+    var note: QueueNote { version?.note ?? QueueNote() }
+
+    init(_ status: QueueStatus, _ cursors: [CursorRecord]) {
+        name = status.name
+        policy = status.policy
+        depths = status.depths
+        let versions = NoteVersion.all(in: cursors.filter { $0.queue == status.name }).sorted { $0.number < $1.number }
+        version = versions.last
+        olderVersions = versions.dropLast().map(\.number)
+    }
+
+    /// Whether its messages have groups that are kept in order.
+    var isFifo: Bool {
+        if case .fifo = policy.groups { name.text.hasSuffix(".fifo") } else { false }
+    }
+
+    /// A number among the attributes.
+    func number(_ name: String) -> Int {
+        note.attributes[name].flatMap { Int($0) } ?? QueueAttributes.numbers[name]?.otherwise ?? 0
+    }
+
+    /// How long a message may wait to be received; `nil`: for as long as it takes, as nobody has said otherwise.
+    var expiry: Expiry? {
+        note.attributes["MessageRetentionPeriod"].flatMap { Int64($0) }.map { .after(.seconds($0)) }
+    }
+
+    /// Where its dead letters go. How often a message may be received is what the queue's own policy says, whoever has set it.
+    var redrivePolicy: RedrivePolicy? {
+        guard let text = note.attributes["RedrivePolicy"], var policy = try? RedrivePolicy(text) else { return nil }
+        policy.receiveCountMax = self.policy.retry.attemptsMax
+        return policy
+    }
+
+    /// Whether what a body says makes it the same as another.
+    var deduplicatesByContent: Bool { note.attributes["ContentBasedDeduplication"] == "true" }
+
+    /// Whether messages are the same only within their group.
+    var deduplicatesByGroup: Bool { note.attributes["DeduplicationScope"] == "messageGroup" }
+
+    /// All attributes but those that have no value.
+    ///
+    /// - Parameters:
+    ///   - deadOfSources: how many dead letters the queues have whose dead-letter queue this is.
+    ///   - arn: the queue's ARN.
+    func attributes(deadOfSources: Int, arn: String) -> [String: String] {
+        var all: [String: String] = [:]
+        for (name, known) in QueueAttributes.numbers where name != "KmsDataKeyReusePeriodSeconds" {
+            all[name] = String(known.otherwise)
+        }
+        for (name, known) in QueueAttributes.words where isFifo || !QueueAttributes.fifoOnly.contains(name) {
+            all[name] = known.first
+        }
+        for (name, value) in note.attributes where !value.isEmpty { all[name] = value }
+        all["RedrivePolicy"] = redrivePolicy?.text
+        if isFifo { all["FifoQueue"] = "true" }
+        all["QueueArn"] = arn
+        all["ApproximateNumberOfMessages"] = String(depths.ready + depths.blocked + deadOfSources)
+        all["ApproximateNumberOfMessagesDelayed"] = String(depths.scheduled)
+        all["ApproximateNumberOfMessagesNotVisible"] = String(depths.leased)
+        all["CreatedTimestamp"] = note.createdAt.map { String($0) }
+        all["LastModifiedTimestamp"] = note.modifiedAt.map { String($0) }
+        return all
+    }
+}

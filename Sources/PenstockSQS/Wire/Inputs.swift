@@ -1,0 +1,93 @@
+// What the requests bring, by the names of Amazon's model. What is missing there is `nil`; what must not be is asked for by
+// the action, so that the answer names it.
+
+/// A request that is about one queue, and says nothing else.
+struct QueueInput: Decodable {
+    var QueueUrl: String?
+    var NextToken: String?
+    var MaxResults: Int?
+}
+
+struct CreateQueueInput: Decodable {
+    var QueueName: String?
+    var Attributes: [String: String]?
+    var tags: [String: String]?
+}
+
+struct GetQueueUrlInput: Decodable {
+    var QueueName: String?
+}
+
+struct ListQueuesInput: Decodable {
+    var QueueNamePrefix: String?
+    var NextToken: String?
+    var MaxResults: Int?
+}
+
+struct AttributesInput: Decodable {
+    var QueueUrl: String?
+    var AttributeNames: [String]?
+}
+
+struct SetAttributesInput: Decodable {
+    var QueueUrl: String?
+    var Attributes: [String: String]?
+}
+
+struct TagsInput: Decodable {
+    var QueueUrl: String?
+    var Tags: [String: String]?
+    var TagKeys: [String]?
+}
+
+/// A message that is sent, alone or as an entry of a batch.
+struct SentMessage: Decodable {
+    var QueueUrl: String?
+    var Id: String?
+    var MessageBody: String?
+    var DelaySeconds: Int?
+    var MessageAttributes: [String: AttributeValue]?
+    var MessageSystemAttributes: [String: AttributeValue]?
+    var MessageDeduplicationId: String?
+    var MessageGroupId: String?
+}
+
+/// A handle that is shown, alone or as an entry of a batch.
+struct ShownHandle: Decodable {
+    var QueueUrl: String?
+    var Id: String?
+    var ReceiptHandle: String?
+    var VisibilityTimeout: Int?
+}
+
+/// A batch of entries.
+struct BatchInput<Entry: Decodable>: Decodable {
+    var QueueUrl: String?
+    var Entries: [Entry]?
+}
+
+struct ReceiveInput: Decodable {
+    var QueueUrl: String?
+    var AttributeNames: [String]?
+    var MessageSystemAttributeNames: [String]?
+    var MessageAttributeNames: [String]?
+    var MaxNumberOfMessages: Int?
+    var VisibilityTimeout: Int?
+    var WaitTimeSeconds: Int?
+}
+
+struct MoveTaskInput: Decodable {
+    var SourceArn: String?
+    var DestinationArn: String?
+    var MaxNumberOfMessagesPerSecond: Int?
+    var MaxResults: Int?
+    var TaskHandle: String?
+}
+
+/// A message attribute's value.
+struct AttributeValue: Codable, Equatable, Sendable {
+    var DataType: String?
+    var StringValue: String?
+    /// In base64.
+    var BinaryValue: String?
+}

@@ -1,0 +1,105 @@
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import PenstockCore
+import PenstockFormats
+
+/// Why a request of a client of Amazon SQS is not done, by Amazon's names.
+///
+/// Clients of the JSON protocol read `__type`, and those that still go by the codes of the older protocol the header
+/// `x-amzn-query-error`. Both are always there.
+struct Refusal: Error {
+    /// The name of the error in Amazon's model of the service.
+    var type: String
+    var message: String
+    var status: HTTPResponse.Status = .badRequest
+    /// Whether the request is at fault, and not the server.
+    var isSendersFault = true
+
+    init(_ type: String, _ message: String, status: HTTPResponse.Status = .badRequest, isSendersFault: Bool = true) {
+        self.type = type
+        self.message = message
+        self.status = status
+        self.isSendersFault = isSendersFault
+    }
+
+    /// The code of the older protocol.
+    var code: String { Self.olderCodes[type] ?? type }
+
+    var response: Response {
+        let body = JSONValue.object(["__type": .string("com.amazonaws.sqs#" + type), "message": .string(message)])
+        var response = Response.amazonJSON(body, status: status)
+        response.headers[.queryError] = "\(code);\(isSendersFault ? "Sender" : "Receiver")"
+        return response
+    }
+
+    private static let prefix = "AWS.SimpleQueueService."
+    private static let olderCodes = [
+        "BatchEntryIdsNotDistinct": prefix + "BatchEntryIdsNotDistinct",
+        "BatchRequestTooLong": prefix + "BatchRequestTooLong",
+        "EmptyBatchRequest": prefix + "EmptyBatchRequest",
+        "InvalidBatchEntryId": prefix + "InvalidBatchEntryId",
+        "MessageNotInflight": prefix + "MessageNotInflight",
+        "QueueDeletedRecently": prefix + "QueueDeletedRecently",
+        "QueueDoesNotExist": prefix + "NonExistentQueue",
+        "QueueNameExists": "QueueAlreadyExists",
+        "TooManyEntriesInBatchRequest": prefix + "TooManyEntriesInBatchRequest",
+        "UnsupportedOperation": prefix + "UnsupportedOperation",
+    ]
+}
+
+extension Refusal {
+    static let unknownQueue = Refusal("QueueDoesNotExist", "The specified queue does not exist.")
+    static let invalidHandle = Refusal("ReceiptHandleIsInvalid", "The input receipt handle is invalid.")
+
+    static func missing(_ parameter: String) -> Refusal {
+        Refusal("MissingParameter", "The request must contain the parameter \(parameter).")
+    }
+
+    static func invalid(_ message: String) -> Refusal { Refusal("InvalidParameterValue", message) }
+
+    static func outOfRange(_ parameter: String, _ value: Int, _ range: ClosedRange<Int>) -> Refusal {
+        invalid(
+            "Value \(value) for parameter \(parameter) is invalid. Reason: Must be between \(range.lowerBound) and "
+                + "\(range.upperBound), if provided.")
+    }
+
+    static func unsupported(_ message: String) -> Refusal { Refusal("UnsupportedOperation", message) }
+
+    /// What an error of the store is to such a client. What may pass is a code after which its SDK tries again by itself.
+    init(_ error: PenstockError) {
+        switch error.code {
+        case .unknownQueue, .queueDeleting: self = .unknownQueue
+        case .invalidInput, .illegalTransition: self = .invalid(error.message)
+        case .queueExists: self = Refusal("QueueNameExists", error.message)
+        case .queueFull:
+            self = Refusal("RequestThrottled", error.message, isSendersFault: false)
+        case .readOnly: self = Refusal("AccessDeniedException", error.message, status: .forbidden)
+        case .busy, .closed, .timedOut, .outcomeUnknown, .diskFull:
+            self = Refusal("ServiceUnavailable", error.message, status: .serviceUnavailable, isSendersFault: false)
+        default:
+            self = Refusal(
+                "InternalFailure", "The store has failed; the server's log says how.", status: .internalServerError,
+                isSendersFault: false)
+        }
+    }
+}
+
+extension Response {
+    /// A response as the JSON protocol of Amazon's services has it.
+    static func amazonJSON(_ value: JSONValue, status: HTTPResponse.Status = .ok) -> Response {
+        var bytes: [UInt8] = []
+        value.write(to: &bytes)
+        return Response(
+            status: status, headers: [.contentType: "application/x-amz-json-1.0"],
+            body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
+    }
+}
+
+extension HTTPField.Name {
+    // The names are tokens, as they have to be.
+    static var queryError: HTTPField.Name { HTTPField.Name("x-amzn-query-error") ?? .contentType }
+    static var amazonTarget: HTTPField.Name { HTTPField.Name("X-Amz-Target") ?? .contentType }
+    static var amazonDate: HTTPField.Name { HTTPField.Name("X-Amz-Date") ?? .contentType }
+    static var forwardedProtocol: HTTPField.Name { HTTPField.Name("X-Forwarded-Proto") ?? .contentType }
+}

@@ -1,0 +1,53 @@
+import Foundation
+import Testing
+
+extension TestServer {
+    /// Carries out an action of Amazon SQS, which must go well.
+    @discardableResult
+    func sqs(_ action: String, _ input: [String: Any], sourceLocation: SourceLocation = #_sourceLocation) async throws
+        -> [String: Any]
+    {
+        let response = try await sqsResponse(action, input)
+        #expect(response.status == 200, "\(action): \(response.text)", sourceLocation: sourceLocation)
+        return try response.json()
+    }
+
+    /// Expects an action to be refused, with that type and that code of the older protocol.
+    func sqsRefuses(
+        _ action: String, _ input: [String: Any], _ type: String, code: String? = nil, status: Int = 400,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        let response = try await sqsResponse(action, input)
+        #expect(response.status == status, sourceLocation: sourceLocation)
+        #expect(
+            try response.json()["__type"] as? String == "com.amazonaws.sqs#" + type, "\(response.text)",
+            sourceLocation: sourceLocation)
+        #expect(
+            response.header("x-amzn-query-error") == "\(code ?? type);Sender", sourceLocation: sourceLocation)
+    }
+
+    func sqsResponse(_ action: String, _ input: [String: Any], path: String = "/") async throws -> TestResponse {
+        try await request(
+            "POST", path,
+            headers: ["X-Amz-Target": "AmazonSQS." + action, "Content-Type": "application/x-amz-json-1.0"],
+            body: try JSONSerialization.data(withJSONObject: input))
+    }
+
+    /// Makes a queue, and returns its URL.
+    func sqsQueue(_ name: String, _ attributes: [String: String] = [:]) async throws -> String {
+        let made = try await sqs("CreateQueue", ["QueueName": name, "Attributes": attributes])
+        return try #require(made["QueueUrl"] as? String)
+    }
+
+    /// Receives messages.
+    func sqsReceive(_ queue: String, _ more: [String: Any] = [:]) async throws -> [[String: Any]] {
+        let input = more.merging(["QueueUrl": queue, "MessageSystemAttributeNames": ["All"]]) { $1 }
+        return try await sqs("ReceiveMessage", input)["Messages"] as? [[String: Any]] ?? []
+    }
+}
+
+extension [String: Any] {
+    var handle: String { self["ReceiptHandle"] as? String ?? "" }
+    var body: String? { self["Body"] as? String }
+    func system(_ name: String) -> String? { (self["Attributes"] as? [String: String])?[name] }
+}

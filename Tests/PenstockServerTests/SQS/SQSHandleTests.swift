@@ -1,0 +1,115 @@
+import Foundation
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import Penstock
+import PenstockCore
+import PenstockHTTP
+import PenstockTestKit
+import Testing
+
+@testable import PenstockSQS
+
+@Suite struct SQSHandleTests {
+    @Test func aHandleIsOfItsQueueAndOfNothingElse() throws {
+        let lease = Lease(sequence: SequenceNumber(42), token: LeaseToken(rawValue: .max))
+        let (mail, other) = (try QueueName("mail"), try QueueName("other"))
+        let handle = ReceiptHandle(lease: lease, attempt: 3)
+        let text = handle.text(queue: mail)
+        #expect(ReceiptHandle(text, queue: mail) == handle)
+        #expect(ReceiptHandle(text, queue: other) == nil)
+        for wrong in ["", "garbage", String(text.dropLast(4)), "A" + text.dropFirst(), text + text] {
+            #expect(ReceiptHandle(wrong, queue: mail) == nil)
+        }
+    }
+
+    @Test func namesOfMessages() {
+        #expect(MessageID.text(of: SequenceNumber(42)) == "00000000-0000-8000-8000-00000000002a")
+        #expect(MessageID.text(of: SequenceNumber(.max)) == "00000000-7fff-8000-8000-ffffffffffff")
+        #expect(MessageID.sequenceText(of: SequenceNumber(42)) == "00000000000000000042")
+    }
+
+    /// What becomes of a message whose receiver deletes it when its time is over.
+    @Test func aHandleIsGoodAfterItsTimeUntilSomebodyElseReceives() async throws {
+        let time = ManualTime()
+        let storage = InMemoryStore(time: time)
+        try await TestServer.run(store: PenstockStore(storage, options: .init(time: time))) { server in
+            let url = try await server.sqsQueue("mail")
+            func delete(_ handle: String) async throws {
+                try await server.sqs("DeleteMessage", ["QueueUrl": url, "ReceiptHandle": handle])
+            }
+            func receive() async throws -> String { try await server.sqsReceive(url).first?.handle ?? "" }
+            func depths() async throws -> Depths? { try await server.store.queues().first?.depths }
+
+            try await server.sqs("SendMessage", ["QueueUrl": url, "MessageBody": "x"])
+            let first = try await receive()
+            time.advance(by: .seconds(31))
+            #expect(try await storage.reclaim().fromExpiredLeases == 1)
+            let second = try await receive()
+            try await delete(first)
+            #expect(try await depths()?.leased == 1, "A superseded handle does nothing.")
+            time.advance(by: .seconds(31))
+            #expect(try await storage.reclaim().fromExpiredLeases == 1)
+            try await delete(first)
+            #expect(try await depths()?.ready == 1, "Nor does it when the later receiver's time is over.")
+            try await server.sqsRefuses(
+                "ChangeMessageVisibility", ["QueueUrl": url, "ReceiptHandle": second, "VisibilityTimeout": 9],
+                "MessageNotInflight", code: "AWS.SimpleQueueService.MessageNotInflight")
+            try await delete(second)
+            #expect(try await depths()?.waiting == 0)
+            try await delete(second)
+            try await server.sqsRefuses(
+                "ChangeMessageVisibility", ["QueueUrl": url, "ReceiptHandle": second, "VisibilityTimeout": 9],
+                "InvalidParameterValue")
+            try await server.sqsRefuses(
+                "DeleteMessage", ["QueueUrl": url, "ReceiptHandle": "garbage"], "ReceiptHandleIsInvalid")
+        }
+    }
+
+    @Test func moreTimeIsGivenAndAMessageGivenBack() async throws {
+        let time = ManualTime()
+        let storage = InMemoryStore(time: time)
+        try await TestServer.run(store: PenstockStore(storage, options: .init(time: time))) { server in
+            let url = try await server.sqsQueue("mail")
+            try await server.sqs("SendMessage", ["QueueUrl": url, "MessageBody": "x"])
+            let handle = try await server.sqsReceive(url).first?.handle ?? ""
+            try await server.sqs(
+                "ChangeMessageVisibility", ["QueueUrl": url, "ReceiptHandle": handle, "VisibilityTimeout": 100])
+            time.advance(by: .seconds(99))
+            #expect(try await storage.reclaim() == Reclaimed())
+            try await server.sqs(
+                "ChangeMessageVisibility", ["QueueUrl": url, "ReceiptHandle": handle, "VisibilityTimeout": 0])
+            #expect(try await server.sqsReceive(url).first?.system("ApproximateReceiveCount") == "2")
+        }
+    }
+
+    // The signature is one that botocore has made.
+    @Test(
+        arguments: [
+            (0, "ops", "2afea6a6bd6e22fa7f45f7d28a83a1a14d315a3878ebd7cc93024f66c4867ec0", nil),
+            (301, "ops", "2afea6a6bd6e22fa7f45f7d28a83a1a14d315a3878ebd7cc93024f66c4867ec0", "SignatureDoesNotMatch"),
+            (0, "ops", "3afea6a6bd6e22fa7f45f7d28a83a1a14d315a3878ebd7cc93024f66c4867ec0", "SignatureDoesNotMatch"),
+            (0, "other", "2afea6a6bd6e22fa7f45f7d28a83a1a14d315a3878ebd7cc93024f66c4867ec0", "InvalidClientTokenId"),
+        ] as [(Int64, String, String, String?)])
+    func aRequestIsSignedWithAToken(after seconds: Int64, key: String, signature: String, refusal: String?) throws {
+        let tokens = try Tokens("ops 0123456789abcdef-ops produce\n")
+        let body = ByteBuffer(string: "{\"QueueName\":\"orders\"}")
+        let head = HTTPRequest(
+            method: .post, scheme: "http", authority: "127.0.0.1:7700", path: "/000000000000/my%20queue?b=2&a=1",
+            headerFields: [
+                .contentType: "application/x-amz-json-1.0",
+                try #require(HTTPField.Name("X-Amz-Date")): "20260102T030405Z",
+                try #require(HTTPField.Name("X-Amz-Target")): "AmazonSQS.GetQueueUrl",
+                .authorization: "AWS4-HMAC-SHA256 Credential=\(key)/20260102/eu-west-1/sqs/aws4_request, "
+                    + "SignedHeaders=content-type;host;x-amz-date;x-amz-target, Signature=\(signature)",
+            ])
+        let request = Request(head: head, body: RequestBody(buffer: body))
+        let now = Timestamp(microseconds: (1_767_323_045 + seconds) * 1_000_000)
+        do {
+            #expect(try Signature(request).verify(body: body, tokens, now: now).name == "ops")
+            #expect(refusal == nil)
+        } catch let error as Refusal {
+            #expect(error.type == refusal)
+        }
+    }
+}

@@ -1,0 +1,109 @@
+import Foundation
+import Penstock
+import PenstockCore
+import PenstockTestKit
+import Testing
+
+@Suite struct SQSQueueTests {
+    @Test func aQueueIsMadeOnce() async throws {
+        try await TestServer.run { server in
+            let url = try await server.sqsQueue("mail", ["VisibilityTimeout": "60"])
+            #expect(url == server.url.absoluteString + "/000000000000/mail")
+            #expect(try await server.sqsQueue("mail", ["VisibilityTimeout": "60"]) == url)
+            #expect(try await server.sqsQueue("mail") == url)
+            try await server.sqsRefuses(
+                "CreateQueue", ["QueueName": "mail", "Attributes": ["VisibilityTimeout": "61"]], "QueueNameExists",
+                code: "QueueAlreadyExists")
+            for wrong in ["a b", "", String(repeating: "x", count: 81), "x.fifo", "ä"] {
+                try await server.sqsRefuses(
+                    "CreateQueue", ["QueueName": wrong], wrong.isEmpty ? "MissingParameter" : "InvalidParameterValue")
+            }
+        }
+    }
+
+    @Test func attributesAndTagsAreOfTheQueueAndSeenByOtherServers() async throws {
+        let store = PenstockStore(InMemoryStore())
+        try await TestServer.run(store: store) { server in
+            let url = try await server.sqsQueue("mail", ["DelaySeconds": "5"])
+            try await server.sqs("SetQueueAttributes", ["QueueUrl": url, "Attributes": ["VisibilityTimeout": "7"]])
+            try await server.sqs("TagQueue", ["QueueUrl": url, "Tags": ["team": "shop", "stage": "test"]])
+            try await server.sqs("UntagQueue", ["QueueUrl": url, "TagKeys": ["stage"]])
+        }
+        #expect(try await store.storage.status(of: nil).cursors.count == 1, "Older versions go.")
+        try await TestServer.run(store: store) { server in
+            let all = try await server.sqs("GetQueueAttributes", ["QueueUrl": "mail", "AttributeNames": ["All"]])
+            let attributes = try #require(all["Attributes"] as? [String: String])
+            #expect(attributes["VisibilityTimeout"] == "7")
+            #expect(attributes["DelaySeconds"] == "5")
+            #expect(attributes["QueueArn"] == "arn:aws:sqs:us-east-1:000000000000:mail")
+            #expect(attributes["CreatedTimestamp"] != nil)
+            let tags = try await server.sqs("ListQueueTags", ["QueueUrl": "mail"])
+            #expect(tags["Tags"] as? [String: String] == ["team": "shop"])
+        }
+        try await store.delete(QueueName("mail"))
+        #expect(try await store.storage.status(of: nil).cursors.isEmpty, "What was said of it goes with it.")
+    }
+
+    @Test func changesAtTheSameTimeUndoNothingOfEachOther() async throws {
+        try await TestServer.run { server in
+            let url = try await server.sqsQueue("mail")
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for number in 0..<8 {
+                    group.addTask { try await server.sqs("TagQueue", ["QueueUrl": url, "Tags": ["t\(number)": "x"]]) }
+                }
+                try await group.waitForAll()
+            }
+            let tags = try await server.sqs("ListQueueTags", ["QueueUrl": url])["Tags"] as? [String: String]
+            #expect(tags?.count == 8)
+        }
+    }
+
+    @Test func aQueueOfTheCommandIsServedByItsOwnPolicy() async throws {
+        let store = PenstockStore(InMemoryStore())
+        _ = try await store.queue("jobs", policy: QueuePolicy(retry: RetryPolicy(attemptsMax: 3)))
+        try await TestServer.run(store: store) { server in
+            let url = try await server.sqsQueue("jobs")
+            #expect(try await store.storage.status(of: nil).cursors.isEmpty, "A look says nothing of it.")
+            try await server.sqs("SendMessage", ["QueueUrl": url, "MessageBody": "x"])
+            #expect(try await server.sqsReceive(url).map(\.body) == ["x"])
+            #expect(try await store.queues().first?.policy.retry.attemptsMax == 3)
+        }
+    }
+
+    @Test func whatIsNotThereOrNotKnownIsRefused() async throws {
+        try await TestServer.run { server in
+            for action in ["SendMessage", "ReceiveMessage", "DeleteQueue", "PurgeQueue", "ListQueueTags"] {
+                try await server.sqsRefuses(
+                    action, ["QueueUrl": "none", "MessageBody": "x"], "QueueDoesNotExist",
+                    code: "AWS.SimpleQueueService.NonExistentQueue")
+            }
+            try await server.sqsRefuses("Dance", [:], "UnknownOperationException")
+            try await server.sqsRefuses(
+                "AddPermission", [:], "UnsupportedOperation", code: "AWS.SimpleQueueService.UnsupportedOperation")
+            try await server.sqsRefuses("SendMessage", ["QueueUrl": 7], "SerializationException")
+            let url = try await server.sqsQueue("mail")
+            for (name, value, type) in [
+                ("Nothing", "1", "InvalidAttributeName"), ("DelaySeconds", "901", "InvalidAttributeValue"),
+                ("VisibilityTimeout", "-1", "InvalidAttributeValue"),
+                ("FifoThroughputLimit", "perQueue", "InvalidAttributeName"),
+                ("RedrivePolicy", "{}", "InvalidParameterValue"),
+            ] {
+                try await server.sqsRefuses(
+                    "SetQueueAttributes", ["QueueUrl": url, "Attributes": [name: value]], type)
+            }
+        }
+    }
+
+    @Test func queuesAreListedByPages() async throws {
+        try await TestServer.run { server in
+            for name in ["a1", "a2", "a3", "b1"] { _ = try await server.sqsQueue(name) }
+            let first = try await server.sqs("ListQueues", ["QueueNamePrefix": "a", "MaxResults": 2])
+            #expect((first["QueueUrls"] as? [String])?.count == 2)
+            let token = try #require(first["NextToken"] as? String)
+            let second = try await server.sqs(
+                "ListQueues", ["QueueNamePrefix": "a", "MaxResults": 2, "NextToken": token])
+            #expect((second["QueueUrls"] as? [String])?.map { $0.suffix(2) } == ["a3"])
+            #expect(second["NextToken"] == nil)
+        }
+    }
+}
