@@ -12,6 +12,9 @@ package struct ServerContext: RequestContext {
         coreContext = CoreRequestContextStorage(source: source)
         isLocalSocket = source.channel.localAddress?.pathname != nil
     }
+
+    /// Whether it is known who makes it.
+    package var isKnown: Bool { principal != .nobody }
 }
 
 extension Principal {
