@@ -34,6 +34,8 @@ package struct Migration: Sendable {
         Migration(22, "schedule_starts", PackageResources._022_schedule_starts_sql),
         Migration(23, "rates", PackageResources._023_rates_sql),
         Migration(24, "remote_workers", PackageResources._024_remote_workers_sql),
+        Migration(25, "placeholder", PackageResources._025_placeholder_sql),
+        Migration(26, "inspecting", PackageResources._026_inspecting_sql),
     ]
 
     /// The tables that it makes.

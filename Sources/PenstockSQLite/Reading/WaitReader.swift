@@ -45,7 +45,8 @@ struct WaitReader {
     private func records(_ sequences: [Int64]) throws -> [MessageRecord] {
         if sequences.isEmpty { return [] }
         return try MessageReader.messages(
-            MessageQuery(sequences: sequences.map { SequenceNumber($0) }, limit: sequences.count), database)
+            MessageQuery(sequences: sequences.map { SequenceNumber($0) }, limit: sequences.count), database
+        ).records
     }
 
     /// What keeps all messages of the queue.
