@@ -52,6 +52,8 @@ package struct Dashboard: Sendable {
         let routes = Routes(router: router, site: site)
         SignInPages().add(to: routes)
         OverviewPage().add(to: routes)
+        DeadLetterPages().add(to: routes)
+        MessagesPage().add(to: routes)
         MessagePages().add(to: routes)
         QueuePages().add(to: routes)
         PolicyPages().add(to: routes)

@@ -91,6 +91,11 @@ struct OverviewPage {
         ]
     }
 
+    private func lastMinute(_ history: History) -> [Double?] {
+        let values = history[.minutes].values(\.waiting).suffix(60)
+        return [Double?](repeating: nil, count: 60 - values.count) + values
+    }
+
     private func row(_ queue: QueueStatus, workerCount: Int, _ visit: Visit) -> Fields {
         let history = visit.site.live.history(of: queue.name)
         var fields: Fields = [
@@ -101,7 +106,7 @@ struct OverviewPage {
             "dead": Shown.count(queue.depths.dead), "hasDead": queue.depths.dead > 0,
             "deadLink": Link.page("/dead", ["queue": queue.name.text]),
             "in": Shown.rate(history.rate(\.enqueued)), "out": Shown.rate(history.rate(\.done)),
-            "spark": LineChart.spark(history[.minutes].values(\.waiting).suffix(60)),
+            "spark": LineChart.spark(lastMinute(history)),
             "notes": QueueNotes.notes(queue, workerCount: workerCount),
         ]
         if let since = queue.waitsSince { fields["oldest"] = Shown.time(since, visit.now) }

@@ -39,6 +39,8 @@ enum Templates {
         "charts": PackageResources.charts_mustache,
         "tiles": PackageResources.tiles_mustache,
         "overview": PackageResources.overview_mustache,
+        "dead": PackageResources.dead_mustache,
+        "messages": PackageResources.messages_mustache,
         "message": PackageResources.message_mustache,
         "queue": PackageResources.queue_mustache,
         "queueNew": PackageResources.queueNew_mustache,

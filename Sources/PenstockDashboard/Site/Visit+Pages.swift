@@ -53,6 +53,7 @@ extension Visit {
             fields["visitor"] =
                 ["name": principal.name, "mayLeave": site.tokens != nil && !context.isLocalSocket] as Fields
         }
+        fields["isKnown"] = context.isKnown
         fields["isReadOnly"] = site.isReadOnly
         fields["clock"] = Shown.time(now, now)
         var response = Response(

@@ -42,7 +42,9 @@ import Testing
             let paths = [
                 "/", "/?name=%3Cimg%20src%3Dx%3E", link, "\(link)/policy", "\(link)/log", "\(link)/replay",
                 "/messages/1",
-                "/messages/1?show=text", "/messages/2?show=text", "/messages/2?show=json", "/workers", "/schedules",
+                "/messages/1?show=text", "/messages/2?show=text", "/messages/2?show=json", "/workers", "/messages",
+                "/dead",
+                "/messages?text=%3Cimg%20src%3Dx%3E", "/messages?key=%22%CC%81%3Cimg", "/schedules",
                 Link.schedule(try ScheduleName(name)),
             ]
             for path in paths {
