@@ -30,6 +30,9 @@ extension Timestamp {
 @_exported public import struct PenstockCore.Capacity
 @_exported public import struct PenstockCore.CursorName
 @_exported public import struct PenstockCore.CursorRecord
+@_exported public import struct PenstockCore.DeadGroup
+@_exported public import struct PenstockCore.DeadGroupPage
+@_exported public import struct PenstockCore.DeadGroupQuery
 @_exported public import struct PenstockCore.Dependency
 @_exported public import struct PenstockCore.DependencyRecord
 @_exported public import enum PenstockCore.DependencyState
@@ -37,6 +40,7 @@ extension Timestamp {
 @_exported public import struct PenstockCore.Draft
 @_exported public import enum PenstockCore.Due
 @_exported public import enum PenstockCore.Durability
+@_exported public import struct PenstockCore.ErrorSignature
 @_exported public import struct PenstockCore.EventName
 @_exported public import enum PenstockCore.EventTarget
 @_exported public import enum PenstockCore.Expiry
@@ -54,7 +58,10 @@ extension Timestamp {
 @_exported public import struct PenstockCore.LimitName
 @_exported public import struct PenstockCore.LimitRecord
 @_exported public import enum PenstockCore.Limits
+@_exported public import enum PenstockCore.LineCommand
+@_exported public import struct PenstockCore.MessageFilter
 @_exported public import struct PenstockCore.MessageJournal
+@_exported public import struct PenstockCore.MessagePage
 @_exported public import struct PenstockCore.MessageProgress
 @_exported public import struct PenstockCore.MessageQuery
 @_exported public import struct PenstockCore.MessageRecord

@@ -56,6 +56,16 @@ public enum Limits {
     public static let attemptsKeptMax = 100
     /// Rows in one answer to a question about the store.
     public static let rowsMax = 10_000
+    /// Messages that one answer looks at to find those that match.
+    public static let lookCountMax = 100_000
+    /// Payload bytes that one answer looks at to find a text in them, but for the message that exceeds them: 32 MiB.
+    public static let lookBytesMax = 32 * 1024 * 1024
+    /// Bytes in a text that is looked for in payloads or errors.
+    public static let filterTextBytesMax = 1000
+    /// Bytes of an error by which dead letters are put into groups.
+    public static let signatureBytesMax = 500
+    /// Groups of dead letters in one answer.
+    public static let deadGroupCountMax = 1000
     /// Payload bytes in one page of a log, but for a single message that has more.
     public static let logPageBytesMax = 4 * 1024 * 1024
     /// Bytes in a remote worker's name.

@@ -14,13 +14,17 @@ public struct MessageQuery: Sendable {
     public var sequences: [SequenceNumber]?
     /// Only those of the group with that key, of whichever queue.
     public var group: String?
+    /// Only those that have all of this.
+    public var matching: MessageFilter
     /// Only messages in one of these states; `nil`: in any.
     public var states: Set<MessageState>?
     /// Only messages after this one: the cursor to page or follow with.
     public var after: SequenceNumber?
-    /// Only messages accepted at this moment or later.
+    /// Only messages that come before this one in the log: the cursor to page back with, from ``End/last``.
+    public var preceding: SequenceNumber?
+    /// Only messages accepted at this moment or later. Where a clock was set back, some from around that time may be left out.
     public var since: Timestamp?
-    /// Only messages accepted before this moment.
+    /// Only messages accepted before this moment. Where a clock was set back, some from around that time may be left out.
     public var before: Timestamp?
     /// Which end to take `limit` messages from.
     public var end: End
@@ -28,9 +32,13 @@ public struct MessageQuery: Sendable {
     ///
     /// An answer is also shorter when what it carries (payloads and errors of attempts, as far as they are asked for) would
     /// have more than ``Limits/logPageBytesMax`` bytes, but it has at least one message if there is one. So a short answer
-    /// does not say that there are no more: ask again after its last message, until the answer is empty. With ``End/last``
-    /// it has those nearest the end.
+    /// does not say that there are no more: ``MessagePage/next`` does. With ``End/last`` it has those nearest the end.
     public var limit: Int
+    /// How many messages are looked at at most, whether they match or not: 1 to ``Limits/lookCountMax``.
+    ///
+    /// Queue, state, unique key and time are found by indexes. For a group, a header and a text each message has to be looked at
+    /// that an index has found. ``MessagePage/next`` says how far that has come.
+    public var lookMax: Int
     /// Whether the records carry their payloads.
     public var withPayload: Bool
     /// Whether the records carry their failed attempts.
@@ -41,51 +49,32 @@ public struct MessageQuery: Sendable {
         queue: QueueName? = nil,
         sequences: [SequenceNumber]? = nil,
         group: String? = nil,
+        matching: MessageFilter = MessageFilter(),
         states: Set<MessageState>? = nil,
         after: SequenceNumber? = nil,
+        preceding: SequenceNumber? = nil,
         since: Timestamp? = nil,
         before: Timestamp? = nil,
         end: End = .first,
         limit: Int = 1000,
+        lookMax: Int = Limits.lookCountMax,
         withPayload: Bool = false,
         withAttempts: Bool = false
     ) {
         self.queue = queue
         self.sequences = sequences
         self.group = group
+        self.matching = matching
         self.states = states
         self.after = after
+        self.preceding = preceding
         self.since = since
         self.before = before
         self.end = end
         self.limit = limit
+        self.lookMax = lookMax
         self.withPayload = withPayload
         self.withAttempts = withAttempts
-    }
-}
-
-/// The bound on what one answer carries in memory, as every store applies it.
-package struct PageBytes {
-    private var bytes = 0
-    private var isEmpty = true
-
-    package init() {}
-
-    /// Counts a message of so many bytes in.
-    ///
-    /// - Returns: whether the page takes it. The first one is always taken.
-    package mutating func admits(_ count: Int) -> Bool {
-        guard isEmpty || bytes + count <= Limits.logPageBytesMax else { return false }
-        isEmpty = false
-        bytes += count
-        return true
-    }
-}
-
-extension MessageRecord {
-    /// Bytes that a record brings along beside what every record has.
-    package var carriedBytes: Int {
-        attempts.reduce(payload?.count ?? 0) { $0 + $1.error.utf8.count }
     }
 }
 
@@ -187,6 +176,13 @@ public struct MessageRecord: Hashable, Sendable {
         self.payloadBytes = payloadBytes
         self.payload = payload
         self.attempts = attempts
+    }
+}
+
+extension MessageRecord {
+    /// How the message failed, if it is a dead letter and the record carries its attempts.
+    public var errorSignature: ErrorSignature? {
+        state == .dead ? ErrorSignature(reason, attempts.last?.error ?? "") : nil
     }
 }
 

@@ -96,12 +96,18 @@ public protocol MessageStore: Sendable {
     @discardableResult
     func moveCursor(_ cursor: CursorName, of queue: QueueName, _ move: CursorMove) async throws -> CursorRecord?
 
-    /// Reads messages. Changes nothing.
+    /// Reads messages. Changes nothing. What it looks at is bounded, however many messages there are.
     ///
-    /// - Returns: the messages, in the order of sequence. Fewer than the query's limit when there are no more, or when they
-    ///   carry more than ``Limits/logPageBytesMax`` bytes; see ``MessageQuery/limit``.
+    /// - Returns: the messages, in the order of sequence, and where to go on. Fewer than the query's limit when there are no more,
+    ///   when they carry more than ``Limits/logPageBytesMax`` bytes (``MessageQuery/limit``), or when as many as may be were looked
+    ///   at (``MessageQuery/lookMax``, ``Limits/lookBytesMax``).
     /// - Throws: `unknownQueue` when the query names a queue that does not exist; `invalidInput`.
-    func messages(_ query: MessageQuery) async throws -> [MessageRecord]
+    func messages(_ query: MessageQuery) async throws -> MessagePage
+
+    /// Puts dead letters into groups by their errors, from the newest in the log on. Changes nothing.
+    ///
+    /// - Throws: `unknownQueue` when the query names a queue that does not exist; `invalidInput`.
+    func deadGroups(_ query: DeadGroupQuery) async throws -> DeadGroupPage
 
     /// Says why a message is where it is, and what it waits for. Changes nothing, and takes no lock that a writer waits for. What it
     /// looks at is bounded, however many messages wait.
@@ -153,8 +159,23 @@ public protocol MessageStore: Sendable {
     /// - Returns: how many messages were moved, or have a worker that was asked to end and had not been before.
     /// - Throws: when messages are selected by sequence: `unknownMessage`, or `illegalTransition` when one is in a
     ///   state that does not know the command, or is to be redriven while another message has its unique key or the
-    ///   queue is being deleted; then nothing was moved. Messages selected by queue are passed over in such a case. `unknownQueue`; `invalidInput`.
+    ///   queue is being deleted; then nothing was moved. Messages selected by queue are passed over in such a case. `unknownQueue`;
+    ///   `selectionChanged` when more match than were expected; `invalidInput`.
     func apply(_ command: LineCommand, to selection: Selection) async throws -> Int
+
+    /// Counts the messages that match a selection and are in a state that knows the command. Changes nothing. A large selection is
+    /// counted in steps, each of one moment.
+    ///
+    /// - Returns: how many, up to the selection's limit. To carry out the command may pass over some: a dead letter stays one while
+    ///   another message has its unique key.
+    /// - Throws: `unknownQueue`; `invalidInput`.
+    func count(_ selection: Selection, for command: LineCommand) async throws -> Int
+
+    /// How many dead letters of a queue cannot be redriven for now, as other messages have their unique keys. Changes nothing.
+    ///
+    /// - Parameter group: only of that group; `nil`: of all.
+    /// - Throws: `unknownQueue`; `invalidInput`.
+    func deadWithoutKeyCount(of queue: QueueName, group: String?) async throws -> Int
 
     /// Has ``changes`` ring for the queue of a message when that ends, for those who follow its log, however and in whichever process
     /// it ends; unless it has ended. A message that has expired, and that no worker has, ends with this call.

@@ -32,6 +32,8 @@ public struct PenstockError: Error, Sendable, CustomStringConvertible {
         public static let queueDeleting = Code(rawValue: "queueDeleting")
         /// The queue's policy is not the one that was to be replaced: somebody has changed it meanwhile.
         public static let policyChanged = Code(rawValue: "policyChanged")
+        /// More messages match than were expected. Nothing was changed.
+        public static let selectionChanged = Code(rawValue: "selectionChanged")
         /// There is no message with that sequence number.
         public static let unknownMessage = Code(rawValue: "unknownMessage")
         /// The queue is full and its policy is `fail`. Nothing of the call was enqueued.

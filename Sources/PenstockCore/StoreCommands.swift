@@ -85,9 +85,14 @@ extension LineCommand: CaseIterable {
 public enum Selection: Sendable {
     /// These, all of them or none.
     case sequences([SequenceNumber])
-    /// Those of a queue that are in one of `states` and, if a key is given, in that group, oldest first, up to `limit`. A large selection is gone through in steps, and
-    /// what comes into one of these states between two of them is among it.
-    case queue(QueueName, states: Set<MessageState>, group: String? = nil, limit: Int? = nil)
+    /// Those of a queue that are in one of `states`, in that group if a key is given, and pass the filter: oldest first, up to
+    /// `limit`. A large selection is gone through in steps, and what comes into one of these states between two of them is among it.
+    ///
+    /// With `expected` they are counted first (``MessageStore/count(_:for:)``). When more match than are expected, nothing is moved,
+    /// and `selectionChanged` is thrown; no more than that are moved in any case.
+    case queue(
+        QueueName, states: Set<MessageState>, group: String? = nil, matching: MessageFilter = MessageFilter(),
+        limit: Int? = nil, expected: Int? = nil)
 }
 
 extension Selection: ExpressibleByArrayLiteral {

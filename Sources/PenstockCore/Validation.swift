@@ -112,21 +112,44 @@ extension Settlement {
 }
 
 extension MessageQuery {
-    /// Throws ``PenstockError`` with code `invalidInput` when the limit is out of its range, or the group's key.
+    /// Throws ``PenstockError`` with code `invalidInput` when a number is out of its range, or the group's key or the filter one
+    /// that no message can have.
     public func validate() throws(PenstockError) {
         try require(
             (1...Limits.rowsMax).contains(limit),
             "A query gives 1 to \(Limits.rowsMax) messages (rowsMax), not \(limit).")
+        try Limits.validate(lookMax: lookMax)
         if let group { try GroupKey.validate(group) }
+        try matching.validate()
+    }
+}
+
+extension Limits {
+    /// Throws ``PenstockError`` with code `invalidInput` when nobody can look at so many messages.
+    package static func validate(lookMax: Int) throws(PenstockError) {
+        try require(
+            (1...lookCountMax).contains(lookMax),
+            "A query looks at 1 to \(lookCountMax) messages (lookCountMax), not \(lookMax).")
     }
 }
 
 extension Selection {
-    /// Throws ``PenstockError`` with code `invalidInput` when the limit is negative, or a group's key out of its range.
+    /// Throws ``PenstockError`` with code `invalidInput` when a number is negative, or the group's key or the filter one that no
+    /// message can have.
     public func validate() throws(PenstockError) {
-        guard case .queue(_, _, let group, let limit) = self else { return }
+        guard case .queue(_, _, let group, let filter, let limit, let expected) = self else { return }
         try require(limit.map { $0 >= 0 } ?? true, "The limit of a selection cannot be negative.")
+        try require(expected.map { $0 >= 0 } ?? true, "The number of messages that are expected cannot be negative.")
         if let group { try GroupKey.validate(group) }
+        try filter.validate()
+    }
+
+    /// Throws ``PenstockError`` with code `selectionChanged` when `count` messages match and the selection expects fewer.
+    package func refuse(_ count: Int) throws(PenstockError) {
+        guard case .queue(_, _, _, _, _, let expected?) = self, count > expected else { return }
+        throw PenstockError(
+            .selectionChanged,
+            "\(count) messages match, and \(expected) \(expected == 1 ? "was" : "were") expected; nothing was changed.")
     }
 }
 

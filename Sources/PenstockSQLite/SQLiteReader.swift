@@ -71,9 +71,22 @@ package final class SQLiteReader: MessageStore {
     package var lookInterval: Duration { .milliseconds(100) }
 
     /// Reads messages, as ``MessageStore/messages(_:)`` says, in one snapshot that writers do not wait for.
-    package func messages(_ query: MessageQuery) async throws -> [MessageRecord] {
+    package func messages(_ query: MessageQuery) async throws -> MessagePage {
         try query.validate()
         return try await read { database in try MessageReader.messages(query, database) }
+    }
+
+    /// Puts dead letters into groups, as ``MessageStore/deadGroups(_:)`` says.
+    package func deadGroups(_ query: DeadGroupQuery) async throws -> DeadGroupPage {
+        try query.validate()
+        return try await read { database in try DeadGroupReader.groups(query, database) }
+    }
+
+    /// Counts messages, as ``MessageStore/count(_:for:)`` says.
+    package func count(_ selection: Selection, for command: LineCommand) async throws -> Int {
+        var count = try SelectionCount(selection, for: command)
+        while !count.isOver { count = try await read { [count] database in try count.counted(in: database) } }
+        return count.count
     }
 
     /// Reads a page of a queue's log, as ``MessageStore/log(_:)`` says, in one snapshot that writers do not wait for.
@@ -105,6 +118,15 @@ package final class SQLiteReader: MessageStore {
     /// When the first message of a queue expires, as ``MessageStore/nextExpiry(of:)`` says.
     package func nextExpiry(of queue: QueueName) async throws -> Timestamp? {
         try await read { database in try ExpiryRows.first(of: queue, Connection(database)) }
+    }
+
+    /// Counts dead letters that cannot be redriven, as ``MessageStore/deadWithoutKeyCount(of:group:)`` says.
+    package func deadWithoutKeyCount(of queue: QueueName, group: String?) async throws -> Int {
+        if let group { try GroupKey.validate(group) }
+        let now = time.now
+        return try await read { database in
+            try UniqueKeys.deadWithoutKeyCount(of: queue, group: group, at: now, Connection(database))
+        }
     }
 
     /// Reads groups, as ``MessageStore/groups(_:)`` says.

@@ -3,9 +3,15 @@ public import PenstockCore
 
 extension SQLiteStore {
     /// Reads messages, as ``MessageStore/messages(_:)`` says, in one snapshot that writers do not wait for.
-    public func messages(_ query: MessageQuery) async throws -> [MessageRecord] {
+    public func messages(_ query: MessageQuery) async throws -> MessagePage {
         try query.validate()
         return try await read { database in try MessageReader.messages(query, database) }
+    }
+
+    /// Puts dead letters into groups, as ``MessageStore/deadGroups(_:)`` says, in one snapshot that writers do not wait for.
+    public func deadGroups(_ query: DeadGroupQuery) async throws -> DeadGroupPage {
+        try query.validate()
+        return try await read { database in try DeadGroupReader.groups(query, database) }
     }
 
     /// Says what a message waits for, as ``MessageStore/waitReason(of:)`` says, in one snapshot that writers do not wait for.
@@ -58,35 +64,6 @@ extension SQLiteStore {
         }
         try await finishCascade()
         try await giveBackPages(all: true)
-    }
-
-    /// Moves messages by hand, as ``MessageStore/apply(_:to:)`` says.
-    public func apply(_ command: LineCommand, to selection: Selection) async throws -> Int {
-        try selection.validate()
-        try command.validate()
-        switch selection {
-        case .sequences(let sequences):
-            let moved = try await writer.perform(durability: .powerLoss, weight: sequences.count) { transaction in
-                try Commanding.perform(command, on: sequences, in: transaction)
-            }
-            try await finishCascade()
-            return moved
-        case .queue(let queue, let states, let group, let limit):
-            var moved = 0
-            var cursor: Int64 = 0
-            repeat {
-                let left = (limit ?? .max) - moved
-                let from = cursor
-                let step = try await writer.perform(durability: .powerLoss, weight: Commanding.stepMax) { transaction in
-                    try Commanding.step(
-                        command, on: queue, in: states, of: group, after: from, limit: left, transaction)
-                }
-                moved += step.moved
-                cursor = step.cursor
-            } while cursor != .max && moved < limit ?? .max
-            try await finishCascade()
-            return moved
-        }
     }
 
     /// Has the end of a message rung for, as ``MessageStore/expectEnd(of:)`` says, in one transaction with what else is asked for.

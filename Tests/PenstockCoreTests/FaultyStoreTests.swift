@@ -77,6 +77,7 @@ import Testing
             case .log: _ = try await store.log(LogQuery(queue: jobs, .last(1)))
             case .moveCursor: try await store.moveCursor(CursorName("c"), of: jobs, .place(after: nil))
             case .messages: _ = try await store.messages(MessageQuery())
+            case .deadGroups: _ = try await store.deadGroups(DeadGroupQuery())
             case .waitReason: _ = try await store.waitReason(of: task)
             case .status: _ = try await store.status(of: nil)
             case .configure: try await store.configure(jobs, .pause)
@@ -85,6 +86,7 @@ import Testing
             case .groups: _ = try await store.groups(GroupQuery(queue: jobs))
             case .expectEnd: _ = try await store.expectEnd(of: lease.sequence)
             case .apply: _ = try await store.apply(.cancel, to: .queue(jobs, states: [.ready]))
+            case .count: _ = try await store.count(.queue(jobs, states: [.ready]), for: .cancel)
             case .prune: _ = try await store.prune(PruneRequest())
             case .schedule:
                 let schedule = Schedule(queue: jobs, spec: "@daily", message: NewMessage(payload: []))

@@ -106,6 +106,10 @@ import Testing
         for state in MessageState.allCases {
             #expect(try await reader.messages(MessageQuery(states: [state], since: Timestamp(microseconds: 1))).isEmpty)
         }
+        let filter = MessageFilter(uniqueKey: "k", headers: ["n": "1"], payloadContains: "p", errorContains: "e")
+        #expect(try await reader.messages(MessageQuery(matching: filter)).isEmpty)
+        #expect(try await reader.deadGroups(DeadGroupQuery()).groups.isEmpty)
+        #expect(try await reader.count(.queue(.jobs, states: [.dead]), for: .redrive) == 0)
         #expect(try await reader.status(of: .jobs).queues.count == 1)
         #expect(try await reader.log(LogQuery(queue: .jobs, .last(1))).records.isEmpty)
         #expect(try await reader.schedules(nil).isEmpty)

@@ -21,33 +21,53 @@ package struct MessagePages: Sendable {
     package init(
         _ query: MessageQuery, in storage: any MessageStore, endless: Bool = false, limit: Int = .max
     ) async throws {
-        // One look at the log's end says where the stretch ends and, of the last few, where it begins.
-        var look = query
-        look.end = .last
-        look.withPayload = false
-        look.withAttempts = false
-        if query.end == .first { look.limit = 1 }
-        let found = try await storage.messages(look)
         self.storage = storage
         self.query = query
         self.query.end = .first
-        if query.end == .last, let first = found.first {
-            self.query.after = SequenceNumber(first.sequence.rawValue - 1)
-        }
-        last = endless ? nil : found.last?.sequence ?? SequenceNumber(0)
         left = limit
+        last = endless ? nil : try await Self.lastInLog(of: query.queue, storage)
+        if query.end == .last {
+            let found = try await Self.beginning(of: query, storage)
+            self.query.after = found.map { SequenceNumber($0.rawValue - 1) } ?? query.after
+        }
+    }
+
+    /// The last message of the log, of a queue or of all; 0 when there is none.
+    private static func lastInLog(of queue: QueueName?, _ storage: any MessageStore) async throws -> SequenceNumber {
+        let look = MessageQuery(queue: queue, end: .last, limit: 1)
+        return try await storage.messages(look).first?.sequence ?? SequenceNumber(0)
+    }
+
+    /// The first one of the last messages that match, as many as the query's limit; `nil` when none does.
+    private static func beginning(
+        of query: MessageQuery, _ storage: any MessageStore
+    ) async throws -> SequenceNumber? {
+        var look = query
+        look.withPayload = false
+        look.withAttempts = false
+        var first: SequenceNumber?
+        repeat {
+            let page = try await storage.messages(look)
+            first = page.first?.sequence ?? first
+            look.limit -= page.count
+            look.preceding = page.next
+        } while look.preceding != nil && look.limit > 0
+        return first
     }
 
     /// The next messages; none when there are none more, or none yet.
     package mutating func next(isolation: isolated (any Actor)? = #isolation) async throws -> [MessageRecord] {
-        if left <= 0 { return [] }
-        if let last, let after = query.after, after >= last { return [] }
-        query.limit = min(Self.pageCountMax, left)
-        // A short page may be one of large messages. Only an empty one is the end.
-        var page = try await storage.messages(query)
-        if let last { page.removeAll { $0.sequence > last } }
-        if let record = page.last { query.after = record.sequence }
-        left -= page.count
-        return page
+        while left > 0 {
+            if let last, let after = query.after, after >= last { return [] }
+            query.limit = min(Self.pageCountMax, left)
+            let page = try await storage.messages(query)
+            var records = page.records
+            if let last { records.removeAll { $0.sequence > last } }
+            query.after = page.next ?? page.last?.sequence ?? query.after
+            left -= records.count
+            // A page may be empty though more of the log is to be looked at.
+            if !records.isEmpty || page.next == nil { return records }
+        }
+        return []
     }
 }

@@ -25,10 +25,31 @@ extension PenstockStore {
     /// Reads a page of messages, in the order of sequence.
     ///
     /// - Returns: fewer than the query's limit also when they carry more than `Limits.logPageBytesMax` bytes, but at least
-    ///   one if there is one: ask again after the last one, until the answer is empty.
+    ///   one if there is one, and when as many messages were looked at as the query says: ``/PenstockCore/MessagePage/next`` says
+    ///   where to go on.
     /// - Throws: `PenstockError` with code `unknownQueue` or `invalidInput`, and what the store throws.
-    public func list(_ query: MessageQuery) async throws -> [MessageRecord] {
+    public func list(_ query: MessageQuery) async throws -> MessagePage {
         try await storage.messages(query)
+    }
+
+    /// Puts the newest dead letters into groups: those of a queue that are dead for the same reason, with errors whose first
+    /// lines are the same but for their numbers. ``/PenstockCore/MessageFilter/signature`` chooses the messages of a group.
+    ///
+    /// - Returns: the groups, the largest first, and how many dead letters were looked at.
+    /// - Throws: `PenstockError` with code `unknownQueue` or `invalidInput`, and what the store throws.
+    public func deadGroups(_ query: DeadGroupQuery = DeadGroupQuery()) async throws -> DeadGroupPage {
+        try await storage.deadGroups(query)
+    }
+
+    /// Counts the messages that match a selection and are in a state that knows the command. Changes nothing.
+    ///
+    /// A selection that then says how many are `expected` moves none when more match meanwhile, and never more than these.
+    ///
+    /// - Returns: how many, up to the selection's limit. To carry out the command may pass over some: a dead letter stays one while
+    ///   another message has its unique key.
+    /// - Throws: `PenstockError` with code `unknownQueue` or `invalidInput`, and what the store throws.
+    public func count(_ selection: Selection, for command: LineCommand) async throws -> Int {
+        try await storage.count(selection, for: command)
     }
 
     /// Takes messages that wait out of the line at once, and asks the workers that have the others to end.
@@ -42,7 +63,8 @@ extension PenstockStore {
     ///   - time: how long workers have to end, from 100 milliseconds to 7 days. To ask again can only make it shorter.
     /// - Returns: how many, without those whose workers had been asked before.
     /// - Throws: of messages that are selected by number, `PenstockError` with code `unknownMessage` or `illegalTransition`;
-    ///   then none was moved. Messages of a queue that are in another state are passed over. `invalidInput` for a time out of range.
+    ///   then none was moved. Messages of a queue that are in another state are passed over. `selectionChanged` when more messages
+    ///   of a queue match than were expected; `invalidInput` for a time out of range.
     @discardableResult
     public func cancel(_ selection: Selection, within time: Duration = Limits.cancelTime) async throws -> Int {
         try await storage.apply(.requestCancel(within: time), to: selection)
@@ -61,17 +83,29 @@ extension PenstockStore {
     ///
     /// - Returns: how many.
     /// - Throws: of messages that are selected by number, `PenstockError` with code `unknownMessage` or `illegalTransition`;
-    ///   then none was moved. Messages of a queue that are in another state are passed over.
+    ///   then none was moved. Messages of a queue that are in another state, or whose unique key another message has, are passed
+    ///   over; ``deadWithoutKeyCount(of:group:)`` counts the latter. `selectionChanged` when more messages of a queue match than
+    ///   were expected.
     @discardableResult
     public func redrive(_ selection: Selection) async throws -> Int {
         try await storage.apply(.redrive, to: selection)
+    }
+
+    /// How many dead letters of a queue cannot be redriven for now, as other messages have their unique keys: until those have ended,
+    /// or are cancelled.
+    ///
+    /// - Parameter group: only of that group; `nil`: of all.
+    /// - Throws: `PenstockError` with code `unknownQueue` or `invalidInput`.
+    public func deadWithoutKeyCount(of queue: QueueName, group: String? = nil) async throws -> Int {
+        try await storage.deadWithoutKeyCount(of: queue, group: group)
     }
 
     /// Throws dead letters away.
     ///
     /// - Returns: how many.
     /// - Throws: of messages that are selected by number, `PenstockError` with code `unknownMessage` or `illegalTransition`;
-    ///   then none was moved. Messages of a queue that are in another state are passed over.
+    ///   then none was moved. Messages of a queue that are in another state are passed over. `selectionChanged` when more messages
+    ///   of a queue match than were expected.
     @discardableResult
     public func discard(_ selection: Selection) async throws -> Int {
         try await storage.apply(.discard, to: selection)

@@ -13,6 +13,7 @@ struct CancelCommand: AsyncParsableCommand {
               penstock cancel 12 --now
               penstock cancel --queue mail
               penstock cancel --queue mail --running
+              penstock cancel --queue mail --header tenant=ada --dry-run
 
             What waits is cancelled at once. A command that works on a message gets SIGTERM, and SIGKILL after the worker's \
             --stop-time; the task of a handler in a program is cancelled. When it says that its message is done, the message is done: \
@@ -51,11 +52,9 @@ struct CancelCommand: AsyncParsableCommand {
         let states: Set<MessageState> =
             running ? [.pending, .scheduled, .blocked, .ready, .leased] : [.pending, .scheduled, .blocked, .ready]
         try await selection.apply(
-            { store, selection in
-                now
-                    ? try await store.cancelNow(selection)
-                    : try await store.cancel(selection, within: within ?? Limits.cancelTime)
-            }, states: states, "cancelled", phrase: phrase)
+            now ? .cancel : .requestCancel(within: within ?? Limits.cancelTime), states: states,
+            .init(done: "cancelled", wouldKey: "wouldCancel"),
+            addition: { CountAddition(phrase: try await phrase($0, $1, $2)) })
     }
 
     /// Says of which messages the end is still to come.

@@ -11,6 +11,7 @@ struct ListCommand: AsyncParsableCommand {
               penstock list
               penstock list mail --state scheduled --limit 20
               penstock list mail --state done,dead --last 5
+              penstock list mail --state done --payload-contains ada@example.org
               penstock list --json | jq -r .payload
 
             Without --state: pending,scheduled,blocked,ready,leased.
@@ -27,6 +28,8 @@ struct ListCommand: AsyncParsableCommand {
     @Option(help: .init("Only messages of the group with this key.", valueName: "key"))
     var group: String?
 
+    @OptionGroup var filterOptions: FilterOptions
+
     @Option(help: .init("How many at most.", valueName: "count"))
     var limit = 100
 
@@ -37,6 +40,7 @@ struct ListCommand: AsyncParsableCommand {
     @MainActor func run() async throws {
         var query = stretch.query(of: queue, states: [.pending, .scheduled, .blocked, .ready, .leased], limit: limit)
         query.group = group
+        query.matching = filterOptions.filter
         let listing = Listing(
             query: query, isJSON: outputOptions.isJSON, table: MessageTables.list(), row: MessageTables.listRow)
         try await fileOptions.file.look(queue: queue) { try await listing.show(from: $0, on: Output()) }

@@ -39,7 +39,7 @@ struct Failure: Error, CustomStringConvertible {
         case .queueFull, .queueDeleting: .unavailable
         case .queueExists, .scheduleExists, .fileExists: .cannotCreate
         case .diskFull, .storage, .fileReplaced: .inputOutput
-        case .timedOut, .busy, .leaseLost, .policyChanged: .temporary
+        case .timedOut, .busy, .leaseLost, .policyChanged, .selectionChanged: .temporary
         case .outcomeUnknown: .outcomeUnknown
         case .readOnly: .permission
         case .newerSchema, .olderSchema: .configuration

@@ -18,48 +18,124 @@ struct SelectionOptions: ParsableArguments {
     @Option(help: .init("With --queue: only those of the group with this key.", valueName: "key"))
     var group: String?
 
+    @OptionGroup(title: "With --queue") var filterOptions: FilterOptions
+
     @Option(help: .init("With --queue: how many at most.", valueName: "count"))
     var limit: Int?
+
+    @Option(
+        help: .init(
+            "With --queue: change nothing if more messages match, such as since --dry-run has counted them.",
+            valueName: "count"))
+    var expect: Int?
+
+    @Flag(help: "Only say how many messages that would be.")
+    var dryRun = false
 
     func validate() throws {
         if sequences.isEmpty == (queue == nil) {
             throw ValidationError("Say which messages: by their sequence numbers, or by --queue QUEUE.")
         }
-        if limit != nil && queue == nil { throw ValidationError("--limit goes with --queue.") }
-        if group != nil && queue == nil { throw ValidationError("--group goes with --queue.") }
+        if queue == nil {
+            if limit != nil { throw ValidationError("--limit goes with --queue.") }
+            if group != nil { throw ValidationError("--group goes with --queue.") }
+            if expect != nil { throw ValidationError("--expect goes with --queue.") }
+            if !filterOptions.isEmpty {
+                throw ValidationError("--error-contains, --payload-contains, --header and --key go with --queue.")
+            }
+        }
+        if dryRun, expect != nil {
+            throw ValidationError("--dry-run counts, and --expect takes what it has counted; leave one of them out.")
+        }
         try Bounds.check(limit, 1...Int(Int32.max), "--limit")
+        try Bounds.check(expect, 0...Int(Int32.max), "--expect")
     }
 
-    /// Has `command` carried out on the messages; of a queue, on those in one of `states`. Says to how many that `verb` befell, in
-    /// a sentence with what `phrase` gives, if it gives something.
+    /// What happens to messages, in words.
+    struct Verb {
+        /// What befell them: `redriven`.
+        var done: String
+        /// The key under which JSON says how many it would befall: `wouldRedrive`.
+        var wouldKey: String
+    }
+
+    /// Carries out `command` on the messages; of a queue, on those in one of `states`. Says to how many that befell, with what
+    /// `addition` gives. With `--dry-run` it only counts them.
+    ///
+    /// - Parameter like: a dead letter; of a queue only those that failed as it did are meant.
     @MainActor
     func apply(
-        _ command: @MainActor (PenstockStore, Selection) async throws -> Int, states: Set<MessageState>, _ verb: String,
-        phrase: @MainActor (PenstockStore, Selection, Int) async throws -> String? = { _, _, _ in nil }
+        _ command: LineCommand, states: Set<MessageState>, like: SequenceNumber? = nil, _ verb: Verb,
+        addition: @MainActor (PenstockStore, Selection, Int) async throws -> CountAddition = { _, _, _ in
+            CountAddition()
+        }
     ) async throws {
-        try await fileOptions.file.use(queue: queue) { store in
-            let selection: Selection =
-                if let queue { .queue(queue, states: states, group: group, limit: limit) } else {
-                    .sequences(sequences)
-                }
-            let count = try await command(store, selection)
-            try Output().count(
-                count, verb, phrase: try await phrase(store, selection, count), isJSON: outputOptions.isJSON)
+        if dryRun {
+            try await fileOptions.file.look(queue: queue) { store in
+                let count = try await store.count(selection(in: store, states: states, like: like), for: command)
+                try Output().count(
+                    count, verb.wouldKey, addition: CountAddition(phrase: "would be \(verb.done)"),
+                    isJSON: outputOptions.isJSON,
+                    isChange: false)
+            }
+        } else {
+            try await fileOptions.file.use(queue: queue) { store in
+                let selection = try await selection(in: store, states: states, like: like)
+                let count = try await store.storage.apply(command, to: selection)
+                try Output().count(
+                    count, verb.done, addition: try await addition(store, selection, count),
+                    isJSON: outputOptions.isJSON)
+            }
         }
     }
+
+    private func selection(
+        in store: PenstockStore, states: Set<MessageState>, like: SequenceNumber?
+    ) async throws -> Selection {
+        guard let queue else { return .sequences(sequences) }
+        var filter = filterOptions.filter
+        if let like {
+            let example = try await store.message(like)
+            guard let signature = example.errorSignature else {
+                throw Failure(.usage, "Message \(like) is \(example.state.rawValue); --like takes a dead letter.")
+            }
+            filter.signature = signature
+        }
+        return .queue(queue, states: states, group: group, matching: filter, limit: limit, expected: expect)
+    }
+}
+
+/// Dead letters that failed as another one did.
+struct LikeOption: ParsableArguments {
+    @Option(
+        help: .init(
+            "With --queue: only those that failed as this dead letter did; see `penstock dead list --by-error`.",
+            valueName: "sequence"), transform: Values.sequence)
+    var like: SequenceNumber?
+
+    func validate(with selection: SelectionOptions) throws {
+        if like != nil, selection.queue == nil { throw ValidationError("--like goes with --queue.") }
+    }
+}
+
+/// What is said beside how many messages something happened to.
+struct CountAddition {
+    /// What the sentence says instead of the verb.
+    var phrase: String?
+    /// What JSON has beside the count.
+    var members: [JSONValue.Member] = []
 }
 
 extension Output {
     /// How many messages something happened to, as a sentence or as JSON under the key `verb`.
     ///
-    /// - Parameters:
-    ///   - phrase: what the sentence says instead of the verb.
-    ///   - isChange: whether it did happen.
+    /// - Parameter isChange: whether it did happen.
     func count(
-        _ count: Int, _ verb: String, phrase: String? = nil, isJSON: Bool, isChange: Bool = true
+        _ count: Int, _ verb: String, addition: CountAddition = CountAddition(), isJSON: Bool, isChange: Bool = true
     ) throws(Failure) {
+        let members = [JSONValue.Member(key: verb, value: .integer(count))] + addition.members
         try answer(
-            "\(CountText.format(count, "message")) \(phrase ?? verb).", .object([verb: .integer(count)]),
+            "\(CountText.format(count, "message")) \(addition.phrase ?? verb).", .object(members),
             isJSON: isJSON, isChange: isChange && count > 0)
     }
 }

@@ -20,6 +20,7 @@ final class LifeWorld {
     private var shared: Set<QueueName> = []
     /// Whether a worker has put off the starts of a group.
     private var hasHeld = false
+    private var starts = LifeStarts()
 
     init(_ harness: any StoreHarness) async throws {
         self.harness = harness
@@ -84,11 +85,16 @@ final class LifeWorld {
             try await handles[handle].setLimit(name, to: count)
             return "limited"
         case .apply(let handle, let command, let selection):
-            return "\(try await handles[handle].apply(command, to: selection))"
+            // Without a command in between as many match as are counted.
+            let count = try await handles[handle].count(selection, for: command)
+            return "\(try await handles[handle].apply(command, to: selection)) of \(count)"
         case .prune(let handle, let request):
             return try await prune(request, by: handles[handle])
         case .query(let handle, let query):
-            return "\(try await handles[handle].messages(query).map(\.comparable))"
+            let page = try await handles[handle].messages(query)
+            let groups = try await handles[handle].deadGroups(
+                DeadGroupQuery(queue: query.queue, preceding: query.preceding, lookMax: query.lookMax))
+            return "\(page.map(\.comparable)) next \(page.next?.description ?? "none") \(groups)"
         case .append(let handle, let queue, let messages):
             return try await append(messages, to: queue, by: handles[handle])
         case .readLog(let handle, let query):
@@ -119,10 +125,9 @@ final class LifeWorld {
         let after = try await handle.queueStatus(queue)
         violations += Invariants.capacity(before: before, after: after)
         if messages.contains(where: { $0.uniqueKey != nil }) {
-            let records = try await handle.messages(MessageQuery(queue: queue, limit: Limits.rowsMax))
+            let records = try await handle.messages(MessageQuery(queue: queue, limit: Limits.rowsMax)).records
             violations += Invariants.keys(receipts, messages, records)
         }
-
         let new = receipts.filter { !$0.skipped }.map(\.sequence)
         violations += Invariants.rising([SequenceNumber(Int64(last))] + new)
         accepted += new.count
@@ -166,7 +171,7 @@ final class LifeWorld {
     }
 
     private func claim(_ request: ClaimRequest, by handle: any MessageStore) async throws -> String {
-        let before = try await handle.messages(MessageQuery(queue: request.queue, limit: Limits.rowsMax))
+        let before = try await handle.messages(MessageQuery(queue: request.queue, limit: Limits.rowsMax)).records
         let status = try await handle.queueStatus(request.queue)
         let claim = try await handle.claim(request)
         if !status.policy.limitsClaims, !shared.contains(request.queue) {
@@ -175,6 +180,7 @@ final class LifeWorld {
         } else if let limit = status.policy.limit, !claim.messages.isEmpty {
             violations += Invariants.leased(status.depths.leased + claim.messages.count, limit: limit)
         }
+        violations += starts.note(claim.messages, of: request.queue, status.policy, at: harness.time.boot)
         leases += claim.messages.map(\.lease)
         let worked = asked.intersection(claim.messages.map(\.lease.sequence))
         if !worked.isEmpty { violations.append("\(worked) were to be cancelled, and are worked again") }
@@ -194,6 +200,7 @@ final class LifeWorld {
             inQueue = try await handle.messages(MessageQuery(queue: queue, limit: Limits.rowsMax)).count
         }
         try await handle.configure(queue, change)
+        if change.mayChangeRates { starts.forget(queue) }
         switch change {
         case .create(let policy, _) where policy.isFair, .set(let policy, _) where policy.isFair: shared.insert(queue)
         default: break
@@ -216,7 +223,8 @@ final class LifeWorld {
     /// Everything the store holds, after a check that it makes sense.
     func contents() async throws -> [String] {
         let records = try await handles[0].messages(
-            MessageQuery(limit: Limits.rowsMax, withPayload: true, withAttempts: true))
+            MessageQuery(limit: Limits.rowsMax, withPayload: true, withAttempts: true)
+        ).records
         let status = try await handles[0].status(of: nil)
         let queues = status.queues
         violations += Invariants.cursors(status.cursors, last: last)
@@ -257,42 +265,5 @@ extension WorkflowRecord {
     fileprivate var text: String {
         let counts = counts.filter { $0.value > 0 }.map { "\($0.value) \($0.key)" }.sorted()
         return "\(id) \(name) \(startedAt) \(String(describing: cancelledAt)) \(counts) \(state)"
-    }
-}
-
-extension MessageStore {
-    /// What a message waits for, without the names of workers, which no two stores have in common.
-    fileprivate func waitCauses(of sequence: SequenceNumber) async throws -> String {
-        func unnamed(_ other: WaitReason.Other) -> WaitReason.Other {
-            var other = other
-            other.holder = nil
-            return other
-        }
-        let causes = try await waitReason(of: sequence).causes.filter { $0 != .noWorker }.map {
-            cause -> WaitReason.Cause in
-            switch cause {
-            case .task(let other): .task(unnamed(other))
-            case .permit(let other): .permit(unnamed(other))
-            default: cause
-            }
-        }
-        return "\(sequence) waits for \(causes)"
-    }
-}
-
-extension Depths {
-    /// How many messages there are, wherever they are.
-    fileprivate var all: Int { pending + scheduled + blocked + ready + leased + dead + kept }
-}
-
-extension MessageRecord {
-    /// The record without the names of workers, which no two stores have in common.
-    fileprivate var comparable: MessageRecord {
-        var record = self
-        if worker != nil { record.worker = 0 }
-        for index in record.attempts.indices where !record.attempts[index].worker.isEmpty {
-            record.attempts[index].worker = "worker"
-        }
-        return record
     }
 }

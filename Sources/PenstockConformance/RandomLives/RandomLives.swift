@@ -47,7 +47,8 @@ public enum RandomLives {
     ) async throws {
         var worlds: [LifeWorld] = []
         for harness in harnesses { worlds.append(try await LifeWorld(harness)) }
-        let source = StepSource(random: SeededRandom(seed: seed), hasGroups: groups, hasRates: rates)
+        let source = StepSource(
+            random: SeededRandom(seed: seed), filters: SeededRandom(seed: ~seed), hasGroups: groups, hasRates: rates)
         var history: [String] = []
 
         /// Tells the life so far, and what is wrong with it.

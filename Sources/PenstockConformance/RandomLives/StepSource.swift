@@ -8,6 +8,8 @@ struct StepSource {
     static let queues = [QueueName(stored: "bounded"), QueueName(stored: "free"), QueueName(stored: "fickle")]
 
     let random: SeededRandom
+    /// Chances of their own, so that the lives of before stay what they were.
+    let filters: SeededRandom
     /// Whether messages have groups, and queues limits.
     var hasGroups = false
     /// Whether queues have rates, and are shared fairly.
@@ -149,7 +151,8 @@ struct StepSource {
         if random.chance(0.4) {
             return .queue(
                 queue, states: states, group: random.chance(0.3) ? group() : nil,
-                limit: random.chance(0.5) ? number(0, 4) : nil)
+                matching: hasRates ? MessageFilter() : filter(),
+                limit: random.chance(0.5) ? number(0, 4) : nil, expected: hasRates ? nil : expectedCount())
         }
         return .sequences((0..<number(1, 3)).map { _ in SequenceNumber(Int64(max(1, last - number(-1, 15)))) })
     }
@@ -167,10 +170,13 @@ struct StepSource {
             queue: sometimes(queue),
             sequences: sometimes((0..<5).map { _ in sequence() }),
             group: random.chance(0.3) ? group() : nil,
+            matching: filter(),
             states: sometimes(Set(MessageState.allCases.filter { _ in random.chance(0.4) })),
             after: sometimes(sequence()),
+            preceding: filters.chance(0.3) ? SequenceNumber(Int64(filters.next(in: 0...last))) : nil,
             end: random.chance(0.5) ? .first : .last,
             limit: number(1, 50),
+            lookMax: filters.chance(0.3) ? filters.next(in: 1...50) : Limits.lookCountMax,
             withPayload: random.chance(0.5),
             withAttempts: random.chance(0.5))
     }

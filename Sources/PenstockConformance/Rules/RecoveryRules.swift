@@ -202,6 +202,8 @@ enum RecoveryRules {
         await expect(.closed) { try await store.status(of: nil) }
         await expect(.closed) { try await store.configure(.jobs, .pause) }
         await expect(.closed) { try await store.apply(.cancel, to: .queue(.jobs, states: [.ready])) }
+        await expect(.closed) { try await store.count(.queue(.jobs, states: [.ready]), for: .cancel) }
+        await expect(.closed) { try await store.deadGroups(DeadGroupQuery()) }
         await expect(.closed) { try await store.prune(PruneRequest()) }
     }
 }

@@ -53,36 +53,24 @@ enum Commanding {
         return askedCount + moves.count + orphans.count
     }
 
-    /// Carries out `command` on a queue's messages in `states` after `cursor`, oldest first, up to `limit` of them.
+    /// Carries out `command` on messages of a queue that were found, up to `limit` of them. Those that are in none of `states` any
+    /// more are passed over.
     ///
-    /// - Parameter group: only on those of that group. Others are looked at as well, as no index has a queue's messages by their
-    ///   groups.
-    /// - Returns: how many were moved, and the last one looked at, from which the next step goes on; `.max`
-    ///   when there are no more.
+    /// - Parameter sequences: the messages, ``stepMax`` of them at most, in the order of sequence.
+    /// - Returns: how many were moved.
     static func step(
-        _ command: LineCommand, on queue: QueueName, in states: Set<MessageState>, of group: String?,
-        after cursor: Int64, limit: Int, _ transaction: Transaction
-    ) throws -> (moved: Int, cursor: Int64) {
+        _ command: LineCommand, on queue: QueueName, in states: Set<MessageState>, _ sequences: [Int64], limit: Int,
+        _ transaction: Transaction
+    ) throws -> Int {
         let account = try transaction.account(of: queue)
         if command == .redrive { try account.refuseDeleting() }
         let states = states.intersection(command.states)
-        let most = group == nil ? min(limit, stepMax) : stepMax
-        let query = MessageQuery(queue: queue, after: SequenceNumber(cursor))
-        let sequences = try states.flatMap { state in
-            try SequenceSource.state(state).sequences(account.id, query, limit: most, transaction.connection.database)
-        }.sorted().prefix(most)
         var moved = 0
         var moves: [(LineEntry, Lifecycle.Outcome)] = []
         var asked: [LineEntry] = []
         var keys: Set<[UInt8]> = []
-        var last: Int64 = .max
         for sequence in sequences {
             if moved + moves.count + asked.count >= limit { break }
-            last = sequence
-            if let group {
-                let key = try Groups.key(of: sequence, transaction.connection)
-                guard let key, key.utf8.elementsEqual(group.utf8) else { continue }
-            }
             guard let entry = try Line.locate(sequence, in: transaction) else {
                 if command.isCancel, try Quarantine.setAsideOrphans(sequence, in: transaction) { moved += 1 }
                 continue
@@ -99,9 +87,7 @@ enum Commanding {
         }
         moved += try ask(asked, command, in: transaction)
         try carryOut(command, moves, in: transaction)
-        // What comes into one of these states because of this step is not looked for.
-        let isAll = sequences.count < most && last == sequences.last ?? .max
-        return (moved + moves.count, isAll ? .max : last)
+        return moved + moves.count
     }
 
     /// Asks the workers that have these messages to end.

@@ -5,60 +5,86 @@ import PenstockCore
 /// Reads messages of the log with what the line knows of them.
 enum MessageReader {
     /// Answers one query, in the order of sequence.
-    static func messages(_ query: MessageQuery, _ database: Database) throws -> [MessageRecord] {
+    static func messages(_ query: MessageQuery, _ database: Database) throws -> MessagePage {
         let queues = try QueueReader.ids(query.queue, database)
-        let limit = min(max(query.limit, 0), Limits.rowsMax)
-        var sequences: [Int64] = []
-        if let wanted = query.sequences {
-            sequences = Set(wanted.map(\.rawValue)).sorted()
-            if query.end == .last { sequences.reverse() }
-        } else {
-            // Each source gives its first or last `limit`; together they hold those of the whole.
-            for source in sources(query) {
-                for queue in queues {
-                    sequences += try source.sequences(queue, query, limit: limit, database)
-                }
-            }
-            sequences.sort()
-        }
-        if sequences.count > limit, query.sequences == nil {
-            sequences = query.end == .first ? Array(sequences.prefix(limit)) : Array(sequences.suffix(limit))
-        }
-        // Those nearest the end that is asked for come first, as the page may become full.
-        if query.end == .last, query.sequences == nil { sequences.reverse() }
+        var walk = try SequenceWalk(query, queues, database)
         let ids = Set(queues)
-        var records: [MessageRecord] = []
-        var page = PageBytes()
+        let look = MessageLook(group: query.group, query.matching, database)
+        var bounds = LookBounds(query)
+        var bytes = PageBytes()
+        var page = MessagePage()
+        var last: SequenceNumber?
         let statement = try database.cachedStatement(sql: recordSQL)
-        for sequence in sequences {
-            guard let row = try Row.fetchOne(statement, arguments: [sequence]), ids.contains(row["queue_id"]) else {
+        // Those nearest the end that is asked for come first, as the page may become full.
+        while let sequence = try walk.next() {
+            if page.records.count == query.limit || bounds.areReached {
+                page.next = last
+                break
+            }
+            let sight = try look?.look(at: sequence)
+            bounds.count(payloadBytes: sight?.payloadBytes ?? 0)
+            guard look == nil || sight?.passes == true,
+                let row = try Row.fetchOne(statement, arguments: [sequence]), matches(row, query, ids)
+            else {
+                last = SequenceNumber(sequence)
                 continue
             }
             var record = record(row)
-            guard matches(record, query) else { continue }
             if query.withAttempts { record.attempts = try attempts(of: sequence, database) }
             // Whether it is taken is known before its payload is read.
-            guard page.admits(record.carriedBytes + (query.withPayload ? record.payloadBytes : 0)) else { break }
+            guard bytes.admits(record.carriedBytes + (query.withPayload ? record.payloadBytes : 0)) else {
+                page.next = last
+                break
+            }
             if query.withPayload { record.payload = try payload(of: sequence, database) }
-            records.append(record)
-            if records.count == limit { break }
+            page.records.append(record)
+            last = record.sequence
         }
-        return query.end == .last ? records.reversed() : records
+        if query.end == .last { page.records.reverse() }
+        return page
     }
 
-    private static func matches(_ record: MessageRecord, _ query: MessageQuery) -> Bool {
-        if let states = query.states, !states.contains(record.state) { return false }
-        // By its bytes, as in the tables: Swift takes two ways to write an accent for one text.
-        if let group = query.group, !(record.group?.utf8.elementsEqual(group.utf8) ?? false) { return false }
-        if let after = query.after, record.sequence <= after { return false }
-        if let since = query.since, record.enqueuedAt < since { return false }
-        if let before = query.before, record.enqueuedAt >= before { return false }
-        return true
+    /// The sequence numbers of messages that match a query, in their order, and the last message that was looked at; `nil` when
+    /// there are no more. Rows of the line without a message in the log are among them when nothing has to be looked for.
+    static func sequences(_ query: MessageQuery, _ database: Database) throws -> (found: [Int64], last: SequenceNumber?)
+    {
+        let queues = try QueueReader.ids(query.queue, database)
+        var walk = try SequenceWalk(query, queues, database)
+        let look = MessageLook(group: query.group, query.matching, database)
+        var bounds = LookBounds(query)
+        var found: [Int64] = []
+        var last: SequenceNumber?
+        let statement = try database.cachedStatement(sql: recordSQL)
+        while let sequence = try walk.next() {
+            if found.count == query.limit || bounds.areReached { return (found, last) }
+            let sight = try look?.look(at: sequence)
+            bounds.count(payloadBytes: sight?.payloadBytes ?? 0)
+            last = SequenceNumber(sequence)
+            if look != nil, sight?.passes != true { continue }
+            if !walk.isByState {
+                let row = try Row.fetchOne(statement, arguments: [sequence])
+                guard let row, matches(row, query, Set(queues)) else { continue }
+            }
+            found.append(sequence)
+        }
+        return (found, nil)
     }
 
-    private static func sources(_ query: MessageQuery) -> [SequenceSource] {
-        guard let states = query.states else { return [SequenceSource.log] }
-        return MessageState.allCases.filter(states.contains).map(SequenceSource.state)
+    /// Whether a message is in one of these queues, and has the state and the time that a query asks for.
+    private static func matches(_ row: Row, _ query: MessageQuery, _ queues: Set<Int64>) -> Bool {
+        let enqueuedAt = Timestamp(microseconds: row["enqueued_at"])
+        if let states = query.states, !states.contains(state(row)) { return false }
+        if let since = query.since, enqueuedAt < since { return false }
+        if let before = query.before, enqueuedAt >= before { return false }
+        return queues.contains(row["queue_id"])
+    }
+
+    private static func state(_ row: Row) -> MessageState {
+        if let ended: String = row["state"] { return MessageState(rawValue: ended) ?? .cancelled }
+        if row["claimed_at"] != nil { return .leased }
+        if row["due_at"] != nil { return .scheduled }
+        if row["pending"] != nil { return .pending }
+        return row["blocked"] != nil ? .blocked : .ready
     }
 
     private static func record(_ row: Row) -> MessageRecord {
@@ -66,20 +92,12 @@ enum MessageReader {
         let claimed: Int64? = row["claimed_at"]
         let finished: Int64? = row["finished_at"]
         let asked: Int64? = row["requested_at"]
-        let ended: String? = row["state"]
         let reason: String? = row["reason"]
         let origin: Int64? = row["origin"]
-        let state: MessageState =
-            if let ended { MessageState(rawValue: ended) ?? .cancelled } else if claimed != nil {
-                .leased
-            } else if due != nil { .scheduled } else if row["pending"] != nil { .pending } else if row["blocked"] != nil
-            {
-                .blocked
-            } else { .ready }
         return MessageRecord(
             sequence: SequenceNumber(row["sequence"] as Int64),
             queue: QueueName(stored: row["name"]),
-            state: state,
+            state: state(row),
             reason: reason.flatMap(StateReason.init),
             priority: row["priority"],
             attempt: row["attempt"] ?? 0,

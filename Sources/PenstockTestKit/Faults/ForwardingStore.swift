@@ -20,6 +20,8 @@ public enum StoreCall: String, Sendable, CaseIterable {
     case moveCursor
     /// `messages`
     case messages
+    /// `deadGroups`
+    case deadGroups
     /// `waitReason`
     case waitReason
     /// `status`
@@ -34,6 +36,8 @@ public enum StoreCall: String, Sendable, CaseIterable {
     case groups
     /// `apply`
     case apply
+    /// `count`
+    case count
     /// `expectEnd`
     case expectEnd
     /// `prune`
@@ -158,8 +162,13 @@ extension ForwardingStore {
     }
 
     /// Hands the call on.
-    public func messages(_ query: MessageQuery) async throws -> [MessageRecord] {
+    public func messages(_ query: MessageQuery) async throws -> MessagePage {
         try await pass(.messages) { try await base.messages(query) }
+    }
+
+    /// Hands the call on.
+    public func deadGroups(_ query: DeadGroupQuery) async throws -> DeadGroupPage {
+        try await pass(.deadGroups) { try await base.deadGroups(query) }
     }
 
     /// Hands the call on.
@@ -187,6 +196,11 @@ extension ForwardingStore {
         try await pass(.limits) { try await base.limits() }
     }
 
+    /// Hands the call on, which only reads.
+    public func deadWithoutKeyCount(of queue: QueueName, group: String?) async throws -> Int {
+        try await base.deadWithoutKeyCount(of: queue, group: group)
+    }
+
     /// Hands the call on, as a part of the wait for room.
     public func nextExpiry(of queue: QueueName) async throws -> Timestamp? {
         try await base.nextExpiry(of: queue)
@@ -200,6 +214,11 @@ extension ForwardingStore {
     /// Hands the call on.
     public func apply(_ command: LineCommand, to selection: Selection) async throws -> Int {
         try await pass(.apply) { try await base.apply(command, to: selection) }
+    }
+
+    /// Hands the call on.
+    public func count(_ selection: Selection, for command: LineCommand) async throws -> Int {
+        try await pass(.count) { try await base.count(selection, for: command) }
     }
 
     /// Hands the call on.

@@ -10,8 +10,8 @@ public import PenstockCore
 public final class InMemoryStore: MessageStore {
     /// Rings after every change that a waiter may be waiting for, whichever handle made it.
     public let changes: Wakeups
-    private let database: InMemoryDatabase
-    private let id: Int64
+    let database: InMemoryDatabase
+    let id: Int64
     private let afterStep: (@Sendable () async throws -> Void)?
     /// Messages that one step of a deletion removes at most.
     private static let stepMax = 1000
@@ -121,9 +121,16 @@ public final class InMemoryStore: MessageStore {
     }
 
     /// Reads messages; see ``/PenstockCore/MessageStore``.
-    public func messages(_ query: MessageQuery) async throws -> [MessageRecord] {
+    public func messages(_ query: MessageQuery) async throws -> MessagePage {
         try database.act(as: id) { state, _ throws(PenstockError) in
             try state.messages(query)
+        }
+    }
+
+    /// Puts dead letters into groups; see ``/PenstockCore/MessageStore``.
+    public func deadGroups(_ query: DeadGroupQuery) async throws -> DeadGroupPage {
+        try database.act(as: id) { state, _ throws(PenstockError) in
+            try state.deadGroups(query)
         }
     }
 
@@ -168,6 +175,13 @@ public final class InMemoryStore: MessageStore {
         }
     }
 
+    /// Counts dead letters that cannot be redriven; see ``/PenstockCore/MessageStore``.
+    public func deadWithoutKeyCount(of queue: QueueName, group: String?) async throws -> Int {
+        try database.act(as: id) { state, moment throws(PenstockError) in
+            try state.deadWithoutKeyCount(of: queue, group: group, at: moment.now)
+        }
+    }
+
     /// Reads groups; see ``/PenstockCore/MessageStore``.
     public func groups(_ query: GroupQuery) async throws -> [GroupRecord] {
         try database.act(as: id) { state, moment throws(PenstockError) in
@@ -186,13 +200,6 @@ public final class InMemoryStore: MessageStore {
             isGone = try database.act(as: id) { state, moment throws(PenstockError) in
                 try state.deleteStep(of: queue, limit: Self.stepMax, at: moment)
             }
-        }
-    }
-
-    /// Moves messages by hand; see ``/PenstockCore/MessageStore``.
-    public func apply(_ command: LineCommand, to selection: Selection) async throws -> Int {
-        try database.act(as: id) { state, moment throws(PenstockError) in
-            try state.apply(command, to: selection, at: moment)
         }
     }
 

@@ -11,9 +11,12 @@ extension MemoryState {
         case .sequences(let sequences):
             chosen = Set(sequences).sorted()
             try refuseUnlessAllCan(command, chosen, at: moment.now)
-        case .queue(let name, let states, let group, let limit):
+        case .queue(let name, let states, let group, let filter, let limit, let expected):
             _ = command == .redrive ? try openQueue(name) : try queue(name)
-            chosen = selected(for: command, from: name, states: states, of: group, limit: limit, at: moment.now)
+            if expected != nil { try selection.refuse(try count(selection, for: command)) }
+            chosen = selected(
+                for: command, from: name, limit: min(limit ?? .max, expected ?? .max), at: moment.now
+            ) { states.contains($0.state) && $0.passes(group: group, filter) }
         }
         return chosen.count { carryOut(command, on: $0, at: moment) }
     }
@@ -69,17 +72,27 @@ extension MemoryState {
         }
     }
 
+    func count(_ selection: Selection, for command: LineCommand) throws(PenstockError) -> Int {
+        try selection.validate()
+        switch selection {
+        case .sequences(let sequences):
+            return Set(sequences).count { messages[$0].map { command.states.contains($0.state) } ?? false }
+        case .queue(let name, let states, let group, let filter, let limit, expected: _):
+            _ = try queue(name)
+            let states = states.intersection(command.states)
+            let count = messages(of: name).count { states.contains($0.state) && $0.passes(group: group, filter) }
+            return min(count, limit ?? .max)
+        }
+    }
+
     private func selected(
-        for command: LineCommand, from name: QueueName, states: Set<MessageState>, of group: String?, limit: Int?,
-        at now: Timestamp
+        for command: LineCommand, from name: QueueName, limit: Int, at now: Timestamp,
+        where isWanted: (MemoryMessage) -> Bool
     ) -> [SequenceNumber] {
         var keys = KeysTaken()
         var chosen: [SequenceNumber] = []
         var count = 0
-        for message in messages(of: name)
-        where states.contains(message.state) && command.states.contains(message.state)
-            && group.map({ message.group == KeyBytes($0) }) ?? true
-        {
+        for message in messages(of: name) where command.states.contains(message.state) && isWanted(message) {
             if count == limit { break }
             guard keys.take(for: command, message, in: queues[name], at: now) else { continue }
             chosen.append(message.sequence)
@@ -87,6 +100,20 @@ extension MemoryState {
             if command.time == nil || message.hold?.request == nil { count += 1 }
         }
         return chosen
+    }
+}
+
+extension MemoryState {
+    func deadWithoutKeyCount(
+        of name: QueueName, group: String?, at now: Timestamp
+    ) throws(PenstockError) -> Int {
+        if let group { try GroupKey.validate(group) }
+        let keys = try queue(name).line.keys
+        return messages(of: name).count { message in
+            message.state == .dead && message.new.uniqueKey?.scope == .untilEnded
+                && group.map { message.group == KeyBytes($0) } ?? true
+                && message.new.uniqueKey.map { keys.holder(of: KeyBytes($0.key), at: now) != nil } ?? false
+        }
     }
 }
 

@@ -1,28 +1,68 @@
 import PenstockCore
 
 extension MemoryState {
-    func messages(_ query: MessageQuery) throws(PenstockError) -> [MessageRecord] {
+    func messages(_ query: MessageQuery) throws(PenstockError) -> MessagePage {
         try query.validate()
         if let name = query.queue { _ = try queue(name) }
+        var bounds = LookBounds(query)
+        var bytes = PageBytes()
+        var page = MessagePage()
+        var last: SequenceNumber?
+        let candidates = candidates(for: query)
+        for message in query.end == .first ? candidates : candidates.reversed() {
+            if page.records.count == query.limit || bounds.areReached {
+                page.next = last
+                break
+            }
+            bounds.count(payloadBytes: message.new.payload.count)
+            if message.passes(query) {
+                let record = record(of: message, withPayload: query.withPayload, withAttempts: query.withAttempts)
+                guard bytes.admits(record.carriedBytes) else {
+                    page.next = last
+                    break
+                }
+                page.records.append(record)
+            }
+            last = message.sequence
+        }
+        if query.end == .last { page.records.reverse() }
+        return page
+    }
+
+    /// The messages that a query looks at: what a store finds by an index.
+    private func candidates(for query: MessageQuery) -> [MemoryMessage] {
         let sequences = query.sequences.map(Set.init)
-        let found = messages(of: query.queue).filter { message in
-            if let sequences, !sequences.contains(message.sequence) { return false }
-            if let states = query.states, !states.contains(message.state) { return false }
-            if let group = query.group, message.group != KeyBytes(group) { return false }
+        let key = query.matching.uniqueKey.map(KeyBytes.init)
+        return messages(of: sequences == nil && key == nil ? query.queue : nil).filter { message in
+            if let sequences {
+                if !sequences.contains(message.sequence) { return false }
+            } else if let key {
+                if message.new.uniqueKey.map({ KeyBytes($0.key) }) != key { return false }
+            } else if let states = query.states, !states.contains(message.state) {
+                return false
+            }
             if let after = query.after, message.sequence <= after { return false }
+            if let preceding = query.preceding, message.sequence >= preceding { return false }
             if let since = query.since, message.enqueuedAt < since { return false }
             if let before = query.before, message.enqueuedAt >= before { return false }
             return true
         }
-        let chosen = query.end == .first ? found.prefix(query.limit) : found.suffix(query.limit)
-        let records = chosen.map {
-            record(of: $0, withPayload: query.withPayload, withAttempts: query.withAttempts)
+    }
+
+    func deadGroups(_ query: DeadGroupQuery) throws(PenstockError) -> DeadGroupPage {
+        try query.validate()
+        if let name = query.queue { _ = try queue(name) }
+        var grouping = DeadGrouping()
+        var last: SequenceNumber?
+        for (index, message) in candidates(for: query.messages).reversed().enumerated() {
+            let signature = ErrorSignature(message.reason, message.attempts.last?.error ?? "")
+            guard index < query.lookMax,
+                grouping.admits(
+                    message.sequence, message.queue, signature, diedAt: message.finishedAt ?? message.enqueuedAt)
+            else { return grouping.page(next: last) }
+            last = message.sequence
         }
-        // Those nearest the end that is asked for, as many as a page carries.
-        var page = PageBytes()
-        return query.end == .first
-            ? Array(records.prefix { page.admits($0.carriedBytes) })
-            : records.reversed().prefix { page.admits($0.carriedBytes) }.reversed()
+        return grouping.page(next: nil)
     }
 
     func record(of message: MemoryMessage, withPayload: Bool, withAttempts: Bool) -> MessageRecord {
@@ -91,5 +131,22 @@ extension MemoryState {
                 isAlive: worker.isAlive, leased: claims[id]?.count ?? 0,
                 oldestClaim: claims[id]?.map(\.claimedAt).min())
         }
+    }
+}
+
+extension MemoryMessage {
+    /// Whether it has all that a query asks for, but for what ``MemoryState`` looks for by itself.
+    fileprivate func passes(_ query: MessageQuery) -> Bool {
+        if let queue = query.queue, self.queue != queue { return false }
+        if let states = query.states, !states.contains(state) { return false }
+        return passes(group: query.group, query.matching)
+    }
+
+    /// Whether it is in that group, if a key is given, and passes the filter.
+    func passes(group key: String?, _ filter: MessageFilter) -> Bool {
+        if let key, group != KeyBytes(key) { return false }
+        return filter.passes(
+            uniqueKey: new.uniqueKey?.key, headers: new.headers, payload: new.payload,
+            lastError: attempts.last?.error, reason: reason)
     }
 }

@@ -31,6 +31,22 @@ struct ByHandTests {
         #expect(try await tool.payloads("ready") == ["a", "b", "c", "d"])
     }
 
+    @Test func aRedriveSaysWhatIsPassedOver() async throws {
+        let tool = try await Tool.withQueue("--attempts", "1")
+        for _ in 1...2 {
+            try await tool.succeed(["enqueue", "q", "keyed", "--key", "k"])
+            try await tool.succeed(["enqueue", "q", "free"])
+            try await tool.succeed(["work", "q", "--drain", "--", "sh", "-c", "exit 1"])
+        }
+        #expect(
+            try await tool.succeed(["dead", "redrive", "--queue", "q"]).output
+                == "3 messages redriven; 1 dead letter stays, as another message has its unique key.\n")
+        #expect(
+            try await tool.succeed(["dead", "redrive", "--queue", "q", "--json"]).output
+                == "{\"redriven\":0,\"keyHeld\":1}\n")
+        try await tool.fail(["dead", "redrive", "3"], with: 64, saying: "while another one has its unique key")
+    }
+
     @Test func retryPutsBackAllOrNone() async throws {
         let tool = try await withDeadLetters()
         try await tool.succeed(["enqueue", "q", "later", "--delay", "1h"])
@@ -41,6 +57,66 @@ struct ByHandTests {
         #expect(try await tool.payloads("dead") == ["a", "b"])
         #expect(try await tool.succeed(["retry", "1", "5"]).output == "2 messages put back in line.\n")
         #expect(try await tool.payloads("ready") == ["a", "c", "d", "later"])
+    }
+
+    @Test func deadLettersAreRedrivenByTheirErrors() async throws {
+        let tool = try await withDeadLetters()
+        try await tool.succeed(["enqueue", "q", "e", "--header", "tenant=ada", "--key", "k"])
+        let fails = "echo timed out after $(($PENSTOCK_SEQUENCE * 10)) s >&2; exit 65"
+        try await tool.succeed(["work", "q", "--drain", "--", "sh", "-c", fails])
+        let groups = try await tool.succeed(["dead", "list", "--by-error", "--json"]).objects()
+        #expect(groups.map { $0["count"].number } == [3, 2])
+        #expect(groups.map { $0["error"].text } == ["exit status #: timed out after # s", "exit status #: broken"])
+        #expect(groups.map { $0["example"].number } == [5, 2])
+        let table = try await tool.succeed(["dead", "list", "q", "--by-error"]).lines
+        #expect(table[0].hasPrefix("COUNT  QUEUE  REASON"))
+        #expect(table[1].hasPrefix("    3  q      rejected"))
+        #expect(try await tool.succeed(["dead", "list", "q", "--by-error", "--limit", "1"]).lines.count == 2)
+
+        let timedOut = ["dead", "redrive", "--queue", "q", "--error-contains", "timed out"]
+        #expect(try await tool.succeed(timedOut + ["--dry-run"]).output == "3 messages would be redriven.\n")
+        #expect(try await tool.succeed(timedOut + ["--dry-run", "--json"]).output == "{\"wouldRedrive\":3}\n")
+        try await tool.fail(timedOut + ["--expect", "2"], with: 75, saying: "3 messages match, and 2 were expected")
+        #expect(try await tool.payloads("ready") == [])
+        let one = timedOut + ["--header", "tenant=ada", "--expect", "1"]
+        #expect(try await tool.succeed(one).output == "1 message redriven.\n")
+        #expect(try await tool.payloads("ready") == ["e"])
+        let like = ["dead", "discard", "--queue", "q", "--like", "3"]
+        #expect(try await tool.succeed(like).output == "2 messages discarded.\n")
+        #expect(try await tool.payloads("dead") == ["a", "b"])
+        try await tool.fail(
+            ["dead", "redrive", "--queue", "q", "--like", "5"], with: 64, saying: "takes a dead letter")
+        #expect(try await tool.succeed(["cancel", "--queue", "q", "--key", "k"]).output == "1 message cancelled.\n")
+        #expect(try await tool.succeed(["dead", "discard", "1", "3", "--dry-run"]).output.hasPrefix("1 message would"))
+    }
+
+    @Test func messagesAreListedByWhatTheyHave() async throws {
+        let tool = try await withDeadLetters()
+        try await tool.succeed(["enqueue", "q", "ada 1", "--header", "tenant=ada", "--key", "k"])
+        try await tool.succeed(["enqueue", "q", "bob 2", "--header", "tenant=bob"])
+        func listed(_ options: String...) async throws -> [String?] {
+            try await tool.succeed(["list", "q", "--json"] + options).objects().map { $0["payload"].text }
+        }
+        #expect(try await listed("--header", "tenant=ada") == ["ada 1"])
+        #expect(try await listed("--payload-contains", "b 2") == ["bob 2"])
+        #expect(try await listed("--key", "k") == ["ada 1"])
+        #expect(try await listed("--state", "dead", "--error-contains", "broken", "--last", "1") == ["b"])
+        #expect(try await listed("--error-contains", "broken") == [])
+        let dead = try await tool.succeed(["dead", "list", "--payload-contains", "a", "--json"]).objects()
+        #expect(dead.map { $0["payload"].text } == ["a"])
+    }
+
+    @Test(arguments: [
+        (["dead", "redrive", "1", "--error-contains", "x"], "go with --queue"),
+        (["dead", "redrive", "1", "--like", "2"], "--like goes with --queue"),
+        (["dead", "redrive", "1", "--expect", "2"], "--expect goes with --queue"),
+        (["cancel", "--queue", "q", "--dry-run", "--expect", "2"], "leave one of them out"),
+        (["cancel", "--queue", "q", "--header", "a=1", "--header", "a=2"], "given twice"),
+        (["dead", "list", "--by-error", "--error-contains", "x"], "--by-error takes a queue"),
+        (["list", "--payload-contains", ""], "1 to 1000 bytes"),
+    ])
+    func choicesThatCannotBeAreRefused(_ arguments: [String], _ sentence: String) async throws {
+        try await Tool.withQueue().fail(arguments, with: 64, saying: sentence)
     }
 
     @Test func deadLettersAreThrownAway() async throws {

@@ -29,6 +29,20 @@ import Testing
         #expect(replayed.uniqueKey == nil)
     }
 
+    /// What is replayed lies far apart, so that most of what is looked at does not match.
+    @Test(arguments: [MessageQuery.End.first, .last])
+    func aReplayGoesOnWhereOneAnswerHasLookedEnough(_ end: MessageQuery.End) async throws {
+        let queue = try await the.queue()
+        for number in 1...20 {
+            try await queue.enqueue(number, options: .init(headers: number % 9 == 0 ? ["ninth": "yes"] : [:]))
+        }
+        let query = MessageQuery(
+            queue: queue.name, matching: MessageFilter(headers: ["ninth": "yes"]), end: end, limit: 2, lookMax: 3)
+        #expect(try await the.store.replay(query, dryRun: true) == 2)
+        #expect(try await the.store.replay(query) == 2)
+        #expect(try await records(queue).compactMap(\.origin?.rawValue) == [9, 18])
+    }
+
     @Test func aDeliveryNamesItsOrigin() async throws {
         let queue = try await the.queue()
         let receipt = try await queue.enqueue(1)

@@ -63,3 +63,7 @@ void run_wake(const peer *peer);
 _Noreturn void run_idle(const peer *peer);
 /// Flushes a file again and again; prints the result.
 void run_sync(void);
+/// options.producers connections to a server, each with one request at a time: options.count of them in all; prints the result.
+void run_connections(const char *protocol);
+/// Prints what a run of `count` calls gave, whose latencies in nanoseconds are given. Sorts them.
+void print_result(int64_t count, double seconds, int64_t *latency);

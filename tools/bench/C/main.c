@@ -1,6 +1,6 @@
 // peers: runs work against a queue from C. Prints one line of JSON.
 //
-//   peers alone|processes|wake|idle|sync NAME --work enqueue|settle|life --batch N --count N ...
+//   peers alone|processes|wake|idle|sync|connections NAME --work enqueue|settle|life --batch N --count N ...
 
 #include "bench.h"
 
@@ -55,7 +55,7 @@ int64_t next_key(int count) {
 }
 
 int main(int count, char **words) {
-    if (count < 3) fail("usage: peers alone|processes|wake|idle|sync NAME [--OPTION VALUE]...");
+    if (count < 3) fail("usage: peers alone|processes|wake|idle|sync|connections NAME [--OPTION VALUE]...");
     for (int i = 3; i + 1 < count; i += 2) {
         const char *name = words[i], *value = words[i + 1];
         if (!strcmp(name, "--work")) options.work = value;
@@ -78,6 +78,10 @@ int main(int count, char **words) {
     const char *mode = words[1], *name = words[2];
     if (!strcmp(mode, "sync")) {
         run_sync();
+        return 0;
+    }
+    if (!strcmp(mode, "connections")) {
+        run_connections(name);
         return 0;
     }
     const peer *peers[] = {

@@ -148,6 +148,12 @@ void run_alone(const peer *peer) {
     printf("}\n");
 }
 
+void print_result(int64_t count, double seconds, int64_t *latency) {
+    printf("{\"messages\": %lld, \"seconds\": %.6f, \"cpu\": %.6f", (long long)count, seconds, cpu_seconds());
+    print_latency("latency", latency, count);
+    printf("}\n");
+}
+
 void run_wake(const peer *peer) {
     board *board = make_board(0);
     if (options.fresh && peer->prepare) peer->prepare();

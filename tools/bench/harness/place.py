@@ -28,6 +28,7 @@ class Place:
         self.driver = FOLDER / ".build" / "release" / "penstock-bench"
         self.streams = FOLDER / ".build" / "release" / "streams-bench"
         self.penstock = FOLDER / ".build" / "release" / "penstock"
+        self.server = FOLDER / ".build" / "release" / "penstock-server"
         self.schema = ROOT / "Migrations" / "SQL"
         # Why a program or a package is not there, by its name.
         self.missing = {}

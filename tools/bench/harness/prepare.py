@@ -22,11 +22,11 @@ def _run(command, **options):
     return subprocess.run([str(word) for word in command], check=True, text=True, **options)
 
 
-def programs(place, wants_cli, wants_streams):
+def programs(place, wants_cli, wants_streams, wants_server):
     """Penstock's own side, without which there is nothing to measure."""
     say("building the programs in C")
-    sources = [FOLDER / "C" / f"{name}.c" for name in ["main", "run", "wire", "sqlite", "redis", "beanstalkd", "nats"]]
-    command = ["cc", "-O2", "-o", place.peers, *sources, "-lsqlite3"]
+    sources = [FOLDER / "C" / f"{name}.c" for name in ["main", "run", "wire", "connections", "sqlite", "redis", "beanstalkd", "nats"]]
+    command = ["cc", "-O2", "-D_GNU_SOURCE", "-o", place.peers, *sources, "-lsqlite3"]
     include = _postgres_headers()
     if include:
         command += ["-DWITH_POSTGRES", f"-I{include}", FOLDER / "C" / "postgres.c", "-lpq"]
@@ -41,7 +41,7 @@ def programs(place, wants_cli, wants_streams):
     static = [] if sys.platform == "darwin" else ["--static-swift-stdlib"]
     build = ["nice", "swift", "build", "-c", "release", "--package-path", FOLDER, *static]
     # The command as well: one build of Penstock serves all of them.
-    for product in ["penstock-bench"] + ["penstock"] * wants_cli:
+    for product in ["penstock-bench"] + ["penstock"] * wants_cli + ["penstock-server"] * wants_server:
         _run([*build, "--product", product], stdout=subprocess.DEVNULL)
     if wants_streams:
         _run([*build, "--product", "streams-bench", *_curl(place)], stdout=subprocess.DEVNULL)

@@ -10,7 +10,7 @@ import time
 
 from .place import free_port, is_root
 from .prepare import postgres_folder, rabbitmq_program
-from .programs import command_line
+from .programs import call, command_line
 
 
 class Server:
@@ -78,6 +78,17 @@ class Server:
 
     def options(self):
         return ["--port", self.port]
+
+
+class PenstockServer(Server):
+    program = "penstock-server"
+
+    def prepare(self):
+        self.file = self.folder / "bench.db"
+        call([self.place.penstock, "queue", "create", "bench", "--db", self.file])
+
+    def command(self):
+        return [self.place.server, "--db", self.file, "--listen", f"127.0.0.1:{self.port}"]
 
 
 class Redis(Server):

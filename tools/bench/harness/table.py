@@ -12,6 +12,7 @@ HEADINGS = {
     "idle": "Idle workers, memory, files",
     "streams": "Operators in memory",
     "durable": "Streams and buses on a store",
+    "http": "Over HTTP",
 }
 COLUMNS = ["row", "durability", "median", "min", "max", "unit", "p50", "p99", "p99.9", "max us", "CPU us", "flushes"]
 

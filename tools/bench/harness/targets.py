@@ -73,6 +73,7 @@ TARGETS = [
     _ratio("penstock.enqueue.64", "floor.enqueue.1", 7, "64 producers that wait, to the floor at one a transaction"),
     _ratio("penstock.life.64", "redis-streams.1", 5, "full life, 64 + 64 one at a time, to redis streams 8 + 4"),
     _ratio("slow.life.64", "slow.redis", 8, "the same where a flush takes 1 ms longer"),
+    _ratio("http.enqueue.64", "http.redis.64", 0.5, "enqueue over HTTP, 64 connections, to redis XADD"),
     ("full life in batches, one process", "ahead of every peer in batches", _ahead),
     _ratio("penstock.eight", "raw.eight", 2, "8 + 4 processes one at a time, to raw SQLite"),
     _at_most(_latency("penstock.eight", "max"), 50, "ms", "slowest enqueue of these"),

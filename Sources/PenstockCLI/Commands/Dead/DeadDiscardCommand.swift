@@ -10,11 +10,19 @@ struct DeadDiscardCommand: AsyncParsableCommand {
             EXAMPLES
               penstock dead discard 12 13
               penstock dead discard --queue mail
+              penstock dead discard --queue mail --like 12
             """)
 
     @OptionGroup var selection: SelectionOptions
+    @OptionGroup var likeOption: LikeOption
+
+    func validate() throws {
+        try likeOption.validate(with: selection)
+    }
 
     @MainActor func run() async throws {
-        try await selection.apply({ try await $0.discard($1) }, states: [.dead], "discarded")
+        try await selection.apply(
+            .discard, states: [.dead], like: likeOption.like,
+            .init(done: "discarded", wouldKey: "wouldDiscard"))
     }
 }

@@ -1,0 +1,38 @@
+import Penstock
+import PenstockFormats
+
+/// Dead letters that failed in the same way, for people and programs.
+@MainActor
+enum DeadGroupViews {
+    /// Writes the first `limit` groups, and says so when there are more, or not all dead letters were looked at.
+    static func show(_ page: DeadGroupPage, limit: Int, isJSON: Bool, on output: Output) throws {
+        let groups = page.groups.prefix(limit)
+        if isJSON {
+            for group in groups { try output.line(group.json) }
+        } else {
+            try output.table(table(groups))
+        }
+        try output.flush()
+        if page.groups.count > limit {
+            ErrorOutput.line("penstock: There are \(page.groups.count - limit) more than these; use --limit.")
+        }
+        if page.next != nil {
+            ErrorOutput.line("penstock: These are of the last \(page.lookedAt) dead letters; there are older ones.")
+        }
+    }
+
+    private static func table(_ groups: some Sequence<DeadGroup>) -> Table {
+        var table = Table([
+            .number("COUNT"), .text("QUEUE", widthMax: 30), .text("REASON"), .text("FIRST"), .text("LAST"),
+            .number("EXAMPLE"), .text("ERROR", widthMax: MessageTables.previewColumns),
+        ])
+        for group in groups {
+            table.add([
+                "\(group.count)", Escape.text(group.queue.text), group.signature.reason?.rawValue ?? "",
+                TimeText.short(group.firstAt), TimeText.short(group.lastAt), "\(group.example)",
+                MessageTables.preview(Array(group.signature.error.utf8)),
+            ])
+        }
+        return table
+    }
+}

@@ -1,0 +1,108 @@
+/// What messages have to have to be found: all of what is given here.
+///
+/// Texts, names and values are compared byte by byte, so capital letters count, and so do two ways to write an accent.
+public struct MessageFilter: Hashable, Sendable {
+    /// The unique key that they were enqueued with, held or not. An index finds these.
+    public var uniqueKey: String?
+    /// Headers that they have, with these values. The kind of a message is one: ``KindName/header``.
+    public var headers: [String: String]
+    /// A part of the payload.
+    public var payloadContains: String?
+    /// A part of the error of the last attempt that did not end well.
+    public var errorContains: String?
+    /// How they failed, as ``DeadGroup/signature`` says of a group of dead letters.
+    public var signature: ErrorSignature?
+
+    /// Makes a filter: every message passes it.
+    public init(
+        uniqueKey: String? = nil,
+        headers: [String: String] = [:],
+        payloadContains: String? = nil,
+        errorContains: String? = nil,
+        signature: ErrorSignature? = nil
+    ) {
+        self.uniqueKey = uniqueKey
+        self.headers = headers
+        self.payloadContains = payloadContains
+        self.errorContains = errorContains
+        self.signature = signature
+    }
+
+    /// Whether every message passes it.
+    package var isEmpty: Bool { self == MessageFilter() }
+
+    /// Whether a message passes the filter that has these things.
+    package func passes(
+        uniqueKey: String?, headers: [String: String], payload: [UInt8], lastError: String?, reason: StateReason?
+    ) -> Bool {
+        if let wanted = self.uniqueKey, !(uniqueKey?.utf8.elementsEqual(wanted.utf8) ?? false) { return false }
+        for (name, value) in self.headers {
+            let has = headers.contains { $0.utf8.elementsEqual(name.utf8) && $1.utf8.elementsEqual(value.utf8) }
+            if !has { return false }
+        }
+        if let payloadContains, !payload.contains(payloadContains.utf8) { return false }
+        if let errorContains, !Array((lastError ?? "").utf8).contains(errorContains.utf8) { return false }
+        if let signature, signature != ErrorSignature(reason, lastError ?? "") { return false }
+        return true
+    }
+
+    /// Throws ``PenstockError`` with code `invalidInput` when a part is one that no message can have.
+    package func validate() throws(PenstockError) {
+        for (text, what) in [(payloadContains, "A part of a payload"), (errorContains, "A part of an error")] {
+            guard let text else { continue }
+            try require(
+                (1...Limits.filterTextBytesMax).contains(text.utf8.count),
+                "\(what) to look for has 1 to \(Limits.filterTextBytesMax) bytes (filterTextBytesMax).")
+        }
+        if let uniqueKey { try UniqueKey(uniqueKey).validate() }
+        try HeaderRules.validate(headers)
+    }
+}
+
+extension [UInt8] {
+    /// Whether the bytes have `part` in them, which is not empty.
+    fileprivate func contains(_ part: String.UTF8View) -> Bool {
+        let part = Array(part)
+        guard let first = part.first, count >= part.count else { return false }
+        return (0...count - part.count).contains { start in
+            self[start] == first && self[start..<start + part.count].elementsEqual(part)
+        }
+    }
+}
+
+/// How a message failed, without what tells one failure from another of the same cause: why it is dead, and the first line of
+/// its last error with `#` in place of each number.
+public struct ErrorSignature: Hashable, Sendable {
+    /// Why it is dead.
+    public let reason: StateReason?
+    /// The first line that is not blank, of at most ``Limits/signatureBytesMax`` bytes, with `#` for each run of digits.
+    public let error: String
+
+    /// The signature of a message that is dead because of `reason`, with an error of which only that line counts.
+    public init(_ reason: StateReason?, _ error: String) {
+        self.reason = reason
+        self.error = Self.masked(error)
+    }
+
+    private static func masked(_ error: String) -> String {
+        let isBreak = { (byte: UInt8) in byte == UInt8(ascii: "\n") || byte == UInt8(ascii: "\r") }
+        let isBlank = { (byte: UInt8) in isBreak(byte) || byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
+        var line = error.utf8.drop(while: isBlank).prefix { !isBreak($0) }
+        while let last = line.last, isBlank(last) { line.removeLast() }
+        var bytes: [UInt8] = []
+        for byte in line where !(byte.isDigit && bytes.last == UInt8(ascii: "#")) {
+            if bytes.count == Limits.signatureBytesMax { break }
+            bytes.append(byte.isDigit ? UInt8(ascii: "#") : byte)
+        }
+        // A character that is cut goes as a whole.
+        while !bytes.isEmpty {
+            if let text = String(validating: bytes, as: UTF8.self) { return text }
+            bytes.removeLast()
+        }
+        return ""
+    }
+}
+
+extension UInt8 {
+    fileprivate var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
+}
