@@ -34,13 +34,14 @@ package struct Migration: Sendable {
         Migration(22, "schedule_starts", PackageResources._022_schedule_starts_sql),
         Migration(23, "rates", PackageResources._023_rates_sql),
         Migration(24, "remote_workers", PackageResources._024_remote_workers_sql),
-        Migration(25, "placeholder", PackageResources._025_placeholder_sql),
+        Migration(25, "group_starts", PackageResources._025_group_starts_sql),
         Migration(26, "inspecting", PackageResources._026_inspecting_sql),
     ]
 
-    /// The tables that it makes.
-    package var tables: [Substring] {
-        sql.split(separator: "\n").filter { $0.hasPrefix("CREATE TABLE ") }.map { $0.split(separator: " ")[2] }
+    /// The tables and indexes that it makes, but for indexes that are unique.
+    package var tablesAndIndexes: [Substring] {
+        sql.split(separator: "\n").filter { $0.hasPrefix("CREATE TABLE ") || $0.hasPrefix("CREATE INDEX ") }
+            .map { $0.split(separator: " ")[2] }
     }
 
     private init(_ version: Int, _ name: String, _ bytes: [UInt8]) {

@@ -42,6 +42,7 @@ extension ConformanceCase {
         rules(of: "fair queues", FairRules.cases),
         rules(of: "rates", RateRules.cases),
         rules(of: "group rates", GroupRateRules.cases),
+        rules(of: "groups that wait", GroupWaitRules.cases),
         rules(of: "expiry", ExpiryRules.cases),
         rules(of: "expiry", ExpiryEndRules.cases),
         rules(of: "wait reason", WaitRules.cases),

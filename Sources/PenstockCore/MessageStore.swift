@@ -171,6 +171,12 @@ public protocol MessageStore: Sendable {
     /// - Throws: `unknownQueue`; `invalidInput`.
     func count(_ selection: Selection, for command: LineCommand) async throws -> Int
 
+    /// How many dead letters of a queue cannot be redriven for now, as other messages have their unique keys. Changes nothing.
+    ///
+    /// - Parameter group: only of that group; `nil`: of all.
+    /// - Throws: `unknownQueue`; `invalidInput`.
+    func deadWithoutKeyCount(of queue: QueueName, group: String?) async throws -> Int
+
     /// Has ``changes`` ring for the queue of a message when that ends, for those who follow its log, however and in whichever process
     /// it ends; unless it has ended. A message that has expired, and that no worker has, ends with this call.
     ///

@@ -120,6 +120,15 @@ package final class SQLiteReader: MessageStore {
         try await read { database in try ExpiryRows.first(of: queue, Connection(database)) }
     }
 
+    /// Counts dead letters that cannot be redriven, as ``MessageStore/deadWithoutKeyCount(of:group:)`` says.
+    package func deadWithoutKeyCount(of queue: QueueName, group: String?) async throws -> Int {
+        if let group { try GroupKey.validate(group) }
+        let now = time.now
+        return try await read { database in
+            try UniqueKeys.deadWithoutKeyCount(of: queue, group: group, at: now, Connection(database))
+        }
+    }
+
     /// Reads groups, as ``MessageStore/groups(_:)`` says.
     package func groups(_ query: GroupQuery) async throws -> [GroupRecord] {
         try query.validate()

@@ -20,6 +20,15 @@ extension SQLiteStore {
         try await read { database in try ExpiryRows.first(of: queue, Connection(database)) }
     }
 
+    /// Counts dead letters that cannot be redriven, as ``MessageStore/deadWithoutKeyCount(of:group:)`` says.
+    public func deadWithoutKeyCount(of queue: QueueName, group: String?) async throws -> Int {
+        if let group { try GroupKey.validate(group) }
+        let now = time.now
+        return try await read { database in
+            try UniqueKeys.deadWithoutKeyCount(of: queue, group: group, at: now, Connection(database))
+        }
+    }
+
     /// Reads groups, as ``MessageStore/groups(_:)`` says.
     public func groups(_ query: GroupQuery) async throws -> [GroupRecord] {
         try query.validate()

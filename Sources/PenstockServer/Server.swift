@@ -23,6 +23,9 @@ struct Server {
     var path: String?
     var logger: Logger
 
+    /// How long requests may take to come to their end when the server is told to stop.
+    private static let finishTime = Duration.milliseconds(1500)
+
     /// Serves until the process is told to stop, and finishes what it has begun.
     ///
     /// - Parameter isReady: is told of each address once connections are taken there.
@@ -39,10 +42,12 @@ struct Server {
         }
         // Services are told to stop the last one first: when open pages are told no more, listeners have no streams to wait for.
         services.append(.init(service: DashboardService(dashboard: dashboard)))
-        try await ServiceGroup(
-            configuration: .init(
-                services: services, gracefulShutdownSignals: gracefulShutdownSignals, logger: logger)
-        ).run()
+        let upkeep = isReadOnly ? [] : [ServiceGroupConfiguration.ServiceConfiguration(service: Upkeep(store: store))]
+        var configuration = ServiceGroupConfiguration(
+            services: upkeep + services, gracefulShutdownSignals: gracefulShutdownSignals, logger: logger)
+        // What waits ends at once. What a client has begun to send, or does not read, is not waited for.
+        configuration.maximumGracefulShutdownDuration = Self.finishTime
+        try await ServiceGroup(configuration: configuration).run()
     }
 
     /// The routes, and what every request passes on its way to them.

@@ -176,6 +176,24 @@ import Testing
         #expect(try made().allSatisfy { $0 == "backup.db" || $0.hasPrefix("backup.db-backup-") })
         #expect(try await backup(replacing: true).lastSequence.rawValue == 2)
         #expect(try await textsInBackup() == ["1", "2"])
+        #expect(try made() == ["backup.db"], "The next one removes what was left.")
+        try await store.close()
+    }
+
+    /// What another backup to the same name has not finished yet is not taken for what a dead one has left.
+    @Test func aBackupThatIsUnderWayIsNotRemoved() async throws {
+        let store = try await openWithJobs()
+        try await store.put(.text("1"))
+        let (source, target) = (harness.path, target)
+        // Named as one would be, and no file of that kind.
+        let mine = folder.file("backup.db-backup-of-mine")
+        try Data("mine".utf8).write(to: URL(filePath: mine))
+        try await backup(replacing: true) { step in
+            guard step != .published else { return }
+            _ = try BackingUp(source: source, path: target, replaces: true, after: { _ in }).perform()
+        }
+        #expect(try await textsInBackup() == ["1"])
+        #expect(try made() == ["backup.db", "backup.db-backup-of-mine"])
         try await store.close()
     }
 }

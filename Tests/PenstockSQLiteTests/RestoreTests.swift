@@ -264,9 +264,12 @@ import Testing
             await expect(.fileExists) { try await SQLiteStore.restore(from: backup, to: target) }
         } else {
             #expect(try await SQLiteStore.restore(from: backup, to: target).nextSequence.rawValue == 1_000_000_006)
+            #expect(try made() == ["restored.db"], "The next one removes what was left.")
         }
         #expect(try await findings(target) == [])
-        for name in left where name != "restored.db" { try FileManager.default.removeItem(atPath: folder.file(name)) }
+        for name in try made() where name != "restored.db" {
+            try FileManager.default.removeItem(atPath: folder.file(name))
+        }
         #expect(try await findings(target) == [])
     }
 

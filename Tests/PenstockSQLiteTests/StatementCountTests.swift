@@ -1,39 +1,17 @@
-import GRDB
 import PenstockCore
 import PenstockTestKit
-import Synchronization
 import Testing
 
 @testable import PenstockSQLite
 
 /// What calls ask of a file without workflows for the sake of workflows: one statement each.
 @Suite(.timeLimit(.minutes(5))) struct StatementCountTests {
-    private final class Statements: Sendable {
-        private let all = Mutex<[String]>([])
-
-        func record(_ sql: String) { all.withLock { $0.append(sql) } }
-
-        func take() -> [String] {
-            all.withLock { all in
-                defer { all = [] }
-                return all
-            }
-        }
-    }
-
     private let folder = TemporaryFolder()
     private let statements = Statements()
     private let store: SQLiteStore
 
     init() async throws {
-        var configuration = Configuration()
-        configuration.prepareDatabase { [statements] database in
-            database.trace { event in
-                if case .statement(let statement) = event { statements.record(statement.sql) }
-            }
-        }
-        let pool = try DatabasePool(path: folder.file("queue.db"), configuration: configuration)
-        store = try await SQLiteStore.open(pool: pool)
+        store = try await statements.store(at: folder.file("queue.db"))
         try await store.configure(.jobs, .create(QueuePolicy(retention: Retention(count: 3)), ifAbsent: false))
     }
 

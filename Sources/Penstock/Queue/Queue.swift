@@ -109,7 +109,7 @@ extension Queue {
         try await storage.groups(GroupQuery(queue: name, after: after, limit: limit))
     }
 
-    /// Puts dead letters back in line with new attempts, oldest first.
+    /// Puts dead letters back in line with new attempts, oldest first. Those whose unique keys other messages have are passed over.
     ///
     /// - Parameter limit: how many at most; `nil`: all.
     /// - Returns: how many.

@@ -83,11 +83,21 @@ extension PenstockStore {
     ///
     /// - Returns: how many.
     /// - Throws: of messages that are selected by number, `PenstockError` with code `unknownMessage` or `illegalTransition`;
-    ///   then none was moved. Messages of a queue that are in another state are passed over. `selectionChanged` when more messages
-    ///   of a queue match than were expected.
+    ///   then none was moved. Messages of a queue that are in another state, or whose unique key another message has, are passed
+    ///   over; ``deadWithoutKeyCount(of:group:)`` counts the latter. `selectionChanged` when more messages of a queue match than
+    ///   were expected.
     @discardableResult
     public func redrive(_ selection: Selection) async throws -> Int {
         try await storage.apply(.redrive, to: selection)
+    }
+
+    /// How many dead letters of a queue cannot be redriven for now, as other messages have their unique keys: until those have ended,
+    /// or are cancelled.
+    ///
+    /// - Parameter group: only of that group; `nil`: of all.
+    /// - Throws: `PenstockError` with code `unknownQueue` or `invalidInput`.
+    public func deadWithoutKeyCount(of queue: QueueName, group: String? = nil) async throws -> Int {
+        try await storage.deadWithoutKeyCount(of: queue, group: group)
     }
 
     /// Throws dead letters away.

@@ -53,7 +53,7 @@ public struct Worker<Element: Sendable>: Service {
         public var max: Int?
         /// Whether `run()` returns when a claim finds nothing and no handler runs. Messages that are due later do not
         /// hold it up, those included that this worker's handlers failed and that come back; nor do those of a paused
-        /// queue.
+        /// queue, or those that wait for the rate of their group. It stays for ready ones that a limit or the queue's rate keeps back.
         public var drain: Bool
         /// The kinds of messages that this worker works; `nil`: all, and messages of no kind.
         ///

@@ -21,8 +21,8 @@ struct BackupCommand: AsyncParsableCommand {
             as it was when anything fails. A file that is none of Penstock's is never replaced, and neither is one that \
             workers have used.
 
-            Killed in the middle, it leaves a file whose name begins with that of the backup and -backup-, which can be \
-            removed.
+            Killed in the middle, it leaves a file whose name begins with that of the backup and -backup-. The next backup to the \
+            same name removes it.
             """)
 
     @OptionGroup var fileOptions: FileOptions

@@ -53,7 +53,8 @@ struct CancelCommand: AsyncParsableCommand {
             running ? [.pending, .scheduled, .blocked, .ready, .leased] : [.pending, .scheduled, .blocked, .ready]
         try await selection.apply(
             now ? .cancel : .requestCancel(within: within ?? Limits.cancelTime), states: states,
-            .init(done: "cancelled", wouldKey: "wouldCancel"), phrase: phrase)
+            .init(done: "cancelled", wouldKey: "wouldCancel"),
+            addition: { CountAddition(phrase: try await phrase($0, $1, $2)) })
     }
 
     /// Says of which messages the end is still to come.

@@ -57,7 +57,8 @@ struct ReplayCommand: AsyncParsableCommand {
         let output = Output()
         if dryRun {
             try output.count(
-                count, "wouldReplay", phrase: "would be replayed", isJSON: outputOptions.isJSON, isChange: false)
+                count, "wouldReplay", addition: CountAddition(phrase: "would be replayed"),
+                isJSON: outputOptions.isJSON, isChange: false)
         } else {
             try output.count(count, "replayed", isJSON: outputOptions.isJSON)
         }

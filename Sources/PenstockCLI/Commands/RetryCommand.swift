@@ -22,7 +22,8 @@ struct RetryCommand: AsyncParsableCommand {
     @MainActor func run() async throws {
         try await fileOptions.file.use { store in
             try Output().count(
-                try await store.redrive(.sequences(sequences)), "redriven", phrase: "put back in line",
+                try await store.redrive(.sequences(sequences)), "redriven",
+                addition: CountAddition(phrase: "put back in line"),
                 isJSON: outputOptions.isJSON)
         }
     }

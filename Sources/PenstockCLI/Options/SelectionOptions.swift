@@ -59,20 +59,23 @@ struct SelectionOptions: ParsableArguments {
         var wouldKey: String
     }
 
-    /// Carries out `command` on the messages; of a queue, on those in one of `states`. Says to how many that befell, in a
-    /// sentence with what `phrase` gives, if it gives something. With `--dry-run` it only counts them.
+    /// Carries out `command` on the messages; of a queue, on those in one of `states`. Says to how many that befell, with what
+    /// `addition` gives. With `--dry-run` it only counts them.
     ///
     /// - Parameter like: a dead letter; of a queue only those that failed as it did are meant.
     @MainActor
     func apply(
         _ command: LineCommand, states: Set<MessageState>, like: SequenceNumber? = nil, _ verb: Verb,
-        phrase: @MainActor (PenstockStore, Selection, Int) async throws -> String? = { _, _, _ in nil }
+        addition: @MainActor (PenstockStore, Selection, Int) async throws -> CountAddition = { _, _, _ in
+            CountAddition()
+        }
     ) async throws {
         if dryRun {
             try await fileOptions.file.look(queue: queue) { store in
                 let count = try await store.count(selection(in: store, states: states, like: like), for: command)
                 try Output().count(
-                    count, verb.wouldKey, phrase: "would be \(verb.done)", isJSON: outputOptions.isJSON,
+                    count, verb.wouldKey, addition: CountAddition(phrase: "would be \(verb.done)"),
+                    isJSON: outputOptions.isJSON,
                     isChange: false)
             }
         } else {
@@ -80,7 +83,8 @@ struct SelectionOptions: ParsableArguments {
                 let selection = try await selection(in: store, states: states, like: like)
                 let count = try await store.storage.apply(command, to: selection)
                 try Output().count(
-                    count, verb.done, phrase: try await phrase(store, selection, count), isJSON: outputOptions.isJSON)
+                    count, verb.done, addition: try await addition(store, selection, count),
+                    isJSON: outputOptions.isJSON)
             }
         }
     }
@@ -114,17 +118,24 @@ struct LikeOption: ParsableArguments {
     }
 }
 
+/// What is said beside how many messages something happened to.
+struct CountAddition {
+    /// What the sentence says instead of the verb.
+    var phrase: String?
+    /// What JSON has beside the count.
+    var members: [JSONValue.Member] = []
+}
+
 extension Output {
     /// How many messages something happened to, as a sentence or as JSON under the key `verb`.
     ///
-    /// - Parameters:
-    ///   - phrase: what the sentence says instead of the verb.
-    ///   - isChange: whether it did happen.
+    /// - Parameter isChange: whether it did happen.
     func count(
-        _ count: Int, _ verb: String, phrase: String? = nil, isJSON: Bool, isChange: Bool = true
+        _ count: Int, _ verb: String, addition: CountAddition = CountAddition(), isJSON: Bool, isChange: Bool = true
     ) throws(Failure) {
+        let members = [JSONValue.Member(key: verb, value: .integer(count))] + addition.members
         try answer(
-            "\(CountText.format(count, "message")) \(phrase ?? verb).", .object([verb: .integer(count)]),
+            "\(CountText.format(count, "message")) \(addition.phrase ?? verb).", .object(members),
             isJSON: isJSON, isChange: isChange && count > 0)
     }
 }

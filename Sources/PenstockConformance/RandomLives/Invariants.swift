@@ -114,6 +114,15 @@ enum Invariants {
         count <= limit ? [] : ["\(count) are leased, of at most \(limit)"]
     }
 
+    /// No window as long as the period of a rate has more starts than the rate allows. What starts at the same time stands there as
+    /// often as it does; the last one is the newest.
+    static func rate(_ rate: Rate, _ starts: [BootTime]) -> [String] {
+        let most = rate.count + rate.burst - 1
+        guard starts.count > most, let last = starts.last else { return [] }
+        let span = last.microseconds - starts[starts.count - 1 - most].microseconds
+        return span >= rate.period.wholeMicroseconds ? [] : ["\(most + 1) starts in \(span) microseconds, by \(rate)"]
+    }
+
     /// Of each group as many are in line for workers as may be: not more, unless workers had more before, and none is blocked
     /// while fewer are.
     static func groups(

@@ -20,6 +20,7 @@ final class LifeWorld {
     private var shared: Set<QueueName> = []
     /// Whether a worker has put off the starts of a group.
     private var hasHeld = false
+    private var starts = LifeStarts()
 
     init(_ harness: any StoreHarness) async throws {
         self.harness = harness
@@ -127,7 +128,6 @@ final class LifeWorld {
             let records = try await handle.messages(MessageQuery(queue: queue, limit: Limits.rowsMax)).records
             violations += Invariants.keys(receipts, messages, records)
         }
-
         let new = receipts.filter { !$0.skipped }.map(\.sequence)
         violations += Invariants.rising([SequenceNumber(Int64(last))] + new)
         accepted += new.count
@@ -180,6 +180,7 @@ final class LifeWorld {
         } else if let limit = status.policy.limit, !claim.messages.isEmpty {
             violations += Invariants.leased(status.depths.leased + claim.messages.count, limit: limit)
         }
+        violations += starts.note(claim.messages, of: request.queue, status.policy, at: harness.time.boot)
         leases += claim.messages.map(\.lease)
         let worked = asked.intersection(claim.messages.map(\.lease.sequence))
         if !worked.isEmpty { violations.append("\(worked) were to be cancelled, and are worked again") }
@@ -199,6 +200,7 @@ final class LifeWorld {
             inQueue = try await handle.messages(MessageQuery(queue: queue, limit: Limits.rowsMax)).count
         }
         try await handle.configure(queue, change)
+        if change.mayChangeRates { starts.forget(queue) }
         switch change {
         case .create(let policy, _) where policy.isFair, .set(let policy, _) where policy.isFair: shared.insert(queue)
         default: break

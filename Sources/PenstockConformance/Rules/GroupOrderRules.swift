@@ -11,6 +11,7 @@ enum GroupOrderRules {
         "in order go on after a dead letter, or are held by it": onDead,
         "in order take a redriven message by its number": redriven,
         "in order go on with what has begun, if only with a step": suspended,
+        "in order go on with what has begun after a pause": pausedMeanwhile,
     ]
 
     static func oneAtATime(_ bench: Bench) async throws {
@@ -124,5 +125,23 @@ enum GroupOrderRules {
         #expect(again.text == "a2")
         #expect(try await store.give(.release, for: again) == .settled(.ready))
         #expect(try await store.drain() == ["a2"])
+    }
+
+    static func pausedMeanwhile(_ bench: Bench) async throws {
+        let store = try await GroupRules.open(bench, .fifo())
+        try await store.put(.text("a1", due: .after(.seconds(3)), group: "a"))
+        for text in ["a2", "a3"] { try await store.put(.text(text, group: "a")) }
+        let a2 = try await store.takeOne()
+        #expect(try await store.give(.retry(error: "no", after: .seconds(1)), for: a2) == .settled(.scheduled))
+        try await store.configure(.jobs, .pauseGroup("a"))
+        for _ in 1...2 {
+            bench.time.advance(by: .seconds(2))
+            #expect(try await store.take(10).isEmpty)
+        }
+        #expect(try await store.depths() == .of(blocked: 3))
+        try await store.configure(.jobs, .resumeGroup("a"))
+        #expect(try await store.work(.done) == a2.sequence)
+        #expect(try await store.work(.done) == SequenceNumber(1))
+        #expect(try await store.work(.done) == SequenceNumber(3))
     }
 }

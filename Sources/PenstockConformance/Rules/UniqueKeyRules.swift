@@ -189,10 +189,14 @@ enum UniqueKeyRules {
         #expect(try await store.apply(.redrive, to: .queue(.jobs, states: [.dead])) == 2)
         #expect(try await store.state(of: first) == .ready)
         #expect(try await store.state(of: second) == .dead, "By queue, it is passed over.")
+        #expect(try await store.deadWithoutKeyCount(of: .jobs, group: nil) == 1)
+        #expect(try await store.deadWithoutKeyCount(of: .jobs, group: "a") == 0)
+        await expect(.unknownQueue) { _ = try await store.deadWithoutKeyCount(of: .mail, group: nil) }
         #expect(try await store.state(of: free) == .ready)
         await expect(.illegalTransition) { try await store.apply(.redrive, to: .sequences([second])) }
 
         try await store.work(.done)
+        #expect(try await store.deadWithoutKeyCount(of: .jobs, group: nil) == 0)
         #expect(try await store.apply(.redrive, to: .sequences([second])) == 1)
         #expect(try await store.put(.text("third", key: "k")).sequence == second)
     }

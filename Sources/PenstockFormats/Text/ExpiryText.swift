@@ -7,6 +7,11 @@ package enum ExpiryText {
     /// - Throws: `PenstockError` with code `invalidInput` that names the accepted forms.
     package static func parse(_ text: String, now: Timestamp) throws(PenstockError) -> Expiry {
         if let duration = try? DurationText.parse(text) { return .after(duration) }
+        if text.hasPrefix("-") {
+            throw PenstockError(
+                .invalidInput,
+                "a message expires after it was enqueued, and '\(text)' is before; write how long, such as 10m.")
+        }
         guard let moment = try? TimeText.parse(text, now: now) else {
             throw PenstockError(
                 .invalidInput,

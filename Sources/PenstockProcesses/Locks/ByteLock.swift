@@ -14,6 +14,9 @@ package struct ByteLock {
     }
 
     #if os(Linux)
+        /// Whether the system has such locks.
+        package static let isKnown = true
+
         private static let askForLock: Int32 = 36
         private static let setLock: Int32 = 37
 
@@ -45,6 +48,8 @@ package struct ByteLock {
             flock(l_type: Int16(type), l_whence: Int16(SEEK_SET), l_start: off_t(offset), l_len: 1, l_pid: 0)
         }
     #else
+        package static let isKnown = false
+
         package func share() {}
 
         package func take() -> Bool { false }

@@ -101,5 +101,9 @@ final class ChangePoller: ChangePolling {
         WHERE schedule.paused = 0 AND schedule.next_due IS NULL
         UNION
         SELECT queue.name FROM penstock_regroup AS noted JOIN penstock_queue AS queue ON queue.id = noted.queue_id
+        UNION
+        SELECT queue.name FROM penstock_queue AS queue
+        WHERE EXISTS (SELECT 1 FROM penstock_group_rate WHERE queue_id = queue.id AND opens_at IS NOT NULL)
+            OR EXISTS (SELECT 1 FROM penstock_expiry WHERE queue_id = queue.id)
         """)
 }

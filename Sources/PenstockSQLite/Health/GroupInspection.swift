@@ -22,7 +22,21 @@ enum GroupInspection {
             database, &report)
         try LineInspection.find(
             wrongGroupSQL, .wrongPermits, "{is|are} in line with another group than the log has", database, &report)
+        for name in try String.fetchAll(database, sql: unknownClockSQL) {
+            report.add(
+                .wrongPermits, .error,
+                "Groups of the queue '\(name)' wait for their time by a clock that nothing names: the queue has lost its row "
+                    + "in penstock_rate.", queue: name)
+        }
     }
+
+    /// Queues with numbers of groups that are on no clock.
+    static let unknownClock = """
+        EXISTS (SELECT 1 FROM penstock_group_rate AS held WHERE held.queue_id = queue.id)
+            AND NOT EXISTS (SELECT 1 FROM penstock_rate AS rate WHERE rate.queue_id = queue.id)
+        """
+    private static let unknownClockSQL =
+        "SELECT queue.name FROM penstock_queue AS queue WHERE \(unknownClock) ORDER BY queue.name"
 
     /// Permits of messages which the log does not have with that group, or which keep none where they are.
     static let strayPermitsSQL = """
@@ -74,10 +88,12 @@ enum GroupInspection {
             WHERE pause.queue_id = log.queue_id AND pause.group_key = log.group_key))
         """
 
-    /// Whether the group of a blocked message waits until it may start, or for a worker to take its message that is in line.
+    /// Whether the group of a blocked message waits until it may start, or for a worker to take its message that is in line. Only a
+    /// rate and a worker that puts it off have it wait.
     private static let waitsForItsStart = """
         (EXISTS (SELECT 1 FROM penstock_group_rate AS held WHERE held.queue_id = blocked.queue_id
-            AND held.group_key = blocked.group_key AND held.opens_at IS NOT NULL)
+            AND held.group_key = blocked.group_key AND held.opens_at IS NOT NULL
+            AND (queue.key_rate_count IS NOT NULL OR held.held_until > 0))
         OR queue.key_rate_count IS NOT NULL AND EXISTS (SELECT 1 FROM penstock_permit AS permit
             WHERE permit.queue_id = blocked.queue_id AND permit.group_key = blocked.group_key
             AND NOT EXISTS (SELECT 1 FROM penstock_lease AS lease WHERE lease.sequence = permit.sequence)))
@@ -154,6 +170,13 @@ extension Repairing {
                     SELECT id, 0, 1 FROM penstock_queue WHERE fair;
                 DELETE FROM penstock_regroup WHERE queue_id NOT IN (SELECT id FROM penstock_queue);
                 """)
+        // On a clock that is none; the next claim reckons them anew.
+        try change(
+            .wrongPermits, "COUNT {queue has|queues have} the clock of {its|their} groups' rates begun anew.",
+            """
+            INSERT INTO penstock_rate (queue_id, tat, clock, wall_offset)
+            SELECT queue.id, NULL, '', 0 FROM penstock_queue AS queue WHERE \(GroupInspection.unknownClock)
+            """)
         try change(
             .wrongPermits,
             "COUNT {permit|permits} of messages that the log does not have with that group {was|were} removed.",

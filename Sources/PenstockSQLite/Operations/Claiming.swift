@@ -42,10 +42,7 @@ enum Claiming {
             let start = waitsForTime ? try Rates.opens(account, in: transaction) : nil
             return .withheld(until: earlier(start, expiring.next))
         }
-        guard try GroupRates.openDue(account, in: transaction) else {
-            account.ring(messages: 1)
-            return .withheld(until: transaction.now)
-        }
+        let isAllOpen = try GroupRates.openDue(account, in: transaction)
         let hasSchedules = try transaction.hasSchedules(account)
         if hasSchedules { _ = try Firing.fireDue(of: account.id, in: transaction) }
         let promoted = try promote(account, in: transaction)
@@ -88,6 +85,11 @@ enum Claiming {
             claim.isWithheld = true
             // What comes into line meanwhile could not be claimed either.
             claim.nextDue = earlier(expiry, waitsForTime ? try Rates.opens(account, in: transaction) : nil)
+        } else if !isAllOpen {
+            // The next claim goes on with the groups whose time has come.
+            account.ring(messages: 1)
+            claim.isWithheld = true
+            claim.nextDue = transaction.now
         }
         return claim
     }

@@ -153,7 +153,7 @@ enum Enqueue {
         }
         var place = Lifecycle.Outcome(state: due == nil ? .ready : .scheduled, due: due, attempt: 0, forgiven: 0)
         if let key = message.group, place.state == .ready,
-            try !Groups.admit(sequence, to: Group(account: account, key: key), in: transaction)
+            try Groups.admit(sequence, to: Group(account: account, key: key), in: transaction) != .admitted
         {
             place.state = .blocked
         }

@@ -8,12 +8,16 @@ import PenstockCore
 enum GroupRates {
     /// Whether one more message of a group may be in line for workers. If only time is in the way, the group waits from now on.
     ///
-    /// - Parameter sequence: the message that is to be in line, if it has a permit already.
-    static func isOpen(_ group: Group, besides sequence: Int64 = 0, in transaction: Transaction) throws -> Bool {
+    /// - Parameters:
+    ///   - sequence: the message that is to be in line, if it has a permit already.
+    ///   - row: the group's row, if it was read in this transaction.
+    static func isOpen(
+        _ group: Group, besides sequence: Int64 = 0, knowing row: Row? = nil, in transaction: Transaction
+    ) throws -> Bool {
         let connection = transaction.connection
         let rate = group.account.policy.ratePerKey
         if rate == nil, try !hasRows(group.account, connection) { return true }
-        let row = try row(of: group, in: transaction)
+        let row = try row ?? self.row(of: group, in: transaction)
         if row?.opensAt != nil { return false }
         if rate != nil, try Permits.hasUnclaimed(group, besides: sequence, connection) { return false }
         guard let row, row.opens > transaction.time.boot.microseconds else { return true }
@@ -24,16 +28,19 @@ enum GroupRates {
     /// Writes down that messages start, and lets the next ones of their groups in line, at once or in time.
     static func started(_ messages: [ClaimedMessage], of account: QueueAccount, in transaction: Transaction) throws {
         guard let rate = account.policy.ratePerKey else { return }
+        let keys = messages.compactMap(\.group)
+        if keys.isEmpty { return }
         let meter = RateMeter(rate)
         let boot = transaction.time.boot.microseconds
-        for key in messages.compactMap(\.group) {
+        try RateClock.begin(account, in: transaction)
+        account.hasGroupRates = true
+        for key in keys {
             let group = Group(account: account, key: key)
-            let before = try row(of: group, in: transaction)?.tat ?? 0
-            try RateClock.begin(account, in: transaction)
-            account.hasGroupRates = true
-            try transaction.connection.run(
-                writeStart, .integer(account.id), .text(key), .integer(meter.tat(before, afterStarts: 1, at: boot)))
-            try Groups.permitNext(of: group, in: transaction)
+            var row = try row(of: group, in: transaction) ?? Row(tat: 0)
+            row.tat = meter.tat(row.tat, afterStarts: 1, at: boot)
+            row.opens = max(row.opens, meter.opens(row.tat))
+            try transaction.connection.run(writeStart, .integer(account.id), .text(key), .integer(row.tat))
+            try Groups.permitNext(of: group, knowing: row, in: transaction)
         }
     }
 
@@ -50,7 +57,7 @@ enum GroupRates {
         try Groups.settleNow(Group(account: account, key: key), in: transaction)
     }
 
-    /// Ends what puts a group off. Its rate still holds.
+    /// Ends what puts a group off, and has it seen anew whether it waits. Its rate still holds.
     static func resume(_ key: String, _ account: QueueAccount, in transaction: Transaction) throws {
         guard try hasRows(account, transaction.connection) else { return }
         try transaction.connection.run(deleteHold, .integer(account.id), .text(key))
@@ -122,13 +129,13 @@ enum GroupRates {
     }
 
     /// Until when a group waits, on the boot clock and as the rate is now.
-    private struct Row {
+    struct Row {
         var tat: Int64
         var opensAt: Int64?
         /// Whether somebody has put it off.
-        var isHeld: Bool
+        var isHeld = false
         /// From when on it may go on.
-        var opens: Int64
+        var opens: Int64 = 0
     }
 
     private static func row(of group: Group, in transaction: Transaction) throws -> Row? {
@@ -174,8 +181,7 @@ enum GroupRates {
         """)
     private static let deleteHold = Query(
         """
-        UPDATE penstock_group_rate SET held_until = 0, opens_at = NULL
-        WHERE queue_id = ?1 AND group_key = ?2 AND held_until > 0
+        UPDATE penstock_group_rate SET held_until = 0, opens_at = NULL WHERE queue_id = ?1 AND group_key = ?2
         """)
     private static let writeWait = Query(
         """

@@ -27,7 +27,7 @@ enum Groups {
     ///
     /// - Returns: the group, when the message lets its permit go, so that another one may have it.
     static func pass(
-        _ entry: LineEntry, to outcome: inout Lifecycle.Outcome, in transaction: Transaction
+        _ entry: inout LineEntry, to outcome: inout Lifecycle.Outcome, in transaction: Transaction
     ) throws -> Group? {
         // Messages of a queue without groups need no permit; what they may still have is taken when their group is seen to.
         guard entry.account.policy.groups != nil,
@@ -35,8 +35,15 @@ enum Groups {
         else { return nil }
         let group = Group(account: entry.account, key: key)
         if outcome.state == .ready {
-            if try !admit(entry.sequence, to: group, begun: outcome.attempt > outcome.forgiven, in: transaction) {
+            entry.marks.remove(.goesFirst)
+            switch try admit(
+                entry.sequence, to: group, isBegun: try isBegun(entry.sequence, outcome, transaction), in: transaction)
+            {
+            case .admitted: break
+            case .waits: outcome.state = .blocked
+            case .waitsFirst:
                 outcome.state = .blocked
+                entry.marks.insert(.goesFirst)
             }
             return nil
         }
@@ -49,41 +56,59 @@ enum Groups {
         }
     }
 
+    /// What becomes of a message that is to be ready.
+    enum Admission {
+        /// It has a permit.
+        case admitted
+        /// It is blocked, in its place among the others.
+        case waits
+        /// It is blocked, and goes before all others of its group: it had the permit, and its work has begun.
+        case waitsFirst
+    }
+
     /// Gives message `sequence`, which is to be ready, a permit if there is one for it.
     ///
-    /// - Parameter begun: whether an attempt at it was begun that counts.
-    /// - Returns: whether it has one.
+    /// - Parameter isBegun: whether its work has begun. Asked where that makes a difference.
     static func admit(
-        _ sequence: Int64, to group: Group, begun: Bool = false, in transaction: Transaction
-    ) throws -> Bool {
-        if group.policy == nil { return true }
+        _ sequence: Int64, to group: Group, isBegun: @autoclosure () throws -> Bool = false, in transaction: Transaction
+    ) throws -> Admission {
+        if group.policy == nil { return .admitted }
         let connection = transaction.connection
         let standing = try Permits.standing(of: sequence, group, connection)
         if standing.isHolder {
+            let isBegun = try group.isInOrder && isBegun()
             let isEarlierBlocked =
-                try group.isInOrder && !begun && standing.hasBlocked
-                && Permits.firstBlocked(of: group, connection).map { $0.sequence < sequence } ?? false
-                && !Journals.hasSteps(sequence, connection)
+                try group.isInOrder && !isBegun && standing.hasBlocked
+                && Permits.firstBlocked(of: group, connection).map {
+                    $0.marks.contains(.goesFirst) || $0.sequence < sequence
+                } ?? false
             if !standing.isPaused, !isEarlierBlocked, !standing.isOverfull,
                 try GroupRates.isOpen(group, besides: sequence, in: transaction)
             {
-                return true
+                return .admitted
             }
             // The group was paused meanwhile, is to have fewer permits, must not start yet, or an earlier one has become due.
             _ = try Permits.take(from: sequence, group, connection)
             if isEarlierBlocked { try permitNext(of: group, in: transaction) }
-            return false
+            return isBegun ? .waitsFirst : .waits
         }
-        if standing.isPaused { return false }
+        if standing.isPaused { return .waits }
         if !standing.hasBlocked, !standing.isFull {
-            guard try GroupRates.isOpen(group, in: transaction) else { return false }
+            guard try GroupRates.isOpen(group, in: transaction) else { return .waits }
             try Permits.give(to: sequence, group, connection)
-            return true
+            return .admitted
         }
-        guard let later = try holderNotBegun(of: group, after: sequence, in: transaction) else { return false }
-        try block(later, group, in: transaction)
+        guard let holder = try holderNotBegun(of: group, after: sequence, in: transaction) else { return .waits }
+        try block(holder, group, in: transaction)
         try Permits.give(to: sequence, group, connection)
-        return true
+        return .admitted
+    }
+
+    /// Whether the work on a message has begun: an attempt counts, or a step of its handler is on record.
+    private static func isBegun(
+        _ sequence: Int64, _ outcome: Lifecycle.Outcome, _ transaction: Transaction
+    ) throws -> Bool {
+        try outcome.attempt > outcome.forgiven || Journals.hasSteps(sequence, transaction.connection)
     }
 
     /// In a group in order, the message that has the permit, if it comes after `sequence` and its work has not begun, not even a step
@@ -100,13 +125,17 @@ enum Groups {
 
     /// Gives a permit that is free to the message that is next.
     ///
+    /// - Parameter row: when the group may start, if that was read in this transaction.
     /// - Returns: whether there was one.
     @discardableResult
-    static func permitNext(of group: Group, in transaction: Transaction) throws -> Bool {
-        guard let next = try Permits.next(of: group, transaction.connection),
-            try group.policy == nil || GroupRates.isOpen(group, in: transaction)
+    static func permitNext(
+        of group: Group, knowing row: GroupRates.Row? = nil, in transaction: Transaction
+    ) throws -> Bool {
+        guard var next = try Permits.next(of: group, transaction.connection),
+            try group.policy == nil || GroupRates.isOpen(group, knowing: row, in: transaction)
         else { return false }
         try Line.remove(next, in: transaction)
+        next.marks.remove(.goesFirst)
         if group.policy != nil { try Permits.give(to: next.sequence, group, transaction.connection) }
         try place(next, .ready, in: transaction)
         group.account.ring(messages: 1)
@@ -131,12 +160,20 @@ enum Groups {
     private static func block(_ entry: LineEntry, _ group: Group, in transaction: Transaction) throws {
         try Line.remove(entry, in: transaction)
         _ = try Permits.take(from: entry.sequence, group, transaction.connection)
+        var entry = entry
+        if group.isInOrder, try isBegun(entry.sequence, outcome(.blocked, entry), transaction) {
+            entry.marks.insert(.goesFirst)
+        }
         try place(entry, .blocked, in: transaction)
+    }
+
+    private static func outcome(_ state: MessageState, _ entry: LineEntry) -> Lifecycle.Outcome {
+        Lifecycle.Outcome(state: state, attempt: Int(entry.attempt), forgiven: Int(entry.forgiven))
     }
 
     private static func place(_ entry: LineEntry, _ state: MessageState, in transaction: Transaction) throws {
         entry.account.change.count(entry.state, -1)
-        let outcome = Lifecycle.Outcome(state: state, attempt: Int(entry.attempt), forgiven: Int(entry.forgiven))
+        let outcome = outcome(state, entry)
         try Turns.leave(entry, outcome, in: transaction)
         try Line.insert(entry, outcome, in: transaction)
         entry.account.change.count(state, 1)
@@ -187,10 +224,11 @@ enum Groups {
         }
         while left > 0, try permitNext(of: group, in: transaction) { left -= 1 }
         guard left > 0 else { return false }
-        // An earlier one may be blocked, as the group was not in order before.
+        // One that goes before it may be blocked, as the group was not in order before.
         if group.isInOrder, try !Permits.isPaused(group, connection),
             let first = try Permits.firstBlocked(of: group, connection),
-            let holder = try holderNotBegun(of: group, after: first.sequence, in: transaction)
+            let holder = try holderNotBegun(
+                of: group, after: first.marks.contains(.goesFirst) ? 0 : first.sequence, in: transaction)
         {
             try block(holder, group, in: transaction)
             try permitNext(of: group, in: transaction)

@@ -25,7 +25,7 @@ enum Line {
         let waitsAgain = try outcome.state == .ready && Cascade.waitsAgain(entry, in: transaction)
         if waitsAgain { outcome.state = .pending }
         if !entry.marks.isEmpty { try follow(&entry, outcome.state, in: transaction) }
-        let freed = entry.marks.contains(.group) ? try Groups.pass(entry, to: &outcome, in: transaction) : nil
+        let freed = entry.marks.contains(.group) ? try Groups.pass(&entry, to: &outcome, in: transaction) : nil
         try Turns.leave(entry, outcome, in: transaction)
         try insert(entry, outcome, in: transaction)
         account.change.count(outcome.state, 1)

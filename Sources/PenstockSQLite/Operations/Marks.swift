@@ -1,8 +1,8 @@
 import PenstockCore
 
 /// What is to be seen to when a message moves on. It travels with the message's row from table to table, and spares all others
-/// a look: their marks are 0. The numbers are those of `0012_pending.sql`, `0014_groups.sql`, `0017_running.sql` and
-/// `0019_starts.sql`.
+/// a look: their marks are 0. The numbers are those of `0012_pending.sql`, `0014_groups.sql`, `0017_running.sql`,
+/// `0019_starts.sql` and `0025_group_starts.sql`.
 struct Marks: OptionSet {
     let rawValue: Int64
 
@@ -29,6 +29,8 @@ struct Marks: OptionSet {
     static let endAwaited = Marks(rawValue: 128)
     /// It is leased, its worker says how far it has come, and it has a row in `penstock_progress`.
     static let hasProgress = Marks(rawValue: 256)
+    /// It is blocked, and goes first of its group, which is in order: it had the permit, and its work has begun.
+    static let goesFirst = Marks(rawValue: 512)
     /// What a message has only while it is leased.
     static let ofLease: Marks = [.cancelRequested, .hasProgress]
 

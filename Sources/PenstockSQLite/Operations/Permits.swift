@@ -62,21 +62,27 @@ enum Permits {
         return isFree == true ? try firstBlocked(of: group, connection) : nil
     }
 
-    /// The blocked message of a group that comes first: the one with the lowest number, or with the highest priority if the
-    /// group is not in order.
+    /// The blocked message of a group that comes first. If the group is in order, that is one that ``Marks/goesFirst``, or else the
+    /// one with the lowest number; otherwise the one with the highest priority.
     ///
     /// They lie by priority and then by sequence, so the lowest number of each priority is one probe; most groups know one
     /// priority only.
     static func firstBlocked(of group: Group, _ connection: Connection) throws -> LineEntry? {
+        func entry(_ row: PreparedStatement) -> LineEntry {
+            LineEntry(
+                sequence: row.integer(0), account: group.account, state: .blocked, priority: row.integer(1),
+                attempt: row.integer(2), forgiven: row.integer(3), marks: Marks(rawValue: row.integer(4)))
+        }
+        if group.isInOrder,
+            let begun = try connection.first(
+                readGoesFirst, .integer(group.account.id), .text(group.key), read: entry)
+        {
+            return begun
+        }
         var first: LineEntry?
         var above = Int64(Limits.priorityRange.upperBound) + 1
         while let found = try connection.first(
-            readBlocked, .integer(group.account.id), .text(group.key), .integer(above),
-            read: { row in
-                LineEntry(
-                    sequence: row.integer(0), account: group.account, state: .blocked, priority: row.integer(1),
-                    attempt: row.integer(2), forgiven: row.integer(3), marks: Marks(rawValue: row.integer(4)))
-            })
+            readBlocked, .integer(group.account.id), .text(group.key), .integer(above), read: entry)
         {
             if first.map({ found.sequence < $0.sequence }) ?? true { first = found }
             if !group.isInOrder { break }
@@ -160,6 +166,11 @@ enum Permits {
         """
         SELECT sequence, priority, attempt, forgiven, marks FROM penstock_blocked
         WHERE \(isOfGroup) AND priority < ?3 ORDER BY priority DESC, sequence LIMIT 1
+        """)
+    private static let readGoesFirst = Query(
+        """
+        SELECT sequence, priority, attempt, forgiven, marks FROM penstock_blocked INDEXED BY penstock_blocked_first
+        WHERE \(isOfGroup) AND marks & \(Marks.goesFirst.rawValue) ORDER BY sequence LIMIT 1
         """)
     private static let countAll = Query("SELECT count(*) FROM penstock_permit WHERE \(isOfGroup)")
     private static let joinReady = """

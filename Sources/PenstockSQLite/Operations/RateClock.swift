@@ -34,8 +34,16 @@ enum RateClock {
         let found = try connection.first(read, .integer(account.id)) {
             Reading(clock: $0.text(0), offset: $0.integer(1))
         }
-        guard let found, !found.isCurrent(boot, transaction.now) else { return }
         let own = boot.microseconds - transaction.now.microseconds
+        guard let found else {
+            // Numbers of groups on a clock that nobody knows, as their row was lost: they count on this one from now on.
+            try connection.run(insertForGroups, .integer(account.id), .text(boot.bootID), .integer(own))
+            if connection.changesCount > 0 {
+                try connection.run(openAll, .integer(account.id), .integer(max(0, boot.microseconds)))
+            }
+            return
+        }
+        if found.isCurrent(boot, transaction.now) { return }
         if found.clock == boot.bootID {
             try connection.run(writeOffset, .integer(account.id), .integer(own))
             // A worker that put a group off spoke of the wall clock, and that was set.
@@ -69,6 +77,13 @@ enum RateClock {
     private static let read = Query("SELECT clock, wall_offset FROM penstock_rate WHERE queue_id = ?1")
     private static let insert = Query(
         "INSERT OR IGNORE INTO penstock_rate (queue_id, tat, clock, wall_offset) VALUES (?1, NULL, ?2, ?3)")
+    private static let insertForGroups = Query(
+        """
+        INSERT INTO penstock_rate (queue_id, tat, clock, wall_offset) SELECT ?1, NULL, ?2, ?3
+        WHERE EXISTS (SELECT 1 FROM penstock_group_rate WHERE queue_id = ?1)
+        """)
+    private static let openAll = Query(
+        "UPDATE penstock_group_rate SET opens_at = ?2 WHERE queue_id = ?1 AND opens_at IS NOT NULL")
     private static let writeOffset = Query("UPDATE penstock_rate SET wall_offset = ?2 WHERE queue_id = ?1")
     private static let openHeld = Query(
         "UPDATE penstock_group_rate SET opens_at = ?2 WHERE queue_id = ?1 AND held_until > 0 AND opens_at IS NOT NULL")

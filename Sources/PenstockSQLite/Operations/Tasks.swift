@@ -124,7 +124,7 @@ struct Tasks {
             }
         }
         if let key = message.group, place.state == .ready,
-            try !Groups.admit(entry.sequence, to: Group(account: account, key: key), in: transaction)
+            try Groups.admit(entry.sequence, to: Group(account: account, key: key), in: transaction) != .admitted
         {
             place.state = .blocked
         }

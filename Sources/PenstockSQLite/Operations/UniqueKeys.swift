@@ -34,6 +34,17 @@ enum UniqueKeys {
         return KeyStanding(holder: found)
     }
 
+    /// How many dead letters of a queue had their keys until they died, which other messages have by now.
+    static func deadWithoutKeyCount(
+        of queue: QueueName, group: String?, at now: Timestamp, _ connection: Connection
+    ) throws -> Int {
+        guard let row = try PolicyCache().row(named: queue, connection) else { throw Transaction.unknownQueue(queue) }
+        let count = try connection.first(
+            countDeadWithoutKey, .integer(row.id), Value(group), .integer(now.microseconds)
+        ) { $0.integer(0) }
+        return Int(count ?? 0)
+    }
+
     /// The message that holds `key`, and where that is. A key that a message holds until its end which has ended, or is not there, is
     /// set aside: it would keep out every other for ever.
     static func liveStanding(
@@ -128,6 +139,17 @@ enum UniqueKeys {
         SELECT sequence, since, until FROM penstock_unique_period WHERE queue_id = ?1 AND unique_key = ?2
         """)
     private static let readKey = Query("SELECT unique_key, key_scope FROM penstock_log WHERE sequence = ?1")
+    private static let countDeadWithoutKey = Query(
+        """
+        SELECT count(*) FROM penstock_outcome AS outcome INDEXED BY penstock_outcome_dead
+        CROSS JOIN penstock_log AS log ON log.sequence = outcome.sequence
+        WHERE outcome.queue_id = ?1 AND outcome.state = 'dead'
+        AND log.unique_key IS NOT NULL AND log.key_scope IS NULL AND (?2 IS NULL OR log.group_key = ?2)
+        AND (EXISTS (SELECT 1 FROM penstock_unique AS held
+                WHERE held.queue_id = outcome.queue_id AND held.unique_key = log.unique_key)
+            OR EXISTS (SELECT 1 FROM penstock_unique_period AS held
+                WHERE held.queue_id = outcome.queue_id AND held.unique_key = log.unique_key AND held.until > ?3))
+        """)
     private static let insert = Query(
         "INSERT INTO penstock_unique (queue_id, unique_key, sequence, since) VALUES (?1, ?2, ?3, ?4)")
     private static let insertPeriod = Query(

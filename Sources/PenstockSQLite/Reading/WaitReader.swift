@@ -100,17 +100,7 @@ struct WaitReader {
         let of = [Value.integer(queue.id), .text(key)]
         var causes: [WaitReason.Cause] = []
         if try connection.first(readPause, of[0], of[1], read: { _ in true }) ?? false { causes.append(.groupPaused) }
-        let row = try connection.first(readGroupRate, of[0], of[1]) { ($0.integer(0), $0.integer(1), $0.text(2)) }
-        if let (tat, heldUntil, clock) = row {
-            if heldUntil > time.now.microseconds {
-                causes.append(.groupHeld(until: Timestamp(microseconds: heldUntil)))
-            }
-            if clock != time.boot.bootID {
-                if queue.policy.ratePerKey != nil { causes.append(.groupRate(opens: nil)) }
-            } else if let opens = opening(RateMeter(queue.policy.ratePerKey), tat) {
-                causes.append(.groupRate(opens: opens))
-            }
-        }
+        causes += try groupTime(queue, key)
         let holders = try connection.all(selectPermits, of[0], of[1], .integer(Int64(WaitReason.namedMax) + 1)) {
             $0.integer(0)
         }
@@ -123,11 +113,48 @@ struct WaitReader {
         return causes
     }
 
+    /// What a group that waits for its time waits for.
+    private func groupTime(_ queue: QueueRow, _ key: String) throws -> [WaitReason.Cause] {
+        let row = try connection.first(readGroupRate, .integer(queue.id), .text(key)) {
+            (
+                tat: $0.integer(0), heldUntil: $0.integer(1), opensAt: $0.integer(2),
+                reading: RateClock.Reading(clock: $0.text(3), offset: $0.integer(4))
+            )
+        }
+        guard let row else { return [] }
+        var causes: [WaitReason.Cause] = []
+        if row.heldUntil > time.now.microseconds {
+            causes.append(.groupHeld(until: Timestamp(microseconds: row.heldUntil)))
+        }
+        if row.reading.clock != time.boot.bootID {
+            if queue.policy.ratePerKey != nil { causes.append(.groupRate(opens: nil)) }
+        } else if let opens = opening(RateMeter(queue.policy.ratePerKey), row.tat) {
+            causes.append(.groupRate(opens: opens))
+        } else if causes.isEmpty, row.opensAt > time.boot.microseconds, row.reading.isCurrent(time.boot, time.now) {
+            // Neither is in the way any more, and the group is looked at then.
+            causes.append(.groupRate(opens: RateClock.wall(row.opensAt, time.boot, time.now)))
+        }
+        return causes
+    }
+
     /// How many blocked messages of a group have a permit before this one, up to one more than are told.
     ///
     /// They lie by priority and then by sequence, so those of each priority that come before it are one search.
     private func countBefore(_ record: MessageRecord, _ group: Group) throws -> Int {
         var found = 0
+        if group.isInOrder {
+            let (id, sequence) = (Value.integer(group.account.id), Value.integer(record.sequence.rawValue))
+            let goesFirst = try connection.first(readGoesFirst, id, sequence) { $0.integer(0) != 0 } ?? false
+            let limit = Value.integer(Int64(WaitReason.countMax) + 1)
+            let firsts =
+                try connection.first(
+                    countGoFirst, id, .text(group.key), goesFirst ? .integer(0) : sequence,
+                    goesFirst ? sequence : .integer(.max),
+                    limit, read: { $0.integer(0) }) ?? 0
+            if goesFirst { return Int(firsts) }
+            // Those with lower numbers are counted with all that have them.
+            found = Int(firsts)
+        }
         var above = Int64(Limits.priorityRange.upperBound) + 1
         while found <= WaitReason.countMax,
             let priority = try connection.first(
@@ -224,8 +251,9 @@ private let selectOpen = Query(
 private let readPause = Query("SELECT 1 FROM penstock_group_pause WHERE queue_id = ?1 AND group_key = ?2")
 private let readGroupRate = Query(
     """
-    SELECT tat, held_until, (SELECT clock FROM penstock_rate WHERE queue_id = ?1) FROM penstock_group_rate
-    WHERE queue_id = ?1 AND group_key = ?2 AND opens_at IS NOT NULL
+    SELECT tat, held_until, opens_at, (SELECT clock FROM penstock_rate WHERE queue_id = ?1),
+        (SELECT wall_offset FROM penstock_rate WHERE queue_id = ?1)
+    FROM penstock_group_rate WHERE queue_id = ?1 AND group_key = ?2 AND opens_at IS NOT NULL
     """)
 private let selectPermits = Query(
     "SELECT sequence FROM penstock_permit WHERE queue_id = ?1 AND group_key = ?2 ORDER BY sequence LIMIT ?3")
@@ -238,6 +266,14 @@ private let countBlocked = Query(
     """
     SELECT count(*) FROM (SELECT 1 FROM penstock_blocked
         WHERE queue_id = ?1 AND group_key = ?2 AND priority = ?3 AND sequence < ?4 LIMIT ?5) AS found
+    """)
+private let readGoesFirst = Query(
+    "SELECT marks & \(Marks.goesFirst.rawValue) FROM penstock_blocked WHERE queue_id = ?1 AND sequence = ?2")
+// Of a group in order those that go first, with numbers between two others.
+private let countGoFirst = Query(
+    """
+    SELECT count(*) FROM (SELECT 1 FROM penstock_blocked WHERE queue_id = ?1 AND group_key = ?2
+        AND marks & \(Marks.goesFirst.rawValue) AND sequence > ?3 AND sequence < ?4 LIMIT ?5) AS found
     """)
 private let readLeased = Query("SELECT leased FROM penstock_depth WHERE queue_id = ?1")
 private let readSharedLimit = Query(

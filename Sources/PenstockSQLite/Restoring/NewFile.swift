@@ -3,11 +3,16 @@ import PenstockCore
 import PenstockProcesses
 
 /// A database that is made under another name in the same folder, and gets its own name when it is whole.
+///
+/// The process that makes it holds a lock on it. So one that is found without a lock was left by a process that died, and goes as the
+/// next one for the same name is made.
 struct NewFile {
     /// What its name is meanwhile.
     let temporaryPath: String
     private let path: String
     private let replaces: Bool
+    /// The open file that has the lock.
+    private let descriptor: Int32
 
     /// Makes an empty file that only its owner can read.
     ///
@@ -19,11 +24,21 @@ struct NewFile {
     init(for path: String, purpose: String, replaces: Bool = false) throws {
         self.path = path
         self.replaces = replaces
-        temporaryPath = "\(path)-\(purpose)-\(UUID().uuidString.lowercased())"
-        try refuseExisting()
-        let descriptor = open(temporaryPath, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw SystemErrors.failure("\(path) cannot be made", errno) }
-        close(descriptor)
+        try Self.refuseExisting(path, replaces: replaces)
+        let name = "\(path)-\(purpose)-"
+        LeftFiles.remove(named: name)
+        while true {
+            let temporaryPath = name + UUID().uuidString.lowercased()
+            let descriptor = open(temporaryPath, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+            guard descriptor >= 0 else { throw SystemErrors.failure("\(path) cannot be made", errno) }
+            if LeftFiles.hold(descriptor) {
+                (self.temporaryPath, self.descriptor) = (temporaryPath, descriptor)
+                return
+            }
+            // Another process has taken it for one that was left, and removes it.
+            unlink(temporaryPath)
+            close(descriptor)
+        }
     }
 
     /// Puts the file on the disk, with all that was written to it.
@@ -38,14 +53,14 @@ struct NewFile {
     ///
     /// - Throws: `fileExists` when another file has got the name meanwhile.
     func publish() throws {
-        try refuseExisting()
+        try Self.refuseExisting(path, replaces: replaces)
         if replaces {
             guard rename(temporaryPath, path) == 0 else { throw SystemErrors.failure("\(path) cannot be made", errno) }
             return
         }
         // Unlike a rename it fails where the name is taken.
         guard link(temporaryPath, path) == 0 else {
-            if errno == EEXIST { throw exists(path) }
+            if errno == EEXIST { throw Self.exists(path) }
             throw SystemErrors.failure("\(path) cannot be made", errno)
         }
     }
@@ -64,24 +79,70 @@ struct NewFile {
         }
     }
 
-    /// Removes the other name, and what SQLite may have left beside it.
+    /// Removes the other name, and what SQLite may have left beside it. Nothing of the file is done after that.
     func removeTemporaryName() {
-        for end in [""] + Self.companions { unlink(temporaryPath + end) }
+        LeftFiles.unlinkAll(temporaryPath)
+        // With it goes what SQLite has locked in this process, so not before.
+        close(descriptor)
     }
 
-    private static let companions = ["-journal", "-wal", "-shm"]
-
     /// A companion alone belongs to a database that was there, and SQLite would take it for the new one's.
-    private func refuseExisting() throws {
-        for end in (replaces ? [] : [""]) + Self.companions {
+    private static func refuseExisting(_ path: String, replaces: Bool) throws {
+        for end in (replaces ? [] : [""]) + LeftFiles.companions {
             var status = stat()
             if lstat(path + end, &status) == 0 { throw exists(path + end) }
             guard errno == ENOENT else { throw SystemErrors.failure("\(path + end) cannot be looked at", errno) }
         }
     }
 
-    private func exists(_ file: String) -> PenstockError {
+    private static func exists(_ file: String) -> PenstockError {
         PenstockError(
             .fileExists, "There is \(file) already, and it is left as it is; move it away or name another file.")
     }
+}
+
+/// Files that processes have left which died as they made a backup or a store out of one.
+private enum LeftFiles {
+    /// What SQLite may put beside a database.
+    static let companions = ["-journal", "-wal", "-shm"]
+
+    /// Locks a file that was just made, for as long as it is open.
+    ///
+    /// - Returns: whether it is there still.
+    static func hold(_ descriptor: Int32) -> Bool {
+        var status = stat()
+        let isLocked = lock(descriptor).take() || !ByteLock.isKnown
+        return isLocked && fstat(descriptor, &status) == 0 && status.st_nlink > 0
+    }
+
+    /// Removes files whose name is `name` and a UUID, and that nobody has locked. What the system refuses stays.
+    static func remove(named name: String) {
+        guard ByteLock.isKnown else { return }
+        let folder = DatabasePath.folder(of: name)
+        let prefix = name.split(separator: "/").last.map(String.init) ?? name
+        for file in (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? [] {
+            guard file.hasPrefix(prefix), let id = UUID(uuidString: String(file.dropFirst(prefix.count))),
+                file == prefix + id.uuidString.lowercased()
+            else { continue }
+            removeIfLeft("\(folder)/\(file)")
+        }
+    }
+
+    static func unlinkAll(_ path: String) {
+        for end in [""] + companions { unlink(path + end) }
+    }
+
+    private static func removeIfLeft(_ path: String) {
+        let descriptor = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+        guard descriptor >= 0 else { return }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, lock(descriptor).take() else {
+            return
+        }
+        unlinkAll(path)
+    }
+
+    /// Where SQLite locks nothing.
+    private static func lock(_ descriptor: Int32) -> ByteLock { ByteLock(descriptor: descriptor, offset: 0) }
 }

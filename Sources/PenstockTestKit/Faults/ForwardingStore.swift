@@ -196,6 +196,11 @@ extension ForwardingStore {
         try await pass(.limits) { try await base.limits() }
     }
 
+    /// Hands the call on, which only reads.
+    public func deadWithoutKeyCount(of queue: QueueName, group: String?) async throws -> Int {
+        try await base.deadWithoutKeyCount(of: queue, group: group)
+    }
+
     /// Hands the call on, as a part of the wait for room.
     public func nextExpiry(of queue: QueueName) async throws -> Timestamp? {
         try await base.nextExpiry(of: queue)

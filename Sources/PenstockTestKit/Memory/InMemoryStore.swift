@@ -175,6 +175,13 @@ public final class InMemoryStore: MessageStore {
         }
     }
 
+    /// Counts dead letters that cannot be redriven; see ``/PenstockCore/MessageStore``.
+    public func deadWithoutKeyCount(of queue: QueueName, group: String?) async throws -> Int {
+        try database.act(as: id) { state, moment throws(PenstockError) in
+            try state.deadWithoutKeyCount(of: queue, group: group, at: moment.now)
+        }
+    }
+
     /// Reads groups; see ``/PenstockCore/MessageStore``.
     public func groups(_ query: GroupQuery) async throws -> [GroupRecord] {
         try database.act(as: id) { state, moment throws(PenstockError) in

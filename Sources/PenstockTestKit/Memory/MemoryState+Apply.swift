@@ -103,6 +103,20 @@ extension MemoryState {
     }
 }
 
+extension MemoryState {
+    func deadWithoutKeyCount(
+        of name: QueueName, group: String?, at now: Timestamp
+    ) throws(PenstockError) -> Int {
+        if let group { try GroupKey.validate(group) }
+        let keys = try queue(name).line.keys
+        return messages(of: name).count { message in
+            message.state == .dead && message.new.uniqueKey?.scope == .untilEnded
+                && group.map { message.group == KeyBytes($0) } ?? true
+                && message.new.uniqueKey.map { keys.holder(of: KeyBytes($0.key), at: now) != nil } ?? false
+        }
+    }
+}
+
 /// The unique keys that dead letters get back when they are redriven together.
 private struct KeysTaken {
     private var taken: [QueueName: Set<KeyBytes>] = [:]

@@ -23,10 +23,10 @@ extension MemoryState {
         {
             permit(next, group, name, at: moment)
         }
-        // In a group in order, one whose work has not begun lets an earlier one go first.
+        // In a group in order, one whose work has not begun lets one go first that comes before it.
         if case .fifo = policy, let holder = holders(group, name).first, let message = messages[holder],
-            message.state == .ready, message.attempt == message.forgiven, message.steps.isEmpty,
-            let first = firstBlocked(group, name), first < holder, count > 0
+            message.state == .ready, !message.isBegun, let first = firstBlocked(group, name),
+            first < holder || messages[first]?.goesFirst == true, count > 0
         {
             block(holder, group, name, at: moment)
             permit(first, group, name, at: moment)
@@ -76,7 +76,8 @@ extension MemoryState {
         }
         guard let line = queues[name]?.line else { return }
         let blocked = line.blocked.elements.compactMap { messages[$0]?.group }
-        for group in Set(line.permits.keys).union(blocked) { regroupAnew(group, of: name, at: moment) }
+        let waiting = queues[name]?.rates.groups.filter { $0.value.opensAt != nil }.keys.map(\.self) ?? []
+        for group in Set(line.permits.keys).union(blocked).union(waiting) { regroupAnew(group, of: name, at: moment) }
     }
 
     private func holders(_ group: KeyBytes, _ name: QueueName) -> Set<SequenceNumber> {
@@ -88,6 +89,9 @@ extension MemoryState {
     ) {
         queues[name]?.line.permits[group]?.remove(sequence)
         move(sequence, by: .blocked, at: moment)
+        if case .fifo = queues[name]?.policy.groups, let isBegun = messages[sequence]?.isBegun {
+            messages[sequence]?.goesFirst = isBegun
+        }
     }
 
     private mutating func permit(
@@ -104,7 +108,10 @@ extension MemoryState {
 
     /// In which order the messages of a group have permits.
     func inOrder(_ sequences: Set<SequenceNumber>, _ policy: GroupPolicy?) -> [SequenceNumber] {
-        if case .fifo = policy { return sequences.sorted() }
+        if case .fifo = policy {
+            let first = sequences.filter { messages[$0]?.goesFirst == true }
+            return first.sorted() + sequences.subtracting(first).sorted()
+        }
         func priority(_ sequence: SequenceNumber) -> Int { messages[sequence]?.new.priority ?? 0 }
         return sequences.sorted { (priority($1), $0) < (priority($0), $1) }
     }

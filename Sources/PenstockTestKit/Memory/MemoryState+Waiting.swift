@@ -40,13 +40,7 @@ extension MemoryState {
         guard let group = message.group else { return [] }
         var causes: [WaitReason.Cause] = []
         if queue.pausedGroups.contains(group) { causes.append(.groupPaused) }
-        var rates = queue.rates
-        rates.adopt(moment)
-        if let row = rates.groups[group], row.opensAt != nil {
-            if let until = row.heldUntil, until > moment.now { causes.append(.groupHeld(until: until)) }
-            let opens = row.opensByRate(queue.policy.ratePerKey, at: moment)
-            if opens > moment.boot.microseconds { causes.append(.groupRate(opens: wall(opens, moment))) }
-        }
+        causes += groupTime(group, queue, at: moment)
         let holders = (queue.line.permits[group] ?? []).sorted().compactMap { messages[$0] }
         causes += holders.prefix(WaitReason.namedMax).map { .permit(other($0)) }
         if holders.count > WaitReason.namedMax { causes.append(.morePermits) }
@@ -54,6 +48,19 @@ extension MemoryState {
             Set(queue.line.blocked.elements.filter { messages[$0]?.group == group }), queue.policy.groups
         ).prefix { $0 != message.sequence }.count
         if before > 0 { causes.append(.before(WaitReason.Count(before))) }
+        return causes
+    }
+
+    private func groupTime(_ group: KeyBytes, _ queue: MemoryQueue, at moment: Moment) -> [WaitReason.Cause] {
+        var rates = queue.rates
+        rates.adopt(moment)
+        guard let row = rates.groups[group], let opensAt = row.opensAt else { return [] }
+        var causes: [WaitReason.Cause] = []
+        if let until = row.heldUntil, until > moment.now { causes.append(.groupHeld(until: until)) }
+        var opens = row.opensByRate(queue.policy.ratePerKey, at: moment)
+        // Where neither is in the way any more, the group is looked at then.
+        if causes.isEmpty, opens <= moment.boot.microseconds { opens = opensAt }
+        if opens > moment.boot.microseconds { causes.append(.groupRate(opens: wall(opens, moment))) }
         return causes
     }
 

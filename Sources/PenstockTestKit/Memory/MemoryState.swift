@@ -124,6 +124,8 @@ struct MemoryMessage: Sendable {
     var attempt = 0
     var forgiven = 0
     var finishedAt: Timestamp?
+    /// Whether it is blocked and goes first of its group, which is in order: it had the permit, and its work has begun.
+    var goesFirst = false
     /// Its turn, in a queue that is or was shared fairly.
     var turn: Int64 = 0
     /// By what worker it is held, while it is leased.
@@ -163,6 +165,9 @@ struct MemoryMessage: Sendable {
 
     /// Its group's key, as stores compare it.
     var group: KeyBytes? { new.group.map(KeyBytes.init) }
+
+    /// Whether an attempt counts, or a step of its handler is on record.
+    var isBegun: Bool { attempt > forgiven || !steps.isEmpty }
 
     /// Whether it waits for other messages, or was cancelled as it waited in vain: a redrive of those brings it back.
     var waitsForOthers: Bool { state == .pending || state == .cancelled && reason == .parentFailed }

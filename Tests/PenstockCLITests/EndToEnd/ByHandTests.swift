@@ -31,6 +31,22 @@ struct ByHandTests {
         #expect(try await tool.payloads("ready") == ["a", "b", "c", "d"])
     }
 
+    @Test func aRedriveSaysWhatIsPassedOver() async throws {
+        let tool = try await Tool.withQueue("--attempts", "1")
+        for _ in 1...2 {
+            try await tool.succeed(["enqueue", "q", "keyed", "--key", "k"])
+            try await tool.succeed(["enqueue", "q", "free"])
+            try await tool.succeed(["work", "q", "--drain", "--", "sh", "-c", "exit 1"])
+        }
+        #expect(
+            try await tool.succeed(["dead", "redrive", "--queue", "q"]).output
+                == "3 messages redriven; 1 dead letter stays, as another message has its unique key.\n")
+        #expect(
+            try await tool.succeed(["dead", "redrive", "--queue", "q", "--json"]).output
+                == "{\"redriven\":0,\"keyHeld\":1}\n")
+        try await tool.fail(["dead", "redrive", "3"], with: 64, saying: "while another one has its unique key")
+    }
+
     @Test func retryPutsBackAllOrNone() async throws {
         let tool = try await withDeadLetters()
         try await tool.succeed(["enqueue", "q", "later", "--delay", "1h"])

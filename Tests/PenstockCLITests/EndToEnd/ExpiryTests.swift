@@ -20,7 +20,7 @@ struct ExpiryTests {
         #expect(try await tool.succeed(["show", "1", "--json"]).object()["reason"].text == "expired")
         #expect(try await tool.succeed(["dead", "list", "q"]).output.contains("expired"))
         try await tool.succeed(["queue", "set", "q", "--when-expired", "drop"])
-        try await tool.succeed(["enqueue", "q", "late", "--expires", "-1s"])
+        try await tool.succeed(["enqueue", "q", "late", "--expires", "2020-01-31T08:30:00Z"])
         // Nobody works the queue: a pruning ends it.
         try await tool.succeed(["queue", "pause", "q"])
         #expect(try await tool.succeed(["prune"]).output == "0 messages pruned.\n")
@@ -50,6 +50,10 @@ struct ExpiryTests {
             (
                 ["enqueue", "q", "x", "--expires", "soon"],
                 "'soon' is no duration and no time; write how long, such as 10m"
+            ),
+            (
+                ["enqueue", "q", "x", "--expires", "-5s"],
+                "a message expires after it was enqueued, and '-5s' is before"
             ),
             (["enqueue", "q", "x", "--expires", "0s"], "A message expires after some time"),
             (["enqueue", "q", "x", "--expires", "4000d"], "more than ten years"),

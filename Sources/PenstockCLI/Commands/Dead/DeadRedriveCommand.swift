@@ -13,6 +13,9 @@ struct DeadRedriveCommand: AsyncParsableCommand {
               penstock dead redrive --queue mail --error-contains 'timed out' --dry-run
               penstock dead redrive --queue mail --error-contains 'timed out' --expect 41
               penstock dead redrive --queue mail --like 12
+
+            A dead letter whose unique key another message has cannot be redriven. By numbers, none is then; of a queue it is passed \
+            over, and the answer says how many of them stay.
             """)
 
     @OptionGroup var selection: SelectionOptions
@@ -24,7 +27,27 @@ struct DeadRedriveCommand: AsyncParsableCommand {
 
     @MainActor func run() async throws {
         try await selection.apply(
-            .redrive, states: [.dead], like: likeOption.like,
-            .init(done: "redriven", wouldKey: "wouldRedrive"))
+            .redrive, states: [.dead], like: likeOption.like, .init(done: "redriven", wouldKey: "wouldRedrive"),
+            addition: addition)
+    }
+
+    /// Says how many dead letters cannot be redriven.
+    @MainActor
+    private func addition(_ store: PenstockStore, _ selection: Selection, _: Int) async throws -> CountAddition {
+        guard case .queue(let queue, _, let group, let filter, let limit, _) = selection else { return CountAddition() }
+        let count =
+            if filter.isEmpty {
+                try await store.deadWithoutKeyCount(of: queue, group: group)
+            } else {
+                // What is left of all that matched has stayed for that reason.
+                limit == nil ? try await store.count(selection, for: .redrive) : 0
+            }
+        if count == 0 { return CountAddition() }
+        let letters = CountText.format(count, "dead letter")
+        return CountAddition(
+            phrase: count == 1
+                ? "redriven; \(letters) stays, as another message has its unique key"
+                : "redriven; \(letters) stay, as other messages have their unique keys",
+            members: [JSONValue.Member(key: "keyHeld", value: .integer(count))])
     }
 }

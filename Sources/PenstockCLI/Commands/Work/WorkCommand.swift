@@ -51,7 +51,7 @@ struct WorkCommand: AsyncParsableCommand {
             With --framed messages and answers have four bytes in front of them that say how many follow, the highest first, \
             and may be any bytes; an answer whose highest bit of these is set says that the message failed. \
             A process that ends, is silent for longer than --timeout or says more than one answer fails the message that it has, and \
-            another is started in its place. The environment has no attempt, number or headers of a message then.
+            another is started in its place. The environment has no attempt, number, group, kind or headers of a message then.
 
             Exit status 0 means done; 65 that no attempt can help, which makes a dead letter; 75 and all others that \
             it is to be tried again, as the queue's policy says. With 75 a command can say for how long the other end is to be \
@@ -105,7 +105,7 @@ struct WorkCommand: AsyncParsableCommand {
     @Option(help: .init("End after this many messages.", valueName: "count"))
     var max: Int?
 
-    @Flag(help: "End when nothing waits.")
+    @Flag(help: "End when nothing is ready. What is scheduled or blocked is not waited for.")
     var drain = false
 
     @Flag(help: "Keep what the command writes to standard output as its message's result.")
