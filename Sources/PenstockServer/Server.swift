@@ -33,8 +33,7 @@ struct Server {
         gracefulShutdownSignals: [UnixSignal] = [.sigterm, .sigint],
         isReady: @escaping @Sendable (ListenAddress) async -> Void
     ) async throws {
-        let dashboard = Dashboard(
-            store: store, path: path, name: name, tokens: tokens, isReadOnly: isReadOnly)
+        let dashboard = self.dashboard
         let responder = router(dashboard).buildResponder()
         var services = listen.map { address in
             ServiceGroupConfiguration.ServiceConfiguration(
@@ -64,6 +63,11 @@ struct Server {
         API(store: store).add(to: router)
         dashboard.add(to: router)
         return router
+    }
+
+    /// The pages, with what they have seen of the store.
+    var dashboard: Dashboard {
+        Dashboard(store: store, path: path, name: name, tokens: tokens, isReadOnly: isReadOnly)
     }
 
     private var names: Set<String> {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import PenstockDashboard
 
-@Suite struct AccessTests {
+@Suite struct VisitorTests {
     private static let key = "0123456789abcdef"
 
     private func tokens() throws -> Tokens {
