@@ -19,47 +19,17 @@ struct Commands: Sendable {
         switch entry.selection {
         case .sequences(let sequences):
             try await Lookup(store: store).require(context.principal, .operate, sequences)
-        case .queue(let queue, _, _, _):
+        case .queue(let queue, _, _, _, _, _):
             try context.principal.require(.operate, queue)
         }
-        let count: Int
-        if entry.isDryRun || entry.expected != nil {
-            count = try await self.count(entry)
-            if let expected = entry.expected, count != expected {
-                var problem = Problem(
-                    .conflict, code: "countChanged",
-                    "The command would be for \(count) messages, and not for the \(expected) that were expected; nothing was done."
-                )
-                problem.members = [.init("count", String(count))]
-                throw problem
-            }
-        } else {
-            count = 0
-        }
-        let done = entry.isDryRun ? count : try await store.storage.apply(entry.command, to: entry.selection)
+        let count =
+            entry.isDryRun
+            ? try await store.storage.count(entry.selection, for: entry.command)
+            : try await store.storage.apply(entry.command, to: entry.selection)
         return .json(
             .object([
-                "command": .string(entry.word), "count": .integer(done), "isDryRun": .bool(entry.isDryRun),
+                "command": .string(entry.word), "count": .integer(count), "isDryRun": .bool(entry.isDryRun),
             ]))
-    }
-
-    /// How many messages a command would be for.
-    private func count(_ entry: CommandEntry) async throws -> Int {
-        switch entry.selection {
-        case .sequences(let sequences):
-            let query = MessageQuery(
-                sequences: sequences, states: entry.command.states, limit: max(sequences.count, 1))
-            return try await store.storage.messages(query).count
-        case .queue(let queue, let states, let group, let limit):
-            var query = MessageQuery(queue: queue, group: group, states: states, limit: Limits.rowsMax)
-            var count = 0
-            while case let page = try await store.storage.messages(query), let last = page.last {
-                count += page.count
-                if let limit, count >= limit { return limit }
-                query.after = last.sequence
-            }
-            return count
-        }
     }
 }
 
@@ -69,7 +39,6 @@ private struct CommandEntry: Decodable {
     var command: LineCommand
     var selection: Selection
     var isDryRun: Bool
-    var expected: Int?
 
     init(from decoder: any Decoder) throws {
         let members = try Members(
@@ -89,7 +58,7 @@ private struct CommandEntry: Decodable {
         try require(time == nil || word == "requestCancel", "\"within\" goes with requestCancel.")
         try command.validate()
         isDryRun = try members.value("dryRun") ?? false
-        expected = try members.count("expected", in: 0...Int.max)
+        let expected = try members.count("expected", in: 0...Int.max)
         let (sequences, filter): ([Int64]?, FilterEntry?) = (
             try members.value("sequences"), try members.value("filter")
         )
@@ -98,9 +67,10 @@ private struct CommandEntry: Decodable {
             try require(
                 (1...Bounds.sequenceCountMax).contains(sequences.count) && sequences.allSatisfy { $0 > 0 },
                 "A command names 1 to \(Bounds.sequenceCountMax) messages by their sequence numbers.")
+            try require(expected == nil, "\"expected\" goes with a \"filter\".")
             selection = .sequences(sequences.map { SequenceNumber($0) })
         case (nil, let filter?):
-            selection = try filter.selection(for: command)
+            selection = try filter.selection(for: command, expected: expected)
         default:
             throw PenstockError(
                 .invalidInput, "A command names its messages: with \"sequences\", or with a \"filter\".")
@@ -113,21 +83,36 @@ private struct FilterEntry: Decodable {
     private var queue: QueueName
     private var states: Set<MessageState>?
     private var group: String?
+    private var filter: MessageFilter
     private var limit: Int?
 
     init(from decoder: any Decoder) throws {
-        let members = try Members(decoder, ["queue", "states", "group", "limit"], of: "A filter")
+        let members = try Members(
+            decoder,
+            [
+                "queue", "states", "group", "uniqueKey", "headers", "payloadContains", "errorContains", "reason", "error",
+                "limit",
+            ], of: "A filter")
         queue = try members.container.decode(QueueName.self, forKey: MemberKey("queue"))
         states = try members.value("states")
         group = try members.value("group")
+        filter = MessageFilter(
+            uniqueKey: try members.value("uniqueKey"), headers: try members.value("headers") ?? [:],
+            payloadContains: try members.value("payloadContains"), errorContains: try members.value("errorContains"))
+        // As a group of dead letters has them.
+        if let error: String = try members.value("error") {
+            filter.signature = ErrorSignature(try members.value("reason"), error)
+        } else {
+            try require(!members.has("reason"), "\"reason\" goes with the \"error\" of a group of dead letters.")
+        }
         limit = try members.count("limit", in: 0...Int.max)
     }
 
-    func selection(for command: LineCommand) throws(PenstockError) -> Selection {
+    func selection(for command: LineCommand, expected: Int?) throws(PenstockError) -> Selection {
         let states = states ?? command.states
         try require(
             states.isSubset(of: command.states),
             "The command is for messages that are \(command.states.map(\.rawValue).sorted().joined(separator: ", ")).")
-        return .queue(queue, states: states, group: group, limit: limit)
+        return .queue(queue, states: states, group: group, matching: filter, limit: limit, expected: expected)
     }
 }

@@ -19,6 +19,7 @@ struct Messages: Sendable {
 
     func add(to v1: RouterGroup<ServerContext>) {
         v1.get("queues/:queue/messages", use: list)
+        v1.get("queues/:queue/dead-groups", use: deadGroups)
         v1.get("messages/:sequence", use: show)
         v1.get("messages/:sequence/payload", use: payload)
         v1.get("messages/:sequence/why", use: why)
@@ -28,24 +29,55 @@ struct Messages: Sendable {
     @Sendable private func list(_ request: Request, _ context: ServerContext) async throws -> Response {
         let queue = try context.parameters.queue()
         try context.principal.require(.read, queue)
-        let parameters = try QueryParameters(
-            request, known: ["state", "group", "after", "since", "before", "last", "limit", "payload", "attempts"])
+        let parameters = try QueryParameters(request, known: Self.listParameters)
         let last = try parameters.count("last", in: Bounds.pageRange)
         if last != nil, parameters.has("limit") {
             throw Problem.invalid("'last' and 'limit' both say how many; leave one of them out.")
         }
-        let now = time.now
-        let records = try await store.storage.messages(
+        if last == nil, parameters.has("preceding") { throw Problem.invalid("'preceding' goes with 'last'.") }
+        let (now, withAttempts) = (time.now, try parameters.flag("attempts"))
+        let page = try await store.storage.messages(
             MessageQuery(
-                queue: queue, group: parameters.text("group"), states: try parameters.value("state", Self.states),
-                after: try parameters.sequence("after"), since: try parameters.time("since", now: now),
+                queue: queue, group: parameters.text("group"), matching: try Self.filter(parameters),
+                states: try parameters.value("state", Self.states), after: try parameters.sequence("after"),
+                preceding: try parameters.sequence("preceding"), since: try parameters.time("since", now: now),
                 before: try parameters.time("before", now: now), end: last == nil ? .first : .last,
                 limit: try last ?? parameters.count("limit", in: Bounds.pageRange) ?? 100,
-                withPayload: try parameters.flag("payload"), withAttempts: try parameters.flag("attempts")))
-        let withAttempts = try parameters.flag("attempts")
+                withPayload: try parameters.flag("payload"), withAttempts: withAttempts))
         return .page(
-            "messages", records.map { $0.json(withAttempts: withAttempts) },
-            next: records.last.map { .integer($0.sequence.rawValue) })
+            "messages", page.map { $0.json(withAttempts: withAttempts) }, next: page.next.map { .integer($0.rawValue) })
+    }
+
+    private static let listParameters: Set<String> = [
+        "state", "group", "key", "header", "payloadContains", "errorContains", "after", "preceding", "since", "before",
+        "last", "limit", "payload", "attempts",
+    ]
+
+    private static func filter(_ parameters: QueryParameters) throws(Problem) -> MessageFilter {
+        var filter = MessageFilter(
+            uniqueKey: parameters.text("key"), payloadContains: parameters.text("payloadContains"),
+            errorContains: parameters.text("errorContains"))
+        if let header = parameters.text("header") {
+            guard let end = header.firstIndex(of: "=") else {
+                throw Problem.invalid("'header' is a header of the message, such as header=lang=de.")
+            }
+            filter.headers[String(header[..<end])] = String(header[header.index(after: end)...])
+        }
+        return filter
+    }
+
+    /// The dead letters of a queue, put together by their errors.
+    @Sendable private func deadGroups(_ request: Request, _ context: ServerContext) async throws -> Response {
+        let parameters = try QueryParameters(request, known: ["preceding"])
+        let queue = try context.parameters.queue()
+        try context.principal.require(.read, queue)
+        let page = try await store.storage.deadGroups(
+            DeadGroupQuery(queue: queue, preceding: try parameters.sequence("preceding")))
+        return .json(
+            .object([
+                "groups": .array(page.groups.map(\.json)), "lookedAt": .integer(page.lookedAt),
+                "next": .optional(page.next) { .integer($0.rawValue) },
+            ]))
     }
 
     @Sendable private func show(_ request: Request, _ context: ServerContext) async throws -> Response {

@@ -9,7 +9,7 @@ extension Response {
 
     /// A page of rows, and after which row the next one begins.
     ///
-    /// - Parameter next: `null` when the page is empty: then there are no more, for now.
+    /// - Parameter next: `null` when there are no more, for now.
     static func page(_ name: String, _ rows: [JSONValue], next: JSONValue?) -> Response {
         .json(.object([name: .array(rows), "next": next ?? .null]))
     }

@@ -12,12 +12,15 @@ import Testing
             #expect(first["next"] as? Int == 2)
             let second = try await server.send("GET", "/v1/queues/q/messages?after=2&payload=true").json()
             #expect((second["messages"] as? [[String: Any]])?.map { $0["payload"] as? String } == ["3"])
-            let last = try await server.send("GET", "/v1/queues/q/messages?after=3").json()
-            #expect((last["messages"] as? [Any])?.count == 0)
-            #expect(last["next"] is NSNull)
+            #expect(second["next"] is NSNull)
+            let back = try await server.send("GET", "/v1/queues/q/messages?last=1&preceding=3").json()
+            #expect((back["messages"] as? [[String: Any]])?.map { $0["sequence"] as? Int } == [2])
+            #expect(back["next"] as? Int == 2)
+            let found = try await server.send("GET", "/v1/queues/q/messages?payloadContains=2").json()
+            #expect((found["messages"] as? [[String: Any]])?.map { $0["sequence"] as? Int } == [2])
             let some = try await server.send("GET", "/v1/queues/q/messages?state=ready,dead&last=1").json()
             #expect((some["messages"] as? [[String: Any]])?.map { $0["sequence"] as? Int } == [3])
-            for query in ["state=happy", "limit=0", "limit=1001", "limit=1&last=1", "after=-1", "since=noon", "x=1"] {
+            for query in ["state=happy", "limit=0", "limit=1001", "limit=1&last=1", "after=-1", "since=noon", "x=1", "preceding=2", "header=x"] {
                 #expect(try await server.send("GET", "/v1/queues/q/messages?\(query)").status == 400, "\(query)")
             }
         }
