@@ -1,19 +1,37 @@
 package import Hummingbird
 package import Penstock
+package import PenstockCore
 package import PenstockHTTP
 
 /// The queues for programs of any language: JSON over HTTP, under `/v1`.
 package struct API: Sendable {
     let store: PenstockStore
+    let time: any TimeSource
 
-    package init(store: PenstockStore) {
+    package init(store: PenstockStore, time: any TimeSource = SystemTime()) {
         self.store = store
+        self.time = time
     }
 
     /// Adds the routes.
     package func add(to router: Router<ServerContext>) {
         let v1 = router.group("v1")
         Queues(store: store).add(to: v1)
-        Messages(store: store).add(to: v1)
+        QueueChanges(store: store).add(to: v1)
+        Groups(store: store).add(to: v1)
+        SharedLimits(store: store).add(to: v1)
+        Enqueuing(store: store, time: time).add(to: v1)
+        Messages(store: store, time: time).add(to: v1)
+        Commands(store: store).add(to: v1)
+        Claims(store: store, time: time).add(to: v1)
+        Settlements(store: store, time: time).add(to: v1)
+        Leases(store: store).add(to: v1)
+        Logs(store: store, time: time).add(to: v1)
+        Cursors(store: store).add(to: v1)
+        Replays(store: store, time: time).add(to: v1)
+        Schedules(store: store, time: time).add(to: v1)
+        Workflows(store: store, time: time).add(to: v1)
+        Events(store: store).add(to: v1)
+        OpenAPI.add(to: router)
     }
 }

@@ -54,14 +54,9 @@ struct KeyScopeOptions: ParsableArguments {
 
 extension Values {
     @Sendable static func keyScope(_ text: String) throws -> KeyScope {
-        switch text {
-        case "until-ended", "untilEnded": return .untilEnded
-        case "while-waiting", "whileWaiting": return .whileWaiting
-        default:
-            guard let period = try? DurationText.parse(text) else {
-                throw Failure(.usage, "write until-ended, while-waiting, or a period such as 10m.")
-            }
-            return .period(period)
+        guard let scope = try? KeyScopeText.parse(text) else {
+            throw Failure(.usage, "write until-ended, while-waiting, or a period such as 10m.")
         }
+        return scope
     }
 }

@@ -1,9 +1,9 @@
 /// Where the values stand in a JSON text that a decoder has taken: what somebody has written is enqueued as it was written, with
 /// all digits of its numbers.
-enum JSONSpans {
+package enum JSONSpans {
     /// The value of the object's member of that name, which has no character that is escaped; `nil` when there is none, or
     /// several.
-    static func member(_ name: String, of object: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
+    package static func member(_ name: String, of object: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
         guard let inside = inside(object, UInt8(ascii: "{"), UInt8(ascii: "}")) else { return nil }
         let key = [UInt8(ascii: "\"")] + Array(name.utf8) + [UInt8(ascii: "\"")]
         var found: ArraySlice<UInt8>?
@@ -17,7 +17,7 @@ enum JSONSpans {
     }
 
     /// The array's elements; `nil` when it is none.
-    static func elements(of array: ArraySlice<UInt8>) -> [ArraySlice<UInt8>]? {
+    package static func elements(of array: ArraySlice<UInt8>) -> [ArraySlice<UInt8>]? {
         guard let inside = inside(array, UInt8(ascii: "["), UInt8(ascii: "]")) else { return nil }
         return inside.allSatisfy(isSpace) ? [] : parts(of: inside, at: UInt8(ascii: ","))
     }

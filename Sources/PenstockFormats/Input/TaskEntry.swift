@@ -1,26 +1,15 @@
 package import PenstockCore
 
-#if canImport(FoundationEssentials)
-    import FoundationEssentials
-#else
-    import Foundation
-#endif
-
 /// A task as somebody has written it into a file.
 package struct TaskEntry: Decodable {
-    private static let members: Set<String> = [
-        "name", "queue", "payload", "payloadBase64", "headers", "priority", "delay", "at", "attempts", "group",
-        "expires",
-        "after",
-    ]
+    private static let members = MessageEntry.members.union(["name", "queue", "after"])
 
     package var name: TaskName
     /// `nil`: the queue that the command line names.
     package var queue: QueueName?
-    package var message: NewMessage
+    package var message: NewMessage { entry.message }
     package var dependencies: [Dependency]
-    /// Whether its payload is no text, and is still to be taken as it was written.
-    private var isPayloadJSON = false
+    private var entry: MessageEntry
 
     package init(from decoder: any Decoder) throws {
         let members = try Members(decoder, Self.members, of: "A task")
@@ -28,34 +17,22 @@ package struct TaskEntry: Decodable {
         do {
             self.name = try TaskName(name)
             queue = try members.value("queue").map { try QueueName($0) }
-            let payload = try Self.payload(members)
-            isPayloadJSON = payload == nil
-            message = NewMessage(
-                payload: payload ?? [], headers: try members.value("headers") ?? [:],
-                priority: try members.value("priority") ?? 0, due: try Self.due(members),
-                attemptsMax: try members.value("attempts"), group: try members.value("group"),
-                expiry: try (members.value("expires") as String?).map {
-                    try ExpiryText.parse($0, now: SystemTime().now)
-                })
+            entry = try MessageEntry(members, now: SystemTime().now)
             dependencies = (try members.value("after") as After?)?.dependencies ?? []
         } catch let error as PenstockError {
             throw PenstockError(.invalidInput, "The task '\(Escape.text(name))': \(error.message)")
         }
     }
 
-    /// Takes a payload that is no text as it stands in the file: no decoder keeps all digits of its numbers, or a member that is
-    /// there twice.
+    /// Takes a payload that is no text as it stands in the file; see ``PayloadEntry/take(from:)``.
     ///
     /// - Parameter written: the task as somebody has written it.
     package mutating func takePayload(of written: ArraySlice<UInt8>) throws(PenstockError) {
-        guard isPayloadJSON else { return }
-        guard let payload = JSONSpans.member("payload", of: written) else {
-            throw PenstockError(
-                .invalidInput,
-                "The task '\(Escape.text(name.text))': it has to have its \"payload\" once, and in UTF-8 without escapes in the name."
-            )
+        do {
+            try entry.takePayload(of: written)
+        } catch {
+            throw PenstockError(.invalidInput, "The task '\(Escape.text(name.text))': \(error.message)")
         }
-        message.payload = Array(payload)
     }
 
     /// The task as a store takes it.
@@ -65,33 +42,6 @@ package struct TaskEntry: Decodable {
                 .invalidInput, "The task '\(Escape.text(name.text))' has no \"queue\"; give it one, or use --queue.")
         }
         return NewTask(name, queue: queue, message: message, dependencies: dependencies)
-    }
-
-    /// - Returns: `nil` for a payload that is no text.
-    private static func payload(_ members: Members) throws -> [UInt8]? {
-        let encoded: String? = try members.value("payloadBase64")
-        guard let encoded else {
-            // A payload that is null is the JSON null, and one that is left out is empty.
-            guard members.has("payload") else { return [] }
-            return try members.container.decode(AnyJSON.self, forKey: MemberKey("payload")).text.map { Array($0.utf8) }
-        }
-        guard !members.has("payload") else {
-            throw PenstockError(.invalidInput, "it has a \"payload\" and a \"payloadBase64\"; leave one of them out.")
-        }
-        guard let bytes = Data(base64Encoded: encoded) else {
-            throw PenstockError(.invalidInput, "its \"payloadBase64\" is not written in base64.")
-        }
-        return Array(bytes)
-    }
-
-    private static func due(_ members: Members) throws -> Due {
-        let (delay, moment): (String?, String?) = (try members.value("delay"), try members.value("at"))
-        switch (delay, moment) {
-        case (nil, nil): return .now
-        case (let delay?, nil): return .after(try DurationText.parse(delay))
-        case (nil, let moment?): return .at(try TimeText.parse(moment, now: SystemTime().now))
-        default: throw PenstockError(.invalidInput, "it has a \"delay\" and an \"at\"; leave one of them out.")
-        }
     }
 
     /// What a task waits for: names, or objects that say more; or one of them alone.

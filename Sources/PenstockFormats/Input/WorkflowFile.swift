@@ -42,7 +42,7 @@ package struct WorkflowFile {
                 try task.takePayload(of: line)
                 tasks.append(task)
             } catch {
-                throw PenstockError(.invalidInput, "Line \(index + 1) is no task: \(Self.text(of: error))")
+                throw PenstockError(.invalidInput, "Line \(index + 1) is no task: \(JSONInput.text(of: error))")
             }
         }
     }
@@ -55,38 +55,17 @@ package struct WorkflowFile {
         } catch {
             // Several lines that are no one value are tasks, unless the first is none either.
             if !isOneLine { return nil }
-            throw PenstockError(.invalidInput, "The workflow is no JSON object: \(text(of: error))")
+            throw PenstockError(.invalidInput, "The workflow is no JSON object: \(JSONInput.text(of: error))")
         }
         if isOneLine, !keys.contains("tasks") { return nil }
         do {
             return try JSONDecoder().decode(Whole.self, from: Data(bytes))
         } catch {
-            throw PenstockError(.invalidInput, "The workflow cannot be read: \(text(of: error))")
+            throw PenstockError(.invalidInput, "The workflow cannot be read: \(JSONInput.text(of: error))")
         }
     }
 
     private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0D }
-
-    /// What an error of the decoder, or of this file, says.
-    private static func text(of error: any Error) -> String {
-        switch error {
-        case let failure as PenstockError: failure.message
-        case DecodingError.keyNotFound(let key, let context):
-            "\(place(context)) lacks \"\(key.stringValue)\"."
-        case DecodingError.typeMismatch(_, let context), DecodingError.valueNotFound(_, let context):
-            "\(place(context)) is of another kind than it has to be."
-        case DecodingError.dataCorrupted(let context):
-            (context.underlyingError as? PenstockError)?.message ?? "It is no JSON."
-        default: "\(error)"
-        }
-    }
-
-    private static func place(_ context: DecodingError.Context) -> String {
-        let path = context.codingPath.map { key in
-            key.intValue.map { "[\($0)]" } ?? ".\(key.stringValue)"
-        }.joined()
-        return path.isEmpty ? "It" : "\"\(path.drop { $0 == "." })\""
-    }
 
     private struct Whole: Decodable {
         var name: String?
@@ -106,45 +85,4 @@ package struct WorkflowFile {
             keys = Set(try decoder.container(keyedBy: MemberKey.self).allKeys.map(\.stringValue))
         }
     }
-}
-
-/// A name in a JSON object.
-package struct MemberKey: CodingKey {
-    package var stringValue: String
-    package var intValue: Int? { nil }
-
-    package init(_ name: String) {
-        stringValue = name
-    }
-
-    package init?(stringValue: String) {
-        self.init(stringValue)
-    }
-
-    package init?(intValue: Int) {
-        nil
-    }
-}
-
-/// The members of a JSON object, which has no others than it may.
-package struct Members {
-    package let container: KeyedDecodingContainer<MemberKey>
-
-    /// - Throws: `PenstockError` when the object has another: a slip of the hand must not be taken for nothing.
-    package init(_ decoder: any Decoder, _ known: Set<String>, of thing: String) throws {
-        container = try decoder.container(keyedBy: MemberKey.self)
-        for key in container.allKeys where !known.contains(key.stringValue) {
-            throw PenstockError(
-                .invalidInput,
-                "\(thing) has no \"\(Escape.text(key.stringValue))\"; it has \(known.sorted().joined(separator: ", "))."
-            )
-        }
-    }
-
-    /// The member; `nil` when there is none, or it is null.
-    package func value<Value: Decodable>(_ name: String) throws -> Value? {
-        try container.decodeIfPresent(Value.self, forKey: MemberKey(name))
-    }
-
-    package func has(_ name: String) -> Bool { container.contains(MemberKey(name)) }
 }

@@ -86,32 +86,56 @@ package enum JSONValue: Equatable {
     /// is a line for every program, and harmless on every terminal.
     private static func write(_ text: String, to bytes: inout [UInt8]) {
         bytes.append(UInt8(ascii: "\""))
-        // Most text is plain, and goes in as it is.
-        if text.utf8.allSatisfy(isPlain) {
-            bytes += text.utf8
-            bytes.append(UInt8(ascii: "\""))
-            return
-        }
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "\"": bytes += "\\\"".utf8
-            case "\\": bytes += "\\\\".utf8
-            case "\n": bytes += "\\n".utf8
-            case "\r": bytes += "\\r".utf8
-            case "\t": bytes += "\\t".utf8
-            case _ where Escape.isUnsafe(scalar):
-                for unit in UTF16.encode(scalar) ?? .init() {
-                    let digits = String(unit, radix: 16)
-                    bytes += "\\u\(String(repeating: "0", count: 4 - digits.count))\(digits)".utf8
+        var text = text
+        text.withUTF8 { utf8 in
+            // Most of a text is as it is: it is copied in runs.
+            var (begin, index) = (0, 0)
+            while index < utf8.count {
+                let byte = utf8[index]
+                if isPlain(byte) {
+                    index += 1
+                    continue
                 }
-            default: bytes += UTF8.encode(scalar) ?? .init()
+                let scalar = scalar(at: index, of: utf8)
+                let end = index + UTF8.width(scalar)
+                if needsEscape(scalar) {
+                    bytes.append(contentsOf: utf8[begin..<index])
+                    escape(scalar, to: &bytes)
+                    begin = end
+                }
+                index = end
             }
+            bytes.append(contentsOf: utf8[begin...])
         }
         bytes.append(UInt8(ascii: "\""))
     }
 
-    /// Whether a byte is a character that stands for itself in JSON, and harmless anywhere.
     private static func isPlain(_ byte: UInt8) -> Bool {
-        (0x20..<0x7F).contains(byte) && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
+        byte >= 0x20 && byte < 0x7F && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
+    }
+
+    /// The character that begins at `index` of a text, which is UTF-8 as all texts are.
+    private static func scalar(at index: Int, of utf8: UnsafeBufferPointer<UInt8>) -> Unicode.Scalar {
+        var iterator = utf8[index...].makeIterator()
+        var parser = Unicode.UTF8.ForwardParser()
+        guard case .valid(let encoded) = parser.parseScalar(from: &iterator) else { return "\u{FFFD}" }
+        return Unicode.UTF8.decode(encoded)
+    }
+
+    private static func needsEscape(_ scalar: Unicode.Scalar) -> Bool { scalar == "\"" || Escape.isUnsafe(scalar) }
+
+    private static func escape(_ scalar: Unicode.Scalar, to bytes: inout [UInt8]) {
+        switch scalar {
+        case "\"": bytes += "\\\"".utf8
+        case "\\": bytes += "\\\\".utf8
+        case "\n": bytes += "\\n".utf8
+        case "\r": bytes += "\\r".utf8
+        case "\t": bytes += "\\t".utf8
+        default:
+            for unit in UTF16.encode(scalar) ?? .init() {
+                let digits = String(unit, radix: 16)
+                bytes += "\\u\(String(repeating: "0", count: 4 - digits.count))\(digits)".utf8
+            }
+        }
     }
 }

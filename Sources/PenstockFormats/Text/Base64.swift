@@ -4,15 +4,20 @@ package enum Base64 {
 
     /// `bytes` in base64.
     package static func encode(_ bytes: [UInt8]) -> String {
-        var text: [UInt8] = []
-        text.reserveCapacity((bytes.count + 2) / 3 * 4)
-        for start in stride(from: 0, to: bytes.count, by: 3) {
-            let group = bytes[start..<min(start + 3, bytes.count)]
-            let bits = group.reduce(0) { $0 << 8 | Int($1) } << (8 * (3 - group.count))
-            for index in 0..<4 {
-                text.append(index <= group.count ? alphabet[bits >> (18 - 6 * index) & 63] : UInt8(ascii: "="))
+        let count = (bytes.count + 2) / 3 * 4
+        return String(unsafeUninitializedCapacity: count) { text in
+            var (from, to) = (0, 0)
+            while from < bytes.count {
+                let left = bytes.count - from
+                let second = left > 1 ? Int(bytes[from + 1]) : 0
+                let bits = Int(bytes[from]) << 16 | second << 8 | (left > 2 ? Int(bytes[from + 2]) : 0)
+                text[to] = alphabet[bits >> 18 & 63]
+                text[to + 1] = alphabet[bits >> 12 & 63]
+                text[to + 2] = left > 1 ? alphabet[bits >> 6 & 63] : UInt8(ascii: "=")
+                text[to + 3] = left > 2 ? alphabet[bits & 63] : UInt8(ascii: "=")
+                (from, to) = (from + 3, to + 4)
             }
+            return count
         }
-        return String(decoding: text, as: UTF8.self)
     }
 }

@@ -27,6 +27,14 @@ package struct Principal: Sendable, Hashable {
         return queues.contains { $0.matches(queue) }
     }
 
+    /// Throws a problem with status 403 when he may do that with no queue at all: before anything is looked up for him.
+    package func require(_ scope: Scope) throws(Problem) {
+        guard !scopes.contains(scope) else { return }
+        throw Problem(
+            .forbidden, code: "forbidden",
+            "The token '\(name)' may not \(scope.activity) any queue; use one with that scope.")
+    }
+
     /// Throws a problem with status 403 when he may not do that with the queue.
     package func require(_ scope: Scope, _ queue: QueueName?) throws(Problem) {
         guard !may(scope, queue) else { return }

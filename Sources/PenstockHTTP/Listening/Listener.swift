@@ -43,6 +43,7 @@ where Responder.Context: InitializableFromSource<ApplicationRequestContextSource
             responder: responder,
             server: .http1(
                 configuration: .init(
+                    additionalChannelHandlers: [ConnectionWatch()],
                     idleTimeout: .seconds(Self.idleSeconds),
                     httpDecoderConfiguration: .init(
                         maxHeaderFieldSize: Self.headerBytesMax, maxHeaderListSize: Self.headerBytesMax,

@@ -16,7 +16,8 @@ package struct ProblemResponses: RouterMiddleware {
         } catch {
             if let problem = Problem(known: error) {
                 response = problem.response
-                if response.status.kind == .serverError {
+                // What a stop of the server cuts short is no failure.
+                if response.status.kind == .serverError, !(error is CancellationError) {
                     context.logger.error("A request failed: \(problem.detail)", metadata: ["code": "\(problem.code)"])
                 }
             } else {

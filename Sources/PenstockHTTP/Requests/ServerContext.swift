@@ -1,4 +1,5 @@
 package import Hummingbird
+import NIOCore
 
 /// What a request carries on its way through the server.
 package struct ServerContext: RequestContext {
@@ -7,11 +8,16 @@ package struct ServerContext: RequestContext {
     package var principal = Principal.nobody
     /// Whether it came through a socket in the file system, whose mode says who may speak.
     package let isLocalSocket: Bool
+    let channel: any Channel
 
     package init(source: ApplicationRequestContextSource) {
         coreContext = CoreRequestContextStorage(source: source)
+        channel = source.channel
         isLocalSocket = source.channel.localAddress?.pathname != nil
     }
+
+    /// Whether it is known who makes it.
+    package var isKnown: Bool { principal != .nobody }
 }
 
 extension Principal {

@@ -1,7 +1,8 @@
 package import HTTPTypes
 package import Hummingbird
+import NIOHTTP1
 package import PenstockCore
-import PenstockFormats
+package import PenstockFormats
 
 /// Why a request is not done, as RFC 9457 writes it: `application/problem+json`.
 ///
@@ -54,6 +55,7 @@ package struct Problem: Error, HTTPResponseError, Sendable {
         case is CancellationError:
             self.init(
                 .serviceUnavailable, code: "closed", "The server is about to stop; ask again.", retryAfterSeconds: 1)
+        case is HTTPParserError: self = .invalid("This is no request as RFC 9112 has it.")
         case let error as HTTPError:
             self.init(error.status, code: Self.code(of: error.status), error.body ?? error.status.reasonPhrase)
         default: return nil
@@ -62,9 +64,9 @@ package struct Problem: Error, HTTPResponseError, Sendable {
 
     package func response(from request: Request, context: some RequestContext) -> Response { response }
 
-    /// The problem as a response.
-    package var response: Response {
-        let body = JSONValue.object(
+    /// The problem as JSON.
+    package var json: JSONValue {
+        .object(
             [
                 .init(key: "type", value: .string("about:blank")),
                 .init(key: "title", value: .string(status.reasonPhrase)),
@@ -72,7 +74,11 @@ package struct Problem: Error, HTTPResponseError, Sendable {
                 .init(key: "code", value: .string(code)),
                 .init(key: "detail", value: .string(detail)),
             ] + members.map { .init(key: $0.key, value: .string($0.value)) })
-        var response = Response.json(body, status: status)
+    }
+
+    /// The problem as a response.
+    package var response: Response {
+        var response = Response.json(json, status: status)
         response.headers[.contentType] = "application/problem+json"
         if let retryAfterSeconds { response.headers[.retryAfter] = String(retryAfterSeconds) }
         return response

@@ -4,18 +4,20 @@ import PenstockCore
 import PenstockFormats
 import PenstockHTTP
 
-/// `/v1/queues`: the queues and their numbers.
+/// `/v1/queues` and `/v1/workers`: the queues, their numbers, and the workers.
 struct Queues: Sendable {
     let store: PenstockStore
 
     func add(to v1: RouterGroup<ServerContext>) {
         v1.get("queues", use: list)
         v1.get("queues/:queue", use: show)
+        v1.get("workers", use: workers)
     }
 
     /// All queues that the caller may look at.
     @Sendable private func list(_ request: Request, _ context: ServerContext) async throws -> Response {
         _ = try QueryParameters(request, known: [])
+        try context.principal.require(.read)
         let status = try await store.storage.status(of: nil)
         let queues = status.queues.filter { context.principal.may(.read, $0.name) }
         return .json(.object(["queues": .array(queues.map(\.json))]))
@@ -25,10 +27,24 @@ struct Queues: Sendable {
         _ = try QueryParameters(request, known: [])
         let queue = try context.parameters.queue()
         try context.principal.require(.read, queue)
-        let status = try await store.storage.status(of: queue)
-        guard let found = status.queues.first else {
-            throw Problem(PenstockError(.unknownQueue, "There is no queue '\(queue)'."))
+        return .json(try await store.status(of: queue).json)
+    }
+
+    @Sendable private func workers(_ request: Request, _ context: ServerContext) async throws -> Response {
+        _ = try QueryParameters(request, known: [])
+        try context.principal.require(.read, nil)
+        return .json(.object(["workers": .array(try await store.workers().map(\.json))]))
+    }
+}
+
+extension PenstockStore {
+    /// A queue's policy and numbers.
+    ///
+    /// - Throws: `PenstockError` with code `unknownQueue`.
+    func status(of queue: QueueName) async throws -> QueueStatus {
+        guard let status = try await storage.status(of: queue).queues.first else {
+            throw PenstockError(.unknownQueue, "There is no queue '\(queue)'.")
         }
-        return .json(found.json)
+        return status
     }
 }

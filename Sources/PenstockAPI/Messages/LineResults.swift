@@ -1,0 +1,54 @@
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import PenstockCore
+import PenstockFormats
+import PenstockHTTP
+
+/// What became of each line of a body.
+struct LineResults {
+    private var bytes: [UInt8] = []
+    private var isAllAccepted = true
+    /// Whether nothing more goes in: the store has no room, or no answer.
+    private(set) var isOver = false
+
+    /// - Parameter isKeyed: whether the message had the key of its request: then the answer is that of the first request.
+    mutating func accept(_ line: Int, _ receipt: Receipt, _ queue: QueueName, _ isKeyed: Bool) {
+        var receipt = receipt
+        if isKeyed { receipt.skipped = false }
+        guard case .object(let members) = receipt.json(queue: queue) else { return }
+        append(.object([.init(key: "line", value: .integer(line))] + members))
+    }
+
+    mutating func refuse(_ line: Int, _ problem: Problem) {
+        isAllAccepted = false
+        append(
+            .object([
+                "line": .integer(line), "status": .integer(problem.status.code), "code": .string(problem.code),
+                "detail": .string(problem.detail),
+            ]))
+    }
+
+    /// These lines are not in line, and none that follows will be.
+    mutating func end(_ lines: ArraySlice<Int>, _ problem: Problem) {
+        isOver = true
+        for line in lines { refuse(line, problem) }
+    }
+
+    private mutating func append(_ value: JSONValue) {
+        value.write(to: &bytes)
+        bytes.append(UInt8(ascii: "\n"))
+    }
+
+    /// The response. A line that has no result was not read, and is not in line.
+    var response: Response {
+        Response(
+            status: isAllAccepted ? .created : HTTPResponse.Status(code: 207, reasonPhrase: "Multi-Status"),
+            headers: [.contentType: "application/x-ndjson"], body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
+    }
+}
+
+extension Problem {
+    /// That something happened that nobody has thought of.
+    static let unexpected = Problem(.internalServerError, code: "internal", "Something unexpected happened.")
+}

@@ -1,0 +1,120 @@
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import PenstockCore
+import PenstockFormats
+import PenstockHTTP
+
+/// Messages that are the lines of a body, each a JSON object.
+///
+/// They go in by batches as they come, so that no more than one batch is in memory, and in their order: after one that found no room
+/// no other goes in. What became of each line is told when the body is read: a client that reads nothing before it has sent all,
+/// as most do, would otherwise wait for the server while that waits for the client.
+struct MessageBatch {
+    let offer: Offer
+    let idempotencyKey: IdempotencyKey?
+
+    /// Enqueues the lines of a body.
+    ///
+    /// - Returns: 201 when all lines are in line, or 207; with a JSON object on each line, in their order.
+    func enqueue(_ request: Request) async throws -> Response {
+        var results = LineResults()
+        var lines = Lines(lineBytesMax: Bounds.batchLineBytesMax, countMax: Bounds.batchLineCountMax)
+        var waiting = Waiting()
+        do {
+            reading: for try await part in request.body {
+                for line in try lines.take(part.readableBytesView) {
+                    try await add(line, to: &waiting, &results)
+                    if results.isOver { break reading }
+                }
+            }
+            if !results.isOver, let line = lines.last() { try await add(line, to: &waiting, &results) }
+        } catch let problem as Problem {
+            // What was read well goes in before what was not is told of.
+            results.refuse(lines.count + 1, problem)
+        }
+        if !results.isOver { await enqueue(&waiting, &results) }
+        return results.response
+    }
+
+    /// Lines that were read, and are not in line.
+    private struct Waiting {
+        var numbers: [Int] = []
+        var messages: [NewMessage] = []
+        var bytes = 0
+
+        var isFull: Bool { numbers.count >= Bounds.batchCountMax || bytes >= Bounds.batchBytesMax }
+    }
+
+    private func add(
+        _ line: Lines.Line, to waiting: inout Waiting, _ results: inout LineResults
+    ) async throws {
+        if line.bytes.allSatisfy({ $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }) { return }
+        let message: NewMessage
+        do {
+            message = try self.message(line)
+        } catch let error as PenstockError {
+            return results.refuse(line.number, Problem(error))
+        } catch let problem as Problem {
+            return results.refuse(line.number, problem)
+        }
+        waiting.numbers.append(line.number)
+        waiting.messages.append(message)
+        waiting.bytes += message.payload.count
+        if waiting.isFull { await enqueue(&waiting, &results) }
+    }
+
+    private func message(_ line: Lines.Line) throws -> NewMessage {
+        var entry = try JSONInput.decode(LineEntry.self, from: line.bytes, as: "The message").entry
+        try entry.takePayload(of: line.bytes)
+        var message = entry.message
+        if let idempotencyKey {
+            guard message.uniqueKey == nil else { throw IdempotencyKey.besideKey }
+            message.uniqueKey = idempotencyKey.line(line.number).uniqueKey
+        }
+        try message.validate(now: offer.patience.time.now)
+        return message
+    }
+
+    private func enqueue(_ waiting: inout Waiting, _ results: inout LineResults) async {
+        let (numbers, messages) = (waiting.numbers, waiting.messages)
+        waiting = Waiting()
+        if messages.isEmpty { return }
+        do {
+            let receipts = try await offer.enqueue(messages)
+            for (number, receipt) in zip(numbers, receipts) { results.accept(number, receipt, offer.queue, isKeyed) }
+            if receipts.count < messages.count {
+                results.end(numbers.dropFirst(receipts.count), Problem.queueFull(offer.queue))
+            }
+        } catch let error as PenstockError where [.invalidInput, .queueFull].contains(error.code) && messages.count > 1
+        {
+            // Nothing of the batch is in line, and it is not known which message was at fault: each goes by itself.
+            for (index, number) in numbers.enumerated() {
+                if results.isOver {
+                    results.end(numbers[index...], Problem(error))
+                    return
+                }
+                var one = Waiting()
+                (one.numbers, one.messages) = ([number], [messages[index]])
+                await enqueue(&one, &results)
+            }
+        } catch let error as PenstockError where error.code == .invalidInput {
+            results.refuse(numbers[0], Problem(error))
+        } catch {
+            results.end(numbers[...], Problem(known: error) ?? .unexpected)
+        }
+    }
+
+    private var isKeyed: Bool { idempotencyKey != nil }
+}
+
+/// A line as a message.
+private struct LineEntry: Decodable {
+    private static let members = MessageEntry.members.union(MessageEntry.keyMembers)
+
+    var entry: MessageEntry
+
+    init(from decoder: any Decoder) throws {
+        entry = try MessageEntry(try Members(decoder, Self.members, of: "A message"), now: SystemTime().now)
+    }
+}

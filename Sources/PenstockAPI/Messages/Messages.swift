@@ -1,0 +1,164 @@
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import Penstock
+import PenstockCore
+import PenstockFormats
+import PenstockHTTP
+
+/// Messages that are there: where they are, what they carry, what they wait for and what they gave.
+struct Messages: Sendable {
+    let store: PenstockStore
+    let time: any TimeSource
+    private var lookup: Lookup { Lookup(store: store) }
+
+    init(store: PenstockStore, time: any TimeSource) {
+        self.store = store
+        self.time = time
+    }
+
+    func add(to v1: RouterGroup<ServerContext>) {
+        v1.get("queues/:queue/messages", use: list)
+        v1.get("queues/:queue/dead-groups", use: deadGroups)
+        v1.get("messages/:sequence", use: show)
+        v1.get("messages/:sequence/payload", use: payload)
+        v1.get("messages/:sequence/why", use: why)
+        v1.get("messages/:sequence/result", use: result)
+    }
+
+    @Sendable private func list(_ request: Request, _ context: ServerContext) async throws -> Response {
+        let queue = try context.parameters.queue()
+        try context.principal.require(.read, queue)
+        let parameters = try QueryParameters(request, known: Self.listParameters)
+        let last = try parameters.count("last", in: Bounds.pageRange)
+        if last != nil, parameters.has("limit") {
+            throw Problem.invalid("'last' and 'limit' both say how many; leave one of them out.")
+        }
+        if last == nil, parameters.has("preceding") { throw Problem.invalid("'preceding' goes with 'last'.") }
+        let (now, withAttempts) = (time.now, try parameters.flag("attempts"))
+        let page = try await store.storage.messages(
+            MessageQuery(
+                queue: queue, group: parameters.text("group"), matching: try Self.filter(parameters),
+                states: try parameters.value("state", Self.states), after: try parameters.sequence("after"),
+                preceding: try parameters.sequence("preceding"), since: try parameters.time("since", now: now),
+                before: try parameters.time("before", now: now), end: last == nil ? .first : .last,
+                limit: try last ?? parameters.count("limit", in: Bounds.pageRange) ?? 100,
+                withPayload: try parameters.flag("payload"), withAttempts: withAttempts))
+        return .page(
+            "messages", page.map { $0.json(withAttempts: withAttempts) }, next: page.next.map { .integer($0.rawValue) })
+    }
+
+    private static let listParameters: Set<String> = [
+        "state", "group", "key", "header", "payloadContains", "errorContains", "after", "preceding", "since", "before",
+        "last", "limit", "payload", "attempts",
+    ]
+
+    private static func filter(_ parameters: QueryParameters) throws(Problem) -> MessageFilter {
+        var filter = MessageFilter(
+            uniqueKey: parameters.text("key"), payloadContains: parameters.text("payloadContains"),
+            errorContains: parameters.text("errorContains"))
+        if let header = parameters.text("header") {
+            guard let end = header.firstIndex(of: "=") else {
+                throw Problem.invalid("'header' is a header of the message, such as header=lang=de.")
+            }
+            filter.headers[String(header[..<end])] = String(header[header.index(after: end)...])
+        }
+        return filter
+    }
+
+    /// The dead letters of a queue, put together by their errors.
+    @Sendable private func deadGroups(_ request: Request, _ context: ServerContext) async throws -> Response {
+        let parameters = try QueryParameters(request, known: ["preceding"])
+        let queue = try context.parameters.queue()
+        try context.principal.require(.read, queue)
+        let page = try await store.storage.deadGroups(
+            DeadGroupQuery(queue: queue, preceding: try parameters.sequence("preceding")))
+        return .json(
+            .object([
+                "groups": .array(page.groups.map(\.json)), "lookedAt": .integer(page.lookedAt),
+                "next": .optional(page.next) { .integer($0.rawValue) },
+            ]))
+    }
+
+    @Sendable private func show(_ request: Request, _ context: ServerContext) async throws -> Response {
+        _ = try QueryParameters(request, known: [])
+        let sequence = try context.parameters.sequence()
+        let record = try await lookup.message(
+            sequence, context.principal, .read, withPayload: true, withAttempts: true)
+        return .json(record.json(with: try await store.storage.journal(of: sequence)))
+    }
+
+    @Sendable private func payload(_ request: Request, _ context: ServerContext) async throws -> Response {
+        _ = try QueryParameters(request, known: [])
+        let record = try await lookup.message(
+            try context.parameters.sequence(), context.principal, .read, withPayload: true)
+        return Response(
+            status: .ok,
+            headers: [
+                .contentType: Self.safeType(record.headers["content-type"]), .contentDisposition: "attachment",
+            ], body: ResponseBody(byteBuffer: ByteBuffer(bytes: record.payload ?? [])))
+    }
+
+    @Sendable private func why(_ request: Request, _ context: ServerContext) async throws -> Response {
+        _ = try QueryParameters(request, known: [])
+        try context.principal.require(.read)
+        let reason = try await store.waitReason(of: try context.parameters.sequence())
+        try context.principal.require(.read, reason.message.queue)
+        return .json(reason.json)
+    }
+
+    /// What a message gave, once it has ended: 200 when it is done, 202 when it goes on, 409 when it ended in another way.
+    @Sendable private func result(_ request: Request, _ context: ServerContext) async throws -> Response {
+        let parameters = try QueryParameters(request, known: ["wait"])
+        let wait = try parameters.duration("wait", in: Bounds.waitRange) ?? .zero
+        let sequence = try context.parameters.sequence()
+        let record = try await lookup.message(sequence, context.principal, .read)
+        // What has ended is there at the first look.
+        let patience = record.state.isFinished ? Bounds.waitRange.upperBound : wait
+        if patience == .zero { return Self.goesOn(record) }
+        let queue = store.queueNotLookedUp(record.queue)
+        // It only looks, so nothing is lost when it is cut short.
+        let end = try await context.wait(atMost: patience, time) {
+            try await queue.result(of: sequence, as: [UInt8].self)
+        }
+        guard case .happened(let result) = end else { return Self.goesOn(record) }
+        var members: [JSONValue.Member] = [
+            .init(key: "sequence", value: .integer(sequence.rawValue)),
+            .init(key: "state", value: .string(MessageState.done.rawValue)),
+        ]
+        members.append(result.map { .bytes($0, "result") } ?? .init(key: "result", value: .null))
+        return .json(.object(members))
+    }
+
+    private static func goesOn(_ record: MessageRecord) -> Response {
+        .json(
+            .object([
+                "sequence": .integer(record.sequence.rawValue), "state": .string(record.state.rawValue),
+            ]), status: .accepted)
+    }
+
+    /// States, with commas between them.
+    static func states(_ text: String) throws(PenstockError) -> Set<MessageState> {
+        var states: Set<MessageState> = []
+        for word in text.split(separator: ",") {
+            guard let state = MessageState(rawValue: String(word)) else {
+                throw PenstockError(
+                    .invalidInput,
+                    "'\(Escape.text(String(word)))' is no state; the states are "
+                        + "\(MessageState.allCases.map(\.rawValue).joined(separator: ", ")).")
+            }
+            states.insert(state)
+        }
+        return states
+    }
+
+    /// The type of a payload in which nothing can run, whatever its producer has called it.
+    private static func safeType(_ type: String?) -> String {
+        switch type?.prefix(while: { $0 != ";" }).trimming().lowercased() {
+        case "application/json": "application/json"
+        case "application/x-ndjson": "application/x-ndjson"
+        case "text/plain": "text/plain; charset=utf-8"
+        default: "application/octet-stream"
+        }
+    }
+}

@@ -1,0 +1,16 @@
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import PenstockHTTP
+
+/// `GET /openapi.json`: what there is to ask, for programs that make clients of it (OpenAPI 3.1).
+enum OpenAPI {
+    static func add(to router: Router<ServerContext>) {
+        let document = ByteBuffer(bytes: PackageResources.openapi_json)
+        router.get("openapi.json") { request, _ in
+            _ = try QueryParameters(request, known: [])
+            return Response(
+                status: .ok, headers: [.contentType: "application/json"], body: ResponseBody(byteBuffer: document))
+        }
+    }
+}

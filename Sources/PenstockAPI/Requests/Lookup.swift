@@ -1,0 +1,41 @@
+import Penstock
+import PenstockCore
+import PenstockHTTP
+
+/// Messages by their numbers, for those who may know of them.
+struct Lookup: Sendable {
+    let store: PenstockStore
+
+    /// A message, if the caller may do that with its queue.
+    ///
+    /// - Throws: a problem with status 403 or 404.
+    func message(
+        _ sequence: SequenceNumber, _ principal: Principal, _ scope: Scope, withPayload: Bool = false,
+        withAttempts: Bool = false
+    ) async throws -> MessageRecord {
+        try principal.require(scope)
+        let query = MessageQuery(
+            sequences: [sequence], limit: 1, withPayload: withPayload, withAttempts: withAttempts)
+        guard let record = try await store.storage.messages(query).first else {
+            throw PenstockError(.unknownMessage, "There is no message \(sequence); retention may have let it go.")
+        }
+        try principal.require(scope, record.queue)
+        return record
+    }
+
+    /// Throws a problem with status 403 when the caller may not do that with the queue of one of these messages.
+    ///
+    /// Of a principal who may do it with all queues nothing is looked up. A message that there is none of is nobody's.
+    func require(_ principal: Principal, _ scope: Scope, _ sequences: [SequenceNumber]) async throws {
+        try principal.require(scope)
+        guard principal.queues != nil else { return try principal.require(scope, nil) }
+        var left = sequences[...]
+        while !left.isEmpty {
+            let query = MessageQuery(sequences: Array(left.prefix(Bounds.sequenceCountMax)), limit: Limits.rowsMax)
+            for queue in Set(try await store.storage.messages(query).map(\.queue)) {
+                try principal.require(scope, queue)
+            }
+            left = left.dropFirst(Bounds.sequenceCountMax)
+        }
+    }
+}

@@ -1,0 +1,104 @@
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import Penstock
+import PenstockFormats
+import PenstockHTTP
+
+/// The answer that hands messages to a worker. When it cannot be written, they are given back, and the attempt does not count.
+struct ClaimResponse: Sendable {
+    let store: PenstockStore
+    let claimed: [RemoteClaim.Claimed]
+
+    /// Bytes of payloads that are written at once, so that no more than that is there twice.
+    private static let partBytes = 256 * 1024
+
+    /// The messages as a JSON object.
+    ///
+    /// - Parameter before: members of it that come before the messages.
+    func json(before: [JSONValue.Member] = []) -> Response {
+        var head: [UInt8] = []
+        JSONValue.object(before).write(to: &head)
+        // The object is left open for the messages.
+        head.removeLast()
+        head += (before.isEmpty ? "\"messages\":[" : ",\"messages\":[").utf8
+        let fields: HTTPFields = [.contentType: "application/json"]
+        if claimed.reduce(0, { $0 + $1.message.payload.count }) <= Self.partBytes {
+            var bytes = head
+            for (index, message) in claimed.enumerated() { Self.append(message, isFirst: index == 0, to: &bytes) }
+            bytes += "]}\n".utf8
+            let whole = ByteBuffer(bytes: bytes)
+            return response(fields, length: whole.readableBytes) { try await $0.write(whole) }
+        }
+        return response(fields, length: nil) { [claimed, head] writer in
+            var bytes = head
+            for (index, message) in claimed.enumerated() {
+                Self.append(message, isFirst: index == 0, to: &bytes)
+                if bytes.count >= Self.partBytes {
+                    try await writer.write(ByteBuffer(bytes: bytes))
+                    bytes = []
+                }
+            }
+            bytes += "]}\n".utf8
+            try await writer.write(ByteBuffer(bytes: bytes))
+        }
+    }
+
+    private static func append(_ message: RemoteClaim.Claimed, isFirst: Bool, to bytes: inout [UInt8]) {
+        if !isFirst { bytes.append(UInt8(ascii: ",")) }
+        message.json.write(to: &bytes)
+    }
+
+    /// The only message as it was enqueued, with the rest in headers; 204 when there is none.
+    var raw: Response {
+        guard let only = claimed.first else { return .done }
+        let message = only.message
+        var fields: HTTPFields = [.contentType: "application/octet-stream"]
+        func add(_ name: String, _ value: String) {
+            guard let name = HTTPField.Name("Penstock-\(name)") else { return }
+            fields[name] = Self.escaped(value)
+        }
+        add("Sequence", "\(message.lease.sequence)")
+        add("Token", "\(message.lease.token.rawValue)")
+        add("Queue", only.queue.text)
+        add("Attempt", "\(message.attempt)")
+        add("Priority", "\(message.priority)")
+        if let group = message.group { add("Group", group) }
+        for (name, value) in message.headers { add("Header-\(name)", value) }
+        return response(fields, length: message.payload.count) {
+            try await $0.write(ByteBuffer(bytes: message.payload))
+        }
+    }
+
+    private func response(
+        _ fields: HTTPFields, length: Int?,
+        _ write: @escaping @Sendable (inout any ResponseBodyWriter) async throws -> Void
+    ) -> Response {
+        Response(
+            status: .ok, headers: fields,
+            body: ResponseBody(contentLength: length) { [store, claimed] writer in
+                do {
+                    try await write(&writer)
+                    try await writer.finish(nil)
+                } catch {
+                    // Those that cannot be given back come back when their leases end.
+                    try? await store.giveBack(claimed)
+                    throw error
+                }
+            })
+    }
+
+    /// A value as a header can hold it: what is not ASCII, or cannot be seen, is escaped as RFC 3986 has it, and so is `%`.
+    private static func escaped(_ value: String) -> String {
+        var text = ""
+        for byte in value.utf8 {
+            if byte >= 0x20, byte < 0x7F, byte != UInt8(ascii: "%") {
+                text.unicodeScalars.append(Unicode.Scalar(byte))
+            } else {
+                let digits = String(byte, radix: 16, uppercase: true)
+                text += digits.count == 1 ? "%0\(digits)" : "%\(digits)"
+            }
+        }
+        return text
+    }
+}

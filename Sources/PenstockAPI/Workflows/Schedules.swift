@@ -1,0 +1,87 @@
+import HTTPTypes
+import Hummingbird
+import Penstock
+import PenstockCore
+import PenstockFormats
+import PenstockHTTP
+
+/// `/v1/schedules`: messages that are enqueued again and again. A schedule is its queue's.
+struct Schedules: Sendable {
+    let store: PenstockStore
+    let time: any TimeSource
+
+    func add(to v1: RouterGroup<ServerContext>) {
+        v1.get("schedules", use: list)
+        v1.get("schedules/:schedule", use: show)
+        v1.put("schedules/:schedule", use: put)
+        v1.post("schedules/:schedule/pause") { try await change($0, $1, .pause) }
+        v1.post("schedules/:schedule/resume") { try await change($0, $1, .resume) }
+        v1.post("schedules/:schedule/run") { try await change($0, $1, .run) }
+        v1.act("schedules/:schedule", method: .delete, use: remove)
+    }
+
+    @Sendable private func list(_ request: Request, _ context: ServerContext) async throws -> Response {
+        _ = try QueryParameters(request, known: [])
+        try context.principal.require(.read)
+        let schedules = try await store.schedules().filter { context.principal.may(.read, $0.schedule.queue) }
+        return .json(.object(["schedules": .array(schedules.map(\.jsonOfList))]))
+    }
+
+    @Sendable private func show(_ request: Request, _ context: ServerContext) async throws -> Response {
+        .json(try await known(request, context, .read).json)
+    }
+
+    /// Makes a schedule, or gives it another shape; where it has this one already, nothing changes.
+    @Sendable private func put(_ request: Request, _ context: ServerContext) async throws -> Response {
+        _ = try QueryParameters(request, known: [])
+        let name = try ScheduleName(try context.parameters.text("schedule"))
+        try context.principal.require(.operate)
+        // A schedule as large as its payload may be, which base64 makes larger.
+        let (entry, written) = try await request.jsonAsWritten(
+            ScheduleEntry.self, as: "The schedule", bytesMax: Bounds.batchLineBytesMax)
+        let schedule = try entry.schedule(written)
+        try context.principal.require(.operate, schedule.queue)
+        let before = try await found(name)
+        if let before { try context.principal.require(.operate, before.schedule.queue) }
+        let record = try await store.storage.schedule(name, .put(schedule, replacing: true))
+        guard let record else { throw Self.unknown(name) }
+        return .json(record.json, status: before == nil ? .created : .ok)
+    }
+
+    private func change(
+        _ request: Request, _ context: ServerContext, _ change: ScheduleChange
+    ) async throws -> Response {
+        let name = try await known(request, context, .operate).name
+        guard let record = try await store.storage.schedule(name, change) else { throw Self.unknown(name) }
+        return .json(record.json)
+    }
+
+    @Sendable private func remove(_ request: Request, _ context: ServerContext) async throws {
+        let name = try await known(request, context, .operate).name
+        try await store.storage.schedule(name, .remove)
+    }
+
+    /// The schedule that the path names, if the caller may do that with its queue.
+    private func known(
+        _ request: Request, _ context: ServerContext, _ scope: Scope
+    ) async throws -> ScheduleRecord {
+        _ = try QueryParameters(request, known: [])
+        try context.principal.require(scope)
+        let name = try ScheduleName(try context.parameters.text("schedule"))
+        guard let record = try await found(name) else { throw Self.unknown(name) }
+        try context.principal.require(scope, record.schedule.queue)
+        return record
+    }
+
+    private func found(_ name: ScheduleName) async throws -> ScheduleRecord? {
+        do {
+            return try await store.storage.schedules(name).first
+        } catch let error as PenstockError where error.code == .unknownSchedule {
+            return nil
+        }
+    }
+
+    private static func unknown(_ name: ScheduleName) -> PenstockError {
+        PenstockError(.unknownSchedule, "There is no schedule called '\(name)'.")
+    }
+}

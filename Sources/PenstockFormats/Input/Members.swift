@@ -1,0 +1,42 @@
+import PenstockCore
+
+/// A name in a JSON object.
+package struct MemberKey: CodingKey {
+    package var stringValue: String
+    package var intValue: Int? { nil }
+
+    package init(_ name: String) {
+        stringValue = name
+    }
+
+    package init?(stringValue: String) {
+        self.init(stringValue)
+    }
+
+    package init?(intValue: Int) {
+        nil
+    }
+}
+
+/// The members of a JSON object, which has no others than it may.
+package struct Members {
+    package let container: KeyedDecodingContainer<MemberKey>
+
+    /// - Throws: `PenstockError` when the object has another: a slip of the hand must not be taken for nothing.
+    package init(_ decoder: any Decoder, _ known: Set<String>, of thing: String) throws {
+        container = try decoder.container(keyedBy: MemberKey.self)
+        for key in container.allKeys where !known.contains(key.stringValue) {
+            throw PenstockError(
+                .invalidInput,
+                "\(thing) has no \"\(Escape.text(key.stringValue))\"; it has \(known.sorted().joined(separator: ", "))."
+            )
+        }
+    }
+
+    /// The member; `nil` when there is none, or it is null.
+    package func value<Value: Decodable>(_ name: String) throws -> Value? {
+        try container.decodeIfPresent(Value.self, forKey: MemberKey(name))
+    }
+
+    package func has(_ name: String) -> Bool { container.contains(MemberKey(name)) }
+}

@@ -1,0 +1,138 @@
+import Foundation
+import Penstock
+import PenstockCore
+import PenstockTestKit
+import Testing
+
+@Suite(.timeLimit(.minutes(2))) struct ClaimTests {
+    @Test func aClaimGivesMessagesToARemoteWorker() async throws {
+        try await TestServer.onFile { server in
+            try await server.put("one", headers: ["Penstock-Header-A": "b"])
+            try await server.put("two", headers: ["Penstock-Priority": "9"])
+            let messages = try await server.claim(#"{"limit":5,"lease":"1m","worker":"phone"}"#)
+            #expect(messages.map { $0["payload"] as? String } == ["two", "one"])
+            #expect(messages.map { $0["attempt"] as? Int } == [1, 1])
+            #expect(messages[1]["headers"] as? [String: String] == ["a": "b"])
+            #expect(messages[0]["token"] is String)
+            let workers = try await server.send("GET", "/v1/workers").json()["workers"] as? [[String: Any]]
+            #expect(workers?.map { $0["name"] as? String } == ["phone"])
+            #expect(try await server.claim(#"{"lease":1.5}"#).isEmpty)
+        }
+    }
+
+    @Test func aWaitingClaimIsWoken() async throws {
+        try await TestServer.onFile { server in
+            async let waiting = server.claim(#"{"wait":"60s"}"#)
+            try await server.store.storage.changes.waitForWaiters(count: 1)
+            try await server.put("now")
+            #expect(try await waiting.map { $0["payload"] as? String } == ["now"])
+            #expect(try await server.claim(#"{"wait":"50ms"}"#).isEmpty)
+        }
+    }
+
+    @Test func aWaitingClaimGetsWhatBecomesDue() async throws {
+        try await TestServer.inMemory { server in
+            try await server.put("later", headers: ["Penstock-Delay": "200ms"])
+            #expect(try await server.claim(#"{"wait":"60s"}"#).count == 1)
+        }
+    }
+
+    @Test func severalQueuesAreServedInTheirOrder() async throws {
+        try await TestServer.onFile(queues: ["a": QueuePolicy(), "b": QueuePolicy()]) { server in
+            for text in ["b1", "b2"] { try await server.put(text, in: "b") }
+            try await server.put("a1", in: "a")
+            let response = try await server.send("POST", "/v1/claims", #"{"queues":["a","b"],"limit":2}"#)
+            let messages = try response.json()["messages"] as? [[String: Any]]
+            #expect(messages?.map { $0["payload"] as? String } == ["a1", "b1"])
+            #expect(messages?.map { $0["queue"] as? String } == ["a", "b"])
+            async let waiting = server.send("POST", "/v1/claims", #"{"queues":["a"],"wait":"60s"}"#)
+            try await server.store.storage.changes.waitForWaiters(count: 1)
+            try await server.put("a2", in: "a")
+            #expect(try await waiting.text.contains("a2"))
+        }
+    }
+
+    @Test func aClientThatHasGoneAwayHasClaimedNothing() async throws {
+        try await TestServer.onFile { server in
+            let changes = server.store.storage.changes
+            for _ in 1...5 {
+                let client = try server.client()
+                try client.request("POST", "/v1/queues/q/claims", body: #"{"wait":"60s"}"#)
+                try await changes.waitForWaiters(count: 1)
+                client.hangUp()
+                try await eventually { changes.waiterCount == 0 }
+            }
+            try await server.put("for somebody who is there")
+            let message = try #require(try await server.claim().first)
+            #expect(message["attempt"] as? Int == 1)
+        }
+    }
+
+    /// The client goes as the message comes: whichever is first, the message is not lost, and its attempt not counted.
+    @Test func aClientThatGoesAsTheMessageComesLosesNothing() async throws {
+        try await TestServer.onFile { server in
+            let changes = server.store.storage.changes
+            var backCount = 0
+            for round in 1...20 {
+                let client = try server.client()
+                try client.request("POST", "/v1/queues/q/claims", body: #"{"wait":"60s","lease":"1h"}"#)
+                try await changes.waitForWaiters(count: 1)
+                async let sent = server.put("\(round)")
+                client.hangUp()
+                _ = try await sent
+                try await eventually { changes.waiterCount == 0 }
+                // A message that was written before the client went is with it until its lease ends: nobody can know.
+                let back = try await server.claim(#"{"wait":"100ms"}"#)
+                #expect(back.allSatisfy { $0["attempt"] as? Int == 1 })
+                backCount += back.count
+            }
+            #expect(try await server.depths()["leased"] == 20)
+            #expect(backCount > 0)
+        }
+    }
+
+    @Test func oneMessageCanComeAsItIs() async throws {
+        try await TestServer.inMemory { server in
+            let headers = ["Accept": "application/octet-stream"]
+            let none = try await server.send("POST", "/v1/queues/q/claims", "{}", headers: headers)
+            #expect(none.status == 204)
+            _ = try await server.request(
+                "POST", "/v1/queues/q/messages", headers: ["Penstock-Header-Who": "Zoë"], body: Data([0, 255]))
+            let response = try await server.send("POST", "/v1/queues/q/claims", "{}", headers: headers)
+            #expect(response.status == 200)
+            #expect(response.body == Data([0, 255]))
+            #expect(response.header("Content-Type") == "application/octet-stream")
+            #expect(response.header("Penstock-Sequence") == "1")
+            #expect(response.header("Penstock-Attempt") == "1")
+            #expect(response.header("Penstock-Header-who") == "Zo%C3%AB")
+            let token = try #require(response.header("Penstock-Token"))
+            let settled = try await server.send(
+                "POST", "/v1/settlements", #"[{"sequence":1,"token":"\#(token)","verdict":"done"}]"#)
+            #expect(settled.text.contains(#""outcome":"settled""#))
+            let two = try await server.send("POST", "/v1/queues/q/claims", #"{"limit":2}"#, headers: headers)
+            #expect(two.status == 400)
+        }
+    }
+
+    @Test(arguments: [
+        #"{"limit":0}"#, #"{"limit":1001}"#, #"{"lease":"1ms"}"#, #"{"lease":"8d"}"#, #"{"wait":61}"#, #"{"wait":-1}"#,
+        #"{"worker":""}"#, #"{"wroker":"x"}"#, #"{"queues":["q"]}"#, "[]", "{", #"{"limit":"1"}"#, #"{"lease":1e300}"#,
+    ])
+    func refusesWhatCannotBe(body: String) async throws {
+        try await TestServer.inMemory { server in
+            try await server.put("x")
+            let response = try await server.send("POST", "/v1/queues/q/claims", body)
+            #expect(response.status == 400)
+            #expect(try await server.depths()["ready"] == 1)
+        }
+    }
+
+    @Test func aClaimOfSeveralQueuesNamesThem() async throws {
+        try await TestServer.inMemory { server in
+            for body in ["{}", #"{"queues":[]}"#, #"{"queues":["q","q"]}"#, #"{"queues":["none"]}"#] {
+                let response = try await server.send("POST", "/v1/claims", body)
+                #expect(response.status == (body.contains("none") ? 404 : 400), "\(body)")
+            }
+        }
+    }
+}

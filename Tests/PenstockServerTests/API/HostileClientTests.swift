@@ -1,0 +1,96 @@
+import Foundation
+import HTTPTypes
+import NIOCore
+import NIOEmbedded
+import NIOHTTPTypes
+import Penstock
+import PenstockCore
+import Testing
+
+@testable import PenstockHTTP
+
+/// Clients that take their time, say too much, or nothing.
+@Suite(.timeLimit(.minutes(2))) struct HostileClientTests {
+    @Test(arguments: [
+        "GET /v1/queues HTTP/1.1\r\nHost: localhost\r\nX: \(String(repeating: "x", count: 70_000))\r\n\r\n",
+        "GET /v1/queues HTTP/1.1\r\nHost: localhost\r\n\((0..<300).map { "X\($0): y\r\n" }.joined())\r\n",
+        "GET /v1/queues\u{0} HTTP/1.1\r\n\r\n", "nonsense\r\n\r\n", "GET / HTTP/9.9\r\n\r\n",
+        "POST /v1/queues/q/messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxx",
+        "POST /v1/queues/q/messages HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    ])
+    func whatIsNoRequestEndsTheConnection(text: String) async throws {
+        try await TestServer.inMemory { server in
+            let client = try server.client()
+            try client.send(text)
+            let answer = try await client.receive()
+            #expect(answer.isEmpty || answer.contains(" 4") || answer.contains(" 5"))
+            #expect(!answer.contains(" 500"))
+            #expect(try await server.send("GET", "/v1/queues").status == 200)
+        }
+    }
+
+    @Test func aBodyWithoutEndIsReadUpToItsBound() async throws {
+        try await TestServer.inMemory { server in
+            let client = try server.client()
+            try client.send(
+                "POST /v1/queues/q/claims HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n")
+            let part = "10000\r\n\(String(repeating: " ", count: 0x10000))\r\n"
+            // The server answers, and hears no more of it.
+            for _ in 0..<32 { try? client.send(part) }
+            #expect(try await client.receive(until: "tooLarge").contains("413"))
+        }
+    }
+
+    @Test func manyIdleConnectionsAreInNobodysWay() async throws {
+        try await TestServer.inMemory { server in
+            let idle = try (0..<500).map { _ in try server.client() }
+            for client in idle.prefix(250) { try client.send("GET /v1/que") }
+            #expect(try await server.send("GET", "/v1/queues").status == 200)
+            withExtendedLifetime(idle) {}
+        }
+    }
+
+    @Test func aBodyThatComesTooSlowlyEndsTheConnection() throws {
+        let channel = EmbeddedChannel(
+            handler: ConnectionWatch(requestTime: .seconds(10), unreadTime: .seconds(5)))
+        try channel.connect(to: SocketAddress(unixDomainSocketPath: "/x")).wait()
+        try channel.writeInbound(
+            HTTPRequestPart.head(.init(method: .post, scheme: "http", authority: "localhost", path: "/")))
+        for _ in 1...3 {
+            channel.embeddedEventLoop.advanceTime(by: .seconds(3))
+            try channel.writeInbound(HTTPRequestPart.body(ByteBuffer(string: "x")))
+            #expect(channel.isActive)
+        }
+        channel.embeddedEventLoop.advanceTime(by: .seconds(1))
+        #expect(!channel.isActive)
+    }
+
+    @Test func aRequestThatHasComeIsNotTimed() throws {
+        let channel = EmbeddedChannel(
+            handler: ConnectionWatch(requestTime: .seconds(10), unreadTime: .seconds(5)))
+        try channel.connect(to: SocketAddress(unixDomainSocketPath: "/x")).wait()
+        try channel.writeInbound(
+            HTTPRequestPart.head(.init(method: .post, scheme: "http", authority: "localhost", path: "/")))
+        channel.embeddedEventLoop.advanceTime(by: .seconds(9))
+        try channel.writeInbound(HTTPRequestPart.end(nil))
+        channel.embeddedEventLoop.advanceTime(by: .seconds(100))
+        #expect(channel.isActive)
+        _ = try channel.finish()
+    }
+
+    @Test func anAnswerThatIsNotReadEndsTheConnection() throws {
+        let channel = EmbeddedChannel(
+            handler: ConnectionWatch(requestTime: .seconds(10), unreadTime: .seconds(5)))
+        try channel.connect(to: SocketAddress(unixDomainSocketPath: "/x")).wait()
+        for (isWritable, seconds, isActive) in [
+            (false, 4, true), (true, 100, true), (false, 4, true), (false, 5, false),
+        ] {
+            if channel.isWritable != isWritable {
+                channel.isWritable = isWritable
+                channel.pipeline.fireChannelWritabilityChanged()
+            }
+            channel.embeddedEventLoop.advanceTime(by: .seconds(Int64(seconds)))
+            #expect(channel.isActive == isActive)
+        }
+    }
+}

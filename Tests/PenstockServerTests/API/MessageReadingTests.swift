@@ -1,0 +1,104 @@
+import Foundation
+import Penstock
+import PenstockCore
+import Testing
+
+@Suite(.timeLimit(.minutes(2))) struct MessageReadingTests {
+    @Test func messagesAreListedPageByPage() async throws {
+        try await TestServer.onFile { server in
+            for text in ["1", "2", "3"] { try await server.put(text) }
+            let first = try await server.send("GET", "/v1/queues/q/messages?limit=2").json()
+            #expect((first["messages"] as? [[String: Any]])?.map { $0["sequence"] as? Int } == [1, 2])
+            #expect(first["next"] as? Int == 2)
+            let second = try await server.send("GET", "/v1/queues/q/messages?after=2&payload=true").json()
+            #expect((second["messages"] as? [[String: Any]])?.map { $0["payload"] as? String } == ["3"])
+            #expect(second["next"] is NSNull)
+            let back = try await server.send("GET", "/v1/queues/q/messages?last=1&preceding=3").json()
+            #expect((back["messages"] as? [[String: Any]])?.map { $0["sequence"] as? Int } == [2])
+            #expect(back["next"] as? Int == 2)
+            let found = try await server.send("GET", "/v1/queues/q/messages?payloadContains=2").json()
+            #expect((found["messages"] as? [[String: Any]])?.map { $0["sequence"] as? Int } == [2])
+            let some = try await server.send("GET", "/v1/queues/q/messages?state=ready,dead&last=1").json()
+            #expect((some["messages"] as? [[String: Any]])?.map { $0["sequence"] as? Int } == [3])
+            for query in ["state=happy", "limit=0", "limit=1001", "limit=1&last=1", "after=-1", "since=noon", "x=1", "preceding=2", "header=x"] {
+                #expect(try await server.send("GET", "/v1/queues/q/messages?\(query)").status == 400, "\(query)")
+            }
+        }
+    }
+
+    @Test func aMessageIsShownWithAllThatItLeft() async throws {
+        try await TestServer.onFile { server in
+            let sequence = try await server.put("x")
+            let message = try #require(try await server.claim(#"{"worker":"phone"}"#).first)
+            _ = try await server.send(
+                "POST", "/v1/settlements", #"[{\#(message.lease),"verdict":"dead","error":"never"}]"#)
+            let shown = try await server.show(sequence)
+            #expect(shown["state"] as? String == "dead")
+            let attempts = shown["attempts"] as? [[String: Any]]
+            #expect(attempts?.map { $0["error"] as? String } == ["never"])
+            #expect(attempts?.map { $0["worker"] as? String } == ["phone"])
+            #expect(shown["steps"] is [Any])
+            #expect(try await server.send("GET", "/v1/messages/99").status == 404)
+            #expect(try await server.send("GET", "/v1/messages/first").status == 400)
+        }
+    }
+
+    @Test(arguments: [
+        ("text/html", "application/octet-stream"), ("image/svg+xml", "application/octet-stream"),
+        ("application/json; charset=latin1", "application/json"), ("TEXT/PLAIN", "text/plain; charset=utf-8"),
+        ("text/javascript", "application/octet-stream"), ("application/x-ndjson", "application/octet-stream"),
+    ])
+    func aPayloadRunsNowhere(type: String, shown: String) async throws {
+        try await TestServer.inMemory { server in
+            // A body of lines is a batch, so this one says its type in its line.
+            let line = #"{"payload":"<script>","headers":{"content-type":"\#(type)"}}"#
+            _ = try await server.send(
+                "POST", "/v1/queues/q/messages", line, headers: ["Content-Type": "application/x-ndjson"])
+            let response = try await server.send("GET", "/v1/messages/1/payload")
+            #expect(response.header("Content-Type") == (type == "application/x-ndjson" ? type : shown))
+            #expect(response.header("X-Content-Type-Options") == "nosniff")
+            #expect(response.header("Content-Disposition") == "attachment")
+            #expect(response.text == "<script>")
+        }
+    }
+
+    @Test func whyAMessageWaitsIsSaid() async throws {
+        try await TestServer.onFile { server in
+            let sequence = try await server.put("x", headers: ["Penstock-Delay": "1h"])
+            let reason = try await server.send("GET", "/v1/messages/\(sequence)/why").json()
+            #expect((reason["causes"] as? [[String: Any]])?.map { $0["cause"] as? String } == ["due"])
+            #expect(try await server.send("GET", "/v1/messages/7/why").status == 404)
+        }
+    }
+
+    @Test func aResultIsWaitedFor() async throws {
+        try await TestServer.onFile { server in
+            let sequence = try await server.put("3 4")
+            let path = "/v1/messages/\(sequence)/result"
+            let early = try await server.send("GET", path)
+            #expect(early.status == 202)
+            #expect(try early.json()["state"] as? String == "ready")
+            #expect(try await server.send("GET", path + "?wait=50ms").status == 202)
+            async let waiting = server.send("GET", path + "?wait=60s")
+            try await server.store.storage.changes.waitForWaiters(count: 1)
+            let message = try #require(try await server.claim().first)
+            _ = try await server.send(
+                "POST", "/v1/settlements", #"[{\#(message.lease),"verdict":"done","result":"7"}]"#)
+            #expect(try await waiting.json()["result"] as? String == "7")
+            let late = try await server.send("GET", path)
+            #expect(late.status == 200)
+            #expect(try late.json()["state"] as? String == "done")
+        }
+    }
+
+    @Test func aMessageThatIsNotDoneHasNoResult() async throws {
+        try await TestServer.inMemory { server in
+            let sequence = try await server.put("x")
+            _ = try await server.send("POST", "/v1/commands", #"{"command":"cancel","sequences":[\#(sequence)]}"#)
+            let response = try await server.send("GET", "/v1/messages/\(sequence)/result?wait=1s")
+            #expect(response.status == 409)
+            #expect(response.code == "messageCancelled")
+            #expect(try await server.send("GET", "/v1/messages/9/result").status == 404)
+        }
+    }
+}

@@ -1,0 +1,107 @@
+import Foundation
+import Penstock
+import PenstockCore
+import Testing
+
+@Suite(.timeLimit(.minutes(2))) struct ScheduleAndWorkflowTests {
+    @Test func aScheduleIsMadePausedAndRun() async throws {
+        try await TestServer.onFile { server in
+            let path = "/v1/schedules/nightly"
+            let body =
+                #"{"queue":"q","spec":"0 3 * * *","zone":"Europe/Paris","payload":{"n": 1.0},"priority":2,"uniqueKey":"n"}"#
+            let made = try await server.send("PUT", path, body)
+            #expect(made.status == 201, "\(made.text)")
+            #expect(try made.json()["payload"] as? String == #"{"n": 1.0}"#)
+            #expect(try await server.send("PUT", path, body).status == 200)
+            let list = try await server.send("GET", "/v1/schedules").json()["schedules"] as? [[String: Any]]
+            #expect(list?.map { $0["schedule"] as? String } == ["nightly"])
+            #expect(try await server.send("POST", "\(path)/pause").json()["isPaused"] as? Bool == true)
+            #expect(try await server.send("POST", "\(path)/resume").json()["isPaused"] as? Bool == false)
+            let run = try await server.send("POST", "\(path)/run").json()
+            #expect((run["firings"] as? [[String: Any]])?.map { $0["outcome"] as? String } == ["byHand"])
+            #expect(try await server.show(1)["priority"] as? Int == 2)
+            #expect(try await server.send("DELETE", path).status == 204)
+            #expect(try await server.send("GET", path).status == 404)
+            #expect(try await server.send("POST", "\(path)/run").status == 404)
+        }
+    }
+
+    /// What a schedule is shown with makes the same schedule.
+    @Test func aScheduleIsReadAsItIsWritten() async throws {
+        try await TestServer.onFile { server in
+            let queue = try await server.store.queue("q")
+            try await queue.schedule(
+                "a", "@every 90s", Array("x".utf8),
+                options: .init(
+                    message: .init(
+                        headers: ["h": "v"], priority: 3, attemptsMax: 4,
+                        uniqueKey: UniqueKey("k", scope: .period(.seconds(5))), expiry: .after(.seconds(60))),
+                    missed: .all, window: .seconds(10), jitter: .seconds(2)))
+            var shown = try await server.send("GET", "/v1/schedules/a").json()
+            for name in [
+                "schedule", "isPaused", "isReckoned", "nextDue", "firedCount", "missedCount", "problem", "firings",
+            ] {
+                shown[name] = nil
+            }
+            let body = String(decoding: try JSONSerialization.data(withJSONObject: shown), as: UTF8.self)
+            #expect(try await server.send("PUT", "/v1/schedules/b", body).status == 201)
+            let (a, b) = (try await server.store.schedule("a"), try await server.store.schedule("b"))
+            #expect(a.schedule == b.schedule)
+        }
+    }
+
+    @Test(arguments: [
+        "{}", #"{"queue":"q"}"#, #"{"queue":"q","spec":"never"}"#, #"{"queue":"q","spec":"@daily","zone":"Mars"}"#,
+        #"{"queue":"q","spec":"@daily","isPaused":true}"#, #"{"queue":"q","spec":"@daily","keyScope":"period"}"#,
+    ])
+    func refusesSchedulesThatCannotBe(body: String) async throws {
+        try await TestServer.onFile { server in
+            let response = try await server.send("PUT", "/v1/schedules/s", body)
+            #expect(response.status == 400)
+        }
+    }
+
+    @Test func aWorkflowIsStartedOnceAndSeen() async throws {
+        try await TestServer.onFile { server in
+            let body = #"{"name":"w","tasks":[{"name":"a","queue":"q","payload":{"n": 1}},{"name":"b","after":"a"}]}"#
+            let started = try await server.send("POST", "/v1/workflows?queue=q", body)
+            #expect(started.status == 201, "\(started.text)")
+            #expect(try started.json()["isNew"] as? Bool == true)
+            let again = try await server.send("POST", "/v1/workflows?queue=q", body)
+            #expect(again.status == 200)
+            #expect(try again.json()["isNew"] as? Bool == false)
+            let message = try #require(try await server.claim().first)
+            #expect(message["payload"] as? String == #"{"n": 1}"#)
+            #expect(message["task"] as? String == "a")
+            _ = try await server.send(
+                "POST", "/v1/settlements", #"[{\#(message.lease),"verdict":"done","result":"7"}]"#)
+            #expect(try await server.send("GET", "/v1/workflows/w/tasks/a").json()["result"] as? String == "7")
+            let tasks = try await server.send("GET", "/v1/workflows/w/tasks").json()["tasks"] as? [[String: Any]]
+            #expect(tasks?.map { $0["state"] as? String } == ["done", "ready"])
+            let list = try await server.send("GET", "/v1/workflows").json()
+            #expect((list["workflows"] as? [[String: Any]])?.map { $0["workflow"] as? String } == ["w"])
+            #expect(try await server.send("POST", "/v1/workflows/w/cancel").json()["cancelled"] as? Int == 1)
+            #expect(try await server.send("GET", "/v1/workflows/w").json()["state"] as? String == "cancelled")
+            #expect(try await server.send("GET", "/v1/workflows/x").status == 404)
+            #expect(try await server.send("GET", "/v1/workflows/w/tasks/x").status == 404)
+            for bad in ["", "{}", #"{"tasks":[]}"#, #"{"tasks":[{"name":"a"}]}"#, "nothing"] {
+                #expect(try await server.send("POST", "/v1/workflows", bad).status == 400, "\(bad)")
+            }
+        }
+    }
+
+    @Test func anEventReachesWhoWaitsForIt() async throws {
+        try await TestServer.onFile { server in
+            let sequence = try await server.put("x")
+            let message = try #require(try await server.claim().first)
+            _ = try await server.send(
+                "POST", "/v1/settlements", #"[{\#(message.lease),"verdict":"suspend","after":"1h","event":"go"}]"#)
+            let path = "/v1/messages/\(sequence)/events/go"
+            #expect(try await server.send("POST", path, "now").json()["isFirst"] as? Bool == true)
+            #expect(try await server.send("POST", path, "again").json()["isFirst"] as? Bool == false)
+            #expect(try await server.claim().count == 1)
+            #expect(try await server.send("POST", "/v1/messages/9/events/go").status == 404)
+            #expect(try await server.send("POST", "/v1/workflows/none/events/go").status == 404)
+        }
+    }
+}

@@ -1,0 +1,99 @@
+import Foundation
+import PenstockCore
+import PenstockTestKit
+import Subprocess
+import SystemPackage
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// `penstock serve` as a process of its own.
+struct ServerProcess: Sendable {
+    let port: Int
+    private let id: ProcessIdentifier
+    private let termination: Task<TerminationStatus, any Error>
+
+    /// How it ended, once it has.
+    var end: TerminationStatus {
+        get async throws { try await termination.value }
+    }
+
+    /// Calls `body` with a server on a file in `folder`, and then ends it with `signal`.
+    static func run<Value: Sendable>(
+        in folder: TemporaryFolder = TemporaryFolder(), endingWith signal: Int32 = SIGTERM,
+        _ body: @escaping @Sendable (ServerProcess) async throws -> Value
+    ) async throws -> Value {
+        let made = try await Subprocess.run(
+            .path(FilePath(products + "/penstock")), arguments: ["queue", "create", "made", "--if-absent"],
+            environment: .inherit.updating(["PENSTOCK_DB": folder.file("penstock.db")]), output: .discarded)
+        guard made.terminationStatus.isSuccess else { throw PenstockError(.storage, "No file was made.") }
+        let (started, starting) = AsyncThrowingStream.makeStream(of: (ProcessIdentifier, Int).self)
+        let task = Task {
+            do {
+                return try await Subprocess.run(
+                    .path(FilePath(products + "/penstock")), arguments: ["serve", "--listen", "127.0.0.1:0"],
+                    environment: .inherit.updating(["PENSTOCK_DB": folder.file("penstock.db")]), input: .none,
+                    output: .sequence,
+                    error: .fileDescriptor(.standardError, closeAfterSpawningProcess: false)
+                ) { execution in
+                    var said = ""
+                    for try await part in execution.standardOutput {
+                        part.withUnsafeBytes { said += String(decoding: $0, as: UTF8.self) }
+                        guard let match = said.firstMatch(of: #/http:\/\/127\.0\.0\.1:(\d+)\/\n/#),
+                            let port = Int(match.output.1)
+                        else { continue }
+                        starting.yield((execution.processIdentifier, port))
+                    }
+                    starting.finish()
+                }.terminationStatus
+            } catch {
+                starting.finish(throwing: error)
+                throw error
+            }
+        }
+        var iterator = started.makeAsyncIterator()
+        guard let (id, port) = try await iterator.next() else {
+            throw PenstockError(.storage, "The server has not started: \(try await task.value)")
+        }
+        let server = ServerProcess(port: port, id: id, termination: task)
+        let value: Value
+        do {
+            value = try await body(server)
+        } catch {
+            kill(id.value, SIGKILL)
+            _ = await task.result
+            throw error
+        }
+        kill(id.value, signal)
+        _ = try await task.value
+        return value
+    }
+
+    /// Tells it to stop.
+    func stop() {
+        kill(id.value, SIGTERM)
+    }
+
+    /// A client of its own.
+    func client() throws -> RawClient { try RawClient(port: port) }
+
+    /// Makes a request, and returns the body of the answer.
+    @discardableResult
+    func send(
+        _ method: String, _ path: String, _ body: String = "", headers: [String: String] = [:]
+    ) async throws -> String {
+        let client = try client()
+        try client.request(
+            method, path, headers: headers.merging(["Connection": "close"]) { own, _ in own }, body: body)
+        let answer = try await client.receive()
+        return answer.components(separatedBy: "\r\n\r\n").dropFirst().joined(separator: "\r\n\r\n")
+    }
+
+    /// The folder of the built command: that of the test bundle.
+    static var products: String {
+        let program = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
+        let bundle = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }?.bundlePath ?? program
+        return (bundle as NSString).deletingLastPathComponent
+    }
+}
