@@ -142,7 +142,7 @@ extension Call {
     }
 
     private func record(of handle: ReceiptHandle) async throws -> MessageRecord? {
-        try await store.messages(MessageQuery(sequences: [handle.lease.sequence], limit: 1)).first
+        try await store.messages(MessageQuery(sequences: [handle.lease.sequence], limit: 1)).records.first
     }
 }
 

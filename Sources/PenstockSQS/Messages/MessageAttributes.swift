@@ -2,6 +2,14 @@ import Crypto
 import Foundation
 import PenstockFormats
 
+/// A message attribute's value.
+struct AttributeValue: Codable, Equatable, Sendable {
+    var DataType: String?
+    var StringValue: String?
+    /// In base64.
+    var BinaryValue: String?
+}
+
 /// The attributes of a message, by name.
 typealias MessageAttributes = [String: AttributeValue]
 

@@ -26,7 +26,8 @@ struct DeadLetters {
     private func bring(from source: QueueName, into queue: QueueName) async throws -> Bool {
         let hasGroups = try await directory.settings(of: queue).policy.hasGroupKeys
         let records = try await store.messages(
-            MessageQuery(queue: source, states: [.dead], limit: Self.countMax, withPayload: true))
+            MessageQuery(queue: source, states: [.dead], limit: Self.countMax, withPayload: true)
+        ).records
         if records.isEmpty { return false }
         let copies = try records.map { record in
             var envelope = Envelope(record.headers)

@@ -79,15 +79,6 @@ struct ReceiveInput: Decodable {
 struct MoveTaskInput: Decodable {
     var SourceArn: String?
     var DestinationArn: String?
-    var MaxNumberOfMessagesPerSecond: Int?
     var MaxResults: Int?
     var TaskHandle: String?
-}
-
-/// A message attribute's value.
-struct AttributeValue: Codable, Equatable, Sendable {
-    var DataType: String?
-    var StringValue: String?
-    /// In base64.
-    var BinaryValue: String?
 }
