@@ -1,5 +1,6 @@
 import ArgumentParser
 import Penstock
+import PenstockFormats
 
 /// `penstock dead redrive`
 struct DeadRedriveCommand: AsyncParsableCommand {
