@@ -87,9 +87,11 @@ let package = Package(
                 "Penstock", "PenstockCore", "PenstockFormats", "PenstockHTTP",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "Mustache", package: "swift-mustache"),
             ],
+            resources: [.embedInCode("Resources")],
             swiftSettings: strict
         ),
         // The queues for clients of Amazon SQS.

@@ -3,6 +3,7 @@ import Logging
 import Penstock
 import PenstockAPI
 import PenstockCore
+import PenstockDashboard
 import PenstockHTTP
 import ServiceLifecycle
 import UnixSignals
@@ -16,6 +17,10 @@ struct Server {
     /// Names by which it is called, beside those of its addresses.
     var hosts: [String]
     var isReadOnly: Bool
+    /// What people call it.
+    var name: String?
+    /// The store's file, where it has one.
+    var path: String?
     var logger: Logger
 
     /// How long requests may take to come to their end when the server is told to stop.
@@ -28,11 +33,14 @@ struct Server {
         gracefulShutdownSignals: [UnixSignal] = [.sigterm, .sigint],
         isReady: @escaping @Sendable (ListenAddress) async -> Void
     ) async throws {
-        let responder = router().buildResponder()
-        let services = listen.map { address in
+        let dashboard = self.dashboard
+        let responder = router(dashboard).buildResponder()
+        var services = listen.map { address in
             ServiceGroupConfiguration.ServiceConfiguration(
                 service: Listener(address, responder: responder, logger: logger, isReady: isReady))
         }
+        // Services are told to stop the last one first: when open pages are told no more, listeners have no streams to wait for.
+        services.append(.init(service: DashboardService(dashboard: dashboard)))
         let upkeep = isReadOnly ? [] : [ServiceGroupConfiguration.ServiceConfiguration(service: Upkeep(store: store))]
         var configuration = ServiceGroupConfiguration(
             services: upkeep + services, gracefulShutdownSignals: gracefulShutdownSignals, logger: logger)
@@ -42,21 +50,38 @@ struct Server {
     }
 
     /// The routes, and what every request passes on its way to them.
-    func router() -> Router<ServerContext> {
+    func router(_ dashboard: Dashboard) -> Router<ServerContext> {
         let router = Router(context: ServerContext.self)
         router.add(middleware: ProblemResponses())
         if tokens == nil { router.add(middleware: HostCheck(names: names)) }
         router.add(middleware: CrossSiteCheck())
-        if isReadOnly { router.add(middleware: ReadOnly()) }
-        router.add(middleware: Authentication(tokens, passesBy: Health.isAskedFor))
+        if isReadOnly { router.add(middleware: ReadOnly(passesBy: Dashboard.isSignIn)) }
+        // The dashboard's pages look at the visitor by themselves, and lead one who is not known to a page that asks for a token.
+        router.add(
+            middleware: Authentication(tokens) { Health.isAskedFor($0) || Dashboard.isAskedFor($0) })
         Health(store: store).add(to: router)
         API(store: store).add(to: router)
+        dashboard.add(to: router)
         return router
+    }
+
+    /// The pages, with what they have seen of the store.
+    var dashboard: Dashboard {
+        Dashboard(store: store, path: path, name: name, tokens: tokens, isReadOnly: isReadOnly)
     }
 
     private var names: Set<String> {
         var names: Set<String> = ["localhost", "127.0.0.1", "::1"]
         for case .port(let host, _) in listen { names.insert(host) }
         return names.union(hosts)
+    }
+}
+
+/// Keeps the dashboard's pages up to date until the server is told to stop.
+private struct DashboardService: Service {
+    let dashboard: Dashboard
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown { await dashboard.run() }
     }
 }

@@ -24,7 +24,7 @@ package struct ServerCommand: AsyncParsableCommand {
               penstock serve --listen 127.0.0.1:7700 --listen unix:/run/penstock/http.sock
               penstock serve --listen 0.0.0.0:7700 --token-file tokens
 
-            It prints a line with its URL when it takes requests. The API is under /v1. At addresses of this machine no token \
+            It prints a line with its URL when it takes requests. The URL is a dashboard's; the API is under /v1. At addresses of this machine no token \
             is asked for unless there is a --token-file; others need one. TLS is for a proxy in front of it.
             """)
 
@@ -48,6 +48,9 @@ package struct ServerCommand: AsyncParsableCommand {
             "A name by which this server is called, beside those that it listens at. Several can be given.",
             valueName: "name"))
     var host: [String] = []
+
+    @Option(help: "What people call this server, such as staging: it stands on every page of the dashboard.")
+    var name: String?
 
     @Flag(help: "Change nothing: only what looks is answered.") var readOnly = false
 
@@ -74,7 +77,8 @@ package struct ServerCommand: AsyncParsableCommand {
 
     private func serve(_ store: PenstockStore, _ tokens: Tokens?, _ logger: Logger) async throws {
         try await Server(
-            store: store, listen: addresses, tokens: tokens, hosts: host, isReadOnly: readOnly, logger: logger
+            store: store, listen: addresses, tokens: tokens, hosts: host, isReadOnly: readOnly, name: name,
+            path: location.file.path, logger: logger
         ).run { address in Self.tell(address) }
     }
 

@@ -1,3 +1,4 @@
+import Foundation
 package import Hummingbird
 package import PenstockCore
 import PenstockFormats
@@ -18,6 +19,28 @@ package struct QueryParameters {
             }
             guard values.updateValue(String(value), forKey: name) == nil else {
                 throw Problem.invalid("The parameter '\(name)' is there twice; give it once.")
+            }
+        }
+    }
+
+    /// Takes what a form of a page sends, behind the question mark or as the body (`application/x-www-form-urlencoded`): `+` is a
+    /// space there, and a field that somebody has left empty is not there.
+    ///
+    /// - Throws: a problem with status 400 that names the parameter.
+    package init(form text: String, known: Set<String>) throws(Problem) {
+        for part in text.split(separator: "&") {
+            let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map {
+                $0.replacing("+", with: " ").removingPercentEncoding
+            }
+            guard let name = pair[0], let value = pair.count == 2 ? pair[1] : "" else {
+                throw Problem.invalid("A field of the form is not UTF-8, escaped as forms are.")
+            }
+            guard known.contains(name) else {
+                throw Problem.invalid("This form has no field '\(Escape.text(name))'.")
+            }
+            if value.isEmpty { continue }
+            guard values.updateValue(value, forKey: name) == nil else {
+                throw Problem.invalid("The field '\(name)' is there twice; give it once.")
             }
         }
     }

@@ -15,6 +15,9 @@ package struct ServerContext: RequestContext {
         channel = source.channel
         isLocalSocket = source.channel.localAddress?.pathname != nil
     }
+
+    /// Whether it is known who makes it.
+    package var isKnown: Bool { principal != .nobody }
 }
 
 extension Principal {

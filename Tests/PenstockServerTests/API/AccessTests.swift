@@ -36,10 +36,10 @@ import Testing
     @Test func theDocumentHasEveryRouteAndNoOther() async throws {
         try await TestServer.inMemory { server in
             let documented = Set(operations(try await document(server)).map { "\($0.method) \($0.path)" })
-            let router = Server(
+            let made = Server(
                 store: server.store, listen: [], tokens: nil, hosts: [], isReadOnly: false,
-                logger: .init(label: "test")
-            ).router()
+                logger: .init(label: "test"))
+            let router = made.router(made.dashboard)
             let routes = Set(
                 router.routes.map { "\($0.method) \($0.path)".replacing(#/:(\w+)/#) { "{\($0.output.1)}" } }
                     .filter { $0.contains(" /v1/") || $0.hasSuffix("/openapi.json") })

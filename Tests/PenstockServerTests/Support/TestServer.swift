@@ -21,11 +21,12 @@ struct TestServer {
     /// Calls `body` with a server that takes requests, and stops it.
     static func run(
         store: PenstockStore = PenstockStore(InMemoryStore()), tokens: Tokens? = nil, hosts: [String] = [],
-        isReadOnly: Bool = false, _ body: @escaping @Sendable (TestServer) async throws -> Void
+        isReadOnly: Bool = false, name: String? = nil, path: String? = nil,
+        _ body: @escaping @Sendable (TestServer) async throws -> Void
     ) async throws {
         let server = Server(
             store: store, listen: [.port(host: "127.0.0.1", 0)], tokens: tokens, hosts: hosts, isReadOnly: isReadOnly,
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+            name: name, path: path, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
         let (addresses, continuation) = AsyncStream.makeStream(of: ListenAddress.self)
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await server.run(gracefulShutdownSignals: []) { continuation.yield($0) } }
@@ -37,7 +38,7 @@ struct TestServer {
         }
     }
 
-    /// Makes a request, and returns its status, its headers and its body.
+    /// Makes a request, and returns its status, its headers and its body. Where an answer leads elsewhere, it is not followed.
     func request(
         _ method: String, _ path: String, headers: [String: String] = [:], body: Data? = nil
     ) async throws -> TestResponse {
@@ -48,12 +49,19 @@ struct TestServer {
         for (name, value) in headers { request.setValue(value, forHTTPHeaderField: name) }
         let configuration = URLSessionConfiguration.ephemeral
         configuration.httpCookieStorage = nil
-        let session = URLSession(configuration: configuration)
+        let session = URLSession(configuration: configuration, delegate: NoRedirects(), delegateQueue: nil)
         defer { session.finishTasksAndInvalidate() }
         let (data, response) = try await session.data(for: request)
         guard let response = response as? HTTPURLResponse else { throw URLError(.badServerResponse) }
         return TestResponse(status: response.statusCode, headers: response, body: data)
     }
+}
+
+private final class NoRedirects: NSObject, URLSessionTaskDelegate {
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+        newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+    ) { completionHandler(nil) }
 }
 
 /// What a server has answered.

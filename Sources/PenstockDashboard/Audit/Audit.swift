@@ -1,0 +1,98 @@
+import Foundation
+import Penstock
+import PenstockCore
+import PenstockFormats
+
+/// The acts of visitors, and whose each was: a log of its own, the queue `penstock.audit`, to which every act is written before it happens.
+///
+/// An act that cannot be written down is not carried out. What came of it is a second entry; where that is missing, the server died
+/// in between, and whether the act has happened the store itself says. Nobody works this queue: its messages are done as they
+/// are written, and stay as long as its retention says.
+final class Audit: Sendable {
+    /// The queue.
+    static let queue = QueueName(stored: "penstock.audit")
+    /// How long entries stay, unless the queue is told otherwise.
+    private static let age = Duration.seconds(400 * 24 * 3600)
+
+    private let store: any MessageStore
+
+    init(_ store: any MessageStore) {
+        self.store = store
+    }
+
+    /// Writes down that somebody does something.
+    ///
+    /// - Returns: the entry, for what comes of it.
+    func began(_ act: String, on subject: String, queue: QueueName?, by name: String) async throws -> SequenceNumber {
+        let entry = JSONValue.object([
+            "act": .string(act), "on": .string(subject), "queue": .optional(queue) { .string($0.text) },
+            "by": .string(name),
+        ])
+        return try await append(entry)
+    }
+
+    /// Writes down what came of it.
+    func ended(_ entry: SequenceNumber, _ outcome: String, isDone: Bool) async throws {
+        _ = try await append(
+            .object([
+                "of": .integer(entry.rawValue), "outcome": .string(outcome), "isDone": .bool(isDone),
+            ]))
+    }
+
+    private func append(_ value: JSONValue) async throws -> SequenceNumber {
+        let message = NewMessage(payload: Array(value.text.utf8), headers: ["content-type": "application/json"])
+        let receipts: [Receipt]
+        do {
+            receipts = try await store.append([message], to: Self.queue, unless: nil, durability: .powerLoss)
+        } catch let error as PenstockError where error.code == .unknownQueue {
+            let policy = QueuePolicy(retention: Retention(age: Self.age))
+            try await store.configure(Self.queue, .create(policy, ifAbsent: true))
+            receipts = try await store.append([message], to: Self.queue, unless: nil, durability: .powerLoss)
+        }
+        guard let receipt = receipts.first else { throw PenstockError(.storage, "The audit log took no entry.") }
+        return receipt.sequence
+    }
+}
+
+/// An entry as it was written down, with what came of it.
+struct AuditEntry {
+    var sequence: SequenceNumber
+    var at: Timestamp
+    var act: String
+    var subject: String
+    var queue: String?
+    var by: String
+    var outcome: String?
+    var isDone: Bool?
+
+    private struct Written: Decodable {
+        var act: String?
+        var on: String?
+        var queue: String?
+        var by: String?
+        var of: Int64?
+        var outcome: String?
+        var isDone: Bool?
+    }
+
+    /// The entries that `records` of the queue's log hold, the newest first. What is no entry, as anybody may write into a queue, is
+    /// left out.
+    static func read(_ records: [LogRecord]) -> [AuditEntry] {
+        var entries: [AuditEntry] = []
+        var outcomes: [Int64: Written] = [:]
+        let decoder = JSONDecoder()
+        for record in records.reversed() {
+            guard let written = try? decoder.decode(Written.self, from: Data(record.payload)) else { continue }
+            if let entry = written.of {
+                outcomes[entry] = written
+            } else if let act = written.act, let by = written.by {
+                let outcome = outcomes[record.sequence.rawValue]
+                entries.append(
+                    AuditEntry(
+                        sequence: record.sequence, at: record.enqueuedAt, act: act, subject: written.on ?? "",
+                        queue: written.queue, by: by, outcome: outcome?.outcome, isDone: outcome?.isDone))
+            }
+        }
+        return entries
+    }
+}

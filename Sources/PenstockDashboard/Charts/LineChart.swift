@@ -1,0 +1,94 @@
+/// Numbers over time as lines, in SVG that holds nothing but numbers and the words of this program.
+///
+/// Colours are the style sheet's, by the number of the line; each line has a form of its own (whole, dashed, dotted) as well.
+struct LineChart {
+    /// One line.
+    struct Line {
+        var name: String
+        /// A value for each step of time, the oldest first; `nil`: nobody looked then.
+        var values: [Double?]
+    }
+
+    /// What the chart shows, for people who do not see it.
+    var title: String
+    var lines: [Line]
+    /// The time that the values are from, in words: "2 minutes".
+    var span: String
+
+    private static let (width, height) = (600.0, 150.0)
+    private static let (left, right, top, bottom) = (44.0, 6.0, 8.0, 20.0)
+
+    /// The chart.
+    var svg: Markup {
+        let top = scale
+        var svg = "<svg class=\"chart\" viewBox=\"0 0 600 150\" role=\"img\" aria-label=\"\(title), last \(span)\">"
+        for part in [0.0, 0.5, 1.0] {
+            let y = Self.short(place(part * top, of: top))
+            svg += "<line class=\"grid\" x1=\"44\" x2=\"594\" y1=\"\(y)\" y2=\"\(y)\"/>"
+            svg += "<text x=\"38\" y=\"\(y)\" dy=\"4\" text-anchor=\"end\">\(Self.label(part * top))</text>"
+        }
+        svg += "<text x=\"44\" y=\"146\">\(span) ago</text><text x=\"594\" y=\"146\" text-anchor=\"end\">now</text>"
+        for (index, line) in lines.enumerated() {
+            svg += "<path class=\"line line\(index + 1)\" d=\"\(path(line.values, top))\"/>"
+        }
+        return svg + "</svg>"
+    }
+
+    /// A line alone, small enough for a row of a table.
+    static func spark(_ values: [Double?]) -> Markup {
+        let chart = LineChart(title: "", lines: [], span: "")
+        let top = max(values.compactMap(\.self).max() ?? 0, 1)
+        let step = 100 / Double(max(values.count - 1, 1))
+        let path = chart.path(values) { (Double($0) * step, 21 - $1 / top * 19) }
+        return
+            "<svg class=\"spark\" viewBox=\"0 0 100 22\" aria-hidden=\"true\"><path class=\"line line1\" d=\"\(path)\"/></svg>"
+    }
+
+    /// The highest value that the chart has room for: a round one.
+    private var scale: Double {
+        let highest = lines.flatMap(\.values).compactMap(\.self).max() ?? 0
+        var unit = 1.0
+        while unit * 10 < highest { unit *= 10 }
+        for factor in [1.0, 2, 4, 6, 10] where unit * factor >= highest { return max(unit * factor, 2) }
+        return unit * 10
+    }
+
+    private func place(_ value: Double, of top: Double) -> Double {
+        Self.height - Self.bottom - value / top * (Self.height - Self.bottom - Self.top)
+    }
+
+    private func path(_ values: [Double?], _ top: Double) -> String {
+        let step = (Self.width - Self.left - Self.right) / Double(max(values.count - 1, 1))
+        return path(values) { (Self.left + Double($0) * step, place($1, of: top)) }
+    }
+
+    /// Lines between the values; none where one is missing.
+    private func path(_ values: [Double?], _ place: (Int, Double) -> (x: Double, y: Double)) -> String {
+        var path = ""
+        var isDrawing = false
+        for (index, value) in values.enumerated() {
+            guard let value else {
+                isDrawing = false
+                continue
+            }
+            let (x, y) = place(index, value)
+            path += "\(isDrawing ? "L" : "M")\(Self.short(x)) \(Self.short(y))"
+            isDrawing = true
+        }
+        return path
+    }
+
+    /// With one decimal, and that only where it says something.
+    private static func short(_ number: Double) -> String {
+        let tenths = Int((number * 10).rounded())
+        return tenths % 10 == 0 ? "\(tenths / 10)" : "\(tenths / 10).\(abs(tenths % 10))"
+    }
+
+    private static func label(_ value: Double) -> String {
+        switch value {
+        case 1_000_000...: "\(short(value / 1_000_000))M"
+        case 1000...: "\(short(value / 1000))k"
+        default: short(value)
+        }
+    }
+}

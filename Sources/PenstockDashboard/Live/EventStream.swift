@@ -1,0 +1,49 @@
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import PenstockCore
+import PenstockFormats
+import PenstockHTTP
+
+/// `/events`: which queues have changed, as server-sent events, for pages that are open.
+struct EventStream {
+    let live: Live
+    /// At which queues its reader may look.
+    let mayRead: @Sendable (QueueName) -> Bool
+
+    /// Names in one event. Of more the event says only that there are.
+    private static let nameCountMax = 50
+
+    /// The stream. It ends when its reader leaves or the server stops.
+    func response() throws(Problem) -> Response {
+        guard let news = live.listen() else {
+            throw Problem(
+                .serviceUnavailable, code: "busy", "As many pages are told of changes as may be.", retryAfterSeconds: 5)
+        }
+        let mayRead = mayRead
+        let body = ResponseBody { writer in
+            try await writer.write(ByteBuffer(string: "retry: 2000\n\n"))
+            for await item in news {
+                guard let text = Self.event(item, mayRead) else { continue }
+                try await writer.write(ByteBuffer(string: text))
+            }
+            try await writer.finish(nil)
+        }
+        var headers: HTTPFields = [.contentType: "text/event-stream", .cacheControl: "no-store"]
+        // Proxies that keep a response until it is whole would keep this one for ever.
+        if let name = HTTPField.Name("X-Accel-Buffering") { headers[name] = "no" }
+        return Response(status: .ok, headers: headers, body: body)
+    }
+
+    /// An event as the stream has it; `nil`: it is none for this reader.
+    static func event(_ news: Live.News, _ mayRead: (QueueName) -> Bool) -> String? {
+        switch news {
+        case .tick: return "event: tick\ndata: {}\n\n"
+        case .changed(let queues):
+            let names = queues.filter(mayRead)
+            guard !names.isEmpty else { return nil }
+            let told = names.count > nameCountMax ? ["*"] : names.map(\.text)
+            return "event: change\ndata: \(JSONValue.array(told.map { .string($0) }).text)\n\n"
+        }
+    }
+}

@@ -1,0 +1,105 @@
+import Penstock
+import PenstockCore
+import Synchronization
+
+/// Looks at the queues' numbers, keeps what they have been, and tells open pages which queues have changed.
+///
+/// One task looks: once a second, and four times a second while a page is open. A look is one call of `status`, which reads as many
+/// rows as there are queues, however many messages they have. What has changed is what two looks tell apart, so changes of every
+/// process, and of plain SQL, are seen alike.
+final class Live: Sendable {
+    /// What is told to open pages.
+    enum News: Sendable, Equatable {
+        /// These queues have changed.
+        case changed([QueueName])
+        /// Nothing has to have changed: time has passed, and the line is open.
+        case tick
+    }
+
+    /// Pages that are told at the same time. More have to ask by themselves.
+    static let listenerCountMax = 256
+
+    private struct State {
+        var histories: [QueueName: History] = [:]
+        var all = History()
+        var last: [QueueName: QueueStatus] = [:]
+        var listeners: [UInt64: AsyncStream<News>.Continuation] = [:]
+        var nextID: UInt64 = 0
+        var isOver = false
+    }
+
+    private let state = Mutex(State())
+
+    /// Looks until the task is cancelled.
+    func run(_ store: PenstockStore, time: any TimeSource) async {
+        defer { finish() }
+        var ticks = 0
+        while !Task.isCancelled {
+            // A store that does not answer now may do so in a moment; the charts have a gap meanwhile.
+            if let status = try? await store.storage.status(of: nil) { look(at: status.queues, now: time.now) }
+            let isWatched = state.withLock { !$0.listeners.isEmpty }
+            ticks += 1
+            if ticks % 20 == 0 { tell(.tick) }
+            do { try await time.sleep(for: isWatched ? .milliseconds(250) : .seconds(1)) } catch { return }
+        }
+    }
+
+    /// Takes what a look has seen.
+    func look(at queues: [QueueStatus], now: Timestamp) {
+        let second = now.microseconds / 1_000_000
+        let news: News? = state.withLock { state in
+            var changed: [QueueName] = []
+            var seen: [QueueName: QueueStatus] = [:]
+            seen.reserveCapacity(queues.count)
+            for queue in queues {
+                if state.last[queue.name] != queue { changed.append(queue.name) }
+                seen[queue.name] = queue
+                state.histories[queue.name, default: History()].record(Sample(queue.depths, queue.totals), at: second)
+            }
+            for name in state.last.keys where seen[name] == nil {
+                changed.append(name)
+                state.histories[name] = nil
+            }
+            state.all.record(Sample(allOf: queues), at: second)
+            let isFirst = state.last.isEmpty
+            state.last = seen
+            return isFirst || changed.isEmpty ? nil : .changed(changed)
+        }
+        if let news { tell(news) }
+    }
+
+    /// What a queue's numbers have been; of all queues together when it is `nil`.
+    func history(of queue: QueueName?) -> History {
+        state.withLock { state in queue.map { state.histories[$0] ?? History() } ?? state.all }
+    }
+
+    /// What there is to tell from now on; `nil` when as many listen as may.
+    func listen() -> AsyncStream<News>? {
+        // A page that is slow misses news, and learns of all at the next tick.
+        let (stream, continuation) = AsyncStream.makeStream(of: News.self, bufferingPolicy: .bufferingNewest(8))
+        let id: UInt64? = state.withLock { state in
+            guard !state.isOver, state.listeners.count < Self.listenerCountMax else { return nil }
+            state.nextID += 1
+            state.listeners[state.nextID] = continuation
+            return state.nextID
+        }
+        guard let id else { return nil }
+        continuation.onTermination = { [weak self] _ in
+            _ = self?.state.withLock { $0.listeners.removeValue(forKey: id) }
+        }
+        return stream
+    }
+
+    private func tell(_ news: News) {
+        for listener in state.withLock({ Array($0.listeners.values) }) { listener.yield(news) }
+    }
+
+    /// Ends what open pages are told.
+    private func finish() {
+        let listeners = state.withLock { state in
+            state.isOver = true
+            return Array(state.listeners.values)
+        }
+        for listener in listeners { listener.finish() }
+    }
+}

@@ -1,0 +1,84 @@
+import Hummingbird
+import Penstock
+import PenstockCore
+import PenstockFormats
+import PenstockHTTP
+
+/// `/dead`: dead letters in groups that failed in the same way, and what may be done to a group.
+struct DeadLetterPages {
+    /// Dead letters that one page puts into groups.
+    private static let lookCountMax = 20_000
+
+    func add(to routes: Routes) {
+        routes.get("/dead", show)
+        routes.post("/dead/redrive", move(.redrive, "redrive", "back in line"))
+        routes.post("/dead/discard", move(.discard, "discard", "discarded"))
+    }
+
+    @Sendable private func show(_ visit: Visit) async throws -> Response {
+        let query = try visit.query(["queue", "preceding"])
+        let queue = try query.value("queue") { text throws(PenstockError) in try QueueName(text) }
+        let preceding = try query.sequence("preceding")
+        var fields: Fields = ["queueShown": queue?.text ?? ""]
+        if queue == nil, !visit.mayRead(nil) {
+            fields["needsQueue"] = true
+            return visit.page("dead", "Dead letters", in: .dead, fields)
+        }
+        if let queue { try visit.principal.require(.read, queue) }
+        let page = try await visit.site.store.storage.deadGroups(
+            DeadGroupQuery(queue: queue, preceding: preceding, lookMax: Self.lookCountMax))
+        fields["lookedAt"] = CountText.format(page.lookedAt, "dead letter")
+        fields["groups"] = page.groups.map { row($0, visit) }
+        fields["hasGroups"] = !page.groups.isEmpty
+        if let next = page.next {
+            fields["isCut"] = true
+            fields["countMax"] = Shown.count(page.lookedAt)
+            fields["older"] = Link.page("/dead", ["queue": queue?.text, "preceding": "\(next)"])
+        }
+        return visit.page("dead", "Dead letters", in: .dead, following: queue.map { .queue($0) } ?? .all, fields)
+    }
+
+    private func row(_ group: DeadGroup, _ visit: Visit) -> Fields {
+        var fields: Fields = [
+            "queue": group.queue.text, "queueLink": Link.page("/dead", ["queue": group.queue.text]),
+            "reason": group.signature.reason?.rawValue ?? "", "error": group.signature.error,
+            "count": Shown.count(group.count), "first": Shown.time(group.firstAt, visit.now) ?? [:],
+            "last": Shown.time(group.lastAt, visit.now) ?? [:], "example": "\(group.example)",
+            "exampleLink": Link.message(group.example),
+        ]
+        if visit.mayAct(.operate, group.queue) {
+            fields["act"] = ["expected": group.count] as Fields
+        }
+        return fields
+    }
+
+    /// Moves the group that a message is in. It is named by a message and not by its error, which may have characters in it that a
+    /// page cannot give back.
+    private func move(_ command: LineCommand, _ word: String, _ outcome: String) -> Routes.Show {
+        { visit in
+            let form = try await visit.form(["queue", "example", "expected"])
+            guard let queue = try form.value("queue", { text throws(PenstockError) in try QueueName(text) }),
+                let example = try form.sequence("example"), let expected = try form.count("expected", in: 0...Int.max)
+            else {
+                throw Problem.invalid("A group is named by its queue and a message, with the number that was shown.")
+            }
+            try visit.principal.require(.read, queue)
+            var count = 0
+            let said = try await visit.act(
+                "\(word) group", on: "the group of message \(example)", queue: queue, .operate
+            ) {
+                let record = try await visit.site.store.message(example)
+                guard record.queue == queue, let signature = record.errorSignature else {
+                    throw PenstockError(
+                        .illegalTransition, "Message \(example) is no dead letter any more; look at the groups again.")
+                }
+                count = try await visit.site.store.storage.apply(
+                    command,
+                    to: .queue(
+                        queue, states: [.dead], matching: MessageFilter(signature: signature), expected: expected))
+                return "\(CountText.format(count, "dead letter")) \(outcome): \(Escape.line(signature.error))"
+            }
+            return visit.redirect(to: "/dead", saying: said)
+        }
+    }
+}

@@ -1,0 +1,42 @@
+import PenstockCore
+import PenstockFormats
+import PenstockHTTP
+
+/// What somebody fills in to enqueue a message by hand.
+enum EnqueueForm {
+    static let names: Set<String> = ["payload", "headers", "priority", "delay", "key", "group", "attempts"]
+
+    static func message(_ form: QueryParameters, now: Timestamp) throws(Problem) -> NewMessage {
+        // A browser sends a text with CR and LF at the ends of its lines; whoever typed it meant LF.
+        let payload = (form.text("payload") ?? "").replacing("\r\n", with: "\n")
+        var message = NewMessage(payload: Array(payload.utf8))
+        message.headers = try headers(form.text("headers") ?? "")
+        message.priority = try form.count("priority", in: Limits.priorityRange) ?? 0
+        message.attemptsMax = try form.count("attempts", in: Limits.attemptsRange)
+        if let delay = try form.duration("delay", in: .zero...Limits.delayMax) { message.due = .after(delay) }
+        message.uniqueKey = form.text("key").map { UniqueKey($0) }
+        message.group = form.text("group")
+        do { try message.validate(now: now) } catch { throw Problem(error) }
+        return message
+    }
+
+    /// Headers, one a line: `name: value`.
+    private static func headers(_ text: String) throws(Problem) -> [String: String] {
+        var headers: [String: String] = [:]
+        for line in text.split(whereSeparator: \.isNewline) {
+            let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+            guard parts.count == 2 else { throw Problem.invalid("Write a header as 'name: value', one a line.") }
+            let name = parts[0].trimming(while: \.isWhitespace)
+            guard headers.updateValue(parts[1].trimming(while: \.isWhitespace), forKey: name) == nil else {
+                throw Problem.invalid("The header '\(Escape.text(name))' is there twice.")
+            }
+        }
+        return headers
+    }
+}
+
+extension Substring {
+    fileprivate func trimming(while isLeftOut: (Character) -> Bool) -> String {
+        String(drop(while: isLeftOut).reversed().drop(while: isLeftOut).reversed())
+    }
+}

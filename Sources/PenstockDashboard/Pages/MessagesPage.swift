@@ -1,0 +1,60 @@
+import Hummingbird
+import Penstock
+import PenstockCore
+import PenstockFormats
+import PenstockHTTP
+
+/// `/messages`: the messages of the log that pass a filter, which stands in the page's address.
+struct MessagesPage {
+    private static let rowCountMax = 50
+    /// Messages that one page looks at to find those: with the bound on payload bytes, what a store looks at in a fraction of a second.
+    private static let lookCountMax = 20_000
+
+    func add(to routes: Routes) {
+        routes.get("/messages", show)
+    }
+
+    @Sendable private func show(_ visit: Visit) async throws -> Response {
+        let query = try visit.query(MessageSearch.names.union(["preceding", "after"]))
+        let search = try MessageSearch(query, now: visit.now)
+        // Of a store of which a visitor may see a part, messages are found by their queue.
+        if search.queue == nil, !visit.mayRead(nil) {
+            let fields = Self.fields(search, [:], visit).merging(["needsQueue": true]) { $1 }
+            return visit.page("messages", "Messages", in: .messages, fields)
+        }
+        if let queue = search.queue { try visit.principal.require(.read, queue) }
+        let after = try query.sequence("after")
+        var question = search.query
+        question.limit = Self.rowCountMax
+        question.lookMax = Self.lookCountMax
+        question.after = after
+        question.preceding = try query.sequence("preceding")
+        question.end = after == nil ? .last : .first
+        let page = try await visit.site.store.storage.messages(question)
+        var fields = Self.fields(search, [:], visit)
+        fields["rows"] = page.records.reversed().map { MessageRows.row($0, visit.now) }
+        fields["hasRows"] = !page.records.isEmpty
+        // A page that was found from its old end goes on to newer ones, and the other way round.
+        let (first, last) = (page.records.first?.sequence, page.records.last?.sequence)
+        let older = after == nil ? page.next : first ?? after.map { SequenceNumber($0.rawValue + 1) }
+        let newer = after == nil ? (question.preceding == nil ? nil : last ?? question.preceding) : page.next
+        if let older { fields["older"] = search.link(["preceding": "\(older)"]) }
+        if let newer { fields["newer"] = search.link(["after": "\(newer)"]) }
+        if question.preceding != nil || after != nil { fields["newest"] = search.link([:]) }
+        if page.next != nil, page.records.count < Self.rowCountMax {
+            fields["looked"] = Shown.count(Self.lookCountMax)
+        }
+        let isNewest = question.preceding == nil && after == nil
+        let following: Freshness = isNewest ? search.queue.map { .queue($0) } ?? .all : .still
+        return visit.page("messages", "Messages", in: .messages, following: following, fields)
+    }
+
+    private static func fields(_ search: MessageSearch, _ rest: Fields, _ visit: Visit) -> Fields {
+        [
+            "search": search.fields,
+            "states": MessageState.allCases.map {
+                ["word": $0.rawValue, "isChosen": search.state == $0] as Fields
+            },
+        ]
+    }
+}

@@ -1,0 +1,90 @@
+import Hummingbird
+import Penstock
+import PenstockCore
+import PenstockFormats
+import PenstockHTTP
+
+/// `/workflows`: tasks that wait for each other. A workflow may have tasks in any queue, so these pages are for visitors who may look
+/// at the whole store.
+struct WorkflowPages {
+    private static let rowCountMax = 100
+
+    func add(to routes: Routes) {
+        routes.get("/workflows", list)
+        routes.get("/workflows/:workflow", show)
+        routes.post("/workflows/:workflow/cancel", cancel)
+    }
+
+    @Sendable private func list(_ visit: Visit) async throws -> Response {
+        try visit.principal.require(.read, nil)
+        let query = try visit.query(["after"])
+        let after = try query.count("after", in: 0...Int.max)
+        let records = try await visit.site.store.storage.workflows(
+            WorkflowQuery(after: after.map(Int64.init), limit: Self.rowCountMax))
+        var fields: Fields = [
+            "rows": records.map { row($0, visit.now) }, "hasRows": !records.isEmpty, "isFirst": after == nil,
+        ]
+        if records.count == Self.rowCountMax, let last = records.last {
+            fields["after"] = Link.page("/workflows", ["after": "\(last.id)"])
+        }
+        return visit.page("workflows", "Workflows", in: .workflows, following: .all, fields)
+    }
+
+    @Sendable private func show(_ visit: Visit) async throws -> Response {
+        try visit.principal.require(.read, nil)
+        let query = try visit.query(["after"])
+        let record = try await Self.record(visit)
+        let after = try query.sequence("after")
+        let limit = WorkflowDrawing.taskCountMax
+        let tasks = try await visit.site.store.storage.tasks(TaskQuery(record.name, after: after, limit: limit + 1))
+        var fields = row(record, visit.now)
+        let shown = Array(tasks.prefix(limit))
+        fields["tasks"] = shown.map { task -> Fields in
+            var fields: Fields = [
+                "name": task.name.text, "sequence": "\(task.sequence)", "link": Link.message(task.sequence),
+                "queue": task.queue.text, "queueLink": Link.queue(task.queue), "state": Shown.state(task.state),
+                "after": task.dependencies.map { $0.dependency.task.text }.joined(separator: ", "),
+            ]
+            if let reason = task.reason { fields["reason"] = reason.rawValue }
+            return fields
+        }
+        // A drawing of a part would leave out what tasks depend on.
+        if after == nil, tasks.count <= limit { fields["drawing"] = WorkflowDrawing(tasks: tasks).svg }
+        if tasks.count > limit, let last = shown.last {
+            fields["more"] = Link.page(Link.workflow(record.name), ["after": "\(last.sequence)"])
+        }
+        if visit.mayAct(.operate, nil), record.state == .running || record.state == .held {
+            fields["cancel"] = "\(Link.workflow(record.name))/cancel"
+        }
+        return visit.page("workflow", "Workflow \(record.name)", in: .workflows, following: .all, fields)
+    }
+
+    private func row(_ record: WorkflowRecord, _ now: Timestamp) -> Fields {
+        [
+            "name": record.name.text, "link": Link.workflow(record.name), "state": record.state.rawValue,
+            "started": Shown.time(record.startedAt, now) ?? [:],
+            "counts": MessageState.allCases.compactMap { state -> Fields? in
+                guard let count = record.counts[state], count > 0 else { return nil }
+                return ["state": Shown.state(state), "count": Shown.count(count)]
+            },
+        ]
+    }
+
+    private static func record(_ visit: Visit) async throws -> WorkflowRecord {
+        let name = try WorkflowName(visit.context.parameters.text("workflow"))
+        guard let record = try await visit.site.store.storage.workflows(WorkflowQuery(name: name)).first else {
+            throw PenstockError(.unknownWorkflow, "There is no workflow '\(name)'.")
+        }
+        return record
+    }
+
+    @Sendable private func cancel(_ visit: Visit) async throws -> Response {
+        try visit.principal.require(.read, nil)
+        let record = try await Self.record(visit)
+        let said = try await visit.act("cancel workflow", on: record.name.text, queue: nil, .operate) {
+            let count = try await visit.site.store.storage.cancel(record.name)
+            return "\(CountText.format(count, "task")) had not ended."
+        }
+        return visit.redirect(to: Link.workflow(record.name), saying: said)
+    }
+}

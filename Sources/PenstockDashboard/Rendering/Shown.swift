@@ -1,0 +1,69 @@
+import PenstockCore
+import PenstockFormats
+
+/// How values look on a page.
+enum Shown {
+    /// A whole number with its thousands apart.
+    static func count(_ number: Int) -> String {
+        let digits = String(number.magnitude)
+        var text = ""
+        for (index, digit) in digits.enumerated() {
+            if index > 0, (digits.count - index) % 3 == 0 { text.append("\u{202F}") }
+            text.append(digit)
+        }
+        return number < 0 ? "−" + text : text
+    }
+
+    /// A rate in messages a second: with a decimal where it is small.
+    static func rate(_ perSecond: Double) -> String {
+        if perSecond == 0 { return "0" }
+        if perSecond >= 100 { return count(Int(perSecond.rounded())) }
+        let tenths = Int((perSecond * 10).rounded())
+        return tenths == 0 ? "<0.1" : tenths % 10 == 0 ? "\(tenths / 10)" : "\(tenths / 10).\(tenths % 10)"
+    }
+
+    /// How long ago a moment was, or in how long it is.
+    static func age(_ moment: Timestamp, _ now: Timestamp) -> String {
+        let age = now - moment
+        if age < .zero { return "in \(DurationText.short(.zero - age))" }
+        return age < .seconds(1) ? "now" : "\(seconds(age)) ago"
+    }
+
+    /// A duration of which no more than seconds matter.
+    static func seconds(_ duration: Duration) -> String {
+        duration < .seconds(1) ? "<1s" : DurationText.short(.seconds(duration.components.seconds))
+    }
+
+    /// A moment for a template: `at` for programs and titles, `shown` for the line, `ago`.
+    static func time(_ moment: Timestamp?, _ now: Timestamp) -> Fields? {
+        guard let moment else { return nil }
+        return [
+            "at": TimeText.format(moment), "shown": TimeText.short(moment).replacing("T", with: " "),
+            "ago": age(moment, now),
+        ]
+    }
+
+    /// A state for a template: its word, and the mark that is beside it, so that it is told without colour.
+    static func state(_ state: MessageState) -> Fields {
+        let mark =
+            switch state {
+            case .pending: "◌"
+            case .scheduled: "◷"
+            case .blocked: "◫"
+            case .ready: "○"
+            case .leased: "◐"
+            case .done: "●"
+            case .dead: "✕"
+            case .dropped: "▽"
+            case .cancelled: "⊘"
+            }
+        return ["word": state.rawValue, "mark": mark]
+    }
+
+    /// Bytes in the unit that suits them.
+    static func bytes(_ number: Int) -> String {
+        if number < 1024 { return "\(number) B" }
+        let tenths = number * 10 / (number < 1_048_576 ? 1024 : 1_048_576)
+        return "\(tenths / 10).\(tenths % 10) \(number < 1_048_576 ? "KiB" : "MiB")"
+    }
+}

@@ -1,0 +1,21 @@
+import Penstock
+import PenstockCore
+import PenstockHTTP
+
+/// What all pages are made of.
+struct Site: Sendable {
+    let store: PenstockStore
+    let live: Live
+    let audit: Audit
+    /// The store's file, where it has one.
+    let path: String?
+    /// What people call this server, if they have said so.
+    let name: String?
+    /// Whether nothing is changed, whoever asks.
+    let isReadOnly: Bool
+    /// The tokens that are asked for; `nil`: none is.
+    let tokens: Tokens?
+    let time: any TimeSource
+
+    var now: Timestamp { time.now }
+}

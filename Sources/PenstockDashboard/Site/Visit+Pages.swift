@@ -1,0 +1,84 @@
+import Foundation
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import PenstockCore
+import PenstockHTTP
+
+/// When a page that is open is brought up to date.
+enum Freshness {
+    /// When somebody asks for it.
+    case still
+    /// When that queue changes.
+    case queue(QueueName)
+    /// When any queue changes, and every few seconds.
+    case all
+
+    /// What the script reads; `nil`: it leaves the page alone.
+    fileprivate var mark: String? {
+        switch self {
+        case .still: nil
+        case .queue(let name): name.text
+        case .all: "*"
+        }
+    }
+}
+
+extension Visit {
+    /// What is said once, on the next page, travels in this cookie.
+    private static let saidCookie = "penstock_said"
+
+    /// Nothing of a page runs or is loaded but what this server gives; nothing inline does; no page is shown in another one.
+    private static let policy =
+        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        + "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+
+    /// A page of the site.
+    func page(
+        _ template: String, _ title: String, in section: Section?, following freshness: Freshness = .still,
+        status: HTTPResponse.Status = .ok, _ fields: Fields
+    ) -> Response {
+        var fields = fields
+        let said = request.cookies[Self.saidCookie].flatMap { $0.value.removingPercentEncoding }
+        fields["title"] = title
+        fields["style"] = Assets.style.path
+        fields["script"] = Assets.script.path
+        if let name = site.name { fields["badge"] = name }
+        if let said, !said.isEmpty { fields["said"] = said }
+        if let mark = freshness.mark { fields["live"] = ["of": mark] }
+        if context.isKnown {
+            fields["navigation"] = Section.allCases.map { item -> Fields in
+                ["title": item.title, "path": item.path, "isCurrent": item == section]
+            }
+            fields["visitor"] =
+                ["name": principal.name, "mayLeave": site.tokens != nil && !context.isLocalSocket] as Fields
+        }
+        fields["isKnown"] = context.isKnown
+        fields["isReadOnly"] = site.isReadOnly
+        fields["clock"] = Shown.time(now, now)
+        var response = Response(
+            status: status,
+            headers: [.contentType: "text/html; charset=utf-8", .contentSecurityPolicy: Self.policy],
+            body: ResponseBody(byteBuffer: ByteBuffer(string: Templates.render(template, fields))))
+        response.headers[.referrerPolicy] = "same-origin"
+        if said != nil { response.setCookie(cookie(Self.saidCookie, "", seconds: 0)) }
+        return response
+    }
+
+    /// Leads to another page, as every act does, and says there what was done.
+    func redirect(to path: String, saying text: String? = nil) -> Response {
+        var response = Response(status: .seeOther, headers: [.location: path])
+        if let text { response.setCookie(cookie(Self.saidCookie, Link.part(text), seconds: 30)) }
+        return response
+    }
+
+    /// A cookie that no script sees, and that no other site's page has sent along.
+    func cookie(_ name: String, _ value: String, seconds: Int?) -> Cookie {
+        Cookie(name: name, value: value, maxAge: seconds, path: "/", secure: false, httpOnly: true, sameSite: .strict)
+    }
+}
+
+extension HTTPField.Name {
+    /// What other sites learn of the page that led there. The name is a token, as it has to be.
+    fileprivate static var referrerPolicy: HTTPField.Name { HTTPField.Name("Referrer-Policy") ?? .referer }
+}

@@ -1,0 +1,133 @@
+import Foundation
+import Penstock
+import PenstockCore
+import PenstockHTTP
+import PenstockTestKit
+import Testing
+
+@testable import PenstockDashboard
+
+/// Messages by filters, and dead letters by their errors.
+@Suite struct FindingTests {
+    private func dead(_ store: PenstockStore, _ queue: String, _ errors: [String]) async throws {
+        let queue = try await store.queue(queue)
+        try await queue.enqueue(errors.map { NewMessage(payload: Array($0.utf8)) })
+        let claim = try await store.storage.claim(ClaimRequest(queue: queue.name, limit: 100, lease: .seconds(60)))
+        let verdicts = zip(claim.messages, errors).map { Settlement($0.lease, .dead(error: $1)) }
+        _ = try await store.storage.settle(verdicts)
+    }
+
+    /// The sequence numbers of the messages on a page, as it shows them.
+    private func numbers(_ page: TestResponse) -> [Int] {
+        page.text.matches(of: /<th scope="row"><a href="\/messages\/(\d+)">/).compactMap { Int($0.1) }
+    }
+
+    /// Where a page's link leads.
+    private func link(_ page: TestResponse, _ word: String) -> String? {
+        page.text.matches(of: /<a href="([^"]*)"[^>]*>([^<]*)<\/a>/).first { $0.2.contains(word) }
+            .map { String($0.1).replacing("&amp;", with: "&") }
+    }
+
+    @Test func pagesGoBothWaysAndShowEachMessageOnce() async throws {
+        let store = PenstockStore(InMemoryStore())
+        let queue = try await store.queue("mail")
+        try await queue.enqueue((1...120).map { NewMessage(payload: [$0]) })
+        try await TestServer.run(store: store) { server in
+            let first = try await server.page("/messages?queue=mail")
+            #expect(numbers(first) == Array((71...120).reversed()))
+            #expect(link(first, "newer") == nil)
+            let second = try await server.page(try #require(link(first, "older")))
+            #expect(numbers(second) == Array((21...70).reversed()))
+            let third = try await server.page(try #require(link(second, "older")))
+            #expect(numbers(third) == Array((1...20).reversed()))
+            #expect(link(third, "older") == nil)
+            let back = try await server.page(try #require(link(third, "newer")))
+            #expect(numbers(back) == Array((21...70).reversed()))
+            let front = try await server.page(try #require(link(back, "newer")))
+            #expect(numbers(front) == Array((71...120).reversed()))
+            #expect(link(front, "newer") == nil)
+            // What comes meanwhile is found on the way forward.
+            try await queue.enqueue([1])
+            let again = try await server.page(try #require(link(back, "newer")))
+            #expect(numbers(again) == Array((71...120).reversed()))
+            #expect(numbers(try await server.page(try #require(link(again, "newer")))) == [121])
+        }
+    }
+
+    @Test func everyFilterFindsItsMessages() async throws {
+        let store = PenstockStore(InMemoryStore())
+        let mail = try await store.queue("mail", policy: QueuePolicy(groups: .limit(3)))
+        try await mail.enqueue([
+            NewMessage(payload: Array("a needle & thread".utf8), headers: ["lang": "de"], group: "g 1"),
+            NewMessage(payload: Array("hay".utf8), due: .after(.seconds(600)), uniqueKey: UniqueKey("k=1")),
+        ])
+        try await dead(store, "other", ["disk 7 is full"])
+        try await TestServer.run(store: store) { server in
+            for (query, found) in [
+                ("", [3, 2, 1]), ("queue=mail", [2, 1]), ("state=dead", [3]), ("state=scheduled&queue=mail", [2]),
+                ("text=needle+%26+thread", [1]), ("text=none", []), ("group=g+1", [1]), ("key=k%3D1", [2]),
+                ("header=lang%3Dde", [1]), ("header=lang%3Den", []), ("error=disk+7", [3]), ("since=-1h", [3, 2, 1]),
+                ("before=-1h", []), ("queue=&state=&text=", [3, 2, 1]),
+            ] {
+                #expect(numbers(try await server.page("/messages?\(query)")) == found, "\(query)")
+            }
+            for wrong in [
+                "state=odd", "header=lang", "since=soon", "preceding=x", "queue=none", "color=red", "key=a&key=b",
+                "text=\(String(repeating: "x", count: 1001))",
+            ] {
+                let status = try await server.page("/messages?\(wrong)").status
+                #expect(status == (wrong == "queue=none" ? 404 : 400), "\(wrong)")
+            }
+        }
+    }
+
+    @Test func deadLettersAreGroupedAndAGroupIsMovedAsItWasShown() async throws {
+        let store = PenstockStore(InMemoryStore())
+        try await dead(store, "mail", ["disk 7 is full", "disk 12 is full\nat line 3", "no host"])
+        try await dead(store, "sms", ["disk 9 is full"])
+        try await TestServer.run(store: store) { server in
+            let page = try await server.page("/dead")
+            #expect(page.text.components(separatedBy: "disk # is full</code>").count == 3)
+            #expect(try await !server.page("/dead?queue=sms").text.contains("no host"))
+            let group = ["queue": "mail", "example": "2", "expected": "2"]
+            // One more has failed in the same way meanwhile: nothing is moved.
+            try await dead(store, "mail", ["disk 1 is full"])
+            let refused = try await server.submit("/dead/redrive", group)
+            #expect(refused.status == 409)
+            #expect(try await store.message(SequenceNumber(1)).state == .dead)
+            let moved = try await server.submit("/dead/redrive", group.merging(["expected": "3"]) { $1 })
+            #expect(moved.said == "3 dead letters back in line: disk # is full")
+            for (number, state) in [(1, MessageState.ready), (2, .ready), (3, .dead), (4, .dead)] {
+                #expect(try await store.message(SequenceNumber(Int64(number))).state == state)
+            }
+            let discarded = try await server.submit("/dead/discard", ["queue": "sms", "example": "4", "expected": "1"])
+            #expect(discarded.said == "1 dead letter discarded: disk # is full")
+            #expect(
+                try await server.submit("/dead/discard", ["queue": "sms", "example": "4", "expected": "1"]).status
+                    == 409)
+            #expect(
+                try await server.submit("/dead/discard", ["queue": "mail", "example": "4", "expected": "1"]).status
+                    == 409)
+            #expect(try await server.submit("/dead/redrive", ["queue": "mail", "example": "3"]).status == 400)
+        }
+    }
+
+    @Test func aTokenOfSomeQueuesFindsThoseByName() async throws {
+        let store = PenstockStore(InMemoryStore())
+        try await dead(store, "mail", ["no host"])
+        try await dead(store, "secret", ["no key"])
+        let tokens = try Tokens("mail 0123456789abcdef read,operate mail")
+        try await TestServer.run(store: store, tokens: tokens) { server in
+            let cookie = ["Cookie": "penstock_token=0123456789abcdef"]
+            for path in ["/messages", "/dead"] {
+                let page = try await server.page(path, headers: cookie)
+                #expect(page.status == 200 && page.text.contains("name one") && !page.text.contains("secret"))
+                #expect(try await server.page("\(path)?queue=mail", headers: cookie).status == 200)
+                #expect(try await server.page("\(path)?queue=secret", headers: cookie).status == 403)
+            }
+            let group = ["queue": "secret", "example": "2", "expected": "1"]
+            #expect(try await server.submit("/dead/discard", group, headers: cookie).status == 403)
+            #expect(try await store.message(SequenceNumber(2)).state == .dead)
+        }
+    }
+}

@@ -1,0 +1,142 @@
+import Foundation
+import Penstock
+import PenstockCore
+import PenstockTestKit
+import Testing
+
+@testable import PenstockDashboard
+
+@Suite struct LiveTests {
+    private static func queue(_ name: String, ready: Int, enqueued: Int, done: Int = 0) throws -> QueueStatus {
+        var (depths, totals) = (Depths(), Totals())
+        depths.ready = ready
+        totals.enqueued = enqueued
+        totals.done = done
+        return QueueStatus(
+            name: try QueueName(name), policy: QueuePolicy(), isPaused: false, depths: depths, totals: totals)
+    }
+
+    private static func sample(_ waiting: Int, _ enqueued: Int) throws -> Sample {
+        let queue = try queue("q", ready: waiting, enqueued: enqueued)
+        return Sample(queue.depths, queue.totals)
+    }
+
+    @Test func aRingKeepsTheLastStepsAndItsGaps() throws {
+        var ring = Ring(stepSeconds: 5, countMax: 4)
+        ring.record(try Self.sample(1, 10), at: 100)
+        ring.record(try Self.sample(2, 20), at: 104)
+        ring.record(try Self.sample(3, 45), at: 105)
+        ring.record(try Self.sample(4, 45), at: 116)
+        #expect(ring.values(\.waiting) == [2, 3, nil, 4])
+        #expect(ring.rates(\.enqueued) == [nil, 5, nil, nil])
+        ring.record(try Self.sample(5, 55), at: 120)
+        #expect(ring.values(\.waiting) == [3, nil, 4, 5])
+        #expect(ring.rates(\.enqueued) == [nil, nil, nil, 2])
+        // A clock that was set back, and a pause longer than the ring, begin it anew.
+        ring.record(try Self.sample(6, 55), at: 90)
+        #expect(ring.values(\.waiting) == [6])
+        ring.record(try Self.sample(7, 55), at: 9000)
+        #expect(ring.values(\.waiting) == [7])
+    }
+
+    @Test func numbersThatHaveGrownBeyond32BitsGiveTheirDifference() throws {
+        var ring = Ring(stepSeconds: 1, countMax: 4)
+        ring.record(try Self.sample(0, Int(UInt32.max) - 1), at: 1)
+        ring.record(try Self.sample(0, Int(UInt32.max) + 8), at: 2)
+        // Made anew: its totals are lower, and no rate is told.
+        ring.record(try Self.sample(0, 0), at: 3)
+        #expect(ring.rates(\.enqueued) == [nil, 9, nil])
+    }
+
+    @Test func pagesAreToldWhatHasChanged() async throws {
+        let live = Live()
+        let now = Timestamp(microseconds: 1_000_000_000)
+        live.look(
+            at: [try Self.queue("a", ready: 1, enqueued: 1), try Self.queue("b", ready: 0, enqueued: 0)], now: now)
+        let news = try #require(live.listen())
+        live.look(
+            at: [try Self.queue("a", ready: 1, enqueued: 1), try Self.queue("b", ready: 0, enqueued: 0)], now: now)
+        live.look(
+            at: [try Self.queue("a", ready: 1, enqueued: 1), try Self.queue("b", ready: 2, enqueued: 2)], now: now)
+        live.look(at: [try Self.queue("b", ready: 2, enqueued: 2)], now: now)
+        var iterator = news.makeAsyncIterator()
+        #expect(await iterator.next() == .changed([try QueueName("b")]))
+        #expect(await iterator.next() == .changed([try QueueName("a")]))
+        #expect(live.history(of: try QueueName("b"))[.minutes].values(\.waiting) == [2])
+        #expect(live.history(of: try QueueName("a"))[.minutes].values(\.waiting).isEmpty)
+    }
+
+    @Test func noMoreListenThanMay() throws {
+        let live = Live()
+        var streams: [AsyncStream<Live.News>] = []
+        for _ in 0..<Live.listenerCountMax { streams.append(try #require(live.listen())) }
+        #expect(live.listen() == nil)
+        streams.removeLast()
+        #expect(live.listen() != nil)
+        #expect(streams.count == Live.listenerCountMax - 1)
+    }
+
+    @Test func aReaderIsToldOfQueuesThatItMaySee() throws {
+        let b = try QueueName("b")
+        #expect(EventStream.event(.changed([b]), { $0 != b }) == nil)
+        #expect(EventStream.event(.changed([b]), { _ in true }) == "event: change\ndata: [\"b\"]\n\n")
+        let many = try (0..<60).map { try QueueName("q\($0)") }
+        #expect(EventStream.event(.changed(many), { _ in true }) == "event: change\ndata: [\"*\"]\n\n")
+    }
+
+    @Test func theStreamTellsOfAMessageAndEndsWithTheServer() async throws {
+        let store = PenstockStore(InMemoryStore())
+        let queue = try await store.queue("mail")
+        let parts = try await withStream(of: store) { parts in
+            var heard = ""
+            for await part in parts {
+                if heard.isEmpty { try await queue.enqueue(Array("x".utf8)) }
+                heard += part
+                if heard.contains("data: [\"mail\"]") { return }
+            }
+            Issue.record("The stream ended, and had told: \(heard)")
+        }
+        // The server has stopped: nothing comes, and nobody waits for more.
+        for await _ in parts {}
+    }
+
+    /// Calls `body` with what a server's stream of events tells; the server stops when it is over.
+    private func withStream(
+        of store: PenstockStore, _ body: @escaping @Sendable (AsyncStream<String>) async throws -> Void
+    ) async throws -> AsyncStream<String> {
+        let (streams, continuation) = AsyncStream.makeStream(of: AsyncStream<String>.self)
+        try await TestServer.run(store: store) { server in
+            let stream = EventReader.read(server.url.appendingPathComponent("events"))
+            continuation.yield(stream)
+            try await body(stream)
+        }
+        var iterator = streams.makeAsyncIterator()
+        return try #require(await iterator.next())
+    }
+
+    @Test func aChartHasALineForEachAndNoneWhereNobodyLooked() {
+        let chart = LineChart(
+            title: "Depth",
+            lines: [.init(name: "a", values: [0, 50, nil, 100]), .init(name: "b", values: [nil, nil, nil, nil])],
+            span: "2 minutes")
+        #expect(chart.svg.contains("d=\"M44 130L227.3 69M594 8\""))
+        #expect(chart.svg.contains("class=\"line line2\" d=\"\""))
+        #expect(chart.svg.contains(">100<") && chart.svg.contains(">50<"))
+        #expect(LineChart.spark([]).contains("d=\"\""))
+    }
+
+    @Test func aTaskIsDrawnRightOfThoseThatItDependsOn() throws {
+        func task(_ name: String, _ number: Int64, after: [String] = []) throws -> TaskRecord {
+            TaskRecord(
+                name: try TaskName(name), sequence: SequenceNumber(number), queue: try QueueName("q"), state: .pending,
+                dependencies: try after.map { DependencyRecord(Dependency(on: try TaskName($0)), state: .open) })
+        }
+        let svg = WorkflowDrawing(
+            tasks: [try task("a", 1), try task("<b>", 2, after: ["a"]), try task("c", 3, after: ["a", "<b>"])]
+        ).svg
+        #expect(
+            svg.contains("<rect x=\"4\" y=\"4\"") && svg.contains("<rect x=\"204\"") && svg.contains("<rect x=\"404\""))
+        #expect(svg.components(separatedBy: "class=\"edge\"").count == 4)
+        #expect(svg.contains("&lt;b&gt;") && !svg.contains("<b>"))
+    }
+}

@@ -1,0 +1,123 @@
+import Foundation
+import Penstock
+import PenstockCore
+import PenstockTestKit
+import Testing
+
+@testable import PenstockDashboard
+
+@Suite struct PageTests {
+    /// A store in which every page has something to show.
+    static func store() async throws -> PenstockStore {
+        let store = PenstockStore(InMemoryStore())
+        let mail = try await store.queue("mail", policy: QueuePolicy(groups: .fifo(onDead: .hold)))
+        try await mail.enqueue([NewMessage(payload: Array("{\"to\":[1,2]}".utf8), headers: ["kind": "x"], group: "a")])
+        let failed = try await store.storage.claim(ClaimRequest(queue: mail.name, limit: 1, lease: .seconds(60)))
+        let lease = try #require(failed.messages.first).lease
+        _ = try await store.storage.settle([Settlement(lease, .dead(error: "disk 7 is full\nand more"))])
+        let hold = try await store.queue("hold")
+        try await hold.enqueue([
+            NewMessage(payload: [0, 255]), NewMessage(payload: Array("later".utf8), due: .after(.seconds(60))),
+        ])
+        _ = try await store.storage.claim(ClaimRequest(queue: hold.name, limit: 1, lease: .seconds(60)))
+        try await store.storage.schedule(
+            ScheduleName("nightly"),
+            .put(
+                Schedule(queue: hold.name, spec: "@daily", message: NewMessage(payload: Array("x".utf8))),
+                replacing: false))
+        _ = try await store.storage.start(
+            NewWorkflow(
+                WorkflowName("build"),
+                tasks: [
+                    NewTask(TaskName("fetch"), queue: hold.name, message: NewMessage(payload: [])),
+                    NewTask(
+                        TaskName("compile"), queue: hold.name, message: NewMessage(payload: []),
+                        dependencies: [Dependency(on: TaskName("fetch"))]),
+                ]), durability: .powerLoss)
+        return store
+    }
+
+    @Test(arguments: [
+        ("/", "mail"), ("/?sort=dead&name=mai", "mail"), ("/?span=16h", "16 hours"), ("/queues/new", "A new queue"),
+        ("/queues/mail", "Policy"), ("/queues/mail?span=15m", "15 minutes"), ("/queues/mail/policy", "Capacity"),
+        ("/queues/mail/log", "accepted"), ("/queues/mail/replay?count=10", "1 message would be put in line"),
+        ("/messages/1", "disk 7 is full"), ("/messages/1?show=hex", "7b 22"), ("/messages/2", "00 ff"),
+        ("/workers", "in hand"), ("/schedules", "nightly"), ("/schedules/nightly", "@daily"), ("/workflows", "build"),
+        ("/workflows/build", "compile"), ("/audit", "Nobody has done anything"), ("/doctor", "in memory"),
+    ])
+    func isThere(path: String, text: String) async throws {
+        try await TestServer.run(store: try await Self.store(), name: "staging") { server in
+            let page = try await server.page(path)
+            #expect(page.status == 200, "\(page.text)")
+            #expect(page.text.contains(text), "\(page.text)")
+            #expect(page.header("Content-Type") == "text/html; charset=utf-8")
+            let policy = try #require(page.header("Content-Security-Policy"))
+            #expect(policy.contains("default-src 'none'") && !policy.contains("unsafe"))
+            #expect(page.header("X-Content-Type-Options") == "nosniff")
+            #expect(page.text.contains("<title>") && page.text.contains("staging"))
+            // Nothing inline: the policy would keep it from working.
+            for forbidden in [" style=", "<style", " onclick=", "javascript:"] {
+                #expect(!page.text.contains(forbidden))
+            }
+            #expect(page.text.components(separatedBy: "<script").count == 2)
+            // Every mark of a template was filled in.
+            #expect(!page.text.contains("{{"))
+        }
+    }
+
+    @Test(arguments: [
+        ("/?sort=size", 400), ("/?page=0", 400), ("/?nothing=1", 400), ("/queues/none", 404), ("/messages/99", 404),
+        ("/messages/x", 400), ("/messages/0", 400), ("/queues/mail/log?last=100000", 400), ("/schedules/none", 404),
+        ("/workflows/none", 404), ("/queues/%FF", 400), ("/queues/mail?span=", 200),
+        ("/queues/mail/replay?since=soon", 400),
+        ("/messages/1?show=pdf", 400), ("/queues/mail/replay?count=10001", 400),
+    ])
+    func wrongInputIsSaid(path: String, status: Int) async throws {
+        try await TestServer.run(store: try await Self.store()) { server in
+            let page = try await server.page(path)
+            #expect(page.status == status, "\(page.text)")
+            #expect(page.header("Content-Type") == "text/html; charset=utf-8")
+        }
+    }
+
+    @Test func assetsAreKeptByBrowsersAndChangeTheirAddress() async throws {
+        try await TestServer.run { server in
+            let page = try await server.page("/")
+            for asset in [Assets.style, Assets.script] {
+                #expect(page.text.contains(asset.path))
+                let response = try await server.page(asset.path)
+                #expect(response.status == 200)
+                #expect(response.header("Cache-Control")?.contains("immutable") == true)
+            }
+            #expect(try await server.page("/assets/style-0.css").status == 404)
+        }
+    }
+
+    @Test func everyTemplateCanBeRead() {
+        for name in Templates.names { #expect(!Templates.render(name, [:]).isEmpty, "\(name)") }
+    }
+
+    @Test func aPayloadIsAFile() async throws {
+        try await TestServer.run(store: try await Self.store()) { server in
+            let file = try await server.page("/messages/2/payload")
+            #expect(file.body == Data([0, 255]))
+            #expect(file.header("Content-Type") == "application/octet-stream")
+            #expect(file.header("Content-Disposition") == "attachment; filename=\"message-2.bin\"")
+            #expect(file.header("X-Content-Type-Options") == "nosniff")
+        }
+    }
+
+    @Test func manyQueuesComeAPageAtATime() async throws {
+        let store = PenstockStore(InMemoryStore())
+        for number in 100..<350 { _ = try await store.queue("q\(number)") }
+        try await TestServer.run(store: store) { server in
+            let first = try await server.page("/")
+            #expect(first.text.contains("q199") && !first.text.contains("q200") && first.text.contains("250 queues"))
+            #expect(first.text.contains("href=\"/?page=2\""))
+            let third = try await server.page("/?page=3")
+            #expect(third.text.contains("q349") && !third.text.contains("rel=\"next\""))
+            let found = try await server.page("/?name=Q34")
+            #expect(found.text.contains("10 queues") && found.text.contains("q345"))
+        }
+    }
+}

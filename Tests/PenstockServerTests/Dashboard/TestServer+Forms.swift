@@ -1,0 +1,30 @@
+import Foundation
+
+@testable import PenstockDashboard
+
+extension TestServer {
+    /// Sends a form as a browser does.
+    func submit(
+        _ path: String, _ fields: [String: String] = [:], headers: [String: String] = [:]
+    ) async throws -> TestResponse {
+        let text = fields.map { "\(Link.part($0.key))=\(Link.part($0.value).replacing("%20", with: "+"))" }
+            .joined(separator: "&")
+        var headers = headers
+        headers["Content-Type"] = "application/x-www-form-urlencoded"
+        headers["Sec-Fetch-Site"] = headers["Sec-Fetch-Site"] ?? "same-origin"
+        return try await request("POST", path, headers: headers, body: Data(text.utf8))
+    }
+
+    /// The page at `path`.
+    func page(_ path: String, headers: [String: String] = [:]) async throws -> TestResponse {
+        try await request("GET", path, headers: headers)
+    }
+}
+
+extension TestResponse {
+    /// What is said on the next page.
+    var said: String? {
+        guard let cookie = header("Set-Cookie"), cookie.hasPrefix("penstock_said=") else { return nil }
+        return cookie.dropFirst("penstock_said=".count).prefix { $0 != ";" }.removingPercentEncoding
+    }
+}

@@ -1,0 +1,125 @@
+import Penstock
+import PenstockCore
+import PenstockHTTP
+import PenstockTestKit
+import Testing
+
+@testable import PenstockDashboard
+
+@Suite struct VisitorTests {
+    private static let key = "0123456789abcdef"
+
+    private func tokens() throws -> Tokens {
+        try Tokens(
+            """
+            ops   \(Self.key)-ops   read,produce,operate
+            look  \(Self.key)-look  read
+            mail  \(Self.key)-mail  read,operate  mail*
+            """)
+    }
+
+    private func cookie(_ name: String) -> [String: String] { ["Cookie": "penstock_token=\(Self.key)-\(name)"] }
+
+    @Test func pagesLeadToTheSignInAndTheAPIDoesNot() async throws {
+        try await TestServer.run(tokens: try tokens()) { server in
+            let page = try await server.page("/queues/mail?span=15m")
+            #expect(page.status == 303)
+            #expect(page.header("Location") == "/login?to=%2Fqueues%2Fmail%3Fspan%3D15m")
+            #expect(try await server.page("/v1/queues").status == 401)
+            #expect(try await server.page("/events").status == 303)
+            #expect(try await server.page("/elsewhere").status == 401)
+            #expect(try await server.submit("/queues", ["name": "x"]).status == 401)
+            #expect(try await server.page("/login").status == 200)
+            #expect(try await server.page(Assets.style.path).status == 200)
+        }
+    }
+
+    @Test func aTokenBecomesACookieThatNoScriptSees() async throws {
+        try await TestServer.run(tokens: try tokens()) { server in
+            let wrong = try await server.submit("/login", ["token": "0123456789abcdef-op", "to": "/dead"])
+            #expect(wrong.status == 401)
+            #expect(wrong.header("Set-Cookie") == nil)
+            let right = try await server.submit("/login", ["token": " \(Self.key)-ops\n", "to": "/workers"])
+            #expect(right.status == 303)
+            #expect(right.header("Location") == "/workers")
+            let cookie = try #require(right.header("Set-Cookie"))
+            #expect(cookie.hasPrefix("penstock_token=\(Self.key)-ops;"))
+            #expect(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict") && cookie.contains("Path=/"))
+            #expect(try await server.page("/", headers: self.cookie("ops")).status == 200)
+            let left = try await server.submit("/logout", headers: self.cookie("ops"))
+            #expect(left.header("Location") == "/login")
+        }
+    }
+
+    @Test(arguments: [
+        ("/dead", "/dead"), ("//evil.example/", "/"), ("https://evil.example/", "/"), ("/\\evil.example", "/"),
+        ("", "/"),
+        ("/x\r\nSet-Cookie: a=b", "/"), ("/messages?text=a%20b", "/messages?text=a%20b"),
+    ])
+    func afterTheSignInNobodyIsLedElsewhere(to: String, place: String) {
+        #expect(SignInPages.place(to) == place)
+    }
+
+    @Test func whatMayNotBeDoneIsNotShownAndIsRefused() async throws {
+        let store = try await PageTests.store()
+        try await TestServer.run(store: store, tokens: try tokens()) { server in
+            let page = try await server.page("/queues/mail", headers: cookie("look"))
+            #expect(page.status == 200)
+            #expect(!page.text.contains("/pause") && !page.text.contains("/enqueue") && !page.text.contains("/delete"))
+            #expect(!(try await server.page("/messages/1", headers: cookie("look")).text.contains("/redrive")))
+            for (path, name) in [
+                ("/queues/mail/pause", "look"), ("/queues/mail/enqueue", "look"), ("/queues/mail/enqueue", "mail"),
+                ("/queues/hold/pause", "mail"), ("/messages/1/redrive", "look"), ("/schedules/nightly/run", "look"),
+                ("/workflows/build/cancel", "look"), ("/workflows/build/cancel", "mail"),
+                ("/queues/mail/policy", "look"),
+                ("/queues/mail/delete", "look"), ("/queues/mail/replay", "look"), ("/queues/mail/cancel", "look"),
+            ] {
+                let fields = path.hasSuffix("delete") ? ["name": "mail"] : [:]
+                #expect(try await server.submit(path, fields, headers: cookie(name)).status == 403, "\(path)")
+            }
+            #expect(try await store.message(SequenceNumber(1)).state == .dead)
+            #expect(try await server.submit("/queues/mail/pause", headers: cookie("mail")).status == 303)
+        }
+    }
+
+    @Test func aTokenOfSomeQueuesSeesThose() async throws {
+        let store = try await PageTests.store()
+        try await TestServer.run(store: store, tokens: try tokens()) { server in
+            let overview = try await server.page("/", headers: cookie("mail"))
+            #expect(overview.text.contains("/queues/mail") && !overview.text.contains("/queues/hold"))
+            #expect(!overview.text.contains("class=\"chart\""))
+            for (path, status) in [
+                ("/queues/hold", 403), ("/messages/2", 404), ("/messages/2/payload", 404), ("/messages/1", 200),
+                ("/workflows", 403), ("/audit", 403), ("/doctor", 403), ("/schedules/nightly", 404),
+                ("/queues/new", 403),
+            ] {
+                #expect(try await server.page(path, headers: cookie("mail")).status == status, "\(path)")
+            }
+            #expect(!(try await server.page("/workers", headers: cookie("mail")).text.contains("hold")))
+            #expect(!(try await server.page("/schedules", headers: cookie("mail")).text.contains("nightly")))
+        }
+    }
+
+    @Test func readOnlyShowsNoActAndCarriesOutNone() async throws {
+        let store = try await PageTests.store()
+        try await TestServer.run(store: store, tokens: try tokens(), isReadOnly: true) { server in
+            let page = try await server.page("/queues/mail", headers: cookie("ops"))
+            #expect(page.text.contains("read-only") && !page.text.contains("/pause"))
+            #expect(try await server.submit("/queues/mail/pause", headers: cookie("ops")).status == 403)
+            #expect(try await server.submit("/login", ["token": "\(Self.key)-ops"]).status == 303)
+            #expect(try await server.submit("/v1/queues/mail/messages", headers: cookie("ops")).status == 403)
+        }
+    }
+
+    @Test func aPageOfAnotherSiteDoesNothing() async throws {
+        let store = try await PageTests.store()
+        try await TestServer.run(store: store) { server in
+            let refused = try await server.submit("/messages/1/redrive", headers: ["Sec-Fetch-Site": "cross-site"])
+            #expect(refused.status == 403)
+            #expect(try await store.message(SequenceNumber(1)).state == .dead)
+            let notAForm = try await server.request(
+                "POST", "/queues/mail/enqueue", headers: ["Content-Type": "text/plain"])
+            #expect(notAForm.status == 415)
+        }
+    }
+}
