@@ -41,7 +41,15 @@ import Testing
     func everyCommandPrintsWhatIsShown(document: String) async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "penstock-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
+        defer {
+            // A server that a tour has started, and not ended because it failed before.
+            if let text = try? String(contentsOf: folder.appending(path: "serve.pid"), encoding: .utf8),
+                let server = Int32(text.trimmingCharacters(in: .whitespacesAndNewlines))
+            {
+                kill(server, SIGKILL)
+            }
+            try? FileManager.default.removeItem(at: folder)
+        }
         let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
         let steps = try steps(in: document)
         #expect(!steps.isEmpty)

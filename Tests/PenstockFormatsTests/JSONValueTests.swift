@@ -1,3 +1,4 @@
+import Foundation
 import PenstockTestKit
 import Testing
 
@@ -53,5 +54,30 @@ import Testing
 
     @Test func writesBase64OfAnyByte() {
         #expect(Base64.encode([0xFB, 0xFF, 0xFE]) == "+//+")
+    }
+
+    /// Texts and bytes by chance, as another program reads them.
+    @Test func isReadAsItWasWritten() throws {
+        let seed = UInt64.random(in: 0...UInt64.max)
+        let random = SeededRandom(seed: seed)
+        let scalars: [Unicode.Scalar] = [
+            "a", "\"", "\\", "\n", "\u{0}", "\u{7F}", "é", "\u{2028}", "\u{202E}", "€", "😀", "\u{200D}",
+        ]
+        for _ in 0..<500 {
+            var text = ""
+            for _ in 0..<(random.next() % 20) {
+                text.unicodeScalars.append(scalars[Int(random.next() % UInt64(scalars.count))])
+            }
+            let bytes = (0..<(random.next() % 20)).map { _ in UInt8(truncatingIfNeeded: random.next()) }
+            let json = JSONValue.object(["text": .string(text), "bytes": .string(Base64.encode(bytes))]).text
+            let read = try JSONDecoder().decode(Written.self, from: Data(json.utf8))
+            #expect(Array(read.text.unicodeScalars) == Array(text.unicodeScalars), "seed \(seed)")
+            #expect(Array(read.bytes) == bytes, "seed \(seed)")
+        }
+    }
+
+    private struct Written: Decodable {
+        var text: String
+        var bytes: Data
     }
 }

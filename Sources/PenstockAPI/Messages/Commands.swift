@@ -90,7 +90,8 @@ private struct FilterEntry: Decodable {
         let members = try Members(
             decoder,
             [
-                "queue", "states", "group", "uniqueKey", "headers", "payloadContains", "errorContains", "reason", "error",
+                "queue", "states", "group", "uniqueKey", "headers", "payloadContains", "errorContains", "reason",
+                "error",
                 "limit",
             ], of: "A filter")
         queue = try members.container.decode(QueueName.self, forKey: MemberKey("queue"))

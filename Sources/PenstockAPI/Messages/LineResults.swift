@@ -7,7 +7,7 @@ import PenstockHTTP
 
 /// What became of each line of a body.
 struct LineResults {
-    private var bytes: [UInt8] = []
+    private var results: [(line: Int, json: JSONValue)] = []
     private var isAllAccepted = true
     /// Whether nothing more goes in: the store has no room, or no answer.
     private(set) var isOver = false
@@ -17,16 +17,16 @@ struct LineResults {
         var receipt = receipt
         if isKeyed { receipt.skipped = false }
         guard case .object(let members) = receipt.json(queue: queue) else { return }
-        append(.object([.init(key: "line", value: .integer(line))] + members))
+        results.append((line, .object([.init(key: "line", value: .integer(line))] + members)))
     }
 
     mutating func refuse(_ line: Int, _ problem: Problem) {
         isAllAccepted = false
-        append(
-            .object([
-                "line": .integer(line), "status": .integer(problem.status.code), "code": .string(problem.code),
-                "detail": .string(problem.detail),
-            ]))
+        let members: KeyValuePairs<String, JSONValue> = [
+            "line": .integer(line), "status": .integer(problem.status.code), "code": .string(problem.code),
+            "detail": .string(problem.detail),
+        ]
+        results.append((line, .object(members)))
     }
 
     /// These lines are not in line, and none that follows will be.
@@ -35,14 +35,15 @@ struct LineResults {
         for line in lines { refuse(line, problem) }
     }
 
-    private mutating func append(_ value: JSONValue) {
-        value.write(to: &bytes)
-        bytes.append(UInt8(ascii: "\n"))
-    }
-
-    /// The response. A line that has no result was not read, and is not in line.
+    /// The response, in the order of the lines. A line that has no result was not read, and is not in line.
     var response: Response {
-        Response(
+        var bytes: [UInt8] = []
+        // One that cannot be is known before the batch that it is in goes in.
+        for result in results.sorted(by: { $0.line < $1.line }) {
+            result.json.write(to: &bytes)
+            bytes.append(UInt8(ascii: "\n"))
+        }
+        return Response(
             status: isAllAccepted ? .created : HTTPResponse.Status(code: 207, reasonPhrase: "Multi-Status"),
             headers: [.contentType: "application/x-ndjson"], body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
     }

@@ -43,7 +43,8 @@ import Testing
                     #"{"payload":"5","group":"g"}"#, #"{"payload":"6"}"#,
                 ], server)
             #expect(response.status == 207)
-            let results = try response.lines().sorted { $0["line"] as? Int ?? 0 < $1["line"] as? Int ?? 0 }
+            let results = try response.lines()
+            #expect(results.map { $0["line"] as? Int } == Array(1...6))
             #expect(results.map { $0["sequence"] as? Int } == [1, nil, nil, nil, nil, 2])
             #expect(results.map { $0["code"] as? String }.filter { $0 == "invalidInput" }.count == 4)
             #expect(results.allSatisfy { $0["sequence"] != nil || ($0["detail"] as? String)?.isEmpty == false })
