@@ -25,7 +25,7 @@ struct Server {
     var logger: Logger
 
     /// How long requests may take to come to their end when the server is told to stop.
-    private static let finishTime = Duration.milliseconds(1500)
+    private static let finishTime = Duration.seconds(1)
 
     /// Serves until the process is told to stop, and finishes what it has begun.
     ///

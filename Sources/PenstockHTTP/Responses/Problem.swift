@@ -92,7 +92,8 @@ package struct Problem: Error, HTTPResponseError, Sendable {
             .unknownTask,
             .notFound:
             .notFound
-        case .queueExists, .scheduleExists, .fileExists, .policyChanged, .selectionChanged, .illegalTransition, .queueDeleting, .leaseLost,
+        case .queueExists, .scheduleExists, .fileExists, .policyChanged, .selectionChanged, .illegalTransition,
+            .queueDeleting, .leaseLost,
             .messageDead, .messageCancelled, .messageDropped:
             .conflict
         case .queueFull: .tooManyRequests
