@@ -108,7 +108,7 @@ import Testing
         do {
             #expect(try Signature(request).verify(body: body, tokens, now: now).name == "ops")
             #expect(refusal == nil)
-        } catch let error as Refusal {
+        } catch {
             #expect(error.type == refusal)
         }
     }
