@@ -32,14 +32,14 @@ struct SchemaMigrator {
                 .corrupt,
                 "The file does not say which schema it has (penstock_migration has no rows); restore it from a copy.")
         }
-        // The steps come one after the other: a row that somebody has deleted leaves a gap, or tables of a step that the
-        // file does not name. In one statement, too, as another process may take that step meanwhile.
+        // The steps come one after the other: a row that somebody has deleted leaves a gap, or tables or indexes of a step that
+        // the file does not name. In one statement, too, as another process may take that step meanwhile.
         let isTrue = try Bool.fetchOne(
             database,
             sql: """
                 SELECT count(*) = max(version) AND min(version) = 1 AND (max(version) > ? OR NOT EXISTS (
                     SELECT 1 FROM main.sqlite_schema
-                    WHERE type = 'table' AND name IN (\(tables(after: version).joined(separator: ", ")))
+                    WHERE type IN ('table', 'index') AND name IN (\(made(after: version).joined(separator: ", ")))
                 )) FROM penstock_migration
                 """, arguments: [version])
         guard version > newest || isTrue == true else {
@@ -51,13 +51,18 @@ struct SchemaMigrator {
         return version
     }
 
-    /// The tables, as SQL, that only later steps make. A table that a step makes anew was there before it.
-    private static func tables(after version: Int) -> [String] {
+    /// The tables and indexes, as SQL, that only later steps make. What a step makes anew was there before it.
+    private static func made(after version: Int) -> [String] {
         // Every process that opens a file asks, and to find them takes longer than all else that it does then.
         if version >= newest { return [] }
-        let earlier = Set(Migration.all.filter { $0.version <= version }.flatMap(\.tables))
-        return Migration.all.filter { $0.version > version }.flatMap(\.tables)
+        let earlier = Set(Migration.all.filter { $0.version <= version }.flatMap(made(by:)))
+        return Migration.all.filter { $0.version > version }.flatMap(made(by:))
             .filter { !earlier.contains($0) }.map { "'\($0)'" }
+    }
+
+    private static func made(by step: Migration) -> [Substring] {
+        let indexes = step.sql.split(separator: "\n").filter { $0.hasPrefix("CREATE INDEX ") }
+        return step.tables + indexes.map { $0.split(separator: " ")[2] }
     }
 
     /// The newest version this program knows.
