@@ -22,6 +22,7 @@ extension ConformanceCase {
         LogRules.cases,
         rules(of: "cursor", CursorRules.cases),
         rules(of: "status", StatusRules.cases),
+        rules(of: "status", AgeRules.cases),
         rules(of: "configure", ConfigureRules.cases),
         rules(of: "deletion", DeletionRules.cases),
         rules(of: "apply", ApplyRules.cases),

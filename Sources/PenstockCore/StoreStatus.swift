@@ -30,10 +30,19 @@ public struct QueueStatus: Hashable, Sendable {
     public var depths: Depths
     /// How many times each thing has happened since the queue was made.
     public var totals: Totals
+    /// Since when the message is ready that is so the longest; `nil` when none is. A message that was delayed, is tried again or came
+    /// back counts from its due time or its return on, and not from its acceptance.
+    ///
+    /// Where more than 1,000 messages of a priority that came back are in front of all others, it is that of one of these. Of messages
+    /// that are ready since their acceptance the first in the log is taken for the oldest.
+    public var oldestReady: Timestamp?
+    /// When the oldest lease was claimed; `nil` when there is none.
+    public var oldestLease: Timestamp?
 
     /// Makes a status.
     public init(
-        name: QueueName, policy: QueuePolicy, isPaused: Bool, isDeleting: Bool = false, depths: Depths, totals: Totals
+        name: QueueName, policy: QueuePolicy, isPaused: Bool, isDeleting: Bool = false, depths: Depths, totals: Totals,
+        oldestReady: Timestamp? = nil, oldestLease: Timestamp? = nil
     ) {
         self.name = name
         self.policy = policy
@@ -41,6 +50,8 @@ public struct QueueStatus: Hashable, Sendable {
         self.isDeleting = isDeleting
         self.depths = depths
         self.totals = totals
+        self.oldestReady = oldestReady
+        self.oldestLease = oldestLease
     }
 }
 

@@ -101,13 +101,10 @@ package final class SQLiteReader: MessageStore {
         return try await read { database in try WaitReader.reason(of: sequence, database, time, folder) }
     }
 
-    /// Counts what the file holds, as ``MessageStore/status(of:)`` says. Reads counters, and counts no rows.
+    /// Counts what the file holds, as ``MessageStore/status(of:)`` says. Reads counters, and counts no rows but those of leases.
     package func status(of queue: QueueName?) async throws -> StoreStatus {
-        let boot = time.boot
-        let folder = SharedFolder(existingBesideDatabaseAt: path)
-        return try await read { database in
-            try QueueReader.status(of: queue, database, boot: boot, folder)
-        }
+        let (time, folder) = (time, SharedFolder(existingBesideDatabaseAt: path))
+        return try await read { database in try QueueReader.status(of: queue, database, time, folder) }
     }
 
     /// Reads the limits that queues share, as ``MessageStore/limits()`` says.

@@ -20,11 +20,10 @@ extension SQLiteStore {
         return try await read { database in try WaitReader.reason(of: sequence, database, time, folder) }
     }
 
-    /// Counts what the store holds, as ``MessageStore/status(of:)`` says. Reads counters, and counts no rows.
+    /// Counts what the store holds, as ``MessageStore/status(of:)`` says. Reads counters, and counts no rows but those of leases.
     public func status(of queue: QueueName?) async throws -> StoreStatus {
-        let folder = folder
-        let boot = time.boot
-        return try await read { database in try QueueReader.status(of: queue, database, boot: boot, folder) }
+        let (time, folder) = (time, folder)
+        return try await read { database in try QueueReader.status(of: queue, database, time, folder) }
     }
 
     /// Makes, changes or removes a queue, as ``MessageStore/configure(_:_:)`` says.

@@ -85,7 +85,7 @@ import Testing
         try await ForeignProgram(path).run(
             """
             INSERT INTO penstock_outcome VALUES (1, 2, 'done', NULL, 1, 1);
-            INSERT INTO penstock_ready VALUES (1, 0, 0, 2, 0, 0, 0);
+            INSERT INTO penstock_ready VALUES (1, 0, 0, 2, 0, 0, 0, NULL);
             INSERT INTO penstock_scheduled VALUES (2, 1, 1, 0, 0, 0, 0);
             """)
         let results = try await store.settle(messages.map { Settlement($0.lease, verdict) })
@@ -142,7 +142,7 @@ import Testing
             "SELECT sequence FROM penstock_ready UNION SELECT sequence FROM penstock_scheduled")
         #expect(left == [])
         await expect(.unknownMessage) { try await store.apply(.cancel, to: .sequences([SequenceNumber(99)])) }
-        try await ForeignProgram(path).run("INSERT INTO penstock_ready VALUES (1, 0, 0, 77, 0, 0, 0)")
+        try await ForeignProgram(path).run("INSERT INTO penstock_ready VALUES (1, 0, 0, 77, 0, 0, 0, NULL)")
         try await store.configure(.jobs, .delete(force: true))
         for table in ["ready", "log", "outcome", "depth"] {
             #expect(try await ForeignProgram(path).number("SELECT count(*) FROM penstock_\(table)") == 0, "\(table)")

@@ -52,7 +52,7 @@ import Testing
                 """
                 BEGIN;
                 INSERT INTO penstock_log (sequence, queue_id, enqueued_at, payload) VALUES (2501, 1, 0, x'41');
-                INSERT INTO penstock_ready VALUES (1, 0, 0, 2501, 0, 0, 0);
+                INSERT INTO penstock_ready VALUES (1, 0, 0, 2501, 0, 0, 0, NULL);
                 UPDATE penstock_depth SET ready = ready + 1;
                 UPDATE penstock_state SET last_sequence = 2501;
                 COMMIT

@@ -58,7 +58,7 @@ import Testing
         "UPDATE penstock_lease SET marks = 0",
         "DELETE FROM penstock_ready WHERE sequence = 4",
         "DELETE FROM penstock_lease WHERE sequence = 1",
-        "INSERT INTO penstock_ready VALUES (1, 0, 0, 2, 0, 0, 8)",
+        "INSERT INTO penstock_ready VALUES (1, 0, 0, 2, 0, 0, 8, NULL)",
         "DELETE FROM penstock_blocked",
         "UPDATE penstock_depth SET blocked = 7",
     ]) func whatIsWrongIsFoundAndRepaired(_ sql: String) async throws {

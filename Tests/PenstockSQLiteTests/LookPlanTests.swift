@@ -32,4 +32,27 @@ extension QueryPlanTests {
         ])
         try await store.close()
     }
+
+    /// The ages of the oldest messages. What is leased is no more than what is in hands, and may be looked through.
+    @Test(arguments: [false, true]) func agesGoByIndexes(_ isAnalyzed: Bool) async throws {
+        let messages = (1...1000).map { NewMessage.text("\($0)", priority: $0 % 5) }
+        _ = try await store.enqueue(messages, to: .jobs, durability: .processCrash)
+        let claimed = try await store.take(500)
+        _ = try await store.settle(claimed.prefix(300).map { Settlement($0.lease, .release) })
+        try await analyze(isAnalyzed)
+        _ = try await store.status(of: nil)
+        let plans = try await plans()
+        for (text, index) in [
+            ("ORDER BY ready_since", "penstock_ready_since (queue_id=? AND ready_since>?)"),
+            ("AND turn = 0", "penstock_ready USING PRIMARY KEY (queue_id=? AND priority=? AND turn=?)"),
+            ("INDEXED BY penstock_ready_sequence", "penstock_ready USING INDEX penstock_ready_sequence (queue_id=?)"),
+            ("SELECT due_at FROM penstock_scheduled", "penstock_scheduled_due (queue_id=?)"),
+        ] {
+            let plan = plans.first { $0.sql.contains(text) }
+            let steps = plan?.steps ?? []
+            #expect(steps.contains { $0.contains(index) }, "\(text): \(steps)")
+            #expect(!steps.contains { $0.contains("B-TREE") }, "\(text): \(steps)")
+        }
+        try await store.close()
+    }
 }

@@ -33,7 +33,7 @@ import Testing
         ("DELETE FROM penstock_depth", []),
         ("DELETE FROM penstock_ready WHERE sequence = 4", ["unique 4"]),
         ("INSERT INTO penstock_outcome VALUES (1, 4, 'done', NULL, 1, 1)", ["ready 4", "unique 4"]),
-        ("INSERT INTO penstock_ready VALUES (1, 0, 0, 3, 0, 0, 0)", ["ready 3"]),
+        ("INSERT INTO penstock_ready VALUES (1, 0, 0, 3, 0, 0, 0, NULL)", ["ready 3"]),
         ("UPDATE penstock_ready SET priority = 3 WHERE sequence = 4", []),
         ("DELETE FROM penstock_log WHERE sequence = 1", ["outcome 1"]),
         ("DELETE FROM penstock_log WHERE sequence = 5", ["ready 5", "unique 5"]),

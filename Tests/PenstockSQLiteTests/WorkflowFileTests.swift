@@ -65,7 +65,7 @@ import Testing
         "DELETE FROM penstock_log WHERE sequence = 2", "DELETE FROM penstock_workflow",
         "DELETE FROM penstock_pending WHERE sequence = 2", "UPDATE penstock_ready SET marks = 0",
         "INSERT INTO penstock_outcome VALUES (1, 2, 'done', NULL, 1, 1)",
-        "INSERT INTO penstock_ready VALUES (1, 0, 0, 2, 0, 0, 2)",
+        "INSERT INTO penstock_ready VALUES (1, 0, 0, 2, 0, 0, 2, NULL)",
         "INSERT INTO penstock_pending VALUES (1, 77, 0, 0, 0, 2)",
         "UPDATE penstock_pending SET priority = 9 WHERE sequence = 3",
         "UPDATE penstock_pending SET queue_id = 9 WHERE sequence = 3",

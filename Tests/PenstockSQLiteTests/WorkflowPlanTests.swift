@@ -43,7 +43,7 @@ extension QueryPlanTests {
             ("dependency.child > ?2 AND state <> 'met'", "PRIMARY KEY (parent=? AND child>?)"),
             ("UPDATE penstock_dependency SET state = 'met'", "PRIMARY KEY (parent=? AND child>? AND child<?)"),
             ("dependency.state IN ('open', 'failed')", "penstock_dependency_child (child=? AND state=?)"),
-            ("attempt, forgiven, marks FROM penstock_pending\n", "PRIMARY KEY (queue_id=? AND sequence=?)"),
+            ("attempt, forgiven, marks, ?3 FROM penstock_pending\n", "PRIMARY KEY (queue_id=? AND sequence=?)"),
             (
                 "EXISTS (SELECT 1 FROM penstock_dependency WHERE child",
                 "penstock_dependency_child (child=? AND state=?)"

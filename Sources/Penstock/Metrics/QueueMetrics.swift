@@ -17,6 +17,8 @@ final class QueueMetrics: Sendable {
     let wait: Timer
     let work: Timer
     let running: Meter
+    private let readyAge: Gauge
+    private let leaseAge: Gauge
     private let depths: (pending: Gauge, scheduled: Gauge, blocked: Gauge, ready: Gauge, leased: Gauge, dead: Gauge)
 
     init(queue: QueueName, factory: any MetricsFactory) {
@@ -44,6 +46,8 @@ final class QueueMetrics: Sendable {
         wait = timer("wait")
         work = timer("work")
         running = Meter(label: "penstock.running", dimensions: dimensions, factory: factory)
+        readyAge = Gauge(label: "penstock.ready_age", dimensions: dimensions, factory: factory)
+        leaseAge = Gauge(label: "penstock.lease_age", dimensions: dimensions, factory: factory)
         depths = (
             depth(.pending), depth(.scheduled), depth(.blocked), depth(.ready), depth(.leased), depth(.dead)
         )
@@ -84,7 +88,17 @@ final class QueueMetrics: Sendable {
         }
     }
 
-    func record(_ depths: Depths) {
+    /// Records how many messages are in each state, and how long the oldest are.
+    func record(_ status: QueueStatus, at now: Timestamp) {
+        record(status.depths)
+        func seconds(since moment: Timestamp?) -> Double {
+            moment.map { max(0, Double((now - $0).wholeMicroseconds) / 1_000_000) } ?? 0
+        }
+        readyAge.record(seconds(since: status.oldestReady))
+        leaseAge.record(seconds(since: status.oldestLease))
+    }
+
+    private func record(_ depths: Depths) {
         self.depths.pending.record(depths.pending)
         self.depths.scheduled.record(depths.scheduled)
         self.depths.blocked.record(depths.blocked)

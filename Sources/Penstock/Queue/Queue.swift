@@ -66,7 +66,7 @@ extension Queue {
         guard let status = try await storage.status(of: name).queues.first else {
             throw PenstockError(.unknownQueue, "There is no queue '\(name)'; create it first.")
         }
-        metrics.record(status.depths)
+        metrics.record(status, at: handle.time.now)
         return status
     }
 

@@ -42,6 +42,8 @@ public struct PenstockStore: Sendable {
         /// | `penstock.work` | timer | how long a worker's handler ran |
         /// | `penstock.running` | gauge | handlers that run now |
         /// | `penstock.depth` | gauge | messages by state (dimension `state`), whenever somebody asks for the status |
+        /// | `penstock.ready_age` | gauge | seconds that the oldest ready message has been ready, whenever somebody asks for the status |
+        /// | `penstock.lease_age` | gauge | seconds since the oldest lease was claimed, whenever somebody asks for the status |
         public var metrics: (any MetricsFactory)?
         /// Where the time comes from.
         public var time: any TimeSource

@@ -62,7 +62,7 @@ extension PenstockStore {
     /// All queues with their policies and numbers, by name.
     public func queues() async throws -> [QueueStatus] {
         let queues = try await storage.status(of: nil).queues
-        for queue in queues { handle.metrics(of: queue.name).record(queue.depths) }
+        for queue in queues { handle.metrics(of: queue.name).record(queue, at: handle.time.now) }
         return queues
     }
 

@@ -60,7 +60,7 @@ struct StatusCommand: AsyncParsableCommand {
             if output.isTerminal { try output.raw("\u{1B}[H\u{1B}[2J".utf8) }
             try output.line(TimeText.short(now))
         }
-        try output.table(QueueTables.status(status.queues))
+        try output.table(QueueTables.status(status.queues, now: now))
         if !status.workers.isEmpty {
             try output.line("")
             try output.table(QueueTables.workers(status.workers, now: now))

@@ -4,10 +4,12 @@ import PenstockFormats
 /// Tables of queues and workers, for people.
 enum QueueTables {
     /// Queues with their depths and totals.
-    static func status(_ queues: [QueueStatus]) -> Table {
+    static func status(_ queues: [QueueStatus], now: Timestamp) -> Table {
+        func age(_ moment: Timestamp?) -> String { moment.map { DurationText.short(max(now - $0, .zero)) } ?? "" }
         var table = Table([
             .text("QUEUE", widthMax: 40), .text("STATE"), .number("CAPACITY"), .number("PENDING"), .number("SCHEDULED"),
-            .number("BLOCKED"), .number("READY"), .number("LEASED"), .number("DEAD"), .number("ENQUEUED"),
+            .number("BLOCKED"), .number("READY"), .number("FOR"), .number("LEASED"), .number("FOR"), .number("DEAD"),
+            .number("ENQUEUED"),
             .number("DONE"),
             .number("DROPPED"),
             .number("RETRIED"), .number("RECLAIMED"),
@@ -17,7 +19,7 @@ enum QueueTables {
                 Escape.text(queue.name.text), state(queue),
                 queue.policy.capacity.map { "\($0.count)" } ?? "none", "\(queue.depths.pending)",
                 "\(queue.depths.scheduled)", "\(queue.depths.blocked)", "\(queue.depths.ready)",
-                "\(queue.depths.leased)",
+                age(queue.oldestReady), "\(queue.depths.leased)", age(queue.oldestLease),
                 "\(queue.depths.dead)",
                 "\(queue.totals.enqueued)",
                 "\(queue.totals.done)", "\(queue.totals.dropped)", "\(queue.totals.retried)",

@@ -25,6 +25,8 @@ extension QueueStatus {
                 "retried": .integer(totals.retried),
                 "reclaimed": .integer(totals.reclaimed),
             ]),
+            "oldestReady": .optional(oldestReady, JSONValue.time),
+            "oldestLease": .optional(oldestLease, JSONValue.time),
             "policy": policy.json,
         ])
     }

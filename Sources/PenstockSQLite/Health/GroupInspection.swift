@@ -151,8 +151,9 @@ extension Repairing {
         try change(
             .wrongPermits, "COUNT {blocked message that has|blocked messages that have} no group {is|are} ready.",
             """
-            INSERT OR IGNORE INTO penstock_ready (queue_id, priority, turn, sequence, attempt, forgiven, marks)
-            SELECT line.queue_id, line.priority, log.turn, line.sequence, line.attempt, line.forgiven, line.marks
+            INSERT OR IGNORE INTO penstock_ready (queue_id, priority, turn, sequence, attempt, forgiven, marks, ready_since)
+            SELECT line.queue_id, line.priority, log.turn, line.sequence, line.attempt, line.forgiven, line.marks,
+                (SELECT now FROM penstock_now)
             FROM penstock_blocked AS line JOIN penstock_log AS log ON log.sequence = line.sequence
             WHERE log.group_key IS NULL
             """)

@@ -68,9 +68,10 @@ extension Repairing {
         try change(
             .misplaced, "COUNT {message that waited|messages that waited} for nothing {is|are} ready.",
             """
-            INSERT OR IGNORE INTO penstock_ready (queue_id, priority, turn, sequence, attempt, forgiven, marks)
+            INSERT OR IGNORE INTO penstock_ready (queue_id, priority, turn, sequence, attempt, forgiven, marks, ready_since)
             SELECT queue_id, priority,
-                coalesce((SELECT turn FROM penstock_log AS log WHERE log.sequence = line.sequence), 0), sequence, attempt, forgiven, marks
+                coalesce((SELECT turn FROM penstock_log AS log WHERE log.sequence = line.sequence), 0), sequence, attempt, forgiven, marks,
+                (SELECT now FROM penstock_now)
             FROM penstock_pending AS line
             WHERE sequence IN (\(forgotten))
                 AND sequence NOT IN (SELECT child FROM penstock_dependency WHERE \(isTold))

@@ -101,15 +101,17 @@ enum Claiming {
             selectDue, .integer(account.id), .integer(transaction.now.microseconds),
             .integer(Int64(Limits.promotionCountMax))
         ) { row in
-            LineEntry(
+            let entry = LineEntry(
                 sequence: row.integer(0), account: account, state: .scheduled, priority: row.integer(1),
                 attempt: row.integer(2), forgiven: row.integer(3), marks: Marks(rawValue: row.integer(4)))
+            return (entry: entry, due: Timestamp(microseconds: row.integer(5)))
         }
-        for entry in due {
-            let ready = Lifecycle.Outcome(state: .ready, attempt: Int(entry.attempt), forgiven: Int(entry.forgiven))
+        for (entry, due) in due {
+            let ready = Lifecycle.Outcome(
+                state: .ready, due: due, attempt: Int(entry.attempt), forgiven: Int(entry.forgiven))
             try Line.move(entry, to: ready, in: transaction)
         }
-        return Set(due.map(\.sequence))
+        return Set(due.map(\.entry.sequence))
     }
 
     /// The messages that are next in line, with their payloads. Rows that contradict the rest are set aside on the way.
@@ -254,7 +256,7 @@ enum Claiming {
         "SELECT due_at FROM penstock_scheduled WHERE queue_id = ?1 ORDER BY due_at LIMIT 1")
     private static let selectDue = Query(
         """
-        SELECT sequence, priority, attempt, forgiven, marks FROM penstock_scheduled
+        SELECT sequence, priority, attempt, forgiven, marks, due_at FROM penstock_scheduled
         WHERE queue_id = ?1 AND due_at <= ?2 ORDER BY due_at, sequence LIMIT ?3
         """)
     private static let selectReady = Query(

@@ -73,7 +73,8 @@ enum DoneTasks {
             return try lookAtEach(children, in: transaction)
         }
         do {
-            try transaction.connection.run(insertReady, .integer(queueID), .text(list.json))
+            try transaction.connection.run(
+                insertReady, .integer(queueID), .text(list.json), .integer(transaction.now.microseconds))
         } catch  where error.isContradiction {
             // One of them is in line already, going by the table. Each by itself finds out which.
             return try lookAtEach(children, in: transaction)
@@ -116,8 +117,8 @@ enum DoneTasks {
         """)
     private static let insertReady = Query(
         """
-        INSERT INTO penstock_ready (queue_id, priority, turn, sequence, attempt, forgiven, marks)
-        SELECT queue_id, priority, 0, sequence, attempt, forgiven, marks FROM penstock_pending
+        INSERT INTO penstock_ready (queue_id, priority, turn, sequence, attempt, forgiven, marks, ready_since)
+        SELECT queue_id, priority, 0, sequence, attempt, forgiven, marks, ?3 FROM penstock_pending
         WHERE queue_id = ?1 AND sequence IN (SELECT value FROM json_each(?2))
         """)
     private static let deletePending = Query(

@@ -160,7 +160,7 @@ enum Enqueue {
         let entry = LineEntry(
             sequence: sequence, account: account, state: place.state, priority: Int64(message.priority), attempt: 0,
             forgiven: 0, marks: Marks(of: message))
-        try Line.insert(entry, place, in: transaction)
+        try Line.insert(entry, place, isNew: true, in: transaction)
         if message.expiry != nil { try ExpiryRows.insert(sequence...sequence, transaction.connection) }
         account.change.count(place.state, 1)
         account.change.enqueuedTotal += 1

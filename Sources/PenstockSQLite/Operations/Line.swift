@@ -125,8 +125,10 @@ enum Line {
     }
 
     /// Puts a message into the table that `outcome` says. Counts nothing.
+    ///
+    /// - Parameter isNew: whether it was accepted now, and so is ready since then if it is.
     static func insert(
-        _ entry: LineEntry, _ outcome: Lifecycle.Outcome, in transaction: Transaction
+        _ entry: LineEntry, _ outcome: Lifecycle.Outcome, isNew: Bool = false, in transaction: Transaction
     ) throws {
         func bindPlace(_ row: PreparedStatement) {
             row.bind(entry.account.id, at: 1)
@@ -143,6 +145,8 @@ enum Line {
                 try connection.run(insertReady) { row in
                     bindPlace(row)
                     row.bind(turn, at: 7)
+                    // What has become due is ready since then, however late a claim finds it.
+                    if !isNew { row.bind((outcome.due ?? transaction.now).microseconds, at: 8) }
                 }
             }
         case .pending:
@@ -222,8 +226,8 @@ enum Line {
     private static let deleteOutcome = Query("DELETE FROM penstock_outcome WHERE queue_id = ?1 AND sequence = ?2")
     private static let insertReady = Query(
         """
-        INSERT INTO penstock_ready (queue_id, priority, turn, sequence, attempt, forgiven, marks)
-        VALUES (?1, ?2, ?7, ?3, ?4, ?5, ?6)
+        INSERT INTO penstock_ready (queue_id, priority, turn, sequence, attempt, forgiven, marks, ready_since)
+        VALUES (?1, ?2, ?7, ?3, ?4, ?5, ?6, ?8)
         """)
     private static let insertScheduled = Query(
         """

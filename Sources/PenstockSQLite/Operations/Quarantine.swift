@@ -46,7 +46,7 @@ enum QuarantineSource: String, CaseIterable {
         case .pending: ["sequence", "queue_id", "priority", "attempt", "forgiven", "marks"]
         case .blocked: ["sequence", "queue_id", "group_key", "priority", "attempt", "forgiven", "marks"]
         case .scheduled: ["sequence", "queue_id", "due_at", "priority", "attempt", "forgiven", "marks"]
-        case .ready: ["sequence", "queue_id", "priority", "turn", "attempt", "forgiven", "marks"]
+        case .ready: ["sequence", "queue_id", "priority", "turn", "attempt", "forgiven", "marks", "ready_since"]
         case .lease:
             [
                 "sequence", "queue_id", "token", "worker_id", "claimed_at", "deadline", "priority", "attempt",

@@ -128,7 +128,7 @@ struct Tasks {
         {
             place.state = .blocked
         }
-        try Line.insert(entry, place, in: transaction)
+        try Line.insert(entry, place, isNew: true, in: transaction)
         account.change.count(place.state, 1)
         if place.state == .dropped {
             hasDropped = true

@@ -6,11 +6,11 @@ import PenstockProcesses
 enum QueueReader {
     /// Everything that is counted: of one queue, or of all.
     static func status(
-        of queue: QueueName?, _ database: Database, boot: BootTime, _ folder: SharedFolder
+        of queue: QueueName?, _ database: Database, _ time: any TimeSource, _ folder: SharedFolder
     ) throws -> StoreStatus {
         StoreStatus(
-            queues: try queues(queue, database),
-            workers: try workers(database, boot: boot, folder),
+            queues: try queues(queue, at: time.now, database),
+            workers: try workers(database, boot: time.boot, folder),
             cursors: try Cursors.all(of: queue, Connection(database)))
     }
 
@@ -26,9 +26,10 @@ enum QueueReader {
     }
 
     /// The queues by name, with their numbers.
-    static func queues(_ queue: QueueName?, _ database: Database) throws -> [QueueStatus] {
+    static func queues(_ queue: QueueName?, at now: Timestamp, _ database: Database) throws -> [QueueStatus] {
         let connection = Connection(database)
         let ids = try Set(ids(queue, database))
+        let leases = try AgeReader.oldestLeases(connection)
         return try connection.all(selectQueues) { row -> (Int64, QueueStatus) in
             let found = QueueRow(row)
             let at = QueueRow.columnCount
@@ -55,7 +56,12 @@ enum QueueReader {
                     name: found.name, policy: found.policy, isPaused: found.isPaused, isDeleting: found.isDeleting,
                     depths: depths, totals: totals)
             )
-        }.filter { ids.contains($0.0) }.map(\.1)
+        }.filter { ids.contains($0.0) }.map { id, status in
+            var status = status
+            status.oldestReady = try AgeReader.oldestReady(id, at: now, database)
+            status.oldestLease = leases[id]
+            return status
+        }
     }
 
     /// The workers that have a row, in the order in which they came.

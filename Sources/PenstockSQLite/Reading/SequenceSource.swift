@@ -24,7 +24,7 @@ enum SequenceSource {
             try MessageState.allCases.filter(states.contains).flatMap { state -> [SequenceSource] in
                 guard state == .ready else { return [.line(state, queueID: queueID)] }
                 // Ready rows lie by priority: the first of each are taken together, and those with turns apart.
-                let priorities = try Int64.fetchAll(database, sql: prioritiesSQL, arguments: [queueID])
+                let priorities: [Int64?] = try priorities(of: queueID, database)
                 return (priorities + [nil]).map { .ready(priority: $0, queueID: queueID) }
             }
         }
@@ -132,6 +132,11 @@ enum SequenceSource {
             }
         }
         return low
+    }
+
+    /// The priorities of a queue's ready messages.
+    static func priorities(of queueID: Int64, _ database: Database) throws -> [Int64] {
+        try Int64.fetchAll(database, sql: prioritiesSQL, arguments: [queueID])
     }
 
     private static let prioritiesSQL = """

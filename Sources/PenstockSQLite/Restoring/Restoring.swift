@@ -106,10 +106,10 @@ struct Restoring: Sendable {
     /// As a worker that gives back what it has not worked: the attempt does not count. A message that has another place as
     /// well keeps that one.
     private static let release = """
-        INSERT OR IGNORE INTO penstock_ready (queue_id, priority, turn, sequence, attempt, forgiven, marks)
+        INSERT OR IGNORE INTO penstock_ready (queue_id, priority, turn, sequence, attempt, forgiven, marks, ready_since)
         SELECT queue_id, priority,
             coalesce((SELECT turn FROM penstock_log AS log WHERE log.sequence = penstock_lease.sequence), 0), sequence, max(attempt, 1) - 1, min(forgiven, max(attempt, 1) - 1),
-            marks & ~\(Marks.ofLease.rawValue)
+            marks & ~\(Marks.ofLease.rawValue), (SELECT now FROM penstock_now)
         FROM penstock_lease
         """
 

@@ -58,12 +58,16 @@ extension MemoryState {
         _ group: KeyBytes, of name: QueueName, asSeenBy sequence: SequenceNumber, at moment: Moment
     ) {
         if queues[name]?.policy.groups == nil { return }
+        let readySince = messages[sequence]?.readySince
+        let wasReady = messages[sequence]?.state == .ready
         if messages[sequence]?.state == .ready, !holders(group, name).contains(sequence) {
             move(sequence, by: .blocked, at: moment)
         } else if messages[sequence]?.state == .ready, !isOpen(group, of: name, besides: sequence, at: moment) {
             block(sequence, group, name, at: moment)
         }
         regroup(group, of: name, at: moment)
+        // One that has its permit at once has not waited for it.
+        if wasReady, messages[sequence]?.state == .ready { messages[sequence]?.readySince = readySince }
     }
 
     /// Sees to every group of a queue that is told otherwise.

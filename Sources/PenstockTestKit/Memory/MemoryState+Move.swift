@@ -26,6 +26,7 @@ extension MemoryState {
         if let failure = outcome.failure { record(failure, on: &message, at: moment) }
         message.state = outcome.state
         message.reason = outcome.reason
+        message.readySince = outcome.state == .ready ? message.readyMoment(by: event, at: moment.now) : nil
         message.due = outcome.due
         message.attempt = outcome.attempt
         message.forgiven = outcome.forgiven
@@ -69,6 +70,13 @@ extension MemoryState {
                 attempt: message.attempt, outcome: failure.outcome, error: failure.error,
                 worker: workers[hold.worker]?.name ?? "", startedAt: hold.claimedAt, endedAt: moment.now))
         if message.attempts.count > Limits.attemptsKeptMax { message.attempts.removeFirst() }
+    }
+}
+
+extension MemoryMessage {
+    /// Since when it is ready, as an event makes it so: what has become due is since then, however late a claim finds it.
+    fileprivate func readyMoment(by event: Lifecycle.Event, at now: Timestamp) -> Timestamp {
+        if case .due = event { due ?? now } else { now }
     }
 }
 

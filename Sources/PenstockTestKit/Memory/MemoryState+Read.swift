@@ -94,17 +94,17 @@ extension MemoryState {
         )
     }
 
-    func status(of name: QueueName?) throws(PenstockError) -> StoreStatus {
+    func status(of name: QueueName?, at now: Timestamp) throws(PenstockError) -> StoreStatus {
         if let name { _ = try queue(name) }
         let names = name.map { [$0] } ?? queues.keys.sorted()
         let cursors = names.flatMap { name in
             (queues[name]?.cursors ?? [:]).values.sorted { $0.name < $1.name }
         }
         return StoreStatus(
-            queues: names.compactMap(status(ofExisting:)), workers: workerRecords(), cursors: cursors)
+            queues: names.compactMap { status(ofExisting: $0, at: now) }, workers: workerRecords(), cursors: cursors)
     }
 
-    private func status(ofExisting name: QueueName) -> QueueStatus? {
+    private func status(ofExisting name: QueueName, at now: Timestamp) -> QueueStatus? {
         guard let queue = queues[name] else { return nil }
         var depths = Depths()
         for message in messages(of: name) {
@@ -120,7 +120,20 @@ extension MemoryState {
         }
         return QueueStatus(
             name: name, policy: queue.policy, isPaused: queue.isPaused, isDeleting: queue.isDeleting, depths: depths,
-            totals: queue.totals)
+            totals: queue.totals, oldestReady: oldestReady(of: name, at: now),
+            oldestLease: queue.line.leased.elements.compactMap { messages[$0]?.hold?.claimedAt }.min())
+    }
+
+    private func oldestReady(of name: QueueName, at now: Timestamp) -> Timestamp? {
+        guard let line = queues[name]?.line else { return nil }
+        let due = line.scheduled.elements.first.flatMap { $0.due <= now ? $0.due : nil }
+        let ready = line.ready.elements.compactMap { messages[$0.sequence] }
+        // Of those that are ready since they were accepted the first in the log is the oldest, of each priority.
+        let accepted = Dictionary(grouping: ready.filter { $0.readySince == nil }) { message in
+            message.turn == 0 ? message.new.priority : nil
+        }
+        let first = accepted.values.compactMap { $0.min { $0.sequence < $1.sequence }?.enqueuedAt }
+        return (ready.compactMap(\.readySince) + first + [due].compactMap(\.self)).min()
     }
 
     private func workerRecords() -> [WorkerRecord] {

@@ -119,6 +119,8 @@ struct MemoryMessage: Sendable {
     var state: MessageState
     var reason: StateReason?
     var due: Timestamp?
+    /// Since when it is ready, when it is not so since its acceptance.
+    var readySince: Timestamp?
     /// Until when it may start. Forgotten when it has ended and comes back.
     var expires: Timestamp?
     var attempt = 0

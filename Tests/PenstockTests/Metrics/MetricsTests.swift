@@ -90,5 +90,19 @@ import Testing
         _ = try await the.store.queues()
         #expect(try depth("other", "scheduled") == 1)
         #expect(try depth("other", "ready") == 0)
+
+        the.time.advance(by: .milliseconds(1500))
+        var deliveries = queue.deliveries().makeAsyncIterator()
+        let delivery = try await deliveries.next()
+        the.time.advance(by: .milliseconds(500))
+        _ = try await the.store.queues()
+        func age(_ name: String, _ queue: String) throws -> Double? {
+            try metrics.expectRecorder("penstock.\(name)_age", [("queue", queue)]).lastValue
+        }
+        #expect(try age("ready", "q") == 2)
+        #expect(try age("lease", "q") == 0.5)
+        #expect(try age("ready", "other") == 1, "Since its due time.")
+        #expect(try age("lease", "other") == 0)
+        try await delivery?.done()
     }
 }

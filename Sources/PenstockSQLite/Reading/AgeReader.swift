@@ -1,0 +1,59 @@
+import GRDB
+import PenstockCore
+
+/// Reads since when the oldest messages of a queue are where they are.
+enum AgeReader {
+    /// How many ready messages of one priority that came back are passed over to find one that did not. They are in front of it.
+    private static let passedMax = 1000
+
+    /// Since when the message is ready that is so the longest; `nil` when none is.
+    static func oldestReady(_ queueID: Int64, at now: Timestamp, _ database: Database) throws -> Timestamp? {
+        let connection = Connection(database)
+        func first(_ query: Query) throws -> Int64? {
+            try connection.first(query, .integer(queueID)) { $0.optionalInteger(0) } ?? nil
+        }
+        let due = try first(Claiming.firstDue).flatMap { $0 <= now.microseconds ? $0 : nil }
+        var moments = [due, try first(firstBack), try first(firstAcceptedWithTurn)]
+        for priority in try SequenceSource.priorities(of: queueID, database) {
+            moments.append(
+                try connection.first(firstAccepted, .integer(queueID), .integer(priority)) { $0.integer(0) })
+        }
+        return moments.compactMap(\.self).min().map(Timestamp.init(microseconds:))
+    }
+
+    /// When the oldest lease of each queue was claimed, by the ids of those that have one.
+    static func oldestLeases(_ connection: Connection) throws -> [Int64: Timestamp] {
+        var oldest: [Int64: Timestamp] = [:]
+        for (queueID, claimedAt) in try connection.all(
+            selectLeases, read: { ($0.integer(0), Timestamp(microseconds: $0.integer(1))) })
+        {
+            oldest[queueID] = min(oldest[queueID] ?? claimedAt, claimedAt)
+        }
+        return oldest
+    }
+
+    // Of those that are ready since they were accepted the first in the log is the oldest.
+    private static let firstBack = Query(
+        """
+        SELECT ready_since FROM penstock_ready WHERE queue_id = ?1 AND ready_since IS NOT NULL
+        ORDER BY ready_since LIMIT 1
+        """)
+    private static let firstAccepted = Query(
+        """
+        SELECT log.enqueued_at FROM (
+            SELECT sequence, ready_since FROM penstock_ready WHERE queue_id = ?1 AND priority = ?2 AND turn = 0
+            ORDER BY sequence LIMIT \(passedMax)
+        ) AS found CROSS JOIN penstock_log AS log ON log.sequence = found.sequence
+        WHERE found.ready_since IS NULL LIMIT 1
+        """)
+    private static let firstAcceptedWithTurn = Query(
+        """
+        SELECT log.enqueued_at FROM (
+            SELECT sequence, ready_since FROM penstock_ready INDEXED BY penstock_ready_sequence
+            WHERE queue_id = ?1 AND turn <> 0 ORDER BY sequence LIMIT \(passedMax)
+        ) AS found CROSS JOIN penstock_log AS log ON log.sequence = found.sequence
+        WHERE found.ready_since IS NULL LIMIT 1
+        """)
+    // All leases: no more than what is in hands.
+    private static let selectLeases = Query("SELECT queue_id, claimed_at FROM penstock_lease")
+}
