@@ -44,7 +44,8 @@ import Testing
             #expect(groups["next"] is NSNull)
             let redriven = try await server.send(
                 "POST", "/v1/commands",
-                #"{"command":"redrive","filter":{"queue":"q","error":"timed out after # s","reason":"rejected"},"expected":2}"#)
+                #"{"command":"redrive","filter":{"queue":"q","error":"timed out after # s","reason":"rejected"},"expected":2}"#
+            )
             #expect(try redriven.json()["count"] as? Int == 2)
             let found = try await server.send("GET", "/v1/queues/q/messages?state=dead&errorContains=user").json()
             #expect((found["messages"] as? [[String: Any]])?.map { $0["sequence"] as? Int } == [3])
@@ -67,7 +68,8 @@ import Testing
 
     @Test(arguments: [
         "{}", #"{"command":"explode","sequences":[1]}"#, #"{"command":"redrive"}"#,
-        #"{"command":"redrive","sequences":[]}"#, #"{"command":"redrive","sequences":[0]}"#, #"{"command":"redrive","sequences":[1],"expected":1}"#,
+        #"{"command":"redrive","sequences":[]}"#, #"{"command":"redrive","sequences":[0]}"#,
+        #"{"command":"redrive","sequences":[1],"expected":1}"#,
         #"{"command":"redrive","filter":{"queue":"q","reason":"rejected"}}"#,
         #"{"command":"redrive","sequences":[1],"filter":{"queue":"q"}}"#, #"{"command":"redrive","filter":{}}"#,
         #"{"command":"redrive","filter":{"queue":"q","states":["done"]}}"#,

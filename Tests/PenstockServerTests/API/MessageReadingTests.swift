@@ -20,7 +20,10 @@ import Testing
             #expect((found["messages"] as? [[String: Any]])?.map { $0["sequence"] as? Int } == [2])
             let some = try await server.send("GET", "/v1/queues/q/messages?state=ready,dead&last=1").json()
             #expect((some["messages"] as? [[String: Any]])?.map { $0["sequence"] as? Int } == [3])
-            for query in ["state=happy", "limit=0", "limit=1001", "limit=1&last=1", "after=-1", "since=noon", "x=1", "preceding=2", "header=x"] {
+            for query in [
+                "state=happy", "limit=0", "limit=1001", "limit=1&last=1", "after=-1", "since=noon", "x=1",
+                "preceding=2", "header=x",
+            ] {
                 #expect(try await server.send("GET", "/v1/queues/q/messages?\(query)").status == 400, "\(query)")
             }
         }
