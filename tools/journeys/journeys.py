@@ -137,22 +137,25 @@ def a_message_is_enqueued_by_hand(bin_path):
 
 def everything_works_without_a_script(bin_path):
     with site(bin_path) as place, browser(script=False) as page:
+        said = lambda part: until(f"it says: {part}", lambda: part in text(page, ".said"))
         place.dead_letters("mail", "boom", 3)
         page.get(place.url)
         expect(not one(page, ".freshness").is_displayed(), "nothing is promised that a script would do")
         page.find_element(By.LINK_TEXT, "mail").click()
+        until("the queue is shown", lambda: text(page, "h1") == "mail")
         press(page, "Pause")
-        expect("is paused" in text(page, ".said"), "the queue is paused")
+        said("is paused")
         one(page, "textarea[name=payload]").send_keys("hello")
         press(page, "Enqueue")
-        expect("is ready" in text(page, ".said"), text(page, ".said"))
-        page.find_element(By.LINK_TEXT, "Dead letters").click()
+        said("is ready")
+        page.get(f"{place.url}/dead")
         press(page, "Discard")
-        page.find_element(By.CSS_SELECTOR, "details[open] button").click()
-        expect("3 dead letters discarded" in text(page, ".said"), text(page, ".said"))
+        until("it asks", lambda: one(page, "details[open] button").is_displayed())
+        one(page, "details[open] button").click()
+        said("3 dead letters discarded")
         page.get(f"{place.url}/messages")
         one(page, "input[name=text]").send_keys("hello", Keys.ENTER)
-        expect(len(page.find_elements(By.CSS_SELECTOR, "tbody tr")) == 1, "the filter works")
+        until("the filter works", lambda: len(page.find_elements(By.CSS_SELECTOR, "tbody tr")) == 1)
 
 
 def keys_lead_the_way(bin_path):

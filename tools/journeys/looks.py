@@ -4,7 +4,7 @@ import subprocess
 
 from axe_selenium_python import Axe
 
-from stage import Failure, browser, site
+from stage import Failure, browser, read_console, site
 
 PAGES = {
     "overview": "/", "dead": "/dead", "messages": "/messages", "message": "/messages/3", "queue": "/queues/mail",
@@ -75,6 +75,8 @@ def look(page, place, width, folder):
             wide = page.execute_script("return document.documentElement.scrollWidth")
             if wide > width:
                 wrong.append(f"{name} is {wide} pixels wide at {width}")
+            if name == "problem":
+                read_console(page)  # It notes the status.
             if folder:
                 page.save_screenshot(os.path.join(folder, f"{name}-{width}-{scheme}.png"))
             axe = Axe(page)

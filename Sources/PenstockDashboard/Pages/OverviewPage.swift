@@ -40,12 +40,14 @@ struct OverviewPage {
         let shown = queues.dropFirst((page - 1) * Self.rowCountMax).prefix(Self.rowCountMax)
         let workerCount = status.workers.count { $0.isAlive }
         let history = visit.site.live.history(of: nil)
+        let hasOldest = all.contains { $0.waitsSince != nil }
         var fields: Fields = [
             "tiles": tiles(all, workerCount, history),
             "rows": shown.map { row($0, workerCount: workerCount, visit) },
             "isEmpty": all.isEmpty, "nothingFound": !all.isEmpty && shown.isEmpty,
             "name": query.text("name") ?? "", "count": CountText.format(queues.count, "queue"),
-            "orders": Order.allCases.map {
+            "hasOldest": hasOldest, "hasLatency": all.contains { $0.waitQuantiles != nil },
+            "orders": Order.allCases.filter { $0 != .oldest || hasOldest }.map {
                 ["value": $0.rawValue, "title": $0.title, "isChosen": $0 == order] as Fields
             },
             "mayCreate": visit.mayAct(.operate, nil),
