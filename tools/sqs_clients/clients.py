@@ -130,7 +130,7 @@ def dramatiq(program):
     from dramatiq_sqs import SQSBroker
 
     with place.penstock(program) as url:
-        broker = SQSBroker(endpoint_url=url, middleware=[], dead_letter=True, max_receives=3, **place.KEYS)
+        broker = SQSBroker(endpoint_url=url, middleware=[], dead_letter=True, **place.KEYS)
         library.set_broker(broker)
         done = threading.Event()
 

@@ -16,7 +16,9 @@ DECIDED = {
     "batch ids": "which of the checks comes first",
     "attributes unknown": "the message",
     "list dead-letter sources": "the order",
-    "tag limit": "moto's own message",
+    "batch delay": "SenderFault is a boolean, as in Amazon's model; moto has a text",
+    "no XML": "refused, as by Amazon; moto takes it",
+    "receive batch": "moto has taken what is no XML",
 }
 
 

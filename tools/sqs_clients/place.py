@@ -14,7 +14,12 @@ KEYS = {"aws_access_key_id": "anyone", "aws_secret_access_key": "anything", "reg
 def penstock(program, *arguments):
     """A server with an empty file; its URL."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [program, "--db", os.path.join(folder, "queues.db"), "--listen", "127.0.0.1:0", *arguments]
+        file = ["--db", os.path.join(folder, "queues.db")]
+        # A server serves what is there; the command makes a file with its first queue.
+        for act in ("create", "delete"):
+            made = os.path.join(os.path.dirname(program), "penstock")
+            subprocess.run([made, "queue", act, "first", *file], check=True, capture_output=True)
+        command = [program, *file, "--listen", "127.0.0.1:0", *arguments]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         try:
             line = process.stdout.readline()
@@ -29,7 +34,11 @@ def penstock(program, *arguments):
 @contextlib.contextmanager
 def moto():
     """moto's server in this process; its URL."""
+    import logging
+
     from moto.server import ThreadedMotoServer
+
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
 
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()

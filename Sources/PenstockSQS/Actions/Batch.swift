@@ -44,9 +44,7 @@ struct Batch {
     }
 
     var json: JSONValue {
-        var members: [JSONValue.Member] = [.init(key: "Successful", value: .array(successful))]
-        if !failed.isEmpty { members.append(.init(key: "Failed", value: .array(failed))) }
-        return .object(members)
+        .object(["Successful": .array(successful), "Failed": .array(failed)])
     }
 
     private static func isIDByte(_ byte: UInt8) -> Bool {

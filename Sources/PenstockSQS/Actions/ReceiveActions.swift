@@ -149,7 +149,9 @@ extension Call {
         let again = messages.filter { $0.attempt > 1 }.map(\.lease.sequence)
         if !again.isEmpty {
             let query = MessageQuery(sequences: again, limit: again.count, withAttempts: true)
-            for record in try await store.messages(query).records { first[record.sequence] = record.attempts.first?.startedAt }
+            for record in try await store.messages(query).records {
+                first[record.sequence] = record.attempts.first?.startedAt
+            }
         }
         for message in messages where first[message.lease.sequence] == nil { first[message.lease.sequence] = now }
         return first

@@ -1,6 +1,7 @@
 import HTTPTypes
 package import Hummingbird
 import Logging
+import NIOCore
 package import Penstock
 package import PenstockCore
 package import PenstockHTTP
@@ -47,7 +48,10 @@ package struct SQS: RouterMiddleware {
             return try await next(request, context)
         }
         do {
-            let body = try await request.wholeBody(bytesMax: Self.bytesMax)
+            // The request keeps what is read of it, for a long poll that listens for its client's leaving behind the body: without
+            // the body's end before it, Hummingbird's listener ends the process.
+            var request = request
+            let body = try await request.collectBody(upTo: Self.bytesMax)
             // Whoever has shown a token, or need not show any, is known already.
             var principal = context.principal
             if let tokens, principal.scopes.isEmpty {
@@ -65,10 +69,9 @@ package struct SQS: RouterMiddleware {
                 context.logger.error("A request failed: \(error.message)", metadata: ["code": "\(error.code.rawValue)"])
             }
             return refusal.response
-        } catch let problem as Problem {
+        } catch is NIOTooManyBytesError {
             return Refusal(
-                problem.status == .contentTooLarge ? "RequestEntityTooLarge" : "InvalidRequest", problem.detail,
-                status: problem.status
+                "RequestEntityTooLarge", "A request has at most \(Self.bytesMax) bytes.", status: .contentTooLarge
             ).response
         } catch is CancellationError {
             return Refusal(

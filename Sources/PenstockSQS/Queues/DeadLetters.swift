@@ -17,7 +17,7 @@ struct DeadLetters {
     /// - Returns: whether there were any.
     func bring(into queue: QueueName) async throws -> Bool {
         var found = false
-        for source in try await directory.sources(of: queue) where source.depths.dead > 0 {
+        for source in try await directory.sources(of: queue) {
             if try await bring(from: source.name, into: queue) { found = true }
         }
         return found

@@ -18,7 +18,7 @@ import Testing
         let text = handle.text(queue: mail)
         #expect(ReceiptHandle(text, queue: mail) == handle)
         #expect(ReceiptHandle(text, queue: other) == nil)
-        for wrong in ["", "garbage", String(text.dropLast(4)), "A" + text.dropFirst(), text + text] {
+        for wrong in ["", "garbage", String(text.dropLast(4)), "B" + text.dropFirst(), text + text] {
             #expect(ReceiptHandle(wrong, queue: mail) == nil)
         }
     }
