@@ -125,6 +125,5 @@ let toSchema9 = """
     DROP TABLE penstock_event; DROP TABLE penstock_awaited; DROP TABLE penstock_pending;
     DROP VIEW penstock_firings; DROP VIEW penstock_schedules; DROP TRIGGER penstock_queue_deleted_schedules;
     DROP TABLE penstock_firing; DROP TABLE penstock_schedule;
-    DROP INDEX penstock_queue_share_limit; DROP INDEX penstock_ready_sequence; DROP INDEX penstock_log_unique;
     DELETE FROM penstock_migration WHERE version > 9; DROP VIEW penstock_quarantined; DROP TABLE penstock_quarantine
     """
