@@ -3,6 +3,7 @@ import Logging
 import Penstock
 import PenstockAPI
 import PenstockCore
+import PenstockFormats
 import PenstockHTTP
 import ServiceLifecycle
 import UnixSignals
@@ -17,6 +18,8 @@ struct Server {
     var hosts: [String]
     var isReadOnly: Bool
     var logger: Logger
+    /// The store's file, for how large it is.
+    var file: String?
 
     /// Serves until the process is told to stop, and finishes what it has begun.
     ///
@@ -39,12 +42,15 @@ struct Server {
     /// The routes, and what every request passes on its way to them.
     func router() -> Router<ServerContext> {
         let router = Router(context: ServerContext.self)
+        let requests = RequestTimes()
+        router.add(middleware: requests)
         router.add(middleware: ProblemResponses())
         if tokens == nil { router.add(middleware: HostCheck(names: names)) }
         router.add(middleware: CrossSiteCheck())
         if isReadOnly { router.add(middleware: ReadOnly()) }
         router.add(middleware: Authentication(tokens, passesBy: Health.isAskedFor))
         Health(store: store).add(to: router)
+        Metrics(store: store, file: file, requests: requests).add(to: router)
         API(store: store).add(to: router)
         return router
     }

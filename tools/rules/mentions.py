@@ -8,8 +8,11 @@ import source
 
 WORD = re.compile(r"[A-Za-z]\w*")
 DECLARED = re.compile(r"\b(?:func|var|let|struct|class|enum|actor|protocol|typealias) `?([A-Za-z]\w*)")
-# What a protocol of the standard library asks for, and only it calls.
-REQUIRED = {"minimumResolution"}
+# What a protocol of a library asks for, and only it calls.
+REQUIRED = {
+    "minimumResolution", "recordNanoseconds", "makeCounter", "makeFloatingPointCounter", "makeMeter", "makeRecorder", "makeTimer",
+    "destroyCounter", "destroyFloatingPointCounter", "destroyMeter", "destroyRecorder", "destroyTimer",
+}
 
 LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
 PATH = re.compile(r"`((?:Sources|Tests|Migrations|tools|docs)/[\w+./-]*|[\w+]+\.(?:swift|sql))`")
