@@ -19,6 +19,7 @@ let package = Package(
         .library(name: "PenstockCore", targets: ["PenstockCore"]),
         .library(name: "PenstockCodecs", targets: ["PenstockCodecs"]),
         .library(name: "PenstockCombine", targets: ["PenstockCombine"]),
+        .library(name: "PenstockMetrics", targets: ["PenstockMetrics"]),
         .library(name: "PenstockPublishers", targets: ["PenstockPublishers"]),
         .library(name: "PenstockStreams", targets: ["PenstockStreams"]),
         .library(name: "PenstockTestKit", targets: ["PenstockTestKit"]),
@@ -33,6 +34,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-crypto", "3.12.0"..<"5.0.0"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
         .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.2"),
         .package(url: "https://github.com/apple/swift-system", from: "1.5.0"),
@@ -62,7 +64,9 @@ let package = Package(
                 "PenstockMetrics", "PenstockSQS",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
@@ -107,8 +111,16 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
-        // The numbers of a store for Prometheus.
-        .target(name: "PenstockMetrics", dependencies: ["PenstockCore"], swiftSettings: strict),
+        // The numbers of a store, and of a process, for Prometheus.
+        .target(
+            name: "PenstockMetrics",
+            dependencies: [
+                "PenstockCore", "PenstockFormats", "PenstockProcesses",
+                .product(name: "CoreMetrics", package: "swift-metrics"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ],
+            swiftSettings: strict
+        ),
         // What every face of the server stands on: who asks, what he may do, how it is read, how a refusal looks.
         .target(
             name: "PenstockHTTP",
@@ -129,8 +141,10 @@ let package = Package(
         .target(
             name: "PenstockCLI",
             dependencies: [
-                "Penstock", "PenstockCore", "PenstockFormats", "PenstockProcesses", "PenstockSchedules",
+                "Penstock", "PenstockCore", "PenstockFormats", "PenstockMetrics", "PenstockProcesses",
+                "PenstockSchedules",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "Subprocess", package: "swift-subprocess"),
@@ -172,6 +186,7 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
             ],
             swiftSettings: strict
         ),
@@ -226,7 +241,14 @@ let package = Package(
             swiftSettings: strict
         ),
         .testTarget(
-            name: "PenstockMetricsTests", dependencies: ["PenstockCore", "PenstockMetrics"], swiftSettings: strict),
+            name: "PenstockMetricsTests",
+            dependencies: [
+                "PenstockCore", "PenstockFormats", "PenstockMetrics", "PenstockProcesses", "PenstockTestKit",
+                .product(name: "CoreMetrics", package: "swift-metrics"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ],
+            swiftSettings: strict
+        ),
         // The server over real sockets: its door, and each of its faces.
         .testTarget(
             name: "PenstockServerTests",
@@ -274,9 +296,11 @@ let package = Package(
                 "PenstockTestKit",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Logging", package: "swift-log"),
+                .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
                 .product(name: "MetricsTestKit", package: "swift-metrics"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
             ],
             swiftSettings: strict
         ),
@@ -299,7 +323,7 @@ let package = Package(
             name: "PenstockDocsTests",
             dependencies: [
                 "Penstock", "PenstockCodecs", "PenstockCombine", "PenstockConformance", "PenstockCore", "PenstockMain",
-                "PenstockTestKit",
+                "PenstockMetrics", "PenstockTestKit",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
@@ -312,7 +336,8 @@ let package = Package(
         .testTarget(
             name: "PenstockCLITests",
             dependencies: [
-                "Penstock", "PenstockCLI", "PenstockCore", "PenstockFormats", "PenstockMain", "PenstockTestKit",
+                "Penstock", "PenstockCLI", "PenstockCore", "PenstockFormats", "PenstockMain", "PenstockProcesses",
+                "PenstockTestKit",
                 .product(name: "Subprocess", package: "swift-subprocess"),
                 .product(name: "SystemPackage", package: "swift-system", condition: .when(platforms: [.linux])),
             ],

@@ -26,13 +26,14 @@ struct PenstockCommand: AsyncParsableCommand {
 
             For bash, zsh and fish, penstock --generate-completion-script SHELL writes completions.
             """,
-        version: "0.1.0",
+        version: Version.text,
         groupedSubcommands: [
             CommandGroup(name: "Messages in and out", subcommands: [EnqueueCommand.self, WorkCommand.self]),
             CommandGroup(
                 name: "Looking",
                 subcommands: [
-                    StatusCommand.self, ListCommand.self, ShowCommand.self, WhyCommand.self, LogCommand.self,
+                    StatusCommand.self, CheckCommand.self, ListCommand.self, ShowCommand.self, WhyCommand.self,
+                    LogCommand.self,
                 ]),
             CommandGroup(
                 name: "By hand",

@@ -61,6 +61,12 @@ public enum Program {
         }
     }
 
+    /// The status of wrong arguments. Whoever runs a check knows four statuses, and takes none of the others for an answer.
+    private static var statusOfWrongArguments: ShellStatus {
+        let first = LeadingOptions.moved(Array(CommandLine.arguments.dropFirst())).first
+        return first == CheckCommand.configuration.commandName ? .unknown : .usage
+    }
+
     /// The command that `arguments` name, with its options.
     ///
     /// Scripts call `enqueue` once for each message, so that a proper call of it is parsed without a look at all other
@@ -85,7 +91,7 @@ public enum Program {
     @MainActor
     private static func report(_ error: any Error, of root: any ParsableCommand.Type) -> Int32 {
         if let failure = Failure(known: error) {
-            if !failure.message.isEmpty { ErrorOutput.line(failure.line) }
+            if !failure.message.isEmpty { failure.say() }
             return failure.status.rawValue
         }
         let status = root.exitCode(for: error)
@@ -107,7 +113,7 @@ public enum Program {
         var message = safe(root.fullMessage(for: error))[...]
         if message.hasPrefix("Error: ") { message = "penstock: " + message.dropFirst("Error: ".count) }
         for line in message.split(separator: "\n") { ErrorOutput.line(String(line)) }
-        return ShellStatus.usage.rawValue
+        return statusOfWrongArguments.rawValue
     }
 
     /// What the parser says. An argument that it quotes, or a side of its equals sign, breaks no line of it.

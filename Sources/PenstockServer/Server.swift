@@ -4,6 +4,7 @@ import Penstock
 import PenstockAPI
 import PenstockCore
 import PenstockDashboard
+import PenstockFormats
 import PenstockHTTP
 import PenstockSQS
 import ServiceLifecycle
@@ -53,6 +54,8 @@ struct Server {
     /// The routes, and what every request passes on its way to them.
     func router(_ dashboard: Dashboard) -> Router<ServerContext> {
         let router = Router(context: ServerContext.self)
+        let requests = RequestTimes()
+        router.add(middleware: requests)
         router.add(middleware: ProblemResponses())
         if tokens == nil { router.add(middleware: HostCheck(names: names)) }
         router.add(middleware: CrossSiteCheck())
@@ -65,6 +68,7 @@ struct Server {
             })
         SQS(store: store, tokens: tokens).add(to: router)
         Health(store: store).add(to: router)
+        Metrics(store: store, file: path, requests: requests).add(to: router)
         API(store: store).add(to: router)
         dashboard.add(to: router)
         return router

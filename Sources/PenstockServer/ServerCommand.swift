@@ -3,7 +3,9 @@ import Logging
 import Penstock
 import PenstockCLI
 import PenstockCore
+import PenstockFormats
 import PenstockHTTP
+import Synchronization
 
 #if canImport(Glibc)
     import Glibc
@@ -54,6 +56,8 @@ package struct ServerCommand: AsyncParsableCommand {
 
     @Flag(help: "Change nothing: only what looks is answered.") var readOnly = false
 
+    @OptionGroup var logOptions: LogOptions
+
     package init() {}
 
     package func validate() throws {
@@ -64,6 +68,7 @@ package struct ServerCommand: AsyncParsableCommand {
 
     @MainActor
     package func run() async throws {
+        logOptions.logFormat.use()
         // What the process makes is its owner's alone: the folder beside the file, a socket.
         umask(0o077)
         let tokens = try tokenFile.map { path throws(PenstockError) in try Tokens.read(path) }
@@ -79,7 +84,10 @@ package struct ServerCommand: AsyncParsableCommand {
         try await Server(
             store: store, listen: addresses, tokens: tokens, hosts: host, isReadOnly: readOnly, name: name,
             path: location.file.path, logger: logger
-        ).run { address in Self.tell(address) }
+        ).run { [count = addresses.count, told = Atomic(0)] address in
+            Self.tell(address)
+            if told.wrappingAdd(1, ordering: .relaxed).newValue == count { Supervisor.tellReady() }
+        }
     }
 
     private var addresses: [ListenAddress] { listen.isEmpty ? [.port(host: "127.0.0.1", 7700)] : listen }

@@ -8,10 +8,12 @@ import source
 
 WORD = re.compile(r"[A-Za-z]\w*")
 DECLARED = re.compile(r"\b(?:func|var|let|struct|class|enum|actor|protocol|typealias) `?([A-Za-z]\w*)")
-# What a protocol of the standard library or of SwiftNIO (ChannelInboundHandler) asks for, and only it calls.
+# What a protocol of the standard library, of SwiftNIO (ChannelInboundHandler) or of another library asks for, and only it calls.
 REQUIRED = {
     "minimumResolution", "InboundIn", "InboundOut", "channelRead", "channelReadComplete", "channelWritabilityChanged",
     "channelInactive", "userInboundEventTriggered", "handlerRemoved",
+    "recordNanoseconds", "makeCounter", "makeFloatingPointCounter", "makeMeter", "makeRecorder", "makeTimer",
+    "destroyCounter", "destroyFloatingPointCounter", "destroyMeter", "destroyRecorder", "destroyTimer",
 }
 
 LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")

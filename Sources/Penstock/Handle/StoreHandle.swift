@@ -2,6 +2,7 @@ internal import Logging
 internal import Metrics
 internal import PenstockCore
 internal import Synchronization
+internal import Tracing
 
 /// What all copies of a `PenstockStore`, and everything made from it, share.
 final class StoreHandle: Sendable {
@@ -14,6 +15,8 @@ final class StoreHandle: Sendable {
     let reclaimGate: RateGate
     /// When to forget what retention lets go: once a minute at most, however many workers there are.
     let pruneGate: RateGate
+    /// `nil`: nobody traces.
+    let tracing: MessageTracing?
     let lines = ProducerLines()
     let backgroundTasks = BackgroundTasks()
 
@@ -22,7 +25,7 @@ final class StoreHandle: Sendable {
 
     init(
         _ storage: any MessageStore, time: any TimeSource, random: any RandomSource, durability: Durability,
-        logger: Logger?, metrics: (any MetricsFactory)?
+        logger: Logger?, metrics: (any MetricsFactory)?, tracer: (any Tracer)?
     ) {
         self.storage = storage
         self.time = time
@@ -32,6 +35,7 @@ final class StoreHandle: Sendable {
         reclaimGate = RateGate(RateGate.reclaimInterval, time: time)
         pruneGate = RateGate(RateGate.pruneInterval, time: time)
         metricsFactory = metrics
+        tracing = MessageTracing(tracer)
     }
 
     /// Returns when `queue` may have changed since `token` was taken.

@@ -14,7 +14,9 @@ extension Queue {
     ///     was in line already, what the other message gave would be lost.
     /// - Throws: what the codec throws; `PenstockError` with code `invalidInput` for a unique key.
     public func draft(_ element: Element, options: EnqueueOptions = EnqueueOptions()) throws -> Draft {
-        let draft = Draft(try message(element, options), to: name)
+        var message = try message(element, options)
+        if let tracing = handle.tracing { message.headers = tracing.carried(message.headers) }
+        let draft = Draft(message, to: name)
         try draft.refuseUniqueKey()
         return draft
     }

@@ -147,6 +147,13 @@ extension Queue {
         _ messages: [NewMessage], _ durability: Durability?, _ timeout: Duration?
     ) async throws -> [Receipt] {
         if messages.isEmpty { return [] }
+        guard let tracing = handle.tracing else { return try await putInLine(messages, durability, timeout) }
+        return try await tracing.send(messages, to: name) { try await putInLine($0, durability, timeout) }
+    }
+
+    private func putInLine(
+        _ messages: [NewMessage], _ durability: Durability?, _ timeout: Duration?
+    ) async throws -> [Receipt] {
         let deadline = timeout.map { handle.time.boot + $0 }
         let durability = durability ?? handle.durability
         var receipts: [Receipt] = []

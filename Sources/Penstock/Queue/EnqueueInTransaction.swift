@@ -40,7 +40,12 @@ extension Queue {
 
     private func accept(_ messages: [NewMessage], in database: Database) throws -> [Receipt] {
         guard let store = storage as? SQLiteStore else { throw PenstockError.notInATransaction }
-        let receipts = try store.enqueue(messages, to: name, in: database)
+        let receipts =
+            if let tracing = handle.tracing {
+                try tracing.send(messages, to: name) { try store.enqueue($0, to: name, in: database) }
+            } else {
+                try store.enqueue(messages, to: name, in: database)
+            }
         // Counted now, though the transaction may still be rolled back: it is the caller's.
         metrics.record(receipts, of: messages)
         return receipts

@@ -1,6 +1,7 @@
 public import GRDB
 public import Logging
 public import Metrics
+public import Tracing
 internal import PenstockCore
 internal import PenstockSQLite
 
@@ -45,6 +46,12 @@ public struct PenstockStore: Sendable {
         /// | `penstock.ready_age` | gauge | seconds that the oldest ready message has been ready, whenever somebody asks for the status |
         /// | `penstock.lease_age` | gauge | seconds since the oldest lease was claimed, whenever somebody asks for the status |
         public var metrics: (any MetricsFactory)?
+        /// What traces messages; `nil`: the tracer that the program has bootstrapped by the time that it makes the store, if it has.
+        ///
+        /// There is a span `send QUEUE` around each enqueue, whose context goes into the messages' headers unless they have one, and a
+        /// span `process QUEUE` around each handler of a worker, with a link to that. Their attributes are those of OpenTelemetry's
+        /// conventions for messaging.
+        public var tracer: (any Tracer)?
         /// Where the time comes from.
         public var time: any TimeSource
         /// Where chance comes from.
@@ -67,6 +74,7 @@ public struct PenstockStore: Sendable {
             durability: Durability = .powerLoss,
             logger: Logger? = nil,
             metrics: (any MetricsFactory)? = nil,
+            tracer: (any Tracer)? = nil,
             time: any TimeSource = SystemTime(),
             random: any RandomSource = SystemRandom(),
             access: StoreAccess = .readWrite,
@@ -77,6 +85,7 @@ public struct PenstockStore: Sendable {
             self.durability = durability
             self.logger = logger
             self.metrics = metrics
+            self.tracer = tracer
             self.time = time
             self.random = random
             self.access = access
@@ -92,7 +101,7 @@ public struct PenstockStore: Sendable {
     public init(_ storage: any MessageStore, options: Options = Options()) {
         handle = StoreHandle(
             storage, time: options.time, random: options.random, durability: options.durability, logger: options.logger,
-            metrics: options.metrics)
+            metrics: options.metrics, tracer: options.tracer)
     }
 
     /// What messages are kept in.

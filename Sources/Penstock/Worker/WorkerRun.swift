@@ -165,7 +165,11 @@ final class WorkerRun<Element: Sendable>: Sendable {
             holder.metrics.work.recordMicroseconds(time.boot.microseconds - began.microseconds)
         }
         do {
-            try await handler(delivery)
+            if let tracing = handle.tracing {
+                try await tracing.process(claimed.message, of: queue.name) { try await handler(delivery) }
+            } else {
+                try await handler(delivery)
+            }
             return delivery.journal.end(.finished)
         } catch let error as UndecodablePayload {
             queue.log(error.cause, of: claimed.message, by: holder)

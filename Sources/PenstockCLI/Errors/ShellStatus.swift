@@ -3,6 +3,7 @@ enum ShellStatus: Int32, CaseIterable {
     case done = 0
     case finding = 1
     case withdrawn = 2
+    case unknown = 3
     case usage = 64
     case data = 65
     case missing = 66
@@ -24,8 +25,9 @@ enum ShellStatus: Int32, CaseIterable {
         switch self {
         case .done: "done; for `work` also: stopped by a signal, with every message settled or given back"
         case .finding:
-            "`doctor` found something that fails, or `schedule import` something that cannot be a schedule; `enqueue --wait`: the message is a dead letter"
-        case .withdrawn: "`enqueue --wait`: the message was cancelled or dropped"
+            "`doctor` found something that fails, or `schedule import` something that cannot be a schedule; `enqueue --wait`: the message is a dead letter; `check`: a warning"
+        case .withdrawn: "`enqueue --wait`: the message was cancelled or dropped; `check`: critical"
+        case .unknown: "`check`: nothing can be said, as the arguments are wrong or the file cannot be read"
         case .usage: "wrong arguments or input beyond a limit; nothing was done"
         case .data: "the file is damaged, or is no database of Penstock's"
         case .missing: "no such file, queue, schedule or message"

@@ -1,4 +1,5 @@
 package import Logging
+import PenstockCore
 import PenstockFormats
 
 /// Log messages as lines on standard error, like the other lines that `penstock` writes there.
@@ -20,7 +21,11 @@ package struct ErrorLog: LogHandler {
     package func log(event: LogEvent) {
         let known = metadata.merging(metadataProvider?.get() ?? [:]) { $1 }.merging(event.metadata ?? [:]) { $1 }
         let facts = known.sorted { $0.key < $1.key }
-            .map { " \($0.key)=\(Columns.cut(Escape.text("\($0.value)"), to: 200))" }.joined()
-        ErrorOutput.line("penstock: \(event.level): \(Escape.text("\(event.message)"))\(facts)")
+        guard !LogFormat.isJSON else {
+            return ErrorOutput.line(
+                LogFormat.line("\(event.message)", event.level, facts.map { ($0.key, "\($0.value)") }))
+        }
+        let text = facts.map { " \($0.key)=\(Columns.cut(Escape.text("\($0.value)"), to: 200))" }.joined()
+        ErrorOutput.line("penstock: \(event.level): \(Escape.text("\(event.message)"))\(text)")
     }
 }

@@ -1,4 +1,5 @@
 import Dispatch
+import Logging
 import PenstockFormats
 
 /// Standard error, which several tasks write to at once.
@@ -12,6 +13,11 @@ enum ErrorOutput {
     /// Adds a line, without waiting until it is written.
     static func line(_ text: String) {
         queue.async { write(Array((text + "\n").utf8)) }
+    }
+
+    /// Says a sentence about the program itself, as a line of its own; in the form that was asked for with --log-format.
+    static func say(_ sentence: String, _ level: Logger.Level = .notice) {
+        line(LogFormat.isJSON ? LogFormat.line(sentence, level) : "penstock: \(Escape.line(sentence))")
     }
 
     /// Shows `text` in place of what was shown so before. For terminals.
@@ -41,8 +47,12 @@ enum ErrorOutput {
 }
 
 extension Failure {
-    /// The line that goes to standard error, without its end. Whatever the message quotes cannot break it, and what it says
-    /// to type can be typed.
+    /// Says what is wrong. Whatever the message quotes cannot break its line, and what it says to type can be typed.
+    func say() {
+        ErrorOutput.say(message, .error)
+    }
+
+    /// The line for a process in which nothing runs yet.
     var line: String {
         "penstock: \(Escape.line(message))"
     }

@@ -2,7 +2,7 @@
 enum ProgramEnd {
     /// Ends the process now, whatever else runs in it, and says why if it failed.
     static func now(_ failure: Failure?) -> Never {
-        if let failure { ErrorOutput.line(failure.line) }
+        failure?.say()
         ErrorOutput.flush()
         exit((failure?.status ?? .done).rawValue)
     }

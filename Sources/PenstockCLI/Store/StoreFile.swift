@@ -1,3 +1,4 @@
+package import CoreMetrics
 package import Logging
 package import Penstock
 
@@ -43,9 +44,9 @@ package struct StoreFile: Sendable {
     @MainActor
     package func use<Result>(
         mayCreate: Bool = false, queue: QueueName? = nil, logger: Logger? = nil,
-        _ body: @MainActor (PenstockStore) async throws -> Result
+        metrics: (any MetricsFactory)? = nil, _ body: @MainActor (PenstockStore) async throws -> Result
     ) async throws -> Result {
-        try await use(try await open(mayCreate: mayCreate, logger: logger), queue, body)
+        try await use(try await open(mayCreate: mayCreate, logger: logger, metrics: metrics), queue, body)
     }
 
     @MainActor
@@ -64,10 +65,12 @@ package struct StoreFile: Sendable {
         return result
     }
 
-    private func open(mayCreate: Bool, logger: Logger?) async throws -> PenstockStore {
+    private func open(
+        mayCreate: Bool, logger: Logger?, metrics: (any MetricsFactory)?
+    ) async throws -> PenstockStore {
         let isNew = !exists
         if !mayCreate { try refuseMissing() }
-        var options = PenstockStore.Options(logger: logger, createIfMissing: mayCreate)
+        var options = PenstockStore.Options(logger: logger, metrics: metrics, createIfMissing: mayCreate)
         options.leavesWriteAheadLog = true
         do {
             return try await PenstockStore.open(path: path, options: options)

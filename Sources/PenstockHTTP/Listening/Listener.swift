@@ -3,6 +3,7 @@ import HummingbirdCore
 package import Logging
 import NIOCore
 import PenstockCore
+package import PenstockFormats
 import ServiceLifecycle
 
 /// Takes connections at one address, as a service, and gives each request to the routes.

@@ -3,7 +3,8 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct HelpTests {
     @Test(arguments: [
-        ["enqueue"], ["work"], ["status"], ["list"], ["show"], ["why"], ["log"], ["cancel"], ["retry"], ["replay"],
+        ["enqueue"], ["work"], ["status"], ["check"], ["list"], ["show"], ["why"], ["log"], ["cancel"], ["retry"],
+        ["replay"],
         ["prune"],
         ["doctor"], ["backup"], ["restore"], ["migrate"], ["queue", "create"], ["queue", "set"], ["queue", "show"],
         ["queue", "list"],

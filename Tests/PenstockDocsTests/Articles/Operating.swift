@@ -1,4 +1,8 @@
+import Logging
 import Penstock
+import PenstockMetrics
+import ServiceLifecycle
+import UnixSignals
 
 // Operating.
 
@@ -19,6 +23,32 @@ struct OperatingArticle {
             guard case .permit(let other) = cause else { return false }
             return other.state == .dead
         }
+    }
+    // end
+
+    struct Job: Codable, Sendable {
+        func run() async throws {}
+    }
+
+    // shown
+    func worker(on jobs: Queue<Job>, metrics: RecordedMetrics) throws -> ServiceGroup {
+        let work = Worker(jobs) { delivery in try await delivery.payload.run() }
+        let served = try MetricsService(metrics, at: "127.0.0.1:9464")
+        return ServiceGroup(
+            services: [served, work], gracefulShutdownSignals: [.sigterm], logger: Logger(label: "jobs"))
+    }
+    // end
+}
+
+// The landing page of PenstockMetrics.
+
+struct MetricsArticle {
+    // shown
+    func serveMetrics(ofStoreAt path: String) async throws {
+        let metrics = RecordedMetrics()
+        let store = try await PenstockStore.open(path: path, options: .init(metrics: metrics))
+        try await MetricsService(metrics, at: "127.0.0.1:9464").run()
+        try await store.close()
     }
     // end
 }

@@ -3,6 +3,7 @@ import Hummingbird
 import Logging
 import Penstock
 import PenstockCore
+import PenstockFormats
 import PenstockHTTP
 import PenstockTestKit
 import ServiceLifecycle

@@ -96,10 +96,10 @@ struct CommandWorker: Sendable {
                         status,
                         "Stopped at once by a second signal: the commands were killed, and their messages given back.")
                 case .signal where stops.isEmpty:
-                    ErrorOutput.line("penstock: Stopping; no command runs.")
+                    ErrorOutput.say("Stopping; no command runs.")
                 case .signal:
-                    ErrorOutput.line(
-                        "penstock: Stopping; commands that run have \(DurationText.format(grace)) to end. A second "
+                    ErrorOutput.say(
+                        "Stopping; commands that run have \(DurationText.format(grace)) to end. A second "
                             + "signal stops at once.")
                 case .broken(let reason):
                     failure = failure ?? reason

@@ -1,7 +1,9 @@
 import ArgumentParser
 import Logging
 import Penstock
+import PenstockCore
 import PenstockFormats
+import PenstockMetrics
 
 /// `penstock work`
 struct WorkCommand: AsyncParsableCommand {
@@ -130,6 +132,14 @@ struct WorkCommand: AsyncParsableCommand {
     @Flag(name: .shortAndLong, help: "Say on standard error what is done.")
     var verbose = false
 
+    @Option(
+        help: .init(
+            "Serve this worker's own numbers to Prometheus, at /metrics: 127.0.0.1:PORT, or unix:PATH.",
+            valueName: "address"), transform: { try ListenAddress($0) })
+    var metrics: ListenAddress?
+
+    @OptionGroup var logOptions: LogOptions
+
     @Argument(parsing: .postTerminator, help: "The command and its arguments, after two dashes.")
     var command: [String] = []
 
@@ -190,6 +200,18 @@ struct WorkCommand: AsyncParsableCommand {
         return .into(queue, splitsLines: splitLines)
     }
 
+    /// Serves what is recorded, and says where.
+    private func listener(of recorded: RecordedMetrics) throws -> MetricsListener? {
+        guard let metrics else { return nil }
+        let listener = try MetricsListener(at: metrics) {
+            var text = recorded.textOfProcess
+            text.add(version: Version.text)
+            return text
+        }
+        ErrorOutput.say("The metrics of this worker are at \(listener.address), /metrics.")
+        return listener
+    }
+
     /// The queue, if there is one.
     private var onlyQueue: QueueName? { queues.entries.count == 1 ? queues.entries.first?.name : nil }
 
@@ -215,20 +237,24 @@ struct WorkCommand: AsyncParsableCommand {
     }
 
     @MainActor func run() async throws {
+        logOptions.logFormat.use()
         var command = try await Command.find(command)
         command.timeout = timeout
         command.stopTime = stopTime
         if !Descriptor.standardOutput.isForWriting { command.output = try Self.nowhere() }
         command.shortage = { [concurrency] in OpenFiles.shortage(forCommands: concurrency) }
         command.onShortage = { shortage in
-            ErrorOutput.line(
-                "penstock: The command cannot be started now (\(shortage.reason)); it is tried again each second.")
+            ErrorOutput.say(
+                "The command cannot be started now (\(shortage.reason)); it is tried again each second.", .warning)
         }
         try OpenFiles.makeRoom(forCommands: concurrency)
         try Threads.makeRoom(forCommands: concurrency)
         let file = fileOptions.file
         let logger = ErrorLog.logger(verbose ? .debug : .warning)
-        try await file.use(queue: onlyQueue, logger: logger) { store in
+        let recorded = metrics.map { _ in RecordedMetrics() }
+        let listener = try recorded.flatMap(listener)
+        defer { listener?.stop() }
+        try await file.use(queue: onlyQueue, logger: logger, metrics: recorded) { store in
             var queues: [Queue<[UInt8]>] = []
             for name in self.queues.names { queues.append(try await file.queue(name, in: store)) }
             let handler = handler(of: command, output: try await use(in: store, file), file)

@@ -1,3 +1,4 @@
+import Logging
 import Penstock
 import PenstockFormats
 import Subprocess
@@ -116,6 +117,6 @@ struct Coprocesses: Sendable {
     }
 
     private func say(_ what: String) {
-        ErrorOutput.line("penstock: \(Escape.line("The command '\(command.name)' \(what)."))")
+        ErrorOutput.say("The command '\(command.name)' \(what).", .warning)
     }
 }

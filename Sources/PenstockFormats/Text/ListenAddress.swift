@@ -1,4 +1,3 @@
-import Hummingbird
 package import PenstockCore
 
 /// Where a server listens.
@@ -45,13 +44,6 @@ package enum ListenAddress: Hashable, Sendable, CustomStringConvertible {
         switch self {
         case .unix(let path): "unix:\(path)"
         case .port(let host, let port): host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
-        }
-    }
-
-    var bindAddress: BindAddress {
-        switch self {
-        case .unix(let path): .unixDomainSocket(path: path)
-        case .port(let host, let port): .hostname(host, port: port)
         }
     }
 }

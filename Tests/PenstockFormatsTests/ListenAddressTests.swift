@@ -1,5 +1,5 @@
 import PenstockCore
-import PenstockHTTP
+import PenstockFormats
 import Testing
 
 @Suite struct ListenAddressTests {

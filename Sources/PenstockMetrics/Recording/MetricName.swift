@@ -1,0 +1,43 @@
+/// Names as Prometheus has them.
+enum MetricName {
+    /// A program's name for a measurement: other characters than letters, digits and colons become underscores.
+    static func name(_ label: String) -> String { made(of: label, with: ":") }
+
+    /// A program's name for a dimension.
+    static func labelName(_ name: String) -> String { made(of: name, with: "") }
+
+    private static func made(of text: String, with others: String) -> String {
+        let name = String(
+            text.map { $0.isASCII && ($0.isLetter || $0.isNumber) || others.contains($0) ? $0 : "_" })
+        return name.first.map { $0.isNumber } ?? true ? "_" + name : name
+    }
+}
+
+/// What measurements are, in a sentence.
+enum MetricHelp {
+    /// The sentence for the measurement that programs call `label`.
+    static func text(of label: String) -> String {
+        known[label] ?? "What the program records as \(label)."
+    }
+
+    /// Those of Penstock itself: `PenstockStore.Options.metrics` has the list.
+    private static let known = [
+        "penstock.enqueued": "Messages that this process enqueued, dropped arrivals included, skipped ones not.",
+        "penstock.skipped": "Messages that this process did not enqueue, as another has their unique key.",
+        "penstock.dropped": "Messages that overflow dropped as this process enqueued.",
+        "penstock.claimed": "Messages that this process leased.",
+        "penstock.done": "Messages that this process finished.",
+        "penstock.retried": "Failed attempts of this process that another one follows.",
+        "penstock.dead": "Messages that became dead letters in this process.",
+        "penstock.released": "Messages that this process gave back unworked.",
+        "penstock.suspended": "Attempts of this process that stopped to wait for a moment, an event or another worker.",
+        "penstock.lease_lost": "Settles of this process that came after the lease had ended.",
+        "penstock.store_errors": "Calls of this process that the store failed and that are made again.",
+        "penstock.wait": "From the acceptance of a message to its claim by this process.",
+        "penstock.work": "How long handlers of this process ran.",
+        "penstock.running": "Handlers that run in this process now.",
+        "penstock.depth": "Messages by state, as of the last time that this process asked.",
+        "penstock.http.request.duration":
+            "From a request's head to its response's, by the route's template; waiting for messages is a part of it.",
+    ]
+}

@@ -1,0 +1,74 @@
+import PenstockCore
+
+/// The queues that have series of their own, and the sum of the others.
+///
+/// Each queue makes dozens of series, which a server of Prometheus keeps for weeks. So beyond a number of queues the rest has
+/// one name together.
+struct QueueSeries {
+    /// The name of all queues that have none of their own. A queue that is called so has none.
+    static let others = "_other"
+
+    /// One queue, or the sum of several.
+    struct Series {
+        var labels: Labels
+        var depths: Depths
+        var totals: Totals
+        /// `nil`: the sum of several.
+        var queue: QueueStatus?
+    }
+
+    private(set) var series: [Series] = []
+    /// How many queues are in the sum.
+    let othersCount: Int
+
+    /// - Parameter queues: all of them, by name.
+    init(_ queues: [QueueStatus], countMax: Int) {
+        let named =
+            queues.count <= countMax ? queues : Array(queues.filter { $0.name.text != Self.others }.prefix(countMax))
+        othersCount = queues.count - named.count
+        series = named.map {
+            Series(labels: Labels(["queue": $0.name.text]), depths: $0.depths, totals: $0.totals, queue: $0)
+        }
+        guard othersCount > 0 else { return }
+        let names = Set(named.map(\.name))
+        var sum = Series(labels: Labels(["queue": Self.others]), depths: Depths(), totals: Totals())
+        for queue in queues where !names.contains(queue.name) {
+            sum.depths.add(queue.depths)
+            sum.totals.add(queue.totals)
+        }
+        series.append(sum)
+    }
+}
+
+extension Depths {
+    /// Each depth with the word for it.
+    static let states: [(word: String, number: any WritableKeyPath<Depths, Int> & Sendable)] = [
+        ("pending", \.pending), ("scheduled", \.scheduled), ("blocked", \.blocked), ("ready", \.ready),
+        ("leased", \.leased), ("dead", \.dead), ("kept", \.kept),
+    ]
+
+    fileprivate mutating func add(_ other: Depths) {
+        for (_, number) in Self.states {
+            self[keyPath: number] = self[keyPath: number].addingClamped(other[keyPath: number])
+        }
+    }
+}
+
+extension Totals {
+    /// Each total with the word for it, and what it counts.
+    static let events: [(word: String, number: any WritableKeyPath<Totals, Int> & Sendable, help: String)] = [
+        ("enqueued", \.enqueued, "Messages accepted into the log, dropped arrivals included."),
+        ("done", \.done, "Messages that finished well."),
+        ("dead", \.dead, "Times that a message became a dead letter."),
+        ("dropped", \.dropped, "Messages that an overflow policy discarded, or that had expired."),
+        ("cancelled", \.cancelled, "Times that a message was cancelled, replaced or, as a dead letter, discarded."),
+        ("retried", \.retried, "Failed attempts that another one follows."),
+        ("reclaimed", \.reclaimed, "Times that a message was taken back from a dead worker or an ended lease."),
+    ]
+
+    fileprivate mutating func add(_ other: Totals) {
+        for (_, number, _) in Self.events {
+            self[keyPath: number] = self[keyPath: number].addingClamped(other[keyPath: number])
+        }
+    }
+}

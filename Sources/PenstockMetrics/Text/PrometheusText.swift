@@ -1,0 +1,124 @@
+/// Numbers as Prometheus reads them: its text exposition format, version 0.0.4.
+///
+/// A family is begun once, and all its samples follow it.
+package struct PrometheusText: Sendable {
+    /// What a response with such text says it is. Without the version Prometheus 3 refuses it.
+    package static let contentType = "text/plain; version=0.0.4; charset=utf-8"
+
+    /// What the numbers of a family are.
+    package enum Kind: String, Sendable {
+        /// Only grows, but for a new start.
+        case counter
+        /// Goes up and down.
+        case gauge
+        /// Counts by size.
+        case histogram
+    }
+
+    package private(set) var bytes: [UInt8] = []
+    /// The family that samples belong to.
+    private var name: [UInt8] = []
+
+    package init() {}
+
+    /// The text.
+    package var text: String { String(decoding: bytes, as: UTF8.self) }
+
+    /// Begins a family.
+    ///
+    /// - Parameters:
+    ///   - name: what its samples are called, with the unit and, for a counter, `_total` at its end.
+    ///   - help: what is counted or measured, in a sentence.
+    package mutating func begin(_ name: String, _ kind: Kind, _ help: String) {
+        self.name = Array(name.utf8)
+        bytes += "# HELP ".utf8
+        bytes += self.name
+        bytes.append(UInt8(ascii: " "))
+        bytes += help.replacing("\\", with: "\\\\").replacing("\n", with: "\\n").utf8
+        bytes += "\n# TYPE ".utf8
+        bytes += self.name
+        bytes.append(UInt8(ascii: " "))
+        bytes += kind.rawValue.utf8
+        bytes.append(UInt8(ascii: "\n"))
+    }
+
+    /// Adds the only sample of the family that was begun last.
+    package mutating func sample(_ value: Int) {
+        sample(Labels(), value)
+    }
+
+    /// Adds a sample of the family that was begun last.
+    package mutating func sample(_ labels: Labels, _ value: Int) {
+        append(labels)
+        append(value)
+    }
+
+    /// Adds a sample of the family that was begun last.
+    package mutating func sample(_ labels: Labels, _ value: Double) {
+        append(labels)
+        append(value)
+    }
+
+    /// Adds a histogram of the family that was begun last.
+    ///
+    /// - Parameters:
+    ///   - counts: how many values each bucket of `buckets` has, and as the last one how many are beyond them.
+    ///   - sum: the sum of all values, in the unit of the buckets.
+    package mutating func histogram(
+        _ labels: Labels, _ buckets: Buckets, _ counts: some Sequence<Int>, sum: Double
+    ) {
+        var count = 0
+        for (bound, more) in zip(buckets.labels, counts) {
+            count = count.addingClamped(more)
+            append(labels, "_bucket", bound)
+            append(count)
+        }
+        append(labels, "_sum")
+        append(sum)
+        append(labels, "_count")
+        append(count)
+    }
+
+    private mutating func append(_ labels: Labels, _ suffix: StaticString = "", _ bound: [UInt8]? = nil) {
+        bytes += name
+        if suffix.utf8CodeUnitCount > 0 {
+            bytes += UnsafeBufferPointer(start: suffix.utf8Start, count: suffix.utf8CodeUnitCount)
+        }
+        if !labels.bytes.isEmpty || bound != nil {
+            bytes.append(UInt8(ascii: "{"))
+            bytes += labels.bytes
+            if let bound {
+                if !labels.bytes.isEmpty { bytes.append(UInt8(ascii: ",")) }
+                bytes += bound
+            }
+            bytes.append(UInt8(ascii: "}"))
+        }
+        bytes.append(UInt8(ascii: " "))
+    }
+
+    private mutating func append(_ value: Int) {
+        bytes += String(value).utf8
+        bytes.append(UInt8(ascii: "\n"))
+    }
+
+    private mutating func append(_ value: Double) {
+        bytes += Self.text(value).utf8
+        bytes.append(UInt8(ascii: "\n"))
+    }
+
+    /// `value` as the format has it.
+    static func text(_ value: Double) -> String {
+        if value.isNaN { return "NaN" }
+        if value.isInfinite { return value < 0 ? "-Inf" : "+Inf" }
+        // A whole number needs no point.
+        return Int(exactly: value).map(String.init) ?? String(value)
+    }
+}
+
+extension Int {
+    /// The sum, held at the ends of the range: numbers may come from a file that anybody has written.
+    func addingClamped(_ other: Int) -> Int {
+        let (sum, overflow) = addingReportingOverflow(other)
+        return overflow ? (other < 0 ? .min : .max) : sum
+    }
+}

@@ -1,0 +1,151 @@
+package import PenstockCore
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#else
+    import Darwin
+#endif
+
+/// A stream between programs of this machine: a port of its own addresses, or a socket in the file system. Calls block, and no
+/// process that this one starts inherits it.
+package struct LocalSocket: Sendable {
+    /// The descriptor, which whoever made this closes.
+    package let descriptor: Int32
+
+    /// Where it is.
+    package enum Place: Hashable, Sendable {
+        /// `localhost`, an address that begins with 127, or `::1`.
+        case port(host: String, Int)
+        case path(String)
+    }
+
+    /// Takes connections at `place`. A socket in the file system is its owner's alone, and takes the place of one that nobody listens
+    /// at any more.
+    ///
+    /// - Throws: `PenstockError` with code `storage` or `invalidInput`.
+    package static func listening(at place: Place) throws(PenstockError) -> LocalSocket {
+        let socket = try made(for: place)
+        var yes: Int32 = 1
+        setsockopt(socket.descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, socklen_t(MemoryLayout<Int32>.size))
+        if case .path(let path) = place, (try? connected(to: place, timeout: .seconds(1)))?.close() == nil {
+            // Only a socket: what else is there is somebody's file.
+            var facts = stat()
+            if lstat(path, &facts) == 0, facts.st_mode & S_IFMT == S_IFSOCK { unlink(path) }
+        }
+        guard try place.with({ bind(socket.descriptor, $0, $1) }) == 0, listen(socket.descriptor, 16) == 0 else {
+            throw socket.failure("Nothing can listen at \(place)")
+        }
+        if case .path(let path) = place { chmod(path, 0o600) }
+        return socket
+    }
+
+    /// Connects to whoever listens at `place`.
+    ///
+    /// - Throws: `PenstockError` with code `storage` when nobody does, or `invalidInput`.
+    package static func connected(to place: Place, timeout: Duration) throws(PenstockError) -> LocalSocket {
+        let socket = try made(for: place)
+        socket.setTimeout(timeout)
+        guard try place.with({ connect(socket.descriptor, $0, $1) }) == 0 else {
+            throw socket.failure("Nobody can be reached at \(place)")
+        }
+        return socket
+    }
+
+    /// The port that it is bound to, if it is one.
+    package var port: Int? {
+        var address = sockaddr_in6()
+        var length = socklen_t(MemoryLayout<sockaddr_in6>.size)
+        let result = withUnsafeMutablePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) }
+        }
+        // The port lies at the same place in both kinds of addresses.
+        let isPort = [AF_INET, AF_INET6].contains(Int32(address.sin6_family))
+        return result == 0 && isPort ? Int(UInt16(bigEndian: address.sin6_port)) : nil
+    }
+
+    /// The next connection; `nil` when there is none after all.
+    package func accepted(timeout: Duration) -> LocalSocket? {
+        let connection = accept(descriptor, nil, nil)
+        guard connection >= 0 else { return nil }
+        let socket = LocalSocket(descriptor: connection)
+        socket.keepFromChildren()
+        socket.setTimeout(timeout)
+        return socket
+    }
+
+    /// Reads what is there, at most `count` bytes; empty at the end, and when nothing comes in time.
+    package func read(_ count: Int) -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            filled = max(0, recv(descriptor, buffer.baseAddress, count, 0))
+        }
+    }
+
+    /// Writes all of `bytes`.
+    ///
+    /// - Returns: whether that was done in time.
+    @discardableResult
+    package func write(_ bytes: [UInt8]) -> Bool {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, Self.withoutSignal) }
+            guard count > 0 else { return false }
+            rest = rest.dropFirst(count)
+        }
+        return true
+    }
+
+    package func close() {
+        #if canImport(Glibc)
+            Glibc.close(descriptor)
+        #elseif canImport(Musl)
+            Musl.close(descriptor)
+        #else
+            Darwin.close(descriptor)
+        #endif
+    }
+}
+
+extension LocalSocket {
+    private static func made(for place: Place) throws(PenstockError) -> LocalSocket {
+        let descriptor = socket(try place.with({ address, _ in Int32(address.pointee.sa_family) }), stream, 0)
+        guard descriptor >= 0 else { throw SystemErrors.failure("No socket can be made", errno) }
+        let made = LocalSocket(descriptor: descriptor)
+        made.keepFromChildren()
+        #if canImport(Darwin)
+            var yes: Int32 = 1
+            setsockopt(descriptor, SOL_SOCKET, SO_NOSIGPIPE, &yes, socklen_t(MemoryLayout<Int32>.size))
+        #endif
+        return made
+    }
+
+    private func keepFromChildren() {
+        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+    }
+
+    private func setTimeout(_ timeout: Duration) {
+        var time = timeval()
+        time.tv_sec = .init(timeout.components.seconds)
+        for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
+            setsockopt(descriptor, SOL_SOCKET, option, &time, socklen_t(MemoryLayout<timeval>.size))
+        }
+    }
+
+    private func failure(_ what: String) -> PenstockError {
+        let code = errno
+        close()
+        return SystemErrors.failure(what, code)
+    }
+
+    #if canImport(Glibc)
+        private static let stream = Int32(SOCK_STREAM.rawValue)
+        private static let withoutSignal = Int32(MSG_NOSIGNAL)
+    #elseif canImport(Musl)
+        private static let stream = SOCK_STREAM
+        private static let withoutSignal = MSG_NOSIGNAL
+    #else
+        private static let stream = SOCK_STREAM
+        private static let withoutSignal: Int32 = 0
+    #endif
+}

@@ -1,0 +1,70 @@
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import Penstock
+import PenstockCLI
+import PenstockCore
+import PenstockHTTP
+import PenstockMetrics
+
+/// `/metrics`: the numbers of the store, of this server's requests and of its process, for Prometheus.
+///
+/// It names every queue, so it is for those who may look at the whole store. Prometheus shows a token like any other client.
+struct Metrics {
+    let store: PenstockStore
+    /// The store's file; `nil`: it is not one that has a size.
+    let file: String?
+    let requests: RequestTimes
+
+    func add(to router: Router<ServerContext>) {
+        router.get("metrics") { request, context in
+            _ = try QueryParameters(request, known: [])
+            try context.principal.require(.read, nil)
+            return try await Response(
+                status: .ok, headers: [.contentType: PrometheusText.contentType],
+                body: ResponseBody(byteBuffer: ByteBuffer(bytes: text().bytes)))
+        }
+    }
+
+    /// What the store says is of one moment, and costs as much as there are queues, however many messages they hold.
+    private func text() async throws -> PrometheusText {
+        var text = PrometheusText()
+        text.add(version: Version.text)
+        text.add(try await store.storage.status(of: nil))
+        if let file { text.add(fileAt: file) }
+        requests.metrics.write(to: &text)
+        text.add(ProcessFacts.now())
+        return text
+    }
+}
+
+/// How long requests take, by method, route and status.
+struct RequestTimes: RouterMiddleware {
+    let metrics = RecordedMetrics(timerBuckets: .ofRequests)
+
+    func handle(
+        _ request: Request, context: ServerContext, next: (Request, ServerContext) async throws -> Response
+    ) async throws -> Response {
+        let start = ContinuousClock.now
+        let response = try await next(request, context)
+        metrics.record(
+            start.duration(to: .now), as: "penstock.http.request.duration",
+            [
+                ("method", Self.word(of: request.method)), ("route", Self.template(context.endpointPath)),
+                ("code", String(response.status.code)),
+            ])
+        return response
+    }
+
+    /// The method; whoever makes requests may invent some, and each would be a series.
+    private static func word(of method: HTTPRequest.Method) -> String {
+        let known: Set<HTTPRequest.Method> = [.get, .head, .post, .put, .patch, .delete, .options]
+        return known.contains(method) ? method.rawValue : "other"
+    }
+
+    /// The route as it was added, and never the path, which names queues and messages.
+    private static func template(_ path: String?) -> String {
+        guard let path, path != "NotFound" else { return "none" }
+        return path
+    }
+}

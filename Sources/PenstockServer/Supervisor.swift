@@ -1,0 +1,44 @@
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#else
+    import Darwin
+#endif
+
+/// Whoever has started this process and waits until it can do its work: systemd, for a unit of `Type=notify` (sd_notify(3)).
+enum Supervisor {
+    /// Tells that requests are taken. Where nobody waits for it, nothing happens.
+    static func tellReady() {
+        guard let path = getenv("NOTIFY_SOCKET") else { return }
+        tell("READY=1", at: String(cString: path))
+    }
+
+    /// Sends `state` as one datagram. What cannot be sent is let go: the supervisor's time runs out then, and it says so.
+    static func tell(_ state: String, at path: String) {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        var bytes = Array(path.utf8)
+        guard let first = bytes.first, bytes.count < MemoryLayout.size(ofValue: address.sun_path) else { return }
+        // An at sign stands for the zero byte of a name that is no file's.
+        if first == UInt8(ascii: "@") { bytes[0] = 0 }
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
+        let length = MemoryLayout<sockaddr_un>.offset(of: \.sun_path).map { $0 + bytes.count } ?? 0
+        let descriptor = socket(AF_UNIX, datagram, 0)
+        guard descriptor >= 0 else { return }
+        defer { close(descriptor) }
+        _ = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
+                Array(state.utf8).withUnsafeBytes {
+                    sendto(descriptor, $0.baseAddress, $0.count, 0, pointer, socklen_t(length))
+                }
+            }
+        }
+    }
+
+    #if canImport(Glibc)
+        private static let datagram = Int32(SOCK_DGRAM.rawValue)
+    #else
+        private static let datagram = SOCK_DGRAM
+    #endif
+}

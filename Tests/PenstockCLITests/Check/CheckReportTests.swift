@@ -1,0 +1,81 @@
+import Penstock
+import PenstockCore
+import Testing
+
+@testable import PenstockCLI
+
+@Suite struct CheckReportTests {
+    private func status(ready: Int = 0, dead: Int = 0, capacity: Int? = nil, workers: Int = 0) throws -> StoreStatus {
+        var depths = Depths()
+        depths.ready = ready
+        depths.dead = dead
+        let queue = QueueStatus(
+            name: try QueueName("a|b='c"),
+            policy: QueuePolicy(capacity: capacity.map { Capacity($0, whenFull: .fail) }),
+            isPaused: false, depths: depths, totals: Totals())
+        let records = (0..<workers).map {
+            WorkerRecord(
+                id: Int64($0), name: "w", processID: 1, startedAt: Timestamp(microseconds: 0), isAlive: $0 > 0,
+                leased: 0,
+                oldestClaim: nil)
+        }
+        return StoreStatus(queues: [queue], workers: records)
+    }
+
+    @Test(arguments: [(4, "ok"), (5, "ok"), (6, "warning"), (10, "warning"), (11, "critical")])
+    func upToABoundAllIsWell(ready: Int, word: String) throws {
+        let report = CheckReport(try status(ready: ready), CheckBounds(ready: try Values.countBound("5,10")))
+        #expect(report.state.word == word)
+    }
+
+    @Test(arguments: [(4, "ok"), (3, "warning"), (2, "critical")])
+    func downToABoundAllIsWell(workers: Int, word: String) throws {
+        // One of them is dead.
+        let report = CheckReport(try status(workers: workers), CheckBounds(workers: try Values.countBound("3,2")))
+        #expect(report.state.word == word)
+    }
+
+    @Test func oneBoundIsCritical() throws {
+        let bounds = CheckBounds(dead: try Values.countBound("0"))
+        #expect(CheckReport(try status(dead: 1), bounds).state == .critical)
+        #expect(CheckReport(try status(), bounds).state == .ok)
+        #expect(CheckReport(try status(dead: 1), CheckBounds()).state == .ok)
+    }
+
+    @Test func aQueueWithoutACapacityHasNoneUsed() throws {
+        let bounds = CheckBounds(used: try Values.countBound("50,80"))
+        #expect(CheckReport(try status(ready: 9), bounds).findings.isEmpty)
+        #expect(CheckReport(try status(ready: 9, capacity: 10), bounds).state == .critical)
+        #expect(CheckReport(try status(ready: 5, capacity: 10), bounds).state == .ok)
+        // A capacity that was made smaller may be exceeded.
+        #expect(CheckReport(try status(ready: 30, capacity: 10), bounds).findings.map(\.value) == [300])
+    }
+
+    /// The bar, the quote and the equals sign have meanings of their own there.
+    @Test func pluginsLinesKeepTheirForm() throws {
+        let bounds = CheckBounds(
+            ready: try Values.countBound("1,5"), dead: try Values.countBound("0"), workers: try Values.countBound("1"))
+        let report = CheckReport(try status(ready: 2, dead: 3, workers: 2), bounds)
+        #expect(
+            report.nagiosLines == [
+                "PENSTOCK CRITICAL - queue a/b='c: 3 dead letters, at most 0, and 1 more"
+                    + " | 'a_b__c ready'=2;1;5;0 'a_b__c dead'=3;;0;0 'workers'=1;;1:;0",
+                "warning: queue a/b='c: 2 messages ready, at most 1",
+            ])
+        #expect(
+            report.textLines == [
+                "fail  queue a|b='c: 3 dead letters, at most 0.", "warn  queue a|b='c: 2 messages ready, at most 1.",
+            ])
+    }
+
+    @Test(arguments: ["", "x", "-1", "1,2,3", "1,", ",1"])
+    func refusesBounds(text: String) {
+        #expect(throws: (any Error).self) { try Values.countBound(text) }
+    }
+
+    @Test func boundsOfDurationsAreSeconds() throws {
+        let bound = try Values.secondsBound("1m,1h")
+        #expect(bound.warning == 60)
+        #expect(bound.critical == 3600)
+    }
+}

@@ -1,0 +1,71 @@
+import CoreMetrics
+import PenstockMetrics
+import Testing
+
+@Suite struct RecordedMetricsTests {
+    private let metrics = RecordedMetrics()
+
+    private var lines: [Substring] { metrics.prometheusText.split(separator: "\n") }
+
+    @Test func countersGaugesAndTimersHaveTheirNames() {
+        Counter(label: "penstock.done", dimensions: [("queue", "a b")], factory: metrics).increment(by: 2)
+        let running = Meter(label: "penstock.running", dimensions: [("queue", "q")], factory: metrics)
+        running.increment(by: 3)
+        running.decrement(by: 1)
+        Gauge(label: "depth-now", factory: metrics).record(7)
+        CoreMetrics.Timer(label: "penstock.work", factory: metrics).recordMilliseconds(30)
+        #expect(lines.contains(#"penstock_done_total{queue="a b"} 2"#))
+        #expect(lines.contains("# HELP penstock_done_total Messages that this process finished."))
+        #expect(lines.contains(#"penstock_running{queue="q"} 2"#))
+        #expect(lines.contains("depth_now 7"))
+        #expect(lines.contains("# HELP depth_now What the program records as depth-now."))
+        #expect(lines.contains(#"penstock_work_seconds_bucket{le="0.025"} 0"#))
+        #expect(lines.contains(#"penstock_work_seconds_bucket{le="0.05"} 1"#))
+        #expect(lines.contains("penstock_work_seconds_sum 0.03"))
+        #expect(lines.contains("penstock_work_seconds_count 1"))
+    }
+
+    @Test func theSameNameIsTheSameSeriesAndIsThereFromZeroOn() {
+        let counter = Counter(label: "c", factory: metrics)
+        #expect(lines.contains("c_total 0"))
+        counter.increment()
+        Counter(label: "c", factory: metrics).increment()
+        #expect(lines.contains("c_total 2"))
+        counter.reset()
+        #expect(lines.contains("c_total 0"))
+        counter.destroy()
+        #expect(lines.isEmpty)
+    }
+
+    /// Else the family would have two kinds, and Prometheus refuse the whole answer.
+    @Test func aFamilyHasOneKind() {
+        Gauge(label: "x", factory: metrics).record(1)
+        Recorder(label: "x", dimensions: [("a", "b")], aggregate: true, factory: metrics).record(5)
+        #expect(lines == ["# HELP x What the program records as x.", "# TYPE x gauge", "x 1"])
+    }
+
+    @Test func namesAreMadeOfWhatPrometheusTakes() {
+        Counter(label: "1 ä/b", dimensions: [("na-me:", "ü\n")], factory: metrics).increment()
+        FloatingPointCounter(label: "parts_total", factory: metrics).increment(by: 0.5)
+        #expect(lines.contains(#"_1___b_total{na_me_="ü\n"} 1"#))
+        #expect(lines.contains("parts_total 0.5"))
+    }
+
+    @Test func manyRecordAtOnce() async {
+        let counter = Counter(label: "c", factory: metrics)
+        let timer = CoreMetrics.Timer(label: "t", factory: metrics)
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<8 {
+                group.addTask {
+                    for _ in 0..<1000 {
+                        counter.increment()
+                        timer.recordSeconds(1)
+                    }
+                }
+            }
+        }
+        #expect(lines.contains("c_total 8000"))
+        #expect(lines.contains("t_seconds_count 8000"))
+        #expect(lines.contains("t_seconds_sum 8000"))
+    }
+}

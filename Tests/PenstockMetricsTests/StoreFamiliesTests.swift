@@ -1,0 +1,98 @@
+import PenstockCore
+import Testing
+
+@testable import PenstockMetrics
+
+@Suite struct StoreFamiliesTests {
+    private func queue(_ name: String, ready: Int = 0, capacity: Int? = nil) throws -> QueueStatus {
+        var depths = Depths()
+        depths.ready = ready
+        var totals = Totals()
+        totals.enqueued = ready
+        let policy = QueuePolicy(capacity: capacity.map { Capacity($0, whenFull: .fail) })
+        return QueueStatus(
+            name: try QueueName(name), policy: policy, isPaused: false, depths: depths, totals: totals)
+    }
+
+    private func lines(_ status: StoreStatus) -> [Substring] {
+        var text = PrometheusText()
+        text.add(status)
+        return text.text.split(separator: "\n")
+    }
+
+    @Test func eachStateAndEventOfAQueueIsThereFromZeroOn() throws {
+        let lines = lines(
+            StoreStatus(queues: [try queue("mail", ready: 5, capacity: 9), try queue("sms")], workers: []))
+        for state in ["pending", "scheduled", "blocked", "leased", "dead", "kept"] {
+            #expect(lines.contains(#"penstock_queue_messages{queue="mail",state="\#(state)"} 0"#))
+        }
+        #expect(lines.contains(#"penstock_queue_messages{queue="mail",state="ready"} 5"#))
+        #expect(
+            lines.filter { $0.hasPrefix("penstock_queue_capacity{") } == [#"penstock_queue_capacity{queue="mail"} 9"#])
+        for event in ["done", "dead", "dropped", "cancelled", "retried", "reclaimed"] {
+            #expect(lines.contains(#"penstock_messages_\#(event)_total{queue="sms"} 0"#))
+        }
+        #expect(lines.contains("penstock_workers 0"))
+        #expect(lines.contains("penstock_metrics_queues_omitted 0"))
+    }
+
+    @Test func beyondABoundQueuesAreSummedUp() throws {
+        let queues = try (0..<4).map { try queue("q\($0)", ready: 10 + $0) }
+        let chosen = QueueSeries(queues, countMax: 2)
+        #expect(chosen.othersCount == 2)
+        #expect(
+            chosen.series.map(\.labels) == [
+                Labels(["queue": "q0"]), Labels(["queue": "q1"]), Labels(["queue": "_other"]),
+            ])
+        #expect(chosen.series.last?.depths.ready == 25)
+        #expect(chosen.series.last?.totals.enqueued == 25)
+        #expect(QueueSeries(queues, countMax: 4).othersCount == 0)
+    }
+
+    /// Else the series would be there twice, and Prometheus refuse all of them.
+    @Test func aQueueThatIsCalledLikeTheOthersIsOneOfThem() throws {
+        let queues = try [queue("_other", ready: 1), queue("a", ready: 2), queue("b", ready: 3)]
+        let chosen = QueueSeries(queues, countMax: 2)
+        #expect(chosen.series.map(\.depths.ready) == [2, 3, 1])
+        #expect(Set(chosen.series.map(\.labels)).count == 3)
+        // Where all have series of their own, it has one as well.
+        #expect(QueueSeries(queues, countMax: 3).series.map(\.depths.ready) == [1, 2, 3])
+    }
+
+    /// The file may say anything.
+    @Test func sumsDoNotOverflow() throws {
+        let chosen = QueueSeries([try queue("a", ready: .max), try queue("b", ready: .max)], countMax: 0)
+        #expect(chosen.series.map(\.depths.ready) == [.max])
+    }
+
+    @Test func cursorsAreBoundedAsWell() throws {
+        let name = try QueueName("q")
+        let cursors = try (0..<(PrometheusText.cursorCountMax + 3)).map {
+            CursorRecord(
+                queue: name, name: try CursorName("c\($0)"), sequence: SequenceNumber(7), missed: 2,
+                movedAt: Timestamp(microseconds: 1_500_000))
+        }
+        let lines = lines(StoreStatus(queues: [], workers: [], cursors: cursors))
+        #expect(lines.contains(#"penstock_cursor_sequence{queue="q",cursor="c0"} 7"#))
+        #expect(lines.contains(#"penstock_cursor_moved_timestamp_seconds{queue="q",cursor="c0"} 1.5"#))
+        #expect(lines.contains("penstock_metrics_cursors_omitted 3"))
+        #expect(lines.count { $0.hasPrefix("penstock_cursor_sequence{") } == PrometheusText.cursorCountMax)
+    }
+
+    @Test func factsOfTheProcess() throws {
+        var facts = ProcessFacts()
+        facts.take(
+            stat: "7 (a) b) S 1 7 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 3 0 500 8192 2 18446744073709551615 1",
+            system: "cpu 1 2\nbtime 1700000000\n")
+        #expect(facts.threadCount == 3)
+        #expect(facts.virtualBytes == 8192)
+        #expect(facts.startedAtSeconds.map { $0 > 1_700_000_000 } == true)
+        let now = ProcessFacts.now()
+        #expect(now.cpuSeconds.map { $0 > 0 } == true)
+        #expect(now.openFileCountMax.map { $0 > 0 } == true)
+        #if os(Linux)
+            #expect(now.openFileCount.map { $0 >= 3 } == true)
+            #expect(now.residentBytes.map { $0 > 100_000 } == true)
+        #endif
+    }
+}
