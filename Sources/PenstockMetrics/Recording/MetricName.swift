@@ -37,6 +37,9 @@ enum MetricHelp {
         "penstock.work": "How long handlers of this process ran.",
         "penstock.running": "Handlers that run in this process now.",
         "penstock.depth": "Messages by state, as of the last time that this process asked.",
+        "penstock.ready_age":
+            "Seconds that the oldest ready message had waited, as of the last time that this process asked.",
+        "penstock.lease_age": "Seconds that the oldest lease had lasted, as of the last time that this process asked.",
         "penstock.http.request.duration":
             "From a request's head to its response's, by the route's template; waiting for messages is a part of it.",
     ]
