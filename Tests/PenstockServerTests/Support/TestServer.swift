@@ -29,14 +29,28 @@ struct TestServer {
             store: store, listen: [.port(host: "127.0.0.1", 0)], tokens: tokens, hosts: hosts, isReadOnly: isReadOnly,
             name: name, path: path, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
         let (addresses, continuation) = AsyncStream.makeStream(of: ListenAddress.self)
+        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        // Told to stop as by a signal. To be cancelled is for the worst: SwiftNIO traps when a connection has come that nobody has
+        // taken yet.
+        let service = ServiceGroup(
+            configuration: .init(
+                services: [.init(service: Running(server: server, isReady: { continuation.yield($0) }))], logger: logger
+            ))
         try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await server.run(gracefulShutdownSignals: []) { continuation.yield($0) } }
+            group.addTask { try await service.run() }
             var ready = addresses.makeAsyncIterator()
             guard let address = await ready.next(), let url = URL(string: "http://\(address)") else { return }
             try await body(TestServer(store: store, url: url))
-            group.cancelAll()
-            do { try await group.next() } catch is CancellationError {}
+            await service.triggerGracefulShutdown()
+            try await group.next()
         }
+    }
+
+    private struct Running: Service {
+        let server: Server
+        let isReady: @Sendable (ListenAddress) async -> Void
+
+        func run() async throws { try await server.run(gracefulShutdownSignals: [], isReady: isReady) }
     }
 
     /// Makes a request, and returns its status, its headers and its body. Where an answer leads elsewhere, it is not followed.
