@@ -173,7 +173,9 @@ public protocol MessageStore: Sendable {
 
     /// How many dead letters of a queue cannot be redriven for now, as other messages have their unique keys. Changes nothing.
     ///
-    /// - Parameter group: only of that group; `nil`: of all.
+    /// - Parameters:
+    ///   - queue: the queue whose dead letters are counted.
+    ///   - group: only of that group; `nil`: of all.
     /// - Throws: `unknownQueue`; `invalidInput`.
     func deadWithoutKeyCount(of queue: QueueName, group: String?) async throws -> Int
 

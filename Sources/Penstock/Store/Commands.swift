@@ -94,7 +94,9 @@ extension PenstockStore {
     /// How many dead letters of a queue cannot be redriven for now, as other messages have their unique keys: until those have ended,
     /// or are cancelled.
     ///
-    /// - Parameter group: only of that group; `nil`: of all.
+    /// - Parameters:
+    ///   - queue: the queue whose dead letters are counted.
+    ///   - group: only of that group; `nil`: of all.
     /// - Throws: `PenstockError` with code `unknownQueue` or `invalidInput`.
     public func deadWithoutKeyCount(of queue: QueueName, group: String? = nil) async throws -> Int {
         try await storage.deadWithoutKeyCount(of: queue, group: group)
