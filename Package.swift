@@ -121,7 +121,7 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
-        // What every face of the server stands on: who asks, what he may do, how it is read, how a refusal looks.
+        // What every face of the server stands on: how a client shows its token, what it may do, how requests are read, how a refusal looks.
         .target(
             name: "PenstockHTTP",
             dependencies: [

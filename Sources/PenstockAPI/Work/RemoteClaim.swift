@@ -100,7 +100,7 @@ extension Problem {
 }
 
 extension PenstockStore {
-    /// Gives back messages that were claimed for a worker who has never heard of them: the attempt does not count. Also for a task
+    /// Gives back messages that were claimed for a remote worker that has never heard of them: the attempt does not count. Also for a task
     /// that is cancelled.
     ///
     /// - Throws: what the store throws. The messages then come back when their leases end.

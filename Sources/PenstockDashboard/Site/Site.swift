@@ -11,7 +11,7 @@ struct Site: Sendable {
     let path: String?
     /// What people call this server, if they have said so.
     let name: String?
-    /// Whether nothing is changed, whoever asks.
+    /// Whether the server changes nothing, for any visitor.
     let isReadOnly: Bool
     /// The tokens that are asked for; `nil`: none is.
     let tokens: Tokens?

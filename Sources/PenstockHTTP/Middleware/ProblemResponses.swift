@@ -21,7 +21,7 @@ package struct ProblemResponses: RouterMiddleware {
                     context.logger.error("A request failed: \(problem.detail)", metadata: ["code": "\(problem.code)"])
                 }
             } else {
-                // What it is may say more than whoever asks is to know.
+                // The text of such an error may say more than the client is to know.
                 context.logger.error("A request failed: \(error)")
                 response =
                     Problem(

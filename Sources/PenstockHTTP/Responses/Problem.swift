@@ -84,7 +84,7 @@ package struct Problem: Error, HTTPResponseError, Sendable {
         return response
     }
 
-    /// The status of an error's code. A status says who is to do something; the code says what has happened.
+    /// The status of an error's code. The status tells the client whether it, or the server, is to do something; the code says what has happened.
     private static func status(of code: PenstockError.Code) -> HTTPResponse.Status {
         switch code {
         case .invalidInput, .undecodable: .badRequest

@@ -13,7 +13,7 @@ import Synchronization
 
 /// Answers `GET /metrics` at an address of this machine, with one thread and one connection at a time.
 ///
-/// For processes that are no servers, such as workers: the thread sleeps until somebody asks. Whoever asks has some seconds for a head
+/// For processes that are no servers, such as workers: the thread sleeps until a client asks. The client has some seconds for a head
 /// of a few kilobytes and for reading the answer, so nobody holds it up for long.
 package final class MetricsListener: Sendable {
     /// Bytes that a request's head may have.
@@ -47,7 +47,7 @@ package final class MetricsListener: Sendable {
         }
     }
 
-    /// Takes no more connections. Nobody is answered after this, but for one who is being answered now.
+    /// Takes no more connections. No client is answered after this, but the one that is being answered now.
     package func stop() {
         guard !isStopped.exchange(true, ordering: .relaxed) else { return }
         if case .unix(let path) = address { unlink(path) }

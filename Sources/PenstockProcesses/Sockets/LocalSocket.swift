@@ -41,7 +41,7 @@ package struct LocalSocket: Sendable {
         return socket
     }
 
-    /// Connects to whoever listens at `place`.
+    /// Connects to the process that listens at `place`.
     ///
     /// - Throws: `PenstockError` with code `storage` when nobody does, or `invalidInput`.
     package static func connected(to place: Place, timeout: Duration) throws(PenstockError) -> LocalSocket {
