@@ -125,7 +125,7 @@ let package = Package(
         .target(
             name: "PenstockHTTP",
             dependencies: [
-                "PenstockCore", "PenstockFormats",
+                "Penstock", "PenstockCore", "PenstockFormats",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),

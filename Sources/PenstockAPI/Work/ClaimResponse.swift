@@ -82,7 +82,7 @@ struct ClaimResponse: Sendable {
                     try await writer.finish(nil)
                 } catch {
                     // Those that cannot be given back come back when their leases end.
-                    try? await store.giveBack(claimed)
+                    try? await store.giveBack(claimed.map(\.message.lease))
                     throw error
                 }
             })

@@ -1,5 +1,6 @@
 import PenstockCore
 import PenstockFormats
+import PenstockHTTP
 
 extension RemoteClaim.Claimed {
     /// The message as JSON, in the members that a message has elsewhere. The token is text: it has 63 bits, and JavaScript keeps 53.

@@ -2,17 +2,19 @@ import Foundation
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import Penstock
 import PenstockCore
 import PenstockFormats
 import PenstockHTTP
 
 /// One request of a client of Amazon SQS, and what it is carried out with.
 struct Call {
+    let queues: PenstockStore
     let directory: QueueDirectory
-    let receiver: Receiver
     let moves: MoveTasks
     let principal: Principal
     let request: Request
+    let context: ServerContext
     let body: ByteBuffer
 
     var store: any MessageStore { directory.store }

@@ -1,4 +1,5 @@
 import Hummingbird
+import Penstock
 import PenstockCore
 import PenstockFormats
 import PenstockHTTP
@@ -60,12 +61,13 @@ extension Call {
 
     /// Moves what was brought into the dead-letter queue back: each is done there and in line in its own queue, both or neither.
     private func moveBroughtLetters(from queue: QueueName) async throws -> Int {
-        let claim = ClaimRequest(
-            queue: queue, limit: Self.step, lease: Self.lease, remoteWorker: WorkerName(stored: "sqs move task"))
+        let claim = RemoteClaim(
+            queues: [queue], limit: Self.step, lease: Self.lease, worker: WorkerName(stored: "sqs move task"),
+            wait: .zero)
         var (movedCount, others): (Int, [Lease]) = (0, [])
         do {
             while true {
-                let messages = try await receiver.claim(claim).messages
+                let messages = try await claim.run(queues, context, directory.time).map(\.message)
                 if messages.isEmpty { break }
                 var settlements: [Settlement] = []
                 for message in messages {
@@ -87,10 +89,11 @@ extension Call {
                 movedCount += try await store.settle(settlements).count { $0 != .leaseLost }
             }
         } catch {
-            await receiver.release(others)
+            try? await queues.giveBack(others)
             throw error
         }
-        await receiver.release(others)
+        // Should it fail, the leases end by themselves.
+        try? await queues.giveBack(others)
         return movedCount
     }
 

@@ -1,6 +1,7 @@
 import Crypto
 import Hummingbird
 import NIOCore
+import Penstock
 import PenstockCore
 import PenstockFormats
 import PenstockHTTP
@@ -30,30 +31,22 @@ extension Call {
         if let unknown = names.first(where: { !Self.systemAttributes.contains($0) }) {
             throw Refusal("InvalidAttributeName", "Unknown Attribute \(Escape.text(unknown)).")
         }
-        let claim = ClaimRequest(
-            queue: queue, limit: limit, lease: max(.seconds(visibility), Limits.leaseRange.lowerBound),
-            remoteWorker: try workerName)
+        var claim = RemoteClaim(
+            queues: [queue], limit: limit, lease: max(.seconds(visibility), Limits.leaseRange.lowerBound),
+            worker: try workerName, wait: .zero)
 
-        var messages = try await receiver.claim(claim).messages
-        if messages.isEmpty, try await DeadLetters(store: store, directory: directory).bring(into: queue) {
-            messages = try await receiver.claim(claim).messages
-        }
-        var closes = false
-        if messages.isEmpty, wait > 0 {
-            let isGone = Latch()
-            closes = true
-            messages = try await request.body.consumeWithInboundCloseHandler { _ in
-                try await receiver.claim(claim, waiting: .seconds(wait), until: isGone)
-            } onInboundClosed: {
-                isGone.open()
-            }
+        var messages = try await claim.run(queues, context, directory.time).map(\.message)
+        if messages.isEmpty {
+            let isBrought = try await DeadLetters(store: store, directory: directory).bring(into: queue)
+            claim.wait = .seconds(wait)
+            if isBrought || wait > 0 { messages = try await claim.run(queues, context, directory.time).map(\.message) }
         }
         let json = try await json(of: messages, settings, names, input.MessageAttributeNames ?? [])
         if visibility == 0, !messages.isEmpty {
             // It is there for the next one at once. Its handle is good as long as nobody has received it again.
             _ = try await store.settle(messages.map { Settlement($0.lease, Self.givenBack) })
         }
-        return response(json, messages.map(\.lease), closes: closes)
+        return response(json, messages.map(\.lease))
     }
 
     /// What a visibility timeout of 0 is: an attempt that counts, and the next one at once.
@@ -68,24 +61,22 @@ extension Call {
     }
 
     /// The messages as an answer. Those that cannot be written any more, as the client has gone, are given back.
-    private func response(_ json: JSONValue, _ leases: [Lease], closes: Bool) -> Response {
+    private func response(_ json: JSONValue, _ leases: [Lease]) -> Response {
         var bytes: [UInt8] = []
         json.write(to: &bytes)
         let buffer = ByteBuffer(bytes: bytes)
-        var response = Response(
+        return Response(
             status: .ok, headers: [.contentType: "application/x-amz-json-1.0"],
-            body: ResponseBody(contentLength: buffer.readableBytes) { [receiver] writer in
+            body: ResponseBody(contentLength: buffer.readableBytes) { [queues] writer in
                 do {
                     try await writer.write(buffer)
                     try await writer.finish(nil)
                 } catch {
-                    if !leases.isEmpty { await receiver.release(leases) }
+                    // Those that cannot be given back come back when their leases end.
+                    try? await queues.giveBack(leases)
                     throw error
                 }
             })
-        // Whoever waited was listened to for its leaving, and what it would say next is not heard any more.
-        if closes { response.headers[.connection] = "close" }
-        return response
     }
 
     private func json(

@@ -14,8 +14,8 @@ package struct SQS: RouterMiddleware {
     /// Bytes of a request: a batch of the largest messages, whose characters may each be written as six.
     private static let bytesMax = 8 * 1024 * 1024
 
+    private let store: PenstockStore
     private let directory: QueueDirectory
-    private let receiver: Receiver
     private let moves = MoveTasks()
     private let tokens: Tokens?
     private let time: any TimeSource
@@ -26,7 +26,7 @@ package struct SQS: RouterMiddleware {
     ///   - time: the clocks.
     package init(store: PenstockStore, tokens: Tokens?, time: any TimeSource = SystemTime()) {
         directory = QueueDirectory(store: store.storage, time: time)
-        receiver = Receiver(store: store.storage, time: time)
+        self.store = store
         self.tokens = tokens
         self.time = time
     }
@@ -48,18 +48,15 @@ package struct SQS: RouterMiddleware {
             return try await next(request, context)
         }
         do {
-            // The request keeps what is read of it, for a long poll that listens for its client's leaving behind the body: without
-            // the body's end before it, Hummingbird's listener ends the process.
-            var request = request
-            let body = try await request.collectBody(upTo: Self.bytesMax)
+            let body = try await request.body.collect(upTo: Self.bytesMax)
             // Whoever has shown a token, or need not show any, is known already.
             var principal = context.principal
             if let tokens, principal.scopes.isEmpty {
                 principal = try Signature(request).verify(body: body, tokens, now: time.now)
             }
             let call = Call(
-                directory: directory, receiver: receiver, moves: moves, principal: principal, request: request,
-                body: body)
+                queues: store, directory: directory, moves: moves, principal: principal, request: request,
+                context: context, body: body)
             return try await call.perform(String(target.dropFirst(Self.targetPrefix.count)))
         } catch let refusal as Refusal {
             return refusal.response

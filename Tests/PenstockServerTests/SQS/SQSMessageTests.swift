@@ -95,6 +95,18 @@ import Testing
         }
     }
 
+    @Test func aLongPollIsAnsweredWhenTheServerIsToldToStop() async throws {
+        let store = PenstockStore(InMemoryStore())
+        let (polls, continuation) = AsyncStream.makeStream(of: Task<Int, any Error>.self)
+        try await TestServer.run(store: store) { server in
+            let url = try await server.sqsQueue("mail")
+            continuation.yield(Task { try await server.sqsReceive(url, ["WaitTimeSeconds": 20]).count })
+            try await store.storage.changes.waitForWaiters()
+        }
+        var poll = polls.makeAsyncIterator()
+        #expect(try await poll.next()?.value == 0)
+    }
+
     @Test func aFIFOQueueKeepsGroupsInOrderAndSendsOnce() async throws {
         try await TestServer.run { server in
             let url = try await server.sqsQueue(

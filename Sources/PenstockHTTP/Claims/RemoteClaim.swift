@@ -1,25 +1,37 @@
 import HTTPTypes
-import Penstock
-import PenstockCore
-import PenstockHTTP
+package import Penstock
+package import PenstockCore
 
 /// A claim for a worker that reaches the store through this server.
-struct RemoteClaim: Sendable {
+package struct RemoteClaim: Sendable {
     /// The first one that has messages is served first; a later one gets what those before it leave.
-    var queues: [QueueName]
-    var limit: Int
-    var lease: Duration
-    var worker: WorkerName
-    var wait: Duration
+    package var queues: [QueueName]
+    package var limit: Int
+    package var lease: Duration
+    package var worker: WorkerName
+    package var wait: Duration
+
+    package init(queues: [QueueName], limit: Int, lease: Duration, worker: WorkerName, wait: Duration) {
+        self.queues = queues
+        self.limit = limit
+        self.lease = lease
+        self.worker = worker
+        self.wait = wait
+    }
 
     /// A message, and which queue it is of.
-    struct Claimed: Sendable {
-        var queue: QueueName
-        var message: ClaimedMessage
+    package struct Claimed: Sendable {
+        package var queue: QueueName
+        package var message: ClaimedMessage
+
+        package init(queue: QueueName, message: ClaimedMessage) {
+            self.queue = queue
+            self.message = message
+        }
     }
 
     /// The part that one queue gives.
-    func request(of queue: QueueName, limit: Int) -> ClaimRequest {
+    package func request(of queue: QueueName, limit: Int) -> ClaimRequest {
         ClaimRequest(queue: queue, limit: limit, lease: lease, remoteWorker: worker)
     }
 
@@ -30,7 +42,8 @@ struct RemoteClaim: Sendable {
     ///
     /// - Returns: none when the time is over, or the server is told to stop.
     /// - Throws: what the store throws; a problem when nobody is left to work on what was claimed.
-    func run(_ store: PenstockStore, _ context: ServerContext, _ time: any TimeSource) async throws -> [Claimed] {
+    package func run(_ store: PenstockStore, _ context: ServerContext, _ time: any TimeSource) async throws -> [Claimed]
+    {
         let patience = Patience(wait, time)
         var hasWaited = false
         while true {
@@ -39,7 +52,7 @@ struct RemoteClaim: Sendable {
             let (claimed, nextDue) = try await claimOnce(store)
             if !claimed.isEmpty {
                 if hasWaited, try await context.isClientGone {
-                    try await store.giveBack(claimed)
+                    try await store.giveBack(claimed.map(\.message.lease))
                     throw Problem.clientGone
                 }
                 return claimed
@@ -104,9 +117,9 @@ extension PenstockStore {
     /// that is cancelled.
     ///
     /// - Throws: what the store throws. The messages then come back when their leases end.
-    func giveBack(_ claimed: [RemoteClaim.Claimed]) async throws {
-        if claimed.isEmpty { return }
-        let settlements = claimed.map { Settlement($0.message.lease, .release) }
+    package func giveBack(_ leases: [Lease]) async throws {
+        if leases.isEmpty { return }
+        let settlements = leases.map { Settlement($0, .release) }
         _ = try await Task { [storage] in try await storage.settle(settlements) }.value
     }
 }
