@@ -11,6 +11,14 @@ let strict: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
+// What each face of the server stands on.
+let face: [Target.Dependency] = [
+    "Penstock", "PenstockCore", "PenstockFormats", "PenstockHTTP",
+    .product(name: "HTTPTypes", package: "swift-http-types"),
+    .product(name: "Hummingbird", package: "hummingbird"),
+    .product(name: "NIOCore", package: "swift-nio"),
+]
+
 let package = Package(
     name: "penstock",
     platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
@@ -75,24 +83,15 @@ let package = Package(
         // The queues for programs of any language: JSON over HTTP, under /v1.
         .target(
             name: "PenstockAPI",
-            dependencies: [
-                "Penstock", "PenstockCore", "PenstockFormats", "PenstockHTTP",
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Hummingbird", package: "hummingbird"),
-                .product(name: "NIOCore", package: "swift-nio"),
-            ],
+            dependencies: face,
             resources: [.embedInCode("OpenAPI/openapi.json")],
             swiftSettings: strict
         ),
         // The queues for people: pages that update themselves.
         .target(
             name: "PenstockDashboard",
-            dependencies: [
-                "Penstock", "PenstockCore", "PenstockFormats", "PenstockHTTP",
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Hummingbird", package: "hummingbird"),
+            dependencies: face + [
                 .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "Mustache", package: "swift-mustache"),
             ],
             resources: [.embedInCode("Resources")],
@@ -101,13 +100,9 @@ let package = Package(
         // The queues for clients of Amazon SQS.
         .target(
             name: "PenstockSQS",
-            dependencies: [
-                "Penstock", "PenstockCore", "PenstockFormats", "PenstockHTTP",
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Hummingbird", package: "hummingbird"),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOCore", package: "swift-nio"),
+            dependencies: face + [
                 .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict
         ),

@@ -2,10 +2,9 @@
 // load for servers that speak HTTP and for redis.
 
 #include "bench.h"
+#include "wire.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,16 +71,6 @@ static void send_whole(connection *c, const char *bytes, size_t count) {
     if (send(c->socket, bytes, count, MSG_NOSIGNAL) != (ssize_t)count) fail("the server hung up");
 }
 
-static void open_connection(connection *c) {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((unsigned short)options.port)};
-    inet_pton(AF_INET, options.host, &address.sin_addr);
-    c->socket = socket(AF_INET, SOCK_STREAM, 0);
-    if (c->socket < 0 || connect(c->socket, (struct sockaddr *)&address, sizeof address) != 0)
-        fail("no server at %s:%d", options.host, options.port);
-    int one = 1;
-    setsockopt(c->socket, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-}
-
 void run_connections(const char *name) {
     const protocol *protocol = NULL;
     for (size_t i = 0; i < sizeof protocols / sizeof *protocols; i++) {
@@ -95,7 +84,7 @@ void run_connections(const char *name) {
     int64_t *latency = malloc((size_t)options.count * sizeof *latency);
     int poll = epoll_create1(EPOLL_CLOEXEC);
     for (int i = 0; i < options.producers; i++) {
-        open_connection(&connections[i]);
+        connections[i].socket = wire_connect();
         struct epoll_event event = {.events = EPOLLIN, .data.ptr = &connections[i]};
         epoll_ctl(poll, EPOLL_CTL_ADD, connections[i].socket, &event);
     }

@@ -11,14 +11,19 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-void wire_open(wire *w) {
+int wire_connect(void) {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((unsigned short)options.port)};
     inet_pton(AF_INET, options.host, &address.sin_addr);
-    w->socket = socket(AF_INET, SOCK_STREAM, 0);
-    if (w->socket < 0 || connect(w->socket, (struct sockaddr *)&address, sizeof address) != 0)
+    int connection = socket(AF_INET, SOCK_STREAM, 0);
+    if (connection < 0 || connect(connection, (struct sockaddr *)&address, sizeof address) != 0)
         fail("no server at %s:%d", options.host, options.port);
     int one = 1;
-    setsockopt(w->socket, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    return connection;
+}
+
+void wire_open(wire *w) {
+    w->socket = wire_connect();
 }
 
 void wire_send(wire *w, const void *bytes, size_t count) {

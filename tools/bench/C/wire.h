@@ -9,6 +9,8 @@ typedef struct {
     size_t out_size, out_room, in_start, in_end, in_room;
 } wire;
 
+/// A socket that is connected to options.host and options.port, and sends at once what it is given.
+int wire_connect(void);
 /// Connects to options.host and options.port.
 void wire_open(wire *w);
 void wire_send(wire *w, const void *bytes, size_t count);
