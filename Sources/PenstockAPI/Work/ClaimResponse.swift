@@ -76,16 +76,7 @@ struct ClaimResponse: Sendable {
     ) -> Response {
         Response(
             status: .ok, headers: fields,
-            body: ResponseBody(contentLength: length) { [store, claimed] writer in
-                do {
-                    try await write(&writer)
-                    try await writer.finish(nil)
-                } catch {
-                    // Those that cannot be given back come back when their leases end.
-                    try? await store.giveBack(claimed.map(\.message.lease))
-                    throw error
-                }
-            })
+            body: .handingOver(claimed.map(\.message.lease), of: store, length: length, write))
     }
 
     /// A value as a header can hold it: what is not ASCII, or cannot be seen, is escaped as RFC 3986 has it, and so is `%`.

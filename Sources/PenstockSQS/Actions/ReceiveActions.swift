@@ -67,16 +67,7 @@ extension Call {
         let buffer = ByteBuffer(bytes: bytes)
         return Response(
             status: .ok, headers: [.contentType: "application/x-amz-json-1.0"],
-            body: ResponseBody(contentLength: buffer.readableBytes) { [queues] writer in
-                do {
-                    try await writer.write(buffer)
-                    try await writer.finish(nil)
-                } catch {
-                    // Those that cannot be given back come back when their leases end.
-                    try? await queues.giveBack(leases)
-                    throw error
-                }
-            })
+            body: .handingOver(leases, of: queues, length: buffer.readableBytes) { try await $0.write(buffer) })
     }
 
     private func json(

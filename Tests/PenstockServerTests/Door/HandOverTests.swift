@@ -1,0 +1,53 @@
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import Penstock
+import PenstockCore
+import PenstockHTTP
+import PenstockTestKit
+import Testing
+
+@Suite struct HandOverTests {
+    /// A connection whose client goes at some point.
+    private struct Leaving: ResponseBodyWriter {
+        var writes: Bool
+        var finishes: Bool
+
+        func write(_ buffer: ByteBuffer) async throws {
+            if !writes { throw ChannelError.ioOnClosedChannel }
+        }
+
+        consuming func finish(_ trailingHeaders: HTTPFields?) async throws {
+            if !finishes { throw ChannelError.ioOnClosedChannel }
+        }
+    }
+
+    /// A client may close the connection as soon as it has as many bytes as it was told of.
+    @Test(arguments: [
+        (length: 5, writes: true, finishes: true, isHeld: true),
+        (length: 5, writes: true, finishes: false, isHeld: true),
+        (length: 5, writes: false, finishes: true, isHeld: false),
+        (length: 0, writes: false, finishes: false, isHeld: true),
+        (length: nil, writes: true, finishes: true, isHeld: true),
+        (length: nil, writes: true, finishes: false, isHeld: false),
+        (length: nil, writes: false, finishes: true, isHeld: false),
+    ])
+    func whatTheClientHasIsItsOwn(length: Int?, writes: Bool, finishes: Bool, isHeld: Bool) async throws {
+        let store = PenstockStore(InMemoryStore())
+        let jobs = try await store.queue("jobs", of: [UInt8].self)
+        try await jobs.enqueue(Array("hello".utf8))
+        let request = ClaimRequest(
+            queue: try QueueName("jobs"), limit: 1, lease: .seconds(30), remoteWorker: try WorkerName("far"))
+        let lease = try #require(try await store.storage.claim(request).messages.first?.lease)
+        let body = ResponseBody.handingOver([lease], of: store, length: length) {
+            try await $0.write(ByteBuffer(string: "hello"))
+        }
+        do {
+            try await body.write(Leaving(writes: writes, finishes: finishes))
+            #expect(writes && finishes)
+        } catch is ChannelError {
+            #expect(!(writes && finishes))
+        }
+        #expect(try await store.storage.extend([lease], by: .seconds(30)) == [isHeld])
+    }
+}
