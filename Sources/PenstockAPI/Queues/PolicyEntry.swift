@@ -8,8 +8,10 @@ struct PolicyEntry: Decodable {
 
     /// `policy` with what was written.
     ///
+    /// Never inlined: the compiler of Swift 6.3 crashes in release over an async function that has this in it.
+    ///
     /// - Throws: `PenstockError` with code `invalidInput` when a value is out of its range.
-    func applied(to policy: QueuePolicy) throws -> QueuePolicy {
+    @inline(never) func applied(to policy: QueuePolicy) throws -> QueuePolicy {
         var policy = policy
         try apply(&policy)
         try policy.validate()
