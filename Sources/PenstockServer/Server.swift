@@ -53,7 +53,8 @@ struct Server {
 
     /// The routes, and what every request passes on its way to them.
     func router(_ dashboard: Dashboard) -> Router<ServerContext> {
-        let router = Router(context: ServerContext.self)
+        // HEAD is asked wherever GET is.
+        let router = Router(context: ServerContext.self, options: .autoGenerateHeadEndpoints)
         let requests = RequestTimes()
         router.add(middleware: requests)
         router.add(middleware: ProblemResponses())

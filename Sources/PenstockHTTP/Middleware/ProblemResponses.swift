@@ -32,7 +32,9 @@ package struct ProblemResponses: RouterMiddleware {
             }
         }
         for (name, value) in Self.defaults where response.headers[name] == nil { response.headers[name] = value }
-        return response
+        if request.headers[.connection] == "close" { response.headers[.connection] = "close" }
+        // The answer to HEAD has no body, whoever made it: the client would take its bytes for the next answer.
+        return request.method == .head ? response.createHeadResponse() : response
     }
 
     /// What each response says unless its route says otherwise: it is what it says it is, nothing in it may run or be loaded, it

@@ -1,7 +1,8 @@
+import HTTPTypes
 import NIOCore
 import NIOHTTPTypes
 
-/// Looks after one connection: says when its client is gone, and ends it when the client takes too long.
+/// Looks after one connection: says when its client is gone, and ends it when the client takes too long, or asks for the last time.
 ///
 /// Hummingbird ends a connection on which nothing comes for a while, as long as a request is awaited or read. That leaves two ways
 /// to hold one for ever: a body that comes byte by byte, and an answer that is never read.
@@ -27,8 +28,14 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        var data = data
         switch unwrapInboundIn(data) {
-        case .head: isReading = true
+        case .head(var head):
+            isReading = true
+            if Self.isLast(head) {
+                head.headerFields[.connection] = "close"
+                data = wrapInboundOut(.head(head))
+            }
         case .body: break
         case .end:
             isReading = false
@@ -62,6 +69,20 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
 
     func handlerRemoved(context: ChannelHandlerContext) {
         end()
+    }
+
+    /// Whether nothing is read of the connection after this request: its client says so, or asks for another protocol. The server
+    /// speaks no other, and SwiftNIO takes what comes next for that protocol's.
+    private static func isLast(_ head: HTTPRequest) -> Bool {
+        if head.method == .connect { return true }
+        let options = head.headerFields[values: .connection].flatMap { $0.lowercased().split(separator: ",") }
+        return options.contains { option in
+            switch option.filter({ $0 != " " && $0 != "\t" }) {
+            case "close": true
+            case "upgrade": head.headerFields[.upgrade] != nil
+            default: false
+            }
+        }
     }
 
     private func end() {

@@ -29,6 +29,36 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        "CONNECT /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n\r\n",
+        "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: keep-alive, Close\r\n\r\n",
+    ])
+    func aConnectionOfWhichNothingMoreIsReadEndsWithItsAnswer(text: String) async throws {
+        try await TestServer.inMemory { server in
+            let client = try server.client()
+            try client.send(text)
+            // It comes to its end: a client that asks again would wait for nothing.
+            let answer = try await client.receive()
+            #expect(answer.hasPrefix(text.hasPrefix("GET") ? "HTTP/1.1 200 " : "HTTP/1.1 404 "))
+            #expect(answer.lowercased().contains("\r\nconnection: close\r\n"))
+        }
+    }
+
+    @Test(arguments: [("/v1/nothing", 404), ("/v1/queues", 200), ("/", 200), ("/v1/queues/../x", 404)])
+    func anAnswerToHeadHasNoBody(path: String, status: Int) async throws {
+        try await TestServer.inMemory { server in
+            let client = try server.client()
+            try client.send(
+                "HEAD \(path) HTTP/1.1\r\nHost: localhost\r\n\r\nGET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+            )
+            let answers = try await client.receive()
+            #expect(answers.hasPrefix("HTTP/1.1 \(status) "))
+            let end = try #require(answers.range(of: "\r\n\r\n"))
+            #expect(answers[end.upperBound...].hasPrefix("HTTP/1.1 200 "))
+        }
+    }
+
     @Test func aBodyWithoutEndIsReadUpToItsBound() async throws {
         try await TestServer.inMemory { server in
             let client = try server.client()
