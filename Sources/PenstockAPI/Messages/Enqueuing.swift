@@ -51,8 +51,7 @@ struct Enqueuing: Sendable {
 
     private static func isBatch(_ request: Request) -> Bool {
         request.headers[.contentType].map { type in
-            let name = type.prefix { $0 != ";" }.trimming().lowercased()
-            return name == "application/x-ndjson" || name == "application/ndjson"
+            ["application/x-ndjson", "application/ndjson"].contains(type.typeName)
         } ?? false
     }
 }

@@ -154,7 +154,7 @@ struct Messages: Sendable {
 
     /// The type of a payload in which nothing can run, whatever its producer has called it.
     private static func safeType(_ type: String?) -> String {
-        switch type?.prefix(while: { $0 != ";" }).trimming().lowercased() {
+        switch type?.typeName {
         case "application/json": "application/json"
         case "application/x-ndjson": "application/x-ndjson"
         case "text/plain": "text/plain; charset=utf-8"

@@ -6,10 +6,17 @@ enum MetricName {
     /// A program's name for a dimension.
     static func labelName(_ name: String) -> String { made(of: name, with: "") }
 
+    // Scalar by scalar: it is asked at each request, and what a letter is in Unicode takes long to find out.
     private static func made(of text: String, with others: String) -> String {
-        let name = String(
-            text.map { $0.isASCII && ($0.isLetter || $0.isNumber) || others.contains($0) ? $0 : "_" })
-        return name.first.map { $0.isNumber } ?? true ? "_" + name : name
+        var name = String.UnicodeScalarView()
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "a"..."z", "A"..."Z", "0"..."9": name.append(scalar)
+            default: name.append(others.unicodeScalars.contains(scalar) ? scalar : "_")
+            }
+        }
+        let startsWrong = name.first.map { ("0"..."9").contains($0) } ?? true
+        return startsWrong ? "_" + String(name) : String(name)
     }
 }
 
