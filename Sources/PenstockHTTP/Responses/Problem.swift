@@ -1,5 +1,6 @@
 package import HTTPTypes
 package import Hummingbird
+import NIOCore
 import NIOHTTP1
 package import PenstockCore
 package import PenstockFormats
@@ -55,6 +56,8 @@ package struct Problem: Error, HTTPResponseError, Sendable {
         case is CancellationError:
             self.init(
                 .serviceUnavailable, code: "closed", "The server is about to stop; ask again.", retryAfterSeconds: 1)
+        // Nobody hears this answer, and it is no failure of the server's.
+        case is IOError, is ChannelError: self.init(.badRequest, code: "clientGone", "The connection has ended.")
         case is HTTPParserError: self = .invalid("This is no request as RFC 9112 has it.")
         case let error as HTTPError:
             self.init(error.status, code: Self.code(of: error.status), error.body ?? error.status.reasonPhrase)

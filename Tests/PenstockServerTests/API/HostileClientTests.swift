@@ -59,6 +59,12 @@ import Testing
         }
     }
 
+    @Test func aClientThatHangsUpIsNoFailureOfTheServer() throws {
+        let reset = try #require(Problem(known: IOError(errnoCode: ECONNRESET, reason: "read")))
+        #expect(reset.status == .badRequest)
+        #expect(try #require(Problem(known: ChannelError.ioOnClosedChannel)).status == .badRequest)
+    }
+
     @Test func aBodyWithoutEndIsReadUpToItsBound() async throws {
         try await TestServer.inMemory { server in
             let client = try server.client()
