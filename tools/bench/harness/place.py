@@ -29,6 +29,7 @@ class Place:
         self.streams = FOLDER / ".build" / "release" / "streams-bench"
         self.penstock = FOLDER / ".build" / "release" / "penstock"
         self.server = FOLDER / ".build" / "release" / "penstock-server"
+        self.boto = FOLDER / "boto_messages.py"
         self.schema = ROOT / "Migrations" / "SQL"
         # Why a program or a package is not there, by its name.
         self.missing = {}

@@ -15,7 +15,7 @@ PACKAGES = {
     "nats-server": "nats-server",
     "strace": "strace",
 }
-PYTHON_PACKAGES = ["litequeue", "persist-queue", "huey", "celery[redis]"]
+PYTHON_PACKAGES = ["litequeue", "persist-queue", "huey", "celery[redis]", "boto3"]
 
 
 def _run(command, **options):
@@ -101,7 +101,7 @@ def _install(names):
 
 
 def _python_queues(place):
-    if place.python.exists():
+    if place.python.exists() and list((place.scratch / "venv").glob("lib/*/site-packages/boto3")):
         return
     say(f"installing {' '.join(PYTHON_PACKAGES)}")
     try:

@@ -83,7 +83,14 @@ class Server:
 class PenstockServer(Server):
     program = "penstock-server"
 
+    def __init__(self, place, name, trace=None, file=None):
+        super().__init__(place, name, trace)
+        # One that is there, or a new one.
+        self.file = file
+
     def prepare(self):
+        if self.file:
+            return
         self.file = self.folder / "bench.db"
         call([self.place.penstock, "queue", "create", "bench", "--db", self.file])
 

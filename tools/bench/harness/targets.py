@@ -57,6 +57,14 @@ def _claims(other):
     return value
 
 
+def _remote_worker(rows):
+    own, inside = _median(rows, "http.worker.100"), _median(rows, "penstock.settle.100")
+    if own is None:
+        return None
+    share = f", {own / inside:.2f} x" if inside else ""
+    return f"{own:,.0f}/s{share}", own >= 50_000 or (inside is not None and own >= 0.25 * inside)
+
+
 def _flat_memory(rows):
     runs = rows.get("memory.worker", {}).get("runs") or []
     if not runs or "course" not in runs[0]:
@@ -74,6 +82,12 @@ TARGETS = [
     _ratio("penstock.life.64", "redis-streams.1", 5, "full life, 64 + 64 one at a time, to redis streams 8 + 4"),
     _ratio("slow.life.64", "slow.redis", 8, "the same where a flush takes 1 ms longer"),
     _ratio("http.enqueue.64", "http.redis.64", 0.5, "enqueue over HTTP, 64 connections, to redis XADD"),
+    ("worker over HTTP in batches of 100", "at least 50,000/s or 0.25 x in process", _remote_worker),
+    _at_most(lambda rows: _median(rows, "http.sqs"), 0.3, "ms CPU", "a message by boto3: CPU of the server"),
+    _at_most(lambda rows: _median(rows, "http.idle.memory"), 100, "MB", "1,000 idle polls and 100 dashboards: memory"),
+    _at_most(lambda rows: _median(rows, "http.idle.cpu"), 2, "% of one", "1,000 idle polls and 100 dashboards: processor"),
+    _at_most(lambda rows: _median(rows, "http.overview"), 50, "ms", "overview, 500 queues and 10 million messages"),
+    _at_most(lambda rows: _median(rows, "http.metrics"), 20, "ms", "/metrics, 500 queues"),
     ("full life in batches, one process", "ahead of every peer in batches", _ahead),
     _ratio("penstock.eight", "raw.eight", 2, "8 + 4 processes one at a time, to raw SQLite"),
     _at_most(_latency("penstock.eight", "max"), 50, "ms", "slowest enqueue of these"),
