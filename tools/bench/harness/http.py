@@ -150,21 +150,21 @@ class Full:
     def __init__(self, place):
         self.place = place
         self.count = 100_000 if place.quick else 10_000_000
-        self.file = place.scratch / f"full-{self.count}.db"
+        self.folder = place.scratch / f"full-{self.count}"
+        self.file = self.folder / "bench.db"
 
     def _make(self):
         if self.file.exists():
             return
-        making = self.place.scratch / "full-making.db"
-        for old in self.place.scratch.glob("full-making.db*"):
-            old.unlink()
+        # The whole folder is renamed: what is in the write-ahead log belongs to the file.
+        making = self.place.empty("full-making")
         lines = b"hello\n" * (self.count // QUEUES)
         for number in range(QUEUES):
             for words, given in ((["queue", "create", f"queue-{number}"], b""),
                                  (["enqueue", f"queue-{number}", "--lines", "--durability", "processCrash"], lines)):
-                subprocess.run([str(self.place.penstock), *words, "--db", str(making)], input=given, check=True,
+                subprocess.run([str(self.place.penstock), *words, "--db", str(making / "bench.db")], input=given, check=True,
                                stdout=subprocess.DEVNULL)
-        making.rename(self.file)
+        making.rename(self.folder)
 
     def times(self, path):
         """How long one client waits for that page, in milliseconds."""
