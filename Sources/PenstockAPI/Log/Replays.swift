@@ -31,12 +31,14 @@ struct Replays: Sendable {
         let end = try await context.wait(atMost: Self.timeMax, time) { [store] in
             try await store.replay(query, into: into, dryRun: isDryRun)
         }
-        guard case .happened(let count) = end else {
-            throw Problem(
-                .serviceUnavailable, code: PenstockError.Code.outcomeUnknown.rawValue,
-                "The replay was cut short; the messages that were replayed name their origin.")
+        let cutShort = "The replay was cut short; the messages that were replayed name their origin."
+        switch end {
+        case .happened(let count):
+            return .json(.object([isDryRun ? "wouldReplay" : "replayed": .integer(count)]))
+        case .clientGone: throw Problem.clientGone(cutShort)
+        case .timeIsUp, .serverStops:
+            throw Problem(.serviceUnavailable, code: PenstockError.Code.outcomeUnknown.rawValue, cutShort)
         }
-        return .json(.object([isDryRun ? "wouldReplay" : "replayed": .integer(count)]))
     }
 }
 

@@ -106,10 +106,7 @@ package struct RemoteClaim: Sendable {
 }
 
 extension Problem {
-    /// The client has closed its connection while it waited: nobody reads this.
-    fileprivate static let clientGone = Problem(
-        HTTPResponse.Status(code: 499, reasonPhrase: "Client Closed Request"), code: "clientGone",
-        "The client has closed its connection while it waited; nothing was claimed.")
+    fileprivate static let clientGone = clientGone("The client has gone while it waited; nothing was claimed.")
 }
 
 extension PenstockStore {

@@ -48,6 +48,11 @@ package struct Problem: Error, HTTPResponseError, Sendable {
         Problem(.badRequest, code: PenstockError.Code.invalidInput.rawValue, detail)
     }
 
+    /// That the client has closed its connection. Nobody reads it, and it is no failure of the server's.
+    package static func clientGone(_ detail: String) -> Problem {
+        Problem(HTTPResponse.Status(code: 499, reasonPhrase: "Client Closed Request"), code: "clientGone", detail)
+    }
+
     /// What any error is to somebody who speaks HTTP; `nil` when it is not one that a request may meet.
     package init?(known error: any Error) {
         switch error {
@@ -56,8 +61,7 @@ package struct Problem: Error, HTTPResponseError, Sendable {
         case is CancellationError:
             self.init(
                 .serviceUnavailable, code: "closed", "The server is about to stop; ask again.", retryAfterSeconds: 1)
-        // Nobody hears this answer, and it is no failure of the server's.
-        case is IOError, is ChannelError: self.init(.badRequest, code: "clientGone", "The connection has ended.")
+        case is IOError, is ChannelError: self = .clientGone("The connection has ended.")
         case is HTTPParserError: self = .invalid("This is no request as RFC 9112 has it.")
         case let error as HTTPError:
             self.init(error.status, code: Self.code(of: error.status), error.body ?? error.status.reasonPhrase)

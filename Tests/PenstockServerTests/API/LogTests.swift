@@ -128,4 +128,28 @@ import Testing
             #expect(try await server.send("POST", path, #"{"from":1,"into":"none"}"#).status == 404)
         }
     }
+
+    /// A replay waits for room. Should its client go meanwhile, it ends, and the server has not failed.
+    @Test func aReplayEndsWithItsClient() async throws {
+        let records = LogRecords()
+        let store = PenstockStore(InMemoryStore())
+        let (source, full) = (try QueueName("q"), try QueueName("full"))
+        _ = try await store.queue("q")
+        _ = try await store.queue("full", policy: QueuePolicy(capacity: Capacity(1, whenFull: .wait)))
+        for queue in [source, full] {
+            _ = try await store.storage.enqueue([NewMessage(payload: [1])], to: queue, durability: .processCrash)
+        }
+        let claim = try await store.storage.claim(ClaimRequest(queue: source, limit: 1, lease: .seconds(60)))
+        _ = try await store.storage.settle(claim.messages.map { Settlement($0.lease, .done) })
+        try await TestServer.run(store: store, logger: records.logger) { server in
+            let changes = store.storage.changes
+            let client = try server.client()
+            try client.request("POST", "/v1/queues/q/replay", body: #"{"from":1,"into":"full"}"#)
+            try await changes.waitForWaiters(count: 1)
+            client.hangUp()
+            try await eventually { changes.waiterCount == 0 }
+        }
+        #expect(records.all.isEmpty)
+        #expect(try await store.storage.status(of: full).queues.first?.depths.waiting == 1)
+    }
 }

@@ -23,13 +23,13 @@ struct TestServer {
     static func run(
         store: PenstockStore = PenstockStore(InMemoryStore()), tokens: Tokens? = nil, hosts: [String] = [],
         isReadOnly: Bool = false, name: String? = nil, path: String? = nil,
+        logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
         _ body: @escaping @Sendable (TestServer) async throws -> Void
     ) async throws {
         let server = Server(
             store: store, listen: [.port(host: "127.0.0.1", 0)], tokens: tokens, hosts: hosts, isReadOnly: isReadOnly,
-            name: name, path: path, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+            name: name, path: path, logger: logger)
         let (addresses, continuation) = AsyncStream.makeStream(of: ListenAddress.self)
-        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         // Told to stop as by a signal. To be cancelled is for the worst: SwiftNIO traps when a connection has come that nobody has
         // taken yet.
         let service = ServiceGroup(
