@@ -148,6 +148,8 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
+        // The calls of a store as a client sends them to a server.
+        .target(name: "PenstockWire", dependencies: ["PenstockCore"], swiftSettings: strict),
         // What values look like outside: JSON, times and durations, sentences for people. The command and the server share it.
         .target(name: "PenstockFormats", dependencies: ["PenstockCore", "PenstockSchedules"], swiftSettings: strict),
         // What has the names of Combine's own operators, beside everything of PenstockPublishers.

@@ -1,0 +1,71 @@
+import PenstockCore
+
+/// What a client waits for at a server: that a queue rings there. It goes in a body of its own, to a path of its own.
+package struct RingWait: WireValue {
+    /// Which bell.
+    package enum Bell: UInt8, CaseIterable, WireCase {
+        /// Whatever changes in a queue's log.
+        case log
+        /// There may be room.
+        case room
+        /// There may be messages to claim.
+        case work
+        /// Those who work may be asked to end.
+        case notice
+    }
+
+    /// The bucket of the queue.
+    package var bucket: Int
+    package var bell: Bell
+    /// The last ring there that the client knows of: 0 before the first.
+    package var after: UInt64
+    /// Who has counted it: ``RingAnswer/server``. 0: nobody yet.
+    package var server: UInt64
+    /// How many messages those can take who wait for work.
+    package var room: Int
+    /// Whether the client was woken for messages that it does not take: others are to be woken for them.
+    package var passesOn: Bool
+
+    package init(bucket: Int, bell: Bell, after: UInt64, server: UInt64, room: Int, passesOn: Bool = false) {
+        self.bucket = bucket
+        self.bell = bell
+        self.after = after
+        self.server = server
+        self.room = room
+        self.passesOn = passesOn
+    }
+
+    package func write(to writer: inout WireWriter) { writer(bucket, bell, after, server, room, passesOn) }
+
+    package init(from reader: inout WireReader) throws {
+        self.init(
+            bucket: try reader(), bell: try reader(), after: try reader(), server: try reader(),
+            room: try reader(), passesOn: try reader())
+        guard (0..<RingBucket.count).contains(bucket) else { throw PenstockError.noWireValue }
+    }
+}
+
+/// How a wait has ended.
+package struct RingAnswer: WireValue {
+    /// Whether it rang; otherwise the time was over.
+    package var isRung: Bool
+    /// The number of the last ring there.
+    package var ring: UInt64
+    /// Tells one start of one server from others: each counts from 0.
+    package var server: UInt64
+    /// How long one may rely on rings before looking, as the server's store has it.
+    package var lookInterval: Duration
+
+    package init(isRung: Bool, ring: UInt64, server: UInt64, lookInterval: Duration) {
+        self.isRung = isRung
+        self.ring = ring
+        self.server = server
+        self.lookInterval = lookInterval
+    }
+
+    package func write(to writer: inout WireWriter) { writer(isRung, ring, server, lookInterval) }
+
+    package init(from reader: inout WireReader) throws {
+        self.init(isRung: try reader(), ring: try reader(), server: try reader(), lookInterval: try reader())
+    }
+}

@@ -1,0 +1,68 @@
+package import PenstockCore
+
+/// One call of a `MessageStore` as it goes to a server: its number, and what it asks of the store there.
+package struct StoreCall<each Part: WireValue, Answer: WireValue>: Sendable {
+    /// By which the server knows it. Never used for another call.
+    package let id: UInt8
+    /// Whether it changes nothing. Such a call can be made again when its answer was lost.
+    package let isReading: Bool
+    private let perform: @Sendable (any MessageStore, repeat each Part) async throws -> Answer
+
+    init(
+        _ id: UInt8, isReading: Bool = false,
+        _ perform: @escaping @Sendable (any MessageStore, repeat each Part) async throws -> Answer
+    ) {
+        self.id = id
+        self.isReading = isReading
+        self.perform = perform
+    }
+
+    /// What a client sends.
+    package func request(_ parts: repeat each Part) -> [UInt8] {
+        var writer = WireWriter()
+        writer(id)
+        writer(repeat each parts)
+        return writer.bytes
+    }
+
+    /// What was sent, behind the number.
+    package func parts(of reader: inout WireReader) throws -> (repeat each Part) {
+        let parts = (repeat try (each Part)(from: &reader))
+        try reader.end()
+        return parts
+    }
+
+    /// Carries it out.
+    package func callAsFunction(_ store: any MessageStore, _ parts: repeat each Part) async throws -> Answer {
+        try await perform(store, repeat each parts)
+    }
+}
+
+/// What a server answers to a call.
+package enum StoreReply<Answer: WireValue>: WireValue {
+    /// What the store gave.
+    case answer(Answer)
+    /// What the store threw.
+    case error(WireError)
+
+    package func write(to writer: inout WireWriter) {
+        switch self {
+        case .answer(let answer): writer(true, answer)
+        case .error(let error): writer(false, error)
+        }
+    }
+
+    package init(from reader: inout WireReader) throws {
+        self = try reader() ? .answer(try reader()) : .error(try reader())
+    }
+
+    /// What the store gave.
+    ///
+    /// - Throws: what the store threw.
+    package func get() throws(PenstockError) -> Answer {
+        switch self {
+        case .answer(let answer): return answer
+        case .error(let error): throw error.error
+        }
+    }
+}

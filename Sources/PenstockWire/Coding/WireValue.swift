@@ -1,0 +1,20 @@
+/// A value that goes between a client and a server.
+///
+/// The parts of a value follow each other without names: both sides know the order, and both are of one ``WireFormat/version``.
+package protocol WireValue: Sendable {
+    /// Writes the value.
+    func write(to writer: inout WireWriter)
+
+    /// Reads what ``write(to:)`` has written.
+    ///
+    /// - Throws: `PenstockError` with code `invalidInput` when the bytes are no such value.
+    init(from reader: inout WireReader) throws
+}
+
+/// What both sides have to agree on.
+package enum WireFormat {
+    /// Rises whenever a value is written in another way, or a call is added, removed or changed.
+    package static let version = 1
+    /// The type of the bodies, by which a server knows the version of its client.
+    package static let contentType = "application/vnd.penstock.store; version=\(version)"
+}

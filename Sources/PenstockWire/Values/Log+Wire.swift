@@ -1,0 +1,57 @@
+import PenstockCore
+
+extension LogQuery: WireValue {
+    package func write(to writer: inout WireWriter) { writer(queue, start, limit, cursor) }
+    package init(from reader: inout WireReader) throws {
+        self.init(queue: try reader(), try reader(), limit: try reader(), cursor: try reader())
+    }
+}
+
+extension LogQuery.Start: WireValue {
+    package func write(to writer: inout WireWriter) {
+        switch self {
+        case .after(let sequence): writer(0 as UInt8, sequence)
+        case .last(let count): writer(1 as UInt8, count)
+        }
+    }
+
+    package init(from reader: inout WireReader) throws {
+        self =
+            switch try reader() as UInt8 {
+            case 0: .after(try reader())
+            case 1: .last(try reader())
+            default: throw PenstockError.noWireValue
+            }
+    }
+}
+
+extension LogRecord: WireValue {
+    package func write(to writer: inout WireWriter) { writer(sequence, enqueuedAt, headers, payload) }
+    package init(from reader: inout WireReader) throws {
+        self.init(sequence: try reader(), enqueuedAt: try reader(), headers: try reader(), payload: try reader())
+    }
+}
+
+extension LogPage: WireValue {
+    package func write(to writer: inout WireWriter) { writer(records, count, isAtEnd, end, accepted, cursor) }
+
+    package init(from reader: inout WireReader) throws {
+        self.init(
+            records: try reader(), count: try reader(), isAtEnd: try reader(), end: try reader(),
+            accepted: try reader(), cursor: try reader())
+    }
+}
+
+extension PruneRequest: WireValue {
+    package func write(to writer: inout WireWriter) { writer(queue, retention, limit) }
+    package init(from reader: inout WireReader) throws {
+        self.init(queue: try reader(), retention: try reader(), limit: try reader())
+    }
+}
+
+extension Pruned: WireValue {
+    package func write(to writer: inout WireWriter) { writer(messages, hasMore) }
+    package init(from reader: inout WireReader) throws {
+        self.init(messages: try reader(), hasMore: try reader())
+    }
+}

@@ -1,0 +1,97 @@
+import PenstockCore
+
+extension NewMessage: WireValue {
+    package func write(to writer: inout WireWriter) {
+        writer(payload, headers, priority, due, attemptsMax, uniqueKey, group, expiry, origin)
+    }
+
+    package init(from reader: inout WireReader) throws {
+        self.init(
+            payload: try reader(), headers: try reader(), priority: try reader(), due: try reader(),
+            attemptsMax: try reader(), uniqueKey: try reader(), group: try reader(), expiry: try reader(),
+            origin: try reader())
+    }
+}
+
+extension Due: WireValue {
+    package func write(to writer: inout WireWriter) {
+        switch self {
+        case .now: writer(0 as UInt8)
+        case .after(let delay): writer(1 as UInt8, delay)
+        case .at(let moment): writer(2 as UInt8, moment)
+        }
+    }
+
+    package init(from reader: inout WireReader) throws {
+        self =
+            switch try reader() as UInt8 {
+            case 0: .now
+            case 1: .after(try reader())
+            case 2: .at(try reader())
+            default: throw PenstockError.noWireValue
+            }
+    }
+}
+
+extension Expiry: WireValue {
+    package func write(to writer: inout WireWriter) {
+        switch self {
+        case .after(let duration): writer(0 as UInt8, duration)
+        case .at(let moment): writer(1 as UInt8, moment)
+        }
+    }
+
+    package init(from reader: inout WireReader) throws {
+        self =
+            switch try reader() as UInt8 {
+            case 0: .after(try reader())
+            case 1: .at(try reader())
+            default: throw PenstockError.noWireValue
+            }
+    }
+}
+
+extension KeyConflict: WireCase {}
+
+extension KeyScope: WireValue {
+    package func write(to writer: inout WireWriter) {
+        switch self {
+        case .untilEnded: writer(0 as UInt8)
+        case .whileWaiting: writer(1 as UInt8)
+        case .period(let period): writer(2 as UInt8, period)
+        }
+    }
+
+    package init(from reader: inout WireReader) throws {
+        self =
+            switch try reader() as UInt8 {
+            case 0: .untilEnded
+            case 1: .whileWaiting
+            case 2: .period(try reader())
+            default: throw PenstockError.noWireValue
+            }
+    }
+}
+
+extension UniqueKey: WireValue {
+    package func write(to writer: inout WireWriter) { writer(key, scope, onConflict, waitMax) }
+
+    package init(from reader: inout WireReader) throws {
+        self.init(try reader(), scope: try reader(), onConflict: try reader(), waitMax: try reader())
+    }
+}
+
+extension Receipt: WireValue {
+    package func write(to writer: inout WireWriter) { writer(sequence, state, durability, skipped, displaced) }
+
+    package init(from reader: inout WireReader) throws {
+        self.init(
+            sequence: try reader(), state: try reader(), durability: try reader(), skipped: try reader(),
+            displaced: try reader())
+    }
+}
+
+extension Draft: WireValue {
+    package func write(to writer: inout WireWriter) { writer(message, queue) }
+    package init(from reader: inout WireReader) throws { self.init(try reader(), to: try reader()) }
+}

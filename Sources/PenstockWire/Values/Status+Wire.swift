@@ -1,0 +1,86 @@
+import PenstockCore
+
+extension StoreStatus: WireValue {
+    package func write(to writer: inout WireWriter) { writer(queues, workers, cursors) }
+    package init(from reader: inout WireReader) throws {
+        self.init(queues: try reader(), workers: try reader(), cursors: try reader())
+    }
+}
+
+extension QueueStatus: WireValue {
+    package func write(to writer: inout WireWriter) {
+        writer(name, policy, isPaused, isDeleting, depths, totals, oldestReady, oldestLease)
+    }
+
+    package init(from reader: inout WireReader) throws {
+        self.init(
+            name: try reader(), policy: try reader(), isPaused: try reader(), isDeleting: try reader(),
+            depths: try reader(), totals: try reader(), oldestReady: try reader(), oldestLease: try reader())
+    }
+}
+
+extension Depths: WireValue {
+    package func write(to writer: inout WireWriter) {
+        writer(pending, scheduled, blocked, ready, leased, dead, kept)
+    }
+
+    package init(from reader: inout WireReader) throws {
+        self.init()
+        (pending, scheduled, blocked) = (try reader(), try reader(), try reader())
+        (ready, leased, dead, kept) = (try reader(), try reader(), try reader(), try reader())
+    }
+}
+
+extension Totals: WireValue {
+    package func write(to writer: inout WireWriter) {
+        writer(enqueued, done, dead, dropped, cancelled, retried, reclaimed)
+    }
+
+    package init(from reader: inout WireReader) throws {
+        self.init()
+        (enqueued, done, dead, dropped) = (try reader(), try reader(), try reader(), try reader())
+        (cancelled, retried, reclaimed) = (try reader(), try reader(), try reader())
+    }
+}
+
+extension WorkerRecord: WireValue {
+    package func write(to writer: inout WireWriter) {
+        writer(id, name, processID, startedAt, isAlive, leased, oldestClaim)
+    }
+
+    package init(from reader: inout WireReader) throws {
+        self.init(
+            id: try reader(), name: try reader(), processID: try reader(), startedAt: try reader(),
+            isAlive: try reader(), leased: try reader(), oldestClaim: try reader())
+    }
+}
+
+extension CursorRecord: WireValue {
+    package func write(to writer: inout WireWriter) { writer(queue, name, sequence, missed, note, movedAt) }
+
+    package init(from reader: inout WireReader) throws {
+        self.init(
+            queue: try reader(), name: try reader(), sequence: try reader(), missed: try reader(),
+            note: try reader(), movedAt: try reader())
+    }
+}
+
+extension CursorMove: WireValue {
+    package func write(to writer: inout WireWriter) {
+        switch self {
+        case .place(let sequence, let note): writer(0 as UInt8, sequence, note)
+        case .advance(let sequence, let missed): writer(1 as UInt8, sequence, missed)
+        case .remove: writer(2 as UInt8)
+        }
+    }
+
+    package init(from reader: inout WireReader) throws {
+        self =
+            switch try reader() as UInt8 {
+            case 0: .place(after: try reader(), note: try reader())
+            case 1: .advance(to: try reader(), missed: try reader())
+            case 2: .remove
+            default: throw PenstockError.noWireValue
+            }
+    }
+}
