@@ -7,7 +7,11 @@ internal import Synchronization
 package final class Notices: Sendable {
     /// A moment in the order of rings at one bucket.
     package struct Token: Hashable, Sendable {
-        fileprivate let ring: UInt64
+        package let ring: UInt64
+
+        package init(ring: UInt64) {
+            self.ring = ring
+        }
     }
 
     private struct State {
@@ -21,13 +25,21 @@ package final class Notices: Sendable {
 
     private let state = Mutex(State())
 
-    init() {}
+    private let sleepBegins: (@Sendable (_ bucket: Int) -> Void)?
+
+    /// - Parameter sleepBegins: is called whenever somebody has begun to wait, with the bucket.
+    init(sleepBegins: (@Sendable (_ bucket: Int) -> Void)? = nil) {
+        self.sleepBegins = sleepBegins
+    }
 
     /// The present moment in the order of the rings for `queue`.
-    package func token(for queue: QueueName) -> Token {
-        let bucket = RingBucket.of(queue)
-        return state.withLock { Token(ring: $0.lastRing(at: bucket)) }
-    }
+    package func token(for queue: QueueName) -> Token { lastRing(at: RingBucket.of(queue)) }
+
+    /// The moment of the last ring at `bucket`.
+    package func lastRing(at bucket: Int) -> Token { state.withLock { Token(ring: $0.lastRing(at: bucket)) } }
+
+    /// Whether somebody waits at `bucket`.
+    func hasSleepers(at bucket: Int) -> Bool { state.withLock { $0.sleepers[bucket] != nil } }
 
     /// Wakes all that wait at `bucket`.
     package func ring(at bucket: Int) {
@@ -43,7 +55,14 @@ package final class Notices: Sendable {
     ///
     /// - Throws: `CancellationError` when the task is cancelled first.
     package func wait(for queue: QueueName, after token: Token) async throws {
-        let (bucket, waiter) = (RingBucket.of(queue), Waiter<Void>())
+        try await wait(at: RingBucket.of(queue), after: token)
+    }
+
+    /// Returns when `bucket` has been rung after `token` was taken.
+    ///
+    /// - Throws: `CancellationError` when the task is cancelled first.
+    package func wait(at bucket: Int, after token: Token) async throws {
+        let waiter = Waiter<Void>()
         let id = ObjectIdentifier(waiter)
         let isRung = state.withLock { state in
             if state.lastRing(at: bucket) > token.ring { return true }
@@ -51,6 +70,7 @@ package final class Notices: Sendable {
             return false
         }
         if isRung { return }
+        sleepBegins?(bucket)
         defer {
             state.withLock { state in
                 state.sleepers[bucket]?[id] = nil

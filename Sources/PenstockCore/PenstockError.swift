@@ -77,6 +77,10 @@ public struct PenstockError: Error, Sendable, CustomStringConvertible {
         /// one, and no answer came. Look for what the call would have written before you make it again. With a unique key
         /// the same enqueue can be made again: while the first message waits or runs, no second one is put in line.
         public static let outcomeUnknown = Code(rawValue: "outcomeUnknown")
+        /// The server of the store cannot be reached, or is about to stop. Nothing was done.
+        public static let unreachable = Code(rawValue: "unreachable")
+        /// The server of the store does not allow that to whoever shows this token, or shows none. Nothing was done.
+        public static let forbidden = Code(rawValue: "forbidden")
         /// The store was closed.
         public static let closed = Code(rawValue: "closed")
         /// Anything else that the storage reported.
@@ -101,11 +105,11 @@ public struct PenstockError: Error, Sendable, CustomStringConvertible {
         self.cause = cause
     }
 
-    /// Whether the store had no answer for anybody: somebody else holds it, its disk is full, or nobody knows. It is no
-    /// fault of the call, which may be made again.
+    /// Whether the store had no answer for anybody: somebody else holds it, its disk is full, its server is not there, or nobody
+    /// knows. It is no fault of the call, which may be made again.
     package var isOfStalledStore: Bool {
         switch code {
-        case .busy, .diskFull, .outcomeUnknown: true
+        case .busy, .diskFull, .outcomeUnknown, .unreachable: true
         default: false
         }
     }

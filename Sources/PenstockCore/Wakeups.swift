@@ -11,7 +11,11 @@ public final class Wakeups: Sendable {
     /// A moment in the order of rings.
     public struct Token: Hashable, Sendable {
         /// The number of the last ring before it.
-        fileprivate let ring: UInt64
+        package let ring: UInt64
+
+        package init(ring: UInt64) {
+            self.ring = ring
+        }
     }
 
     /// What a ring announces, and what somebody waits for: a waiter is woken for what it waits for and for all that comes
@@ -24,17 +28,9 @@ public final class Wakeups: Sendable {
         /// There may be messages to claim. What one takes is not there for the others, so it may be enough to wake some.
         case work
 
-        fileprivate static let count = 3
+        static let count = 3
 
         package static func < (left: Change, right: Change) -> Bool { left.rawValue < right.rawValue }
-    }
-
-    private struct Sleeper {
-        var awaited: Change
-        /// How many messages it can take.
-        var room: Int
-        /// What is done when it is woken, or when its wait is cancelled.
-        var resume: @Sendable (Result<Void, any Error>) -> Void
     }
 
     /// A caller that is called when there is work.
@@ -43,73 +39,29 @@ public final class Wakeups: Sendable {
         fileprivate let id: UInt64
     }
 
-    private struct State {
-        /// How often it was rung, wherever.
-        var ringCount: UInt64 = 0
-        var lastRingForAll: UInt64 = 0
-        /// The last one that was for all who wait for anything but work: as above, or for news.
-        var lastNewsForAll: UInt64 = 0
-        /// The numbers of the last rings: for each bucket, one for each change.
-        var lastRings = [UInt64](repeating: 0, count: RingBucket.count * Change.count)
-        /// By bucket and by number, which is the order in which they came.
-        var sleepers: [Int: [UInt64: Sleeper]] = [:]
-        var sleeperCount = 0
-        /// Tasks that wait until so many others wait for a ring.
-        var watchers: [(count: Int, waiter: Waiter<Void>)] = []
-        var nextID: UInt64 = 0
-
-        func lastRing(for change: Change, at bucket: Int) -> UInt64 {
-            max(change == .work ? lastRingForAll : lastNewsForAll, lastRings[bucket * Change.count + change.rawValue])
-        }
-
-        mutating func ring(for change: Change, at bucket: Int) {
-            ringCount += 1
-            for awaited in 0...change.rawValue { lastRings[bucket * Change.count + awaited] = ringCount }
-        }
-
-        mutating func takeID() -> UInt64 {
-            nextID += 1
-            return nextID
-        }
-
-        /// - Returns: the tasks that wait for so many to wait.
-        mutating func add(_ sleeper: Sleeper, _ id: UInt64, at bucket: Int) -> [Waiter<Void>] {
-            sleepers[bucket, default: [:]][id] = sleeper
-            sleeperCount += 1
-            if watchers.isEmpty { return [] }
-            let content = watchers.filter { $0.count <= sleeperCount }.map(\.waiter)
-            watchers.removeAll { $0.count <= sleeperCount || $0.waiter.isOver }
-            return content
-        }
-
-        mutating func remove(_ id: UInt64, at bucket: Int) -> Sleeper? {
-            guard let sleeper = sleepers[bucket]?.removeValue(forKey: id) else { return nil }
-            if sleepers[bucket]?.isEmpty == true { sleepers[bucket] = nil }
-            sleeperCount -= 1
-            return sleeper
-        }
-
-        /// Takes out those at `bucket` that are to be woken for `change`.
-        mutating func take(for change: Change, at bucket: Int) -> [Sleeper] {
-            guard let all = sleepers[bucket] else { return [] }
-            // Most often it is for all of them.
-            let left = change == .work ? [:] : all.filter { $0.value.awaited > change }
-            sleepers[bucket] = left.isEmpty ? nil : left
-            sleeperCount -= all.count - left.count
-            return left.isEmpty ? Array(all.values) : all.values.filter { $0.awaited <= change }
-        }
-    }
-
     /// The bell of tasks that hold messages of a queue and may be asked to end that work. Each `LeaseKeeper` has such a task; it waits for
     /// no messages, so nothing else that rings here wakes it.
-    package let notices = Notices()
+    package let notices: Notices
     private let state = Mutex(State())
     private let listenForNews: (@Sendable () -> Void)?
     private let listensForNews = Atomic(false)
+    private let sleepBegins: (@Sendable (Bell, _ bucket: Int) -> Void)?
 
     /// Makes a bell that nobody has rung.
     public init() {
         listenForNews = nil
+        sleepBegins = nil
+        notices = Notices()
+    }
+
+    /// Makes a bell for a store that hears of changes only where it asks for them, as a client of a server does.
+    ///
+    /// - Parameter sleepBegins: is called whenever somebody has begun to wait, with the bell and the bucket. From then on, until
+    ///   ``hasSleepers(at:for:)`` says otherwise, the store has to ring there.
+    package init(sleepBegins: @escaping @Sendable (Bell, _ bucket: Int) -> Void) {
+        listenForNews = nil
+        self.sleepBegins = sleepBegins
+        notices = Notices(sleepBegins: { sleepBegins(.notice, $0) })
     }
 
     /// Makes a bell for a store that may not hear of everything.
@@ -118,6 +70,8 @@ public final class Wakeups: Sendable {
     ///   all that happens, and not only where there is work.
     package init(listenForNews: @escaping @Sendable () -> Void) {
         self.listenForNews = listenForNews
+        sleepBegins = nil
+        notices = Notices()
     }
 
     /// The present moment in the order of the rings for `queue`.
@@ -234,7 +188,7 @@ public final class Wakeups: Sendable {
             let sleeper = Sleeper(awaited: .work, room: max(room, 1)) { _ in woken() }
             return (Call(bucket: bucket, id: id), state.add(sleeper, id, at: bucket))
         }
-        if call == nil { woken() }
+        if call == nil { woken() } else { sleepBegins?(.work, bucket) }
         for watcher in watchers { watcher.resume() }
         return call
     }
@@ -244,7 +198,11 @@ public final class Wakeups: Sendable {
         _ = state.withLock { $0.remove(call.id, at: call.bucket) }
     }
 
-    private func wait(at bucket: Int, after token: Token, for change: Change, room: Int = 0) async throws {
+    /// Returns when `bucket` has been rung for `change`, or one that comes after that, after `token` was taken.
+    ///
+    /// - Parameter room: how many messages the caller takes, if it waits for work.
+    /// - Throws: `CancellationError` when the task is cancelled first.
+    package func wait(at bucket: Int, after token: Token, for change: Change, room: Int = 0) async throws {
         if change < .work, let listenForNews, !listensForNews.exchange(true, ordering: .relaxed) { listenForNews() }
         let id = state.withLock { $0.takeID() }
         try await withTaskCancellationHandler {
@@ -255,13 +213,24 @@ public final class Wakeups: Sendable {
                     let sleeper = Sleeper(awaited: change, room: room) { continuation.resume(with: $0) }
                     return (nil, state.add(sleeper, id, at: bucket))
                 }
-                if let result { continuation.resume(with: result) }
+                if let result { continuation.resume(with: result) } else { sleepBegins?(Bell(change), bucket) }
                 for watcher in watchers { watcher.resume() }
             }
         } onCancel: {
             let sleeper = state.withLock { $0.remove(id, at: bucket) }
             sleeper?.resume(.failure(CancellationError()))
         }
+    }
+
+    /// Whether somebody waits there for what the bell tells.
+    package func hasSleepers(at bucket: Int, for bell: Bell) -> Bool {
+        guard let change = bell.change else { return notices.hasSleepers(at: bucket) }
+        return state.withLock { $0.sleepers[bucket]?.values.contains { $0.awaited == change } ?? false }
+    }
+
+    /// How many messages the tasks can take that wait for work there.
+    package func room(at bucket: Int) -> Int {
+        state.withLock { $0.sleepers[bucket]?.values.reduce(0) { $1.awaited == .work ? $0 + $1.room : $0 } ?? 0 }
     }
 
     /// How many wait now.
