@@ -25,6 +25,7 @@ let package = Package(
     products: [
         .library(name: "Penstock", targets: ["Penstock"]),
         .library(name: "PenstockCore", targets: ["PenstockCore"]),
+        .library(name: "PenstockClient", targets: ["PenstockClient"]),
         .library(name: "PenstockCodecs", targets: ["PenstockCodecs"]),
         .library(name: "PenstockCombine", targets: ["PenstockCombine"]),
         .library(name: "PenstockMetrics", targets: ["PenstockMetrics"]),
@@ -33,6 +34,7 @@ let package = Package(
         .library(name: "PenstockTestKit", targets: ["PenstockTestKit"]),
         .library(name: "PenstockConformance", targets: ["PenstockConformance"]),
         .executable(name: "penstock", targets: ["PenstockMain"]),
+        .executable(name: "penstock-remote", targets: ["PenstockRemoteMain"]),
         .executable(name: "penstock-server", targets: ["PenstockServerMain"]),
     ],
     dependencies: [
@@ -52,6 +54,8 @@ let package = Package(
         .package(url: "https://github.com/hummingbird-project/swift-mustache", from: "2.1.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
+        // PenstockClient alone is made of it.
+        .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         // The parts of requests and responses as channels have them.
         .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.0"),
         // Makes the documentation (tools/docs). No target depends on it, so programs that depend on this package never get it.
@@ -63,6 +67,9 @@ let package = Package(
         .executableTarget(name: "PenstockMain", dependencies: ["PenstockCLI"], swiftSettings: strict),
         .executableTarget(
             name: "PenstockServerMain", dependencies: ["PenstockCLI", "PenstockServer"], swiftSettings: strict),
+        // The same commands as penstock, for a store at a server.
+        .executableTarget(
+            name: "PenstockRemoteMain", dependencies: ["PenstockCLI", "PenstockClient"], swiftSettings: strict),
         // The server: the faces below on one store, and the addresses where it listens.
         .target(
             name: "PenstockServer",
@@ -83,7 +90,7 @@ let package = Package(
         // The queues for programs of any language: JSON over HTTP, under /v1.
         .target(
             name: "PenstockAPI",
-            dependencies: face,
+            dependencies: face + ["PenstockWire"],
             resources: [.embedInCode("OpenAPI/openapi.json")],
             swiftSettings: strict
         ),
@@ -145,6 +152,18 @@ let package = Package(
                 .product(name: "Subprocess", package: "swift-subprocess"),
                 // The paths and descriptors that swift-subprocess speaks in; Apple platforms have them in the system.
                 .product(name: "SystemPackage", package: "swift-system", condition: .when(platforms: [.linux])),
+            ],
+            swiftSettings: strict
+        ),
+        // A store at a server, for programs on other machines.
+        .target(
+            name: "PenstockClient",
+            dependencies: [
+                "Penstock", "PenstockCore", "PenstockProcesses", "PenstockWire",
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
             ],
             swiftSettings: strict
         ),
@@ -265,6 +284,22 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
+        // Stores at servers of the tests' own, over real sockets.
+        .testTarget(
+            name: "PenstockClientTests",
+            dependencies: [
+                "Penstock", "PenstockClient", "PenstockConformance", "PenstockCore", "PenstockFormats", "PenstockHTTP",
+                "PenstockMain", "PenstockRemoteMain", "PenstockSQLite", "PenstockServer", "PenstockTestKit",
+                "PenstockWire",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "Subprocess", package: "swift-subprocess"),
+                .product(name: "SystemPackage", package: "swift-system", condition: .when(platforms: [.linux])),
+            ],
+            swiftSettings: strict
+        ),
         .testTarget(
             name: "PenstockSchedulesTests",
             dependencies: ["PenstockCore", "PenstockSchedules", "PenstockTestKit"],
@@ -319,8 +354,9 @@ let package = Package(
         .testTarget(
             name: "PenstockDocsTests",
             dependencies: [
-                "Penstock", "PenstockCodecs", "PenstockCombine", "PenstockConformance", "PenstockCore", "PenstockMain",
-                "PenstockMetrics", "PenstockTestKit",
+                "Penstock", "PenstockClient", "PenstockCodecs", "PenstockCombine", "PenstockConformance",
+                "PenstockCore",
+                "PenstockMain", "PenstockMetrics", "PenstockTestKit",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),

@@ -7,10 +7,22 @@ package import PenstockHTTP
 package struct API: Sendable {
     let store: PenstockStore
     let time: any TimeSource
+    let isReadOnly: Bool
+    private let server: UInt64
 
-    package init(store: PenstockStore, time: any TimeSource = SystemTime()) {
+    /// - Parameters:
+    ///   - store: what is asked and changed.
+    ///   - isReadOnly: whether clients that call the store itself may only look at it. What changes something by JSON is told by its method.
+    ///   - time: how long waits take.
+    ///   - random: tells this server from others.
+    package init(
+        store: PenstockStore, isReadOnly: Bool = false, time: any TimeSource = SystemTime(),
+        random: any RandomSource = SystemRandom()
+    ) {
         self.store = store
+        self.isReadOnly = isReadOnly
         self.time = time
+        server = random.next()
     }
 
     /// Adds the routes.
@@ -32,6 +44,8 @@ package struct API: Sendable {
         Schedules(store: store, time: time).add(to: v1)
         Workflows(store: store, time: time).add(to: v1)
         Events(store: store).add(to: v1)
+        StoreCalling(store: store, isReadOnly: isReadOnly).add(to: v1)
+        RingWaits(store: store, time: time, server: server).add(to: v1)
         OpenAPI.add(to: router)
     }
 }

@@ -10,6 +10,14 @@ public enum Program {
         main(PenstockCommand.self, parsing: parsed)
     }
 
+    /// Runs the same commands for stores at servers as well.
+    ///
+    /// - Parameter openServer: opens the store at the address that `--db` or PENSTOCK_DB names.
+    package static func main(openServer: @escaping ServerStores.Opener) -> Never {
+        ServerStores.use(openServer)
+        main()
+    }
+
     /// Runs another program that is called as this one is: it reads the same environment, and ends with the same statuses.
     ///
     /// - Parameter root: its only command.
@@ -75,6 +83,9 @@ public enum Program {
         // What is behind it is the server's, its help as well.
         if arguments.first == ServeCommand.configuration.commandName {
             return ServeCommand(arguments: Array(arguments.dropFirst()))
+        }
+        if !ServerStores.isKnown, ServerStores.isAddress(FileOptions.path(in: arguments)) {
+            try CompanionProgram.remote.become(Array(CommandLine.arguments.dropFirst()))
         }
         if arguments.first == EnqueueCommand.configuration.commandName,
             let command = try? await EnqueueCommand.asyncParseAsRoot(Array(arguments.dropFirst()))

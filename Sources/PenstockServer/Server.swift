@@ -19,6 +19,8 @@ struct Server {
     /// Names by which it is called, beside those of its addresses.
     var hosts: [String]
     var isReadOnly: Bool
+    /// Whether it looks for lost work and fires schedules, as a worker does, for queues that nobody else works.
+    var keepsUp = true
     /// What people call it.
     var name: String?
     /// The store's file, where it has one.
@@ -43,7 +45,9 @@ struct Server {
         }
         // Services are told to stop the last one first: when open pages are told no more, listeners have no streams to wait for.
         services.append(.init(service: DashboardService(dashboard: dashboard)))
-        let upkeep = isReadOnly ? [] : [ServiceGroupConfiguration.ServiceConfiguration(service: Upkeep(store: store))]
+        let upkeep =
+            isReadOnly || !keepsUp
+            ? [] : [ServiceGroupConfiguration.ServiceConfiguration(service: Upkeep(store: store))]
         var configuration = ServiceGroupConfiguration(
             services: upkeep + services, gracefulShutdownSignals: gracefulShutdownSignals, logger: logger)
         // What waits ends at once. What a client has begun to send, or does not read, is not waited for.
@@ -60,7 +64,9 @@ struct Server {
         router.add(middleware: ProblemResponses())
         if tokens == nil { router.add(middleware: HostCheck(names: names)) }
         router.add(middleware: CrossSiteCheck())
-        if isReadOnly { router.add(middleware: ReadOnly(passesBy: Dashboard.isSignIn)) }
+        if isReadOnly {
+            router.add(middleware: ReadOnly(passesBy: { Dashboard.isSignIn($0) || StoreCalling.isAskedFor($0) }))
+        }
         // The dashboard's pages look at the visitor by themselves, and lead one who is not known to a page that asks for a token.
         // Clients of Amazon SQS sign what they ask.
         router.add(
@@ -70,7 +76,7 @@ struct Server {
         SQS(store: store, tokens: tokens).add(to: router)
         Health(store: store).add(to: router)
         Metrics(store: store, file: path, requests: requests).add(to: router)
-        API(store: store).add(to: router)
+        API(store: store, isReadOnly: isReadOnly).add(to: router)
         dashboard.add(to: router)
         return router
     }

@@ -107,6 +107,9 @@ public struct PenstockStore: Sendable {
     /// What messages are kept in.
     public var storage: any MessageStore { handle.storage }
 
+    /// The clocks that it goes by.
+    package var time: any TimeSource { handle.time }
+
     /// Finishes what was begun and lets go of the file. Leases that are still held go back in line.
     ///
     /// Workers and readers are to be stopped before: afterwards everything throws `closed`.

@@ -36,6 +36,7 @@ struct BackupCommand: AsyncParsableCommand {
 
     @MainActor func run() async throws {
         let file = fileOptions.file
+        try file.requireFile(for: "backup")
         try file.refuseMissing()
         let report: BackupReport
         do {

@@ -49,6 +49,7 @@ struct DoctorCommand: AsyncParsableCommand {
 
     @MainActor func run() async throws {
         let file = fileOptions.file
+        try file.requireFile(for: "doctor")
         try file.refuseMissing()
         let output = Output()
         let repaired = repair ? try await PenstockStore.repair(path: file.path, dryRun: dryRun) : nil

@@ -22,6 +22,7 @@ struct MigrateCommand: AsyncParsableCommand {
 
     @MainActor func run() async throws {
         let file = fileOptions.file
+        try file.requireFile(for: "migrate")
         let isNew = !file.exists
         try await file.use(mayCreate: true) { _ in }
         try Output().answer(

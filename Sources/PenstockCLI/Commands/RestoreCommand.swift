@@ -33,6 +33,7 @@ struct RestoreCommand: AsyncParsableCommand {
 
     @MainActor func run() async throws {
         let (source, file) = (StoreFile(path: backup), fileOptions.file)
+        try file.requireFile(for: "restore")
         guard source.exists else { throw Failure(.missing, "There is no backup at \(backup).") }
         let report: RestoreReport
         do {

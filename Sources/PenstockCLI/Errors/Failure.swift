@@ -36,12 +36,12 @@ struct Failure: Error, CustomStringConvertible {
             .missing
         case .messageDead: .finding
         case .messageCancelled, .messageDropped: .withdrawn
-        case .queueFull, .queueDeleting: .unavailable
+        case .queueFull, .queueDeleting, .unreachable: .unavailable
         case .queueExists, .scheduleExists, .fileExists: .cannotCreate
         case .diskFull, .storage, .fileReplaced: .inputOutput
         case .timedOut, .busy, .leaseLost, .policyChanged, .selectionChanged: .temporary
         case .outcomeUnknown: .outcomeUnknown
-        case .readOnly: .permission
+        case .readOnly, .forbidden: .permission
         case .newerSchema, .olderSchema: .configuration
         default: .software
         }

@@ -1,11 +1,12 @@
 import ArgumentParser
 
-/// Which file a command works on.
+/// Which store a command works on: a file, or one at a server.
 package struct FileOptions: ParsableArguments {
     @Option(
         name: .customLong("db"),
         help: .init(
-            "The file with the queues; else what PENSTOCK_DB says, else ./penstock.db.", valueName: "path"),
+            "The file with the queues, or the server: http://HOST:PORT, https://HOST or unix:PATH; else what PENSTOCK_DB says, else ./penstock.db.",
+            valueName: "path"),
         completion: .file())
     var path: String?
 
@@ -17,8 +18,18 @@ package struct FileOptions: ParsableArguments {
 
     /// The file.
     package var file: StoreFile {
-        StoreFile(path: path ?? Self.pathOfEnvironment ?? "penstock.db")
+        StoreFile(path: path ?? Self.defaultPath)
     }
+
+    /// The path that arguments name which are not parsed yet.
+    static func path(in arguments: [String]) -> String {
+        let own = arguments.prefix { $0 != "--" }
+        let spelled = own.last { $0.hasPrefix("--db=") }?.dropFirst("--db=".count)
+        let apart = own.lastIndex(of: "--db").flatMap { own.indices.contains($0 + 1) ? own[$0 + 1] : nil }
+        return apart ?? spelled.map(String.init) ?? defaultPath
+    }
+
+    private static var defaultPath: String { pathOfEnvironment ?? "penstock.db" }
 
     private static var pathOfEnvironment: String? {
         guard let value = getenv("PENSTOCK_DB") else { return nil }

@@ -2,20 +2,32 @@ package import CoreMetrics
 package import Logging
 package import Penstock
 
-/// The file that a command works on. Commands get their store here and nowhere else.
+/// The file that a command works on, or the address of the server where it is. Commands get their store here and nowhere else.
 package struct StoreFile: Sendable {
     package var path: String
 
-    /// The path from the root.
+    /// Whether it is at a server.
+    var isAtServer: Bool { ServerStores.isAddress(path) }
+
+    /// Throws when it is at a server.
+    ///
+    /// - Parameter command: what needs the file itself.
+    func requireFile(for command: String) throws(Failure) {
+        guard isAtServer else { return }
+        throw Failure(
+            .usage, "`penstock \(command)` needs the file itself, and \(path) is a server; run it on that machine.")
+    }
+
+    /// The path from the root, or the address.
     var absolutePath: String {
-        guard !path.hasPrefix("/"), let folder = getcwd(nil, 0) else { return path }
+        guard !path.hasPrefix("/"), !isAtServer, let folder = getcwd(nil, 0) else { return path }
         defer { free(folder) }
         return "\(String(cString: folder))/\(path)"
     }
 
     /// Whether there is a file.
     var exists: Bool {
-        access(path, F_OK) == 0
+        isAtServer || access(path, F_OK) == 0
     }
 
     /// Throws when there is none. Of one whose log is left the store says more.
@@ -33,7 +45,11 @@ package struct StoreFile: Sendable {
         queue: QueueName? = nil, _ body: @MainActor (PenstockStore) async throws -> Result
     ) async throws -> Result {
         try refuseMissing()
-        return try await use(try await PenstockStore.open(path: path, options: .init(access: .readOnly)), queue, body)
+        let options = PenstockStore.Options(access: .readOnly)
+        let store =
+            isAtServer
+            ? try await ServerStores.open(path, options) : try await PenstockStore.open(path: path, options: options)
+        return try await use(store, queue, body)
     }
 
     /// Calls `body` with the store, open to be written, and closes it. A file with an older schema is brought up to date.
@@ -72,6 +88,7 @@ package struct StoreFile: Sendable {
         if !mayCreate { try refuseMissing() }
         var options = PenstockStore.Options(logger: logger, metrics: metrics, createIfMissing: mayCreate)
         options.leavesWriteAheadLog = true
+        if isAtServer { return try await ServerStores.open(path, options) }
         do {
             return try await PenstockStore.open(path: path, options: options)
         } catch let error as PenstockError where mayCreate && isNew && [.readOnly, .notFound].contains(error.code) {

@@ -104,9 +104,9 @@ package struct Problem: Error, HTTPResponseError, Sendable {
             .messageDead, .messageCancelled, .messageDropped:
             .conflict
         case .queueFull: .tooManyRequests
-        case .readOnly: .forbidden
+        case .readOnly, .forbidden: .forbidden
         case .diskFull: HTTPResponse.Status(code: 507, reasonPhrase: "Insufficient Storage")
-        case .timedOut, .busy, .closed: .serviceUnavailable
+        case .timedOut, .busy, .closed, .unreachable: .serviceUnavailable
         // The store was asked and has not answered: whether it will do the call is not known.
         case .outcomeUnknown: .gatewayTimeout
         default: .internalServerError

@@ -60,7 +60,7 @@ final class WorkerIdentity: Sendable {
         WorkerLock.removeAbandoned(in: folder)
         let lock = try WorkerLock(in: folder)
         try connection.run(
-            Self.insert, .text(lock.name), .text(name ?? Self.hostAndProcess), .integer(Int64(getpid())),
+            Self.insert, .text(lock.name), .text(name ?? ProcessName.hostAndProcess), .integer(Int64(getpid())),
             .text(transaction.time.boot.bootID), .integer(startedAt.microseconds))
         guard let id = try connection.first(Self.readID, .text(lock.name), read: { $0.integer(0) }) else {
             throw PenstockError(.storage, "The worker's row was not written; run `penstock doctor`.")
@@ -132,16 +132,6 @@ final class WorkerIdentity: Sendable {
     /// ask any more.
     func ask(at moment: Int64?) {
         registration.withLock { $0?.lock.ask(at: moment) }
-    }
-
-    /// Read from the kernel: what Foundation calls the host's name can be a question to a name server.
-    private static var hostAndProcess: String {
-        var bytes = [CChar](repeating: 0, count: 256)
-        let isKnown = gethostname(&bytes, bytes.count - 1) == 0
-        let host =
-            isKnown
-            ? String(decoding: bytes.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self) : "localhost"
-        return "\(host):\(getpid())"
     }
 
     private static let read = Query("SELECT 1 FROM penstock_worker WHERE id = ?1 AND lock_name = ?2")

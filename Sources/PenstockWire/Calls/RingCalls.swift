@@ -1,27 +1,15 @@
-import PenstockCore
+package import PenstockCore
 
 /// What a client waits for at a server: that a queue rings there. It goes in a body of its own, to a path of its own.
 package struct RingWait: WireValue {
-    /// Which bell.
-    package enum Bell: UInt8, CaseIterable, WireCase {
-        /// Whatever changes in a queue's log.
-        case log
-        /// There may be room.
-        case room
-        /// There may be messages to claim.
-        case work
-        /// Those who work may be asked to end.
-        case notice
-    }
-
     /// The bucket of the queue.
     package var bucket: Int
     package var bell: Bell
     /// The last ring there that the client knows of: 0 before the first.
     package var after: UInt64
-    /// Who has counted it: ``RingAnswer/server``. 0: nobody yet.
+    /// The server that has counted it: ``RingAnswer/server``. 0: none yet.
     package var server: UInt64
-    /// How many messages those can take who wait for work.
+    /// How many messages the tasks can take that wait for work.
     package var room: Int
     /// Whether the client was woken for messages that it does not take: others are to be woken for them.
     package var passesOn: Bool
@@ -44,6 +32,8 @@ package struct RingWait: WireValue {
         guard (0..<RingBucket.count).contains(bucket) else { throw PenstockError.noWireValue }
     }
 }
+
+extension Bell: WireCase {}
 
 /// How a wait has ended.
 package struct RingAnswer: WireValue {

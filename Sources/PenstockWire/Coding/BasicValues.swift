@@ -123,7 +123,8 @@ extension Dictionary: WireValue where Key: WireValue, Value: WireValue {
         self = [:]
         for _ in 0..<count {
             let key: Key = try reader()
-            self[key] = try reader()
+            let value: Value = try reader()
+            guard updateValue(value, forKey: key) == nil else { throw PenstockError.noWireValue }
         }
     }
 }

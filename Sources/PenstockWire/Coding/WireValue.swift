@@ -1,3 +1,5 @@
+import PenstockCore
+
 /// A value that goes between a client and a server.
 ///
 /// The parts of a value follow each other without names: both sides know the order, and both are of one ``WireFormat/version``.
@@ -17,4 +19,8 @@ package enum WireFormat {
     package static let version = 1
     /// The type of the bodies, by which a server knows the version of its client.
     package static let contentType = "application/vnd.penstock.store; version=\(version)"
+    /// Bytes of a call: those of the largest batch, and of what goes with its messages.
+    package static let requestBytesMax = 2 * Limits.batchBytesMax
+    /// Bytes of a ``RingWait``.
+    package static let ringBytesMax = 1024
 }

@@ -1,7 +1,7 @@
 package import PenstockCore
 
 /// One call of a `MessageStore` as it goes to a server: its number, and what it asks of the store there.
-package struct StoreCall<each Part: WireValue, Answer: WireValue>: Sendable {
+package struct RemoteCall<each Part: WireValue, Answer: WireValue>: Sendable {
     /// By which the server knows it. Never used for another call.
     package let id: UInt8
     /// Whether it changes nothing. Such a call can be made again when its answer was lost.
@@ -18,11 +18,11 @@ package struct StoreCall<each Part: WireValue, Answer: WireValue>: Sendable {
     }
 
     /// What a client sends.
-    package func request(_ parts: repeat each Part) -> [UInt8] {
+    package func request(_ parts: repeat each Part) -> RemoteRequest<Answer> {
         var writer = WireWriter()
         writer(id)
         writer(repeat each parts)
-        return writer.bytes
+        return RemoteRequest(bytes: writer.bytes, isReading: isReading)
     }
 
     /// What was sent, behind the number.
@@ -38,8 +38,16 @@ package struct StoreCall<each Part: WireValue, Answer: WireValue>: Sendable {
     }
 }
 
+/// A call on its way to a server.
+package struct RemoteRequest<Answer: WireValue>: Sendable {
+    /// The call's number, and what belongs to it.
+    package let bytes: [UInt8]
+    /// Whether it changes nothing.
+    package let isReading: Bool
+}
+
 /// What a server answers to a call.
-package enum StoreReply<Answer: WireValue>: WireValue {
+package enum RemoteReply<Answer: WireValue>: WireValue {
     /// What the store gave.
     case answer(Answer)
     /// What the store threw.
@@ -54,15 +62,5 @@ package enum StoreReply<Answer: WireValue>: WireValue {
 
     package init(from reader: inout WireReader) throws {
         self = try reader() ? .answer(try reader()) : .error(try reader())
-    }
-
-    /// What the store gave.
-    ///
-    /// - Throws: what the store threw.
-    package func get() throws(PenstockError) -> Answer {
-        switch self {
-        case .answer(let answer): return answer
-        case .error(let error): throw error.error
-        }
     }
 }

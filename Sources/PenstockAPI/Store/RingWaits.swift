@@ -1,0 +1,77 @@
+import HTTPTypes
+import Hummingbird
+import Penstock
+import PenstockCore
+import PenstockHTTP
+import PenstockWire
+
+/// `POST /v1/store/rings`: waits for a client of the store until something has changed here (``PenstockCore/Wakeups``).
+///
+/// The client says which ring was the last that it knows of. So no ring is lost between two requests, and none while a client
+/// waits for nothing.
+struct RingWaits: Sendable {
+    let store: PenstockStore
+    let time: any TimeSource
+    /// Tells this start of this server from others, which count rings of their own.
+    let server: UInt64
+
+    /// Where they go.
+    static let path = "/v1/store/rings"
+    /// How long a client may leave a request open. It asks again then.
+    private static let waitMax = Duration.seconds(50)
+
+    func add(to v1: RouterGroup<ServerContext>) {
+        // A store may begin to listen to other processes when its bell is first asked for: that is before any client comes.
+        _ = store.storage.changes
+        v1.post("store/rings", use: wait)
+    }
+
+    @Sendable private func wait(_ request: Request, _ context: ServerContext) async throws -> Response {
+        try StoreCalling.checkVersion(of: request)
+        var reader = try await StoreCalling.reader(of: request, bytesMax: WireFormat.ringBytesMax)
+        let wait: RingWait = try reader()
+        try reader.end()
+        // Of a queue nothing is told but that something may have changed there, or in one that shares its bucket.
+        let changes = store.storage.changes
+        if wait.passesOn {
+            changes.ringAll(at: wait.bucket)
+            return answer(isRung: false, ring: wait.after)
+        }
+        let last = changes.lastRing(of: wait.bell, at: wait.bucket)
+        if wait.server != server || last > wait.after { return answer(isRung: true, ring: last) }
+        let end = try await context.wait(atMost: Self.waitMax, time) {
+            try await changes.wait(at: wait.bucket, after: wait.after, for: wait.bell, room: wait.room)
+        }
+        switch end {
+        case .happened: return answer(isRung: true, ring: changes.lastRing(of: wait.bell, at: wait.bucket))
+        // A ring that came just now is after the one that the client knows of still.
+        case .timeIsUp, .serverStops: return answer(isRung: false, ring: wait.after)
+        case .clientGone:
+            // It may have been woken for a message just now, for which nobody else was.
+            if wait.bell == .work { changes.ringAll(at: wait.bucket) }
+            throw Problem.clientGone("The client has gone while it waited for a ring.")
+        }
+    }
+
+    private func answer(isRung: Bool, ring: UInt64) -> Response {
+        var writer = WireWriter()
+        writer(
+            RingAnswer(isRung: isRung, ring: ring, server: server, lookInterval: store.storage.lookInterval))
+        return StoreCalling.response(writer.bytes, of: store)
+    }
+}
+
+extension Wakeups {
+    /// The number of the last ring of a bell at a bucket.
+    fileprivate func lastRing(of bell: Bell, at bucket: Int) -> UInt64 {
+        bell.change.map { lastRing(for: $0, at: bucket).ring } ?? notices.lastRing(at: bucket).ring
+    }
+
+    /// Returns when a bell has rung at a bucket after the ring of that number.
+    fileprivate func wait(at bucket: Int, after ring: UInt64, for bell: Bell, room: Int) async throws {
+        guard let change = bell.change else {
+            return try await notices.wait(at: bucket, after: Notices.Token(ring: ring))
+        }
+        try await wait(at: bucket, after: Token(ring: ring), for: change, room: max(room, 1))
+    }
+}

@@ -1,0 +1,118 @@
+import Penstock
+import PenstockCore
+import PenstockHTTP
+import PenstockWire
+
+/// What this server does when a client calls its store: the calls by their numbers, each with what its caller must be allowed.
+///
+/// The scopes are those of the JSON requests that do the same. Workers do housekeeping for all queues, so whoever may work on
+/// one may call for it.
+struct StoreCallTable: Sendable {
+    /// One call: reads its arguments, looks at what the caller may do, and carries it out.
+    struct Entry: Sendable {
+        /// Whether it changes nothing.
+        var isReading: Bool
+        var carryOut: @Sendable (StoreCaller, inout WireReader) async throws -> StoreAnswerBytes
+    }
+
+    private let entries: [UInt8: Entry]
+
+    /// The call of that number; `nil`: there is none.
+    subscript(_ id: UInt8) -> Entry? { entries[id] }
+
+    init() {
+        var entries: [UInt8: Entry] = [:]
+        func add<each Part: WireValue, Answer: WireValue>(
+            _ call: RemoteCall<repeat each Part, Answer>,
+            _ isAllowed: @escaping @Sendable (StoreCaller, repeat each Part) async throws -> Void
+        ) {
+            entries[call.id] = Entry(isReading: call.isReading) { caller, reader in
+                let parts = try call.parts(of: &reader)
+                try await isAllowed(caller, repeat each parts)
+                let result: Result<Answer, any Error>
+                do {
+                    result = .success(try await call(caller.store.storage, repeat each parts))
+                } catch let error as CancellationError {
+                    // The server stops, and the call has not begun.
+                    throw error
+                } catch {
+                    result = .failure(error)
+                }
+                return StoreAnswerBytes(result, now: caller.store.time.now)
+            }
+        }
+        add(RemoteCalls.enqueue) { caller, _, queue, _ in try caller.may(.produce, queue) }
+        add(RemoteCalls.claim) { caller, request in try caller.may(.consume, request.queue) }
+        add(RemoteCalls.settle) { caller, settlements in try await caller.may(settlements) }
+        add(RemoteCalls.perform) { caller, operations in try await caller.may(operations) }
+        add(RemoteCalls.extend) { caller, extensions in
+            try await caller.mayAny(of: .consume, withQueuesOf: extensions.map(\.lease.sequence))
+        }
+        add(RemoteCalls.reclaim) { caller in try caller.may(.consume) }
+        add(RemoteCalls.append) { caller, _, queue, _, _ in try caller.may(.produce, queue) }
+        add(RemoteCalls.log) { caller, query in try caller.may(.read, query.queue) }
+        add(RemoteCalls.moveCursor) { caller, _, queue, _ in try caller.may(.consume, queue) }
+        add(RemoteCalls.messages) { caller, query in
+            if query.queue == nil, let sequences = query.sequences {
+                try await caller.mayAny(of: .read, withQueuesOf: sequences)
+            } else {
+                try caller.may(.read, query.queue)
+            }
+        }
+        add(RemoteCalls.deadGroups) { caller, query in try caller.may(.read, query.queue) }
+        add(RemoteCalls.waitReason) { caller, sequence in
+            try await caller.mayAny(of: .read, withQueuesOf: [sequence])
+        }
+        add(RemoteCalls.status) { caller, queue in
+            if let queue {
+                try caller.mayAny(of: .read, .produce, .consume, .operate, with: queue)
+            } else {
+                try caller.may(.read, nil)
+            }
+        }
+        add(RemoteCalls.configure) { caller, queue, _ in try caller.may(.operate, queue) }
+        add(RemoteCalls.setLimit) { caller, _, _ in try caller.may(.operate, nil) }
+        add(RemoteCalls.nextExpiry) { caller, queue in try caller.mayAny(of: .produce, .read, with: queue) }
+        add(RemoteCalls.limits) { caller in try caller.may(.read, nil) }
+        add(RemoteCalls.groups) { caller, query in try caller.may(.read, query.queue) }
+        add(RemoteCalls.apply) { caller, _, selection in try await caller.may(.operate, selection) }
+        add(RemoteCalls.count) { caller, selection, _ in try await caller.may(.operate, selection) }
+        add(RemoteCalls.deadWithoutKeyCount) { caller, queue, _ in try caller.may(.read, queue) }
+        add(RemoteCalls.expectEnd) { caller, sequence in
+            try await caller.mayAny(of: .read, .produce, withQueuesOf: [sequence])
+        }
+        add(RemoteCalls.prune) { caller, _ in try caller.may(.consume) }
+        add(RemoteCalls.schedule) { caller, name, change in
+            try caller.may(.operate)
+            if case .put(let schedule, _) = change { try caller.may(.operate, schedule.queue) }
+            if caller.principal.queues != nil, let before = try? await caller.store.storage.schedules(name).first {
+                try caller.may(.operate, before.schedule.queue)
+            }
+        }
+        add(RemoteCalls.schedules) { caller, _ in try caller.may(.read, nil) }
+        add(RemoteCalls.fire) { caller in try caller.may(.consume) }
+        add(RemoteCalls.start) { caller, workflow, _ in
+            try caller.may(.produce)
+            for queue in Set(workflow.tasks.map(\.queue)) { try caller.may(.produce, queue) }
+        }
+        add(RemoteCalls.cancel) { caller, _ in try caller.may(.operate, nil) }
+        add(RemoteCalls.workflows) { caller, _ in try caller.may(.read, nil) }
+        add(RemoteCalls.tasks) { caller, _ in try caller.may(.read, nil) }
+        add(RemoteCalls.record) { caller, _, _, lease, _, _ in
+            try await caller.mayAny(of: .consume, withQueuesOf: [lease.sequence])
+        }
+        add(RemoteCalls.journal) { caller, sequence in
+            try await caller.mayAny(of: .read, .consume, withQueuesOf: [sequence])
+        }
+        add(RemoteCalls.emit) { caller, _, target, _ in
+            switch target {
+            case .message(let sequence): try await caller.mayAny(of: .produce, withQueuesOf: [sequence])
+            case .workflow: try caller.may(.produce, nil)
+            }
+        }
+        add(RemoteCalls.event) { caller, _, sequence in
+            try await caller.mayAny(of: .read, .consume, withQueuesOf: [sequence])
+        }
+        self.entries = entries
+    }
+}

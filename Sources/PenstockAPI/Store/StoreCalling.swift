@@ -1,0 +1,71 @@
+import HTTPTypes
+package import Hummingbird
+import NIOCore
+import Penstock
+import PenstockCore
+import PenstockHTTP
+import PenstockWire
+
+/// `POST /v1/store`: a call of the store by a Swift program elsewhere, for which this server's store is its own (PenstockClient).
+///
+/// The body is no JSON, and no other language is meant to write it: both sides are of one release, or it is refused.
+package struct StoreCalling: Sendable {
+    let store: PenstockStore
+    let isReadOnly: Bool
+    private let table = StoreCallTable()
+
+    init(store: PenstockStore, isReadOnly: Bool) {
+        self.store = store
+        self.isReadOnly = isReadOnly
+    }
+
+    /// Where calls go.
+    private static let path = "/v1/store"
+
+    /// Whether the request may change nothing though its method could. The call says so itself, and is asked when it has been read.
+    package static func isAskedFor(_ request: Request) -> Bool {
+        request.uri.path == path || request.uri.path == RingWaits.path
+    }
+
+    func add(to v1: RouterGroup<ServerContext>) {
+        v1.post("store", use: call)
+    }
+
+    @Sendable private func call(_ request: Request, _ context: ServerContext) async throws -> Response {
+        try Self.checkVersion(of: request)
+        var reader = try await Self.reader(of: request, bytesMax: WireFormat.requestBytesMax)
+        guard let entry = table[try reader()] else { throw PenstockError.noWireValue }
+        if isReadOnly, !entry.isReading {
+            throw PenstockError(.readOnly, "This server was started with --read-only, and changes nothing.")
+        }
+        let answer = try await entry.carryOut(StoreCaller(store: store, principal: context.principal), &reader)
+        return Self.response(answer.bytes, handingOver: answer.leases, of: store)
+    }
+
+    /// What was sent.
+    static func reader(of request: Request, bytesMax: Int) async throws -> WireReader {
+        let body = try await request.wholeBody(bytesMax: bytesMax)
+        return WireReader(Array(body.readableBytesView), isFromStore: false)
+    }
+
+    /// An answer for a client.
+    static func response(
+        _ bytes: [UInt8], handingOver leases: [Lease] = [], of store: PenstockStore
+    ) -> Response {
+        let buffer = ByteBuffer(bytes: bytes)
+        let body =
+            leases.isEmpty
+            ? ResponseBody(byteBuffer: buffer)
+            : ResponseBody.handingOver(leases, of: store, length: buffer.readableBytes) { try await $0.write(buffer) }
+        return Response(status: .ok, headers: [.contentType: WireFormat.contentType], body: body)
+    }
+
+    /// Throws a problem with status 415 when the client is of another release.
+    static func checkVersion(of request: Request) throws(Problem) {
+        guard request.headers[.contentType] != WireFormat.contentType else { return }
+        throw Problem(
+            .unsupportedMediaType, code: "wrongRelease",
+            "This server and its client are of different releases of Penstock, or the client is another program; use the JSON API, or the same release on both sides."
+        )
+    }
+}

@@ -1,0 +1,42 @@
+import Foundation
+import PenstockCore
+
+/// Where a server is, as its client is told.
+struct ServerURL: Sendable, CustomStringConvertible {
+    /// As people write it.
+    let description: String
+    /// What paths are put behind.
+    private let base: String
+
+    /// Reads `http://HOST:PORT`, `https://HOST` or `unix:PATH`.
+    ///
+    /// - Throws: `PenstockError` with code `invalidInput` that says how it is written.
+    init(_ text: String) throws(PenstockError) {
+        let forms = "write http://HOST:PORT, https://HOST or unix:PATH"
+        if text.hasPrefix("unix:") {
+            let path = String(text.dropFirst("unix:".count))
+            try require(!path.isEmpty, "'\(text)' names no path of a socket; \(forms).")
+            try require(path.utf8.count < 104, "The path of a socket has fewer than 104 bytes; '\(path)' has more.")
+            guard let escaped = path.addingPercentEncoding(withAllowedCharacters: .alphanumerics) else {
+                throw PenstockError(.invalidInput, "'\(text)' is no path of a socket; \(forms).")
+            }
+            (description, base) = (text, "http+unix://\(escaped)")
+            return
+        }
+        guard let parts = URLComponents(string: text), let scheme = parts.scheme?.lowercased(),
+            scheme == "http" || scheme == "https", let host = parts.host, !host.isEmpty
+        else { throw PenstockError(.invalidInput, "That is no address of a server; \(forms).") }
+        try require(
+            parts.user == nil && parts.password == nil,
+            "An address of a server has no user and no password; give the token in PENSTOCK_TOKEN.")
+        try require(
+            parts.query == nil && parts.fragment == nil && (parts.path.isEmpty || parts.path == "/"),
+            "'\(text)' has more than a host and a port; \(forms).")
+        let port = parts.port.map { ":\($0)" } ?? ""
+        description = "\(scheme)://\(host)\(port)"
+        base = description
+    }
+
+    /// The address of what lies at `path` there.
+    func address(of path: String) -> String { base + path }
+}

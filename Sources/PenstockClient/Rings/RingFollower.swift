@@ -1,0 +1,132 @@
+import NIOCore
+import PenstockCore
+import PenstockWire
+import Synchronization
+
+/// Hears at the server what rings there, wherever somebody of this process waits for it: each place has one request that the server
+/// leaves open until it rings.
+///
+/// A place keeps the number of the server's last ring that was passed on. So a ring that came while nobody waited here is heard
+/// with the next wait: it costs a look at the most, and none is lost. Another start of the server counts anew, which the client
+/// takes for a ring.
+final class RingFollower: Sendable {
+    /// Where somebody waits, and for what.
+    struct Place: Hashable, Sendable {
+        var bell: Bell
+        var bucket: Int
+    }
+
+    private struct Heard {
+        var ring: UInt64 = 0
+        var server: UInt64 = 0
+    }
+
+    private struct State {
+        var followed: Set<Place> = []
+        var heard: [Place: Heard] = [:]
+        /// How long one may rely on rings; `nil`: the last request has failed.
+        var lookInterval: Duration?
+    }
+
+    /// How long one may rely on rings while the server cannot be asked for them.
+    private static let blindInterval = Duration.seconds(1)
+    /// Longer than the server leaves a request open.
+    private static let askTime = TimeAmount.seconds(70)
+    private static let shortestPause = 0.2
+    private static let longestPause = 5.0
+
+    /// What waits here.
+    let changes: Wakeups
+    private let connection: ServerConnection
+    private let time: any TimeSource
+    private let random: any RandomSource
+    private let state = Mutex(State())
+    private let places: AsyncStream<Place>
+    private let begins: AsyncStream<Place>.Continuation
+
+    init(_ connection: ServerConnection, time: any TimeSource, random: any RandomSource) {
+        self.connection = connection
+        self.time = time
+        self.random = random
+        let (places, begins) = AsyncStream.makeStream(of: Place.self)
+        (self.places, self.begins) = (places, begins)
+        changes = Wakeups(sleepBegins: { begins.yield(Place(bell: $0, bucket: $1)) })
+    }
+
+    /// How long a waiter may rely on rings before it looks by itself.
+    var lookInterval: Duration { state.withLock { $0.lookInterval } ?? Self.blindInterval }
+
+    /// Asks the server for its word once, without a wait.
+    ///
+    /// - Throws: what keeps it from answering.
+    func greet() async throws {
+        let answer = try await ask(Place(bell: .log, bucket: 0), after: Heard())
+        state.withLock { $0.lookInterval = answer.lookInterval }
+    }
+
+    /// Follows wherever somebody waits, until the task is cancelled.
+    func run() async {
+        await withDiscardingTaskGroup { group in
+            for await place in places where begin(place) {
+                group.addTask { await self.follow(place) }
+            }
+            group.cancelAll()
+        }
+    }
+
+    /// Whether nobody follows there yet; from now on somebody does.
+    private func begin(_ place: Place) -> Bool { state.withLock { $0.followed.insert(place).inserted } }
+
+    /// Asks for rings as long as somebody waits for them here.
+    private func follow(_ place: Place) async {
+        var failures = 0
+        repeat {
+            while !Task.isCancelled, changes.hasSleepers(at: place.bucket, for: place.bell) {
+                do {
+                    let before = state.withLock { $0.heard[place] ?? Heard() }
+                    let answer = try await ask(place, after: before)
+                    failures = 0
+                    state.withLock { $0.lookInterval = answer.lookInterval }
+                    if answer.isRung { await pass(on: answer, at: place) }
+                } catch {
+                    state.withLock { $0.lookInterval = nil }
+                    failures += 1
+                    guard (try? await time.sleep(for: pause(after: failures))) != nil else { break }
+                }
+            }
+            _ = state.withLock { $0.followed.remove(place) }
+            // Somebody may have come between the look and this: whoever puts the place back follows it.
+        } while !Task.isCancelled && changes.hasSleepers(at: place.bucket, for: place.bell) && begin(place)
+    }
+
+    /// Rings here what has rung at the server.
+    private func pass(on answer: RingAnswer, at place: Place) async {
+        state.withLock { $0.heard[place] = Heard(ring: answer.ring, server: answer.server) }
+        guard let change = place.bell.change else { return changes.notices.ring(at: place.bucket) }
+        let room = changes.ringAll(at: place.bucket, for: change)
+        // The server has woken this client for messages, and nobody else. If nobody takes them here, it has to wake another.
+        if change == .work, room == 0 { _ = try? await ask(place, after: Heard(), passingOn: true) }
+    }
+
+    private func ask(_ place: Place, after heard: Heard, passingOn: Bool = false) async throws -> RingAnswer {
+        var writer = WireWriter()
+        writer(
+            RingWait(
+                bucket: place.bucket, bell: place.bell, after: heard.ring, server: heard.server,
+                room: changes.room(at: place.bucket), passesOn: passingOn))
+        let bytes = try await connection.answer(
+            to: writer.bytes, at: ServerConnection.ringPath, isReading: true, within: Self.askTime)
+        var reader = WireReader(bytes, isFromStore: true)
+        let answer: RingAnswer = try reader()
+        try reader.end()
+        return answer
+    }
+
+    /// Twice as long after each failure, and by chance, so that not all clients of a server come back to it at once.
+    private func pause(after failures: Int) -> Duration {
+        var longest = Self.shortestPause
+        for _ in 1..<failures where longest < Self.longestPause { longest *= 2 }
+        let share: Double = 0.5 + random.nextUnit() / 2
+        return .seconds(longest * share)
+    }
+}

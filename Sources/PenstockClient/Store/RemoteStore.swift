@@ -1,0 +1,137 @@
+import NIOCore
+public import PenstockCore
+import PenstockProcesses
+import PenstockWire
+
+/// A store at a server, `penstock serve`, through which programs on other machines use its queues as if the file were theirs.
+///
+/// It keeps every promise of `MessageStore`, with these differences:
+///
+/// - Nobody sees the process of a client die. What it holds comes back when its leases end, and not at once; a client that closes
+///   the store gives it back. Work in leases of a length that may be waited for.
+/// - A call that changes something, and whose connection breaks before the answer has come, throws `outcomeUnknown`. One whose
+///   server cannot be reached throws `unreachable`, and has done nothing.
+/// - A call that was begun is not cut short when its task is cancelled; its answer is waited for, for a minute at most.
+public final class RemoteStore: MessageStore {
+    /// How long a call may take.
+    private static let callTime = TimeAmount.seconds(60)
+    /// How long it may take to give back what is held.
+    private static let releaseTime = TimeAmount.seconds(5)
+    /// Leases that are given back with one call.
+    private static let releaseCountMax = 1000
+
+    private let connection: ServerConnection
+    private let rings: RingFollower
+    private let following: Task<Void, Never>
+    private let time: any TimeSource
+    /// What people see of this client; `nil`: what it claims is the server's.
+    let worker: WorkerName?
+    private let isReadOnly: Bool
+    let held = HeldLeases()
+    private let calls = RunningCalls()
+
+    /// Opens a store, and asks its server for a word.
+    ///
+    /// - Parameters:
+    ///   - url: where the server is.
+    ///   - token: what it is shown; `nil`: nothing.
+    ///   - worker: what people see in the list of workers; `nil`: what is claimed is held by the server's own process, and
+    ///     comes back as soon as that dies.
+    ///   - isReadOnly: whether calls that change something are refused.
+    ///   - time: the clocks of those who use it.
+    ///   - random: how long to wait after failures.
+    package static func open(
+        _ url: String, token: String?, worker: WorkerName?, isReadOnly: Bool = false,
+        time: any TimeSource = SystemTime(), random: any RandomSource = SystemRandom()
+    ) async throws -> RemoteStore {
+        let connection = ServerConnection(try ServerURL(url), token: token)
+        let rings = RingFollower(connection, time: SystemTime(), random: random)
+        try await rings.greet()
+        return RemoteStore(connection, rings, worker: worker, isReadOnly: isReadOnly, time: time)
+    }
+
+    private init(
+        _ connection: ServerConnection, _ rings: RingFollower, worker: WorkerName?, isReadOnly: Bool,
+        time: any TimeSource
+    ) {
+        self.connection = connection
+        self.rings = rings
+        self.worker = worker
+        self.isReadOnly = isReadOnly
+        self.time = time
+        following = Task { await rings.run() }
+    }
+
+    deinit { following.cancel() }
+
+    /// Rings after every change at the server that a waiter may be waiting for.
+    public var changes: Wakeups { rings.changes }
+
+    /// How long a waiter may rely on ``changes`` before it looks by itself: as long as the server's store has it, or a second while
+    /// the server cannot be asked.
+    public var lookInterval: Duration { rings.lookInterval }
+
+    /// Waits for the calls that were begun, gives back what is still held, and lets go of the connections. What cannot be given back
+    /// comes back when its leases end.
+    public func close() async throws {
+        guard await calls.close() else { return }
+        following.cancel()
+        await following.value
+        await release(held.takeAll())
+        await connection.close()
+        // Whoever waits here looks once more, and learns that the store was closed.
+        changes.ring(nil)
+    }
+
+    private func release(_ leases: [Lease]) async {
+        for start in stride(from: 0, to: leases.count, by: Self.releaseCountMax) {
+            let part = leases[start..<min(start + Self.releaseCountMax, leases.count)]
+            let request = RemoteCalls.settle.request(part.map { Settlement($0, .release) })
+            do {
+                _ = try await connection.answer(
+                    to: request.bytes, at: ServerConnection.callPath, isReading: false, within: Self.releaseTime)
+            } catch { return }
+        }
+    }
+
+    /// Has the server carry out a call.
+    func answer<Answer: WireValue>(to request: RemoteRequest<Answer>) async throws -> Answer {
+        try await timedAnswer(to: request).answer
+    }
+
+    /// Has the server carry out a call.
+    ///
+    /// - Returns: the answer, and how far this machine's clock is ahead of the server's.
+    func timedAnswer<Answer: WireValue>(
+        to request: RemoteRequest<Answer>
+    ) async throws -> (answer: Answer, ahead: Duration) {
+        if isReadOnly, !request.isReading {
+            throw PenstockError(.readOnly, "The store was opened only to be read.")
+        }
+        let bytes = try await calls.run {
+            try Task.checkCancellation()
+            // Not cut short: an answer that nobody waits for would leave open what became of the call.
+            return try await Task { [connection] in
+                try await connection.answer(
+                    to: request.bytes, at: ServerConnection.callPath, isReading: request.isReading,
+                    within: Self.callTime)
+            }.value
+        }
+        return try decoded(bytes)
+    }
+
+    private func decoded<Answer: WireValue>(_ bytes: [UInt8]) throws -> (answer: Answer, ahead: Duration) {
+        var reader = WireReader(bytes, isFromStore: true)
+        let now: Timestamp = try reader()
+        let reply: RemoteReply<Answer> = try reader()
+        try reader.end()
+        switch reply {
+        case .answer(let answer): return (answer, time.now - now)
+        case .error(let told) where told.error.code == .closed:
+            throw PenstockError(
+                .unreachable, "The server at \(connection.url) is about to stop, and nothing was done.",
+                cause: told.error)
+        case .error(let told): throw told.error
+        }
+    }
+}

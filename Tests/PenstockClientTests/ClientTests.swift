@@ -1,0 +1,224 @@
+import NIOCore
+import NIOPosix
+import Penstock
+import PenstockCore
+import PenstockFormats
+import PenstockHTTP
+import PenstockSQLite
+import PenstockTestKit
+import Synchronization
+import Testing
+
+@testable import PenstockClient
+
+/// What a client of a server promises beyond the rules of every store.
+@Suite(.timeLimit(.minutes(1))) struct ClientTests {
+    /// A worker at one client does what producers at another enqueue, with nothing lost on the way.
+    @Test func aWorkerWorksWhatOthersEnqueue() async throws {
+        try await withServer { server in
+            let producer = try await PenstockStore.open(url: server.url)
+            let consumer = try await PenstockStore.open(url: server.url)
+            let mail = try await producer.queue("mail", of: String.self)
+            let worked = try await consumer.queue("mail", of: String.self)
+            let texts = Mutex<[String]>([])
+            let count = Tally()
+            let worker = Worker(worked, options: .init(concurrency: 4)) { delivery in
+                texts.withLock { $0.append(delivery.payload) }
+                count.add()
+            }
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await worker.run() }
+                for number in 0..<200 { try await mail.enqueue("\(number)") }
+                try await count.wait(for: 200)
+                group.cancelAll()
+            }
+            #expect(texts.withLock { $0.sorted() } == (0..<200).map(String.init).sorted())
+            try await producer.close()
+            try await consumer.close()
+        }
+    }
+
+    /// A server that was stopped and started again, on the same file and port, is gone on with.
+    @Test func aWaitOutlivesTheServer() async throws {
+        let folder = TemporaryFolder()
+        let socket = folder.file("s")
+        let path = folder.file("queue.db")
+        let first = try await PenstockStore.open(path: path)
+        let server = try await TestServer.start(first, at: .unix(path: socket))
+        let client = try await PenstockStore.open(url: "unix:\(socket)")
+        let mail = try await client.queue("mail", of: String.self)
+        let token = client.storage.changes.token(for: mail.name)
+        _ = try await client.storage.claim(ClaimRequest(queue: mail.name, limit: 1, lease: .seconds(30)))
+        await server.stop()
+        try await first.close()
+        await #expect { try await mail.enqueue("lost") } throws: { ($0 as? PenstockError)?.code == .unreachable }
+        async let heard: Void = client.storage.changes.wait(for: mail.name, after: token)
+        let second = try await PenstockStore.open(path: path)
+        let again = try await TestServer.start(second, at: .unix(path: socket))
+        try await mail.enqueue("found")
+        try await heard
+        #expect(try await mail.status().depths.ready == 1)
+        try await client.close()
+        await again.stop()
+        try await second.close()
+    }
+
+    /// What a client holds goes back when it is closed, uncounted, and comes back later when it is not.
+    @Test func aCloseGivesBackWhatIsHeld() async throws {
+        try await withServer { server in
+            let mail = try await server.store.queue("mail", of: String.self)
+            for text in ["a", "b", "c"] { try await mail.enqueue(text) }
+            let client = try await RemoteStore.open(server.url, token: nil, worker: WorkerName("mill:1"))
+            let claim = try await client.claim(ClaimRequest(queue: mail.name, limit: 3, lease: .seconds(30)))
+            _ = try await client.settle([Settlement(claim.messages[0].lease, .done)])
+            let workers = try await client.status(of: nil).workers
+            #expect(workers.map(\.name) == ["mill:1"])
+            try await client.close()
+            let depths = try await mail.status().depths
+            #expect(depths.ready == 2 && depths.leased == 0 && depths.kept == 1)
+            let again = try await server.store.storage.claim(
+                ClaimRequest(queue: mail.name, limit: 3, lease: .seconds(30)))
+            #expect(again.messages.map(\.attempt) == [1, 1])
+            await expect(.closed) { _ = try await client.status(of: nil) }
+            try await client.close()
+        }
+    }
+
+    /// A client that dies gives nothing back: its leases end.
+    @Test func aClientThatDiesLosesItsLeasesInTime() async throws {
+        let time = ManualTime()
+        let store = InMemoryStore(time: time)
+        let server = try await TestServer.start(PenstockStore(store, options: .init(time: time)), keepsUp: false)
+        let queue = try QueueName("mail")
+        try await store.configure(queue, .create(QueuePolicy(), ifAbsent: true))
+        _ = try await store.enqueue([NewMessage(payload: [1])], to: queue, durability: .powerLoss)
+        let doomed = try await RemoteStore.open(server.url, token: nil, worker: WorkerName("mill:1"), time: time)
+        #expect(try await doomed.claim(ClaimRequest(queue: queue, limit: 1, lease: .seconds(30))).messages.count == 1)
+        #expect(try await store.reclaim() == Reclaimed())
+        time.advance(by: .seconds(31))
+        #expect(try await store.reclaim() == Reclaimed(fromExpiredLeases: 1))
+        await server.stop()
+    }
+
+    /// The server's clock may be another one: a client waits for the same moment by its own.
+    @Test func momentsAreThoseOfTheClientsClock() async throws {
+        let (here, there) = (ManualTime(), ManualTime())
+        here.set(wall: here.now + .seconds(3600))
+        let store = PenstockStore(InMemoryStore(time: there), options: .init(time: there))
+        let server = try await TestServer.start(store, keepsUp: false)
+        let client = try await RemoteStore.open(server.url, token: nil, worker: nil, time: here)
+        let queue = try QueueName("mail")
+        try await client.configure(queue, .create(QueuePolicy(), ifAbsent: true))
+        _ = try await client.enqueue(
+            [NewMessage(payload: [1], due: .after(.seconds(60)))], to: queue, durability: .powerLoss)
+        let claim = try await client.claim(ClaimRequest(queue: queue, limit: 1, lease: .seconds(30)))
+        #expect(claim.nextDue == here.now + .seconds(60))
+        try await client.close()
+        await server.stop()
+    }
+
+    /// Where nobody is, nothing was done; and it is said in a sentence.
+    @Test func whereNobodyListensNothingIsDone() async throws {
+        let folder = TemporaryFolder()
+        for url in ["http://127.0.0.1:1", "unix:\(folder.file("none"))"] {
+            await #expect { _ = try await PenstockStore.open(url: url) } throws: { error in
+                let error = error as? PenstockError
+                return error?.code == .unreachable && error?.message.contains("cannot be reached") == true
+            }
+        }
+        for url in ["ftp://mill", "mill:7700", "http://", "http://a:b@mill", "http://mill/path", "unix:", ""] {
+            await expect(.invalidInput) { _ = try await PenstockStore.open(url: url) }
+        }
+    }
+
+    /// A server that goes in the middle of a request has perhaps carried it out. What only looks is asked once more.
+    @Test func aBrokenConnectionLeavesOpenWhatWasDone() async throws {
+        let requests = Atomic(0)
+        let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(HangUp { requests.add(1, ordering: .relaxed) })
+                }
+            }.bind(host: "127.0.0.1", port: 0).get()
+        let port = try #require(channel.localAddress?.port)
+        let connection = ServerConnection(try ServerURL("http://127.0.0.1:\(port)"), token: nil)
+        for (isReading, code, count) in [(false, PenstockError.Code.outcomeUnknown, 1), (true, .unreachable, 2)] {
+            requests.store(0, ordering: .relaxed)
+            await expect(code) {
+                _ = try await connection.answer(to: [1], at: "/v1/store", isReading: isReading, within: .seconds(30))
+            }
+            #expect(requests.load(ordering: .relaxed) == count)
+        }
+        await connection.close()
+        try await channel.close()
+    }
+
+    /// A ring that wakes this client, when nobody waits here any more, wakes somebody else at the server.
+    @Test func aRingThatNobodyHeedsIsPassedOn() async throws {
+        try await withServer { server in
+            let mail = try await server.store.queue("mail", of: String.self)
+            let client = try await RemoteStore.open(server.url, token: nil, worker: WorkerName("mill:1"))
+            let (there, here) = (server.store.storage.changes, client.changes)
+            // The first request is answered at once, as the client does not know the server's rings yet.
+            try await here.waitForWork(in: mail.name, after: here.token(for: mail.name))
+            let token = here.lastRing(for: .work, at: RingBucket.of(mail.name))
+            let forgotten = Task { try await here.waitForWork(in: mail.name, after: token) }
+            try await there.waitForWaiters(count: 1)
+            let other = there.lastRing(for: .work, at: RingBucket.of(mail.name))
+            async let heard: Void = there.waitForWork(in: mail.name, after: other)
+            try await there.waitForWaiters(count: 2)
+            forgotten.cancel()
+            _ = try? await forgotten.value
+            try await mail.enqueue("one message wakes one of those who wait")
+            try await heard
+            try await client.close()
+        }
+    }
+
+    /// A read-only client and a read-only server change nothing, and look at everything.
+    @Test func readOnlyLooks() async throws {
+        let store = PenstockStore(InMemoryStore())
+        _ = try await store.queue("mail", of: String.self)
+        let server = try await TestServer.start(store, isReadOnly: true)
+        let client = try await PenstockStore.open(url: server.url)
+        #expect(try await client.queues().map(\.name.text) == ["mail"])
+        let mail = try await client.queue("mail", of: String.self, create: false)
+        await expect(.readOnly) { try await mail.enqueue("x") }
+        try await client.close()
+        await server.stop()
+        let open = try await TestServer.start(store)
+        let looker = try await PenstockStore.open(url: open.url, options: .init(access: .readOnly))
+        await expect(.readOnly) { try await looker.storage.configure(mail.name, .pause) }
+        try await looker.close()
+        await open.stop()
+    }
+
+    private func withServer(_ body: (TestServer) async throws -> Void) async throws {
+        let folder = TemporaryFolder()
+        let store = try await PenstockStore.open(path: folder.file("queue.db"))
+        let server = try await TestServer.start(store)
+        try await body(server)
+        await server.stop()
+        try await store.close()
+    }
+}
+
+/// Reads something, and closes the connection.
+private final class HangUp: ChannelInboundHandler, Sendable {
+    typealias InboundIn = ByteBuffer
+    let isAsked: @Sendable () -> Void
+
+    init(_ isAsked: @escaping @Sendable () -> Void) {
+        self.isAsked = isAsked
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        isAsked()
+        context.close(promise: nil)
+    }
+}
+
+/// Expects an error of that code.
+func expect(_ code: PenstockError.Code, _ body: () async throws -> Void) async {
+    await #expect { try await body() } throws: { ($0 as? PenstockError)?.code == code }
+}

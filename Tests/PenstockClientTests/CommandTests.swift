@@ -1,0 +1,57 @@
+import Foundation
+import Penstock
+import PenstockCore
+import PenstockFormats
+import PenstockTestKit
+import Subprocess
+import SystemPackage
+import Testing
+
+/// `penstock --db` with the address of a server: the same commands, the same answers, the same statuses.
+@Suite(.timeLimit(.minutes(1))) struct CommandTests {
+    @Test func commandsWorkAtAServer() async throws {
+        let folder = TemporaryFolder()
+        let socket = folder.file("s")
+        let store = try await PenstockStore.open(path: folder.file("queue.db"))
+        let server = try await TestServer.start(store, at: .unix(path: socket))
+        let there = "unix:\(socket)"
+
+        #expect(try await run(["queue", "create", "mail"], there) == "Queue mail created.\n")
+        #expect(try await run(["enqueue", "mail", "hello"], there) == "1\n")
+        #expect(try await run(["--db=\(there)", "list", "mail"], "elsewhere.db").contains("hello"))
+        let worked = try await run(
+            ["work", "mail", "--drain", "--", "sh", "-c", "cat; echo \" in $PENSTOCK_DB\""], there)
+        #expect(worked == "hello in \(there)\n")
+        #expect(try await store.queue("mail").status().totals.done == 1)
+
+        await server.stop()
+        try await store.close()
+        #expect(try await end(["enqueue", "mail", "x"], there) == 69)
+        #expect(try await end(["doctor"], there) == 64)
+    }
+
+    private func run(_ arguments: [String], _ db: String) async throws -> String {
+        let result = try await Subprocess.run(
+            .path(FilePath(Self.products + "/penstock")), arguments: Arguments(arguments),
+            environment: .inherit.updating(["PENSTOCK_DB": db]), output: .string(limit: 65_536),
+            error: .string(limit: 65_536))
+        #expect(result.terminationStatus.isSuccess, "\(arguments): \(result.standardError)")
+        return result.standardOutput
+    }
+
+    private func end(_ arguments: [String], _ db: String) async throws -> Int32? {
+        let result = try await Subprocess.run(
+            .path(FilePath(Self.products + "/penstock")), arguments: Arguments(arguments),
+            environment: .inherit.updating(["PENSTOCK_DB": db]), output: .discarded, error: .string(limit: 65_536))
+        guard case .exited(let status) = result.terminationStatus else { return nil }
+        #expect(result.standardError.split(separator: "\n").count == 1)
+        return status
+    }
+
+    /// Where the build has put the command: beside the tests.
+    private static let products: String = {
+        let program = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
+        let bundle = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }?.bundlePath ?? program
+        return (bundle as NSString).deletingLastPathComponent
+    }()
+}

@@ -1,0 +1,123 @@
+import Foundation
+import Penstock
+import PenstockCore
+import PenstockHTTP
+import PenstockTestKit
+import PenstockWire
+import Testing
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+@testable import PenstockClient
+
+/// Whose calls a server carries out, and what it says to the others.
+@Suite(.timeLimit(.minutes(1))) struct StoreAccessTests {
+    private let mail = QueueName(stored: "mail")
+    private let other = QueueName(stored: "other")
+
+    /// Each scope lets its holder do its own calls, with its own queues, and no other.
+    @Test func scopesAndQueuesAreKept() async throws {
+        try await withServer { open in
+            let producer = try await open("producer")
+            let receipt = try await producer.enqueue([NewMessage(payload: [1])], to: mail, durability: .powerLoss)[0]
+            await expect(.forbidden) {
+                _ = try await producer.claim(ClaimRequest(queue: mail, limit: 1, lease: .seconds(30)))
+            }
+            await expect(.forbidden) {
+                _ = try await producer.enqueue([NewMessage(payload: [1])], to: other, durability: .powerLoss)
+            }
+            await expect(.forbidden) { _ = try await producer.messages(MessageQuery(queue: mail)) }
+            await expect(.forbidden) { try await producer.configure(mail, .pause) }
+
+            let consumer = try await open("consumer")
+            let claim = try await consumer.claim(ClaimRequest(queue: mail, limit: 1, lease: .seconds(30)))
+            #expect(claim.messages.map(\.lease.sequence) == [receipt.sequence])
+            await expect(.forbidden) {
+                _ = try await consumer.claim(ClaimRequest(queue: other, limit: 1, lease: .seconds(30)))
+            }
+            // What a verdict enqueues has to be allowed as well.
+            let draft = Draft(NewMessage(payload: [2]), to: mail)
+            await expect(.forbidden) {
+                _ = try await consumer.settle([Settlement(claim.messages[0].lease, .done, drafts: [draft])])
+            }
+            await expect(.forbidden) {
+                _ = try await consumer.perform([
+                    .settle([Settlement(claim.messages[0].lease, .done)]),
+                    .enqueue([NewMessage(payload: [2])], to: mail, durability: .powerLoss),
+                ])
+            }
+            #expect(try await consumer.settle([Settlement(claim.messages[0].lease, .done)]) == [.settled(.done)])
+
+            let reader = try await open("reader")
+            #expect(try await reader.status(of: nil).queues.count == 2)
+            #expect(try await reader.log(LogQuery(queue: mail, .last(10))).records.count == 1)
+            await expect(.forbidden) { try await reader.configure(mail, .pause) }
+            await expect(.forbidden) { try await reader.setLimit(LimitName(stored: "l"), to: 1) }
+            await expect(.forbidden) { _ = try await reader.apply(.cancel, to: .sequences([receipt.sequence])) }
+
+            let handler = try await open("operator")
+            try await handler.configure(other, .pause)
+            await expect(.forbidden) { _ = try await handler.log(LogQuery(queue: mail, .last(10))) }
+            for client in [producer, consumer, reader, handler] { try await client.close() }
+        }
+    }
+
+    /// A token that is not known, and none at all.
+    @Test func whoShowsNoTokenGetsNothing() async throws {
+        try await withServer { open in
+            await expect(.forbidden) { _ = try await open("nobody") }
+        }
+    }
+
+    /// Another release is told so; what is no call at all is refused, and never a trap.
+    @Test func whatIsNoCallIsRefused() async throws {
+        let server = try await TestServer.start(PenstockStore(InMemoryStore()))
+        func post(_ body: Data, _ type: String, _ path: String) async throws -> (Int, String) {
+            var request = URLRequest(url: try #require(URL(string: server.url + path)))
+            request.httpMethod = "POST"
+            request.httpBody = body
+            request.setValue(type, forHTTPHeaderField: "Content-Type")
+            let (data, response) = try await URLSession.shared.data(for: request)
+            return (try #require(response as? HTTPURLResponse).statusCode, String(decoding: data, as: UTF8.self))
+        }
+        for path in ["/v1/store", "/v1/store/rings"] {
+            let (status, text) = try await post(Data([1]), "application/vnd.penstock.store; version=0", path)
+            #expect(status == 415 && text.contains("different releases"))
+        }
+        var random = Seeded(7)
+        for _ in 0..<500 {
+            let length = Int.random(in: 0...60, using: &random)
+            var bytes = (0..<length).map { _ in UInt8.random(in: 0...255, using: &random) }
+            // Most have the number of a call, so that what comes behind it is read.
+            if !bytes.isEmpty { bytes[0] = UInt8.random(in: 0...40, using: &random) }
+            let (status, text) = try await post(Data(bytes), WireFormat.contentType, "/v1/store")
+            #expect([200, 400].contains(status), "\(bytes): \(text)")
+        }
+        let (status, _) = try await post(Data(repeating: 0, count: 2000), WireFormat.contentType, "/v1/store/rings")
+        #expect(status == 413)
+        await server.stop()
+    }
+
+    private func withServer(
+        _ body: (_ open: (String) async throws -> RemoteStore) async throws -> Void
+    ) async throws {
+        let store = PenstockStore(InMemoryStore())
+        for queue in [mail, other] { _ = try await store.queue(queue.text) }
+        let tokens = try Tokens(
+            """
+            producer \(secret("producer")) produce mail
+            consumer \(secret("consumer")) consume mail
+            reader \(secret("reader")) read
+            operator \(secret("operator")) operate other
+            """)
+        let server = try await TestServer.start(store, tokens: tokens)
+        try await body { name in
+            try await RemoteStore.open(server.url, token: secret(name), worker: WorkerName("mill:1"))
+        }
+        await server.stop()
+    }
+
+    private func secret(_ name: String) -> String { "secret-of-the-\(name)-0000" }
+}
