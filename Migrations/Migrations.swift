@@ -36,6 +36,7 @@ package struct Migration: Sendable {
         Migration(24, "remote_workers", PackageResources._024_remote_workers_sql),
         Migration(25, "group_starts", PackageResources._025_group_starts_sql),
         Migration(26, "inspecting", PackageResources._026_inspecting_sql),
+        Migration(27, "latencies", PackageResources._027_latencies_sql),
     ]
 
     /// The tables and indexes that it makes, but for indexes that are unique.

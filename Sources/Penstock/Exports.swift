@@ -55,6 +55,7 @@ extension Timestamp {
 @_exported public import enum PenstockCore.KeyConflict
 @_exported public import enum PenstockCore.KeyScope
 @_exported public import struct PenstockCore.KindName
+@_exported public import struct PenstockCore.LatencyHistogram
 @_exported public import struct PenstockCore.LimitName
 @_exported public import struct PenstockCore.LimitRecord
 @_exported public import enum PenstockCore.Limits
@@ -77,6 +78,7 @@ extension Timestamp {
 @_exported public import enum PenstockCore.OverflowPolicy
 @_exported public import struct PenstockCore.PenstockError
 @_exported public import struct PenstockCore.ProgressRecord
+@_exported public import struct PenstockCore.QueueLatency
 @_exported public import struct PenstockCore.QueueName
 @_exported public import struct PenstockCore.QueuePolicy
 @_exported public import struct PenstockCore.QueueStatus

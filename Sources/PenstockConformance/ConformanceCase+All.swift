@@ -23,6 +23,7 @@ extension ConformanceCase {
         rules(of: "cursor", CursorRules.cases),
         rules(of: "status", StatusRules.cases),
         rules(of: "status", AgeRules.cases),
+        rules(of: "latency", LatencyRules.cases),
         rules(of: "configure", ConfigureRules.cases),
         rules(of: "deletion", DeletionRules.cases),
         rules(of: "apply", ApplyRules.cases),

@@ -38,11 +38,13 @@ public struct QueueStatus: Hashable, Sendable {
     public var oldestReady: Timestamp?
     /// When the oldest lease was claimed; `nil` when there is none.
     public var oldestLease: Timestamp?
+    /// How long messages waited and were worked, counted over all processes and exact after every crash.
+    public var latency: QueueLatency
 
     /// Makes a status.
     public init(
         name: QueueName, policy: QueuePolicy, isPaused: Bool, isDeleting: Bool = false, depths: Depths, totals: Totals,
-        oldestReady: Timestamp? = nil, oldestLease: Timestamp? = nil
+        oldestReady: Timestamp? = nil, oldestLease: Timestamp? = nil, latency: QueueLatency = QueueLatency()
     ) {
         self.name = name
         self.policy = policy
@@ -52,6 +54,7 @@ public struct QueueStatus: Hashable, Sendable {
         self.totals = totals
         self.oldestReady = oldestReady
         self.oldestLease = oldestLease
+        self.latency = latency
     }
 }
 

@@ -95,8 +95,15 @@ enum QueueTables {
                     + "\(queue.totals.dropped) dropped, \(queue.totals.cancelled) cancelled, "
                     + "\(queue.totals.retried) retried, \(queue.totals.reclaimed) reclaimed"
             ),
+            ("wait", latency(queue.latency.wait)),
+            ("work", latency(queue.latency.work)),
         ]
         return facts.map { $0 + String(repeating: " ", count: 10 - $0.count) + $1 }
+    }
+
+    private static func latency(_ histogram: LatencyHistogram) -> String {
+        guard let median = histogram.quantile(0.5), let most = histogram.quantile(0.99) else { return "none yet" }
+        return "half within \(DurationText.short(median)), 99 of 100 within \(DurationText.short(most))"
     }
 
     private static func state(_ queue: QueueStatus) -> String {

@@ -27,7 +27,25 @@ extension QueueStatus {
             ]),
             "oldestReady": .optional(oldestReady, JSONValue.time),
             "oldestLease": .optional(oldestLease, JSONValue.time),
+            "latency": .object(["wait": latency.wait.json, "work": latency.work.json]),
             "policy": policy.json,
+        ])
+    }
+}
+
+extension LatencyHistogram {
+    /// The histogram as JSON: buckets that have something, of which the last may have no bound.
+    fileprivate var json: JSONValue {
+        let buckets = zip(Self.bounds.map(Optional.some) + [nil], counts).filter { $0.1 > 0 }
+        return .object([
+            "count": .integer(count),
+            "sumSeconds": .seconds(sum),
+            "p50Seconds": .optional(quantile(0.5)) { .seconds($0) },
+            "p99Seconds": .optional(quantile(0.99)) { .seconds($0) },
+            "buckets": .array(
+                buckets.map { bound, count in
+                    .object(["upToSeconds": .optional(bound) { .seconds($0) }, "count": .integer(count)])
+                }),
         ])
     }
 }

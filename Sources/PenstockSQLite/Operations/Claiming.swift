@@ -65,6 +65,7 @@ enum Claiming {
             try ExpiryRows.end(reading.expiring, connection)
             if reading.hasTasks { try TaskPlaces.fill(&messages, connection) }
             account.claimed(messages.count, newCount: newCount, promotedCount: promotedCount)
+            account.change.latency.wait.add(reading.wait)
             try Rates.started(messages.count, of: account, in: transaction)
             try GroupRates.started(messages, of: account, in: transaction)
         }
@@ -150,6 +151,8 @@ enum Claiming {
         var keysWhileWaiting: [Int64] = []
         /// Those that expire.
         var expiring: [Int64] = []
+        /// How long they have been ready.
+        var wait = LatencyHistogram()
         /// Rows that contradict the rest, and why.
         var wrong: [(sequence: Int64, reason: String)] = []
         /// Whether nothing else is ready.
@@ -189,6 +192,8 @@ enum Claiming {
             let sequence = SequenceNumber(number)
             let payload = try statement.bytes(6)
             bytes += payload.count
+            reading.wait.record(
+                microseconds: transaction.now.microseconds - (statement.optionalInteger(9) ?? enqueuedAt))
             reading.messages.append(
                 ClaimedMessage(
                     lease: Lease(sequence: sequence, token: LeaseToken(rawValue: tokenBase + number)),
@@ -262,7 +267,7 @@ enum Claiming {
     private static let selectReady = Query(
         """
         SELECT ready.sequence, ready.priority, ready.attempt, log.enqueued_at, log.headers, log.origin, log.payload,
-            ready.marks, log.group_key
+            ready.marks, log.group_key, ready.ready_since
         FROM penstock_ready AS ready LEFT JOIN penstock_log AS log ON log.sequence = ready.sequence
             AND log.queue_id = ready.queue_id AND log.priority = ready.priority AND log.turn = ready.turn
         WHERE ready.queue_id = ?1 ORDER BY ready.priority DESC, ready.turn, ready.sequence LIMIT ?2

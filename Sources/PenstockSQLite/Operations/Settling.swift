@@ -62,6 +62,9 @@ enum Settling {
         guard let outcome else { return .leaseLost }
         if let result = settlement.result { try Journals.keep(result, of: entry.sequence, transaction.connection) }
         let state = try Line.move(entry, to: outcome, in: transaction)
+        if let lease = entry.lease {
+            entry.account.change.latency.work.record(microseconds: transaction.now.microseconds - lease.claimedAt)
+        }
         if case .retry(_, _, let delay?, holdsGroup: true) = settlement.verdict {
             try GroupRates.hold(entry, for: delay, in: transaction)
         }
@@ -120,7 +123,7 @@ enum DoneRun {
     /// - Returns: how many messages it finished; 0 when there is no such run.
     static func finish(_ settlements: ArraySlice<Settlement>, in transaction: Transaction) throws -> Int {
         guard settlements.count > 1, let first = settlements.first?.lease.sequence.rawValue,
-            let run = try run(settlements, from: first, in: transaction.connection), run.count > 1
+            let run = try run(settlements, from: first, in: transaction), run.count > 1
         else { return 0 }
         guard let account = try transaction.account(id: run.queueID) else { return 0 }
         // Between the first and the last the queue has no leases but those of the run.
@@ -136,6 +139,7 @@ enum DoneRun {
         account.change.count(.leased, -Int64(run.count))
         account.change.count(.done, Int64(run.count))
         account.change.doneTotal += Int64(run.count)
+        account.change.latency.work.add(run.work)
         if !run.tasks.isEmpty { try DoneTasks.tell(run.tasks, in: transaction) }
         return run.count
     }
@@ -146,13 +150,15 @@ enum DoneRun {
         var last: Int64
         /// Those that are tasks of workflows.
         var tasks: [Int64] = []
+        /// How long they have been leased.
+        var work = LatencyHistogram()
     }
 
     /// Goes through settlements and leases side by side for as long as they agree.
     private static func run(
-        _ settlements: ArraySlice<Settlement>, from first: Int64, in connection: Connection
+        _ settlements: ArraySlice<Settlement>, from first: Int64, in transaction: Transaction
     ) throws -> Run? {
-        let statement = try connection.statement(readLeases)
+        let statement = try transaction.connection.statement(readLeases)
         defer { statement.reset() }
         statement.bind(first, at: 1)
         guard try statement.step() else { return nil }
@@ -175,13 +181,15 @@ enum DoneRun {
             if marks.contains(.task) { run.tasks.append(wanted) }
             run.count += 1
             run.last = statement.integer(0)
+            run.work.record(microseconds: transaction.now.microseconds - statement.integer(4))
             isAtLease = try statement.step()
         }
         return run
     }
 
     private static let readLeases = Query(
-        "SELECT sequence, token, queue_id, marks FROM penstock_lease WHERE sequence >= ?1 ORDER BY sequence")
+        "SELECT sequence, token, queue_id, marks, claimed_at FROM penstock_lease WHERE sequence >= ?1 ORDER BY sequence"
+    )
     private static let insertOutcomes = Query(
         """
         INSERT INTO penstock_outcome (queue_id, sequence, state, reason, attempt, finished_at)

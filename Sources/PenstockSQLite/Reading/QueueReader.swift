@@ -50,11 +50,14 @@ enum QueueReader {
             totals.cancelled = number(9)
             totals.retried = number(10)
             totals.reclaimed = number(11)
+            var latency = QueueLatency()
+            latency.wait = LatencyText.decode(row.text(at + 14))
+            latency.work = LatencyText.decode(row.text(at + 15))
             return (
                 found.id,
                 QueueStatus(
                     name: found.name, policy: found.policy, isPaused: found.isPaused, isDeleting: found.isDeleting,
-                    depths: depths, totals: totals)
+                    depths: depths, totals: totals, latency: latency)
             )
         }.filter { ids.contains($0.0) }.map { id, status in
             var status = status
@@ -83,7 +86,7 @@ enum QueueReader {
         """
         SELECT \(QueueRow.columns), depth.scheduled, depth.ready, depth.leased, depth.dead, depth.kept,
             depth.enqueued_total, depth.done_total, depth.dead_total, depth.dropped_total, depth.cancelled_total,
-            depth.retried_total, depth.reclaimed_total, depth.pending, depth.blocked
+            depth.retried_total, depth.reclaimed_total, depth.pending, depth.blocked, depth.wait_latency, depth.work_latency
         FROM penstock_queue AS queue JOIN penstock_depth AS depth ON depth.queue_id = queue.id ORDER BY queue.name
         """)
     private static let selectWorkers = Query(

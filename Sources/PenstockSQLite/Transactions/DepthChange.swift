@@ -18,6 +18,8 @@ struct DepthChange: Equatable {
     var cancelledTotal: Int64 = 0
     var retriedTotal: Int64 = 0
     var reclaimedTotal: Int64 = 0
+    /// What is added to the latencies.
+    var latency = QueueLatency()
 
     /// Notes that no ready message is left. So a depth that was wrong is right again whenever a queue runs empty.
     mutating func noneIsReady() {

@@ -122,13 +122,15 @@ final class QueueAccount {
     func writeDown(_ connection: Connection) throws {
         if isWrong { return try recount(connection) }
         if change == DepthChange() { return }
+        let latency = try latencyTexts(connection)
         do {
             try connection.run(
                 Self.write, .integer(id), .integer(change.scheduled), .integer(change.ready), .integer(change.leased),
                 .integer(change.dead), .integer(change.kept), .integer(change.enqueuedTotal),
                 .integer(change.doneTotal), .integer(change.deadTotal), .integer(change.droppedTotal),
                 .integer(change.cancelledTotal), .integer(change.retriedTotal), .integer(change.reclaimedTotal),
-                .integer(change.isReadyKnown ? 1 : 0), .integer(change.pending), .integer(change.blocked))
+                .integer(change.isReadyKnown ? 1 : 0), .integer(change.pending), .integer(change.blocked),
+                Value(latency.wait), Value(latency.work))
             if connection.changesCount == 0 { try recount(connection) }
         } catch  where error.isContradiction {
             try recount(connection)
@@ -137,9 +139,23 @@ final class QueueAccount {
         change = DepthChange()
     }
 
-    /// Counts the depths anew, and adds what has changed to the totals.
+    /// The queue's latencies with what has changed, as the table holds them; `nil` where nothing has.
+    private func latencyTexts(_ connection: Connection) throws -> (wait: String?, work: String?) {
+        if change.latency.isEmpty { return (nil, nil) }
+        var latency = QueueLatency()
+        let found = try connection.first(Self.selectLatency, .integer(id)) { row in
+            (wait: LatencyText.decode(row.text(0)), work: LatencyText.decode(row.text(1)))
+        }
+        if let found { (latency.wait, latency.work) = found }
+        latency.add(change.latency)
+        return (LatencyText.encode(latency.wait), LatencyText.encode(latency.work))
+    }
+
+    /// Counts the depths anew, and adds what has changed to the totals and the latencies.
     private func recount(_ connection: Connection) throws {
         try connection.run(Self.insert, .integer(id))
+        let latency = try latencyTexts(connection)
+        try connection.run(Self.writeLatency, .integer(id), Value(latency.wait), Value(latency.work))
         try connection.run(
             Self.count, .integer(id), .integer(change.enqueuedTotal), .integer(change.doneTotal),
             .integer(change.deadTotal), .integer(change.droppedTotal), .integer(change.cancelledTotal),
@@ -157,7 +173,15 @@ final class QueueAccount {
             dead = dead + ?5, kept = kept + ?6, pending = pending + ?15, blocked = blocked + ?16,
             enqueued_total = enqueued_total + ?7, done_total = done_total + ?8, dead_total = dead_total + ?9,
             dropped_total = dropped_total + ?10, cancelled_total = cancelled_total + ?11,
-            retried_total = retried_total + ?12, reclaimed_total = reclaimed_total + ?13
+            retried_total = retried_total + ?12, reclaimed_total = reclaimed_total + ?13,
+            wait_latency = ifnull(?17, wait_latency), work_latency = ifnull(?18, work_latency)
+        WHERE queue_id = ?1
+        """)
+    private static let selectLatency = Query(
+        "SELECT wait_latency, work_latency FROM penstock_depth WHERE queue_id = ?1")
+    private static let writeLatency = Query(
+        """
+        UPDATE penstock_depth SET wait_latency = ifnull(?2, wait_latency), work_latency = ifnull(?3, work_latency)
         WHERE queue_id = ?1
         """)
     private static let insert = Query("INSERT OR IGNORE INTO penstock_depth (queue_id) VALUES (?1)")

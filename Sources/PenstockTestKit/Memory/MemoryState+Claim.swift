@@ -69,11 +69,14 @@ extension MemoryState {
     private mutating func lease(
         _ sequence: SequenceNumber, for duration: Duration, to worker: Int64, at moment: Moment
     ) -> ClaimedMessage? {
-        if let message = messages[sequence] { started(message, at: moment) }
+        let before = messages[sequence]
+        if let before { started(before, at: moment) }
         guard move(sequence, by: .claimed, at: moment) != nil, var message = messages[sequence] else { return nil }
         let token = LeaseToken(random: moment.random)
         message.hold = MemoryMessage.Hold(
             token: token, worker: worker, claimedAt: moment.now, ends: moment.boot.after(duration))
+        let readySince = before?.readySince ?? message.enqueuedAt
+        queues[message.queue]?.latency.wait.record(moment.now - readySince)
         messages[sequence] = message
         if workers[worker]?.rank == 0 {
             lastWorkerRank += 1

@@ -121,7 +121,8 @@ extension MemoryState {
         return QueueStatus(
             name: name, policy: queue.policy, isPaused: queue.isPaused, isDeleting: queue.isDeleting, depths: depths,
             totals: queue.totals, oldestReady: oldestReady(of: name, at: now),
-            oldestLease: queue.line.leased.elements.compactMap { messages[$0]?.hold?.claimedAt }.min())
+            oldestLease: queue.line.leased.elements.compactMap { messages[$0]?.hold?.claimedAt }.min(),
+            latency: queue.latency)
     }
 
     private func oldestReady(of name: QueueName, at now: Timestamp) -> Timestamp? {

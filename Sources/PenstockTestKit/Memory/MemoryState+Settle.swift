@@ -43,7 +43,11 @@ extension MemoryState {
             if (try? event(name, for: sequence)) != nil { verdict = .suspend(until: moment.now) }
         }
         if let result = settlement.result { messages[sequence]?.result = result }
+        let before = messages[sequence]
         guard let outcome = move(sequence, by: .settled(verdict), at: moment) else { return .leaseLost }
+        if let before, let hold = before.hold {
+            queues[before.queue]?.latency.work.record(moment.now - hold.claimedAt)
+        }
         if case .retry(_, _, let delay?, holdsGroup: true) = settlement.verdict {
             hold(sequence, for: delay, at: moment)
         }

@@ -195,6 +195,7 @@ struct MemoryQueue: Sendable {
     var isDeleting = false
     var line = MemoryLine()
     var totals = Totals()
+    var latency = QueueLatency()
     /// Groups of which no message is claimed for now.
     var pausedGroups: Set<KeyBytes> = []
     /// What its rates have let start.
