@@ -60,19 +60,24 @@ public struct LatencyHistogram: Hashable, Sendable {
     package mutating func record(microseconds: Int64) {
         let microseconds = max(0, microseconds)
         let index = Self.bucket(of: microseconds)
-        while filled.count <= index { filled.append(0) }
+        makeRoom(for: index + 1)
         filled[index] = filled[index] == .max ? .max : filled[index] + 1
         add(toSum: microseconds)
     }
 
     /// Counts everything that `other` has as well.
     package mutating func add(_ other: LatencyHistogram) {
-        while filled.count < other.filled.count { filled.append(0) }
+        makeRoom(for: other.filled.count)
         for (index, count) in other.filled.enumerated() {
             let (sum, isTooLarge) = filled[index].addingReportingOverflow(count)
             filled[index] = isTooLarge ? .max : sum
         }
         add(toSum: other.sumInMicroseconds)
+    }
+
+    private mutating func makeRoom(for count: Int) {
+        let missing = count - filled.count
+        if missing > 0 { filled.append(contentsOf: repeatElement(0, count: missing)) }
     }
 
     private mutating func add(toSum microseconds: Int64) {

@@ -2,17 +2,40 @@ import PenstockCore
 
 /// Latencies as `penstock_depth` holds them: a JSON array of whole numbers.
 ///
-/// Every transaction in which a message is claimed or settled reads and writes these, so both are done by hand.
+/// Every transaction in which a message is claimed or settled writes these, so both are done by hand.
 enum LatencyText {
+    /// How many digits the largest number has.
+    private static let digitsMax = 19
+
     /// The text, or `nil` when nothing was counted.
     static func encode(_ histogram: LatencyHistogram) -> String? {
         if histogram.isEmpty { return nil }
-        var text = "["
-        for number in histogram.stored {
-            if text.utf8.count > 1 { text += "," }
-            text += String(number)
+        let numbers = histogram.stored
+        return String(unsafeUninitializedCapacity: numbers.count * (digitsMax + 1) + 1) { bytes in
+            var end = 0
+            for number in numbers {
+                bytes[end] = UInt8(ascii: end == 0 ? "[" : ",")
+                end = write(number, to: bytes, at: end + 1)
+            }
+            bytes[end] = UInt8(ascii: "]")
+            return end + 1
         }
-        return text + "]"
+    }
+
+    /// Writes a number that is not negative, and gives the place behind it.
+    private static func write(_ number: Int64, to bytes: UnsafeMutableBufferPointer<UInt8>, at start: Int) -> Int {
+        var end = start + 1
+        var rest = number
+        while rest >= 10 {
+            rest /= 10
+            end += 1
+        }
+        rest = number
+        for index in (start..<end).reversed() {
+            bytes[index] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10)
+            rest /= 10
+        }
+        return end
     }
 
     /// What a text holds. Any other text counts as none: the file may be anybody's.

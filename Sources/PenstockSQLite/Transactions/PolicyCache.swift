@@ -1,11 +1,13 @@
 import PenstockCore
 
-/// The queues' policies, kept in memory between transactions for as long as the file's `policy_version` stays.
+/// The queues' policies, kept in memory between transactions for as long as the file's `policy_version` stays. With them the
+/// latencies, which are valid by themselves.
 final class PolicyCache {
     private var version: Int64 = -1
     private var rows: [QueueName: QueueRow] = [:]
     private var names: [Int64: QueueName] = [:]
     private var scheduled: [Int64: Bool] = [:]
+    private var latencies: [Int64: KnownLatency] = [:]
 
     /// Forgets everything when `version` is another than the one it was read at.
     func validate(at version: Int64) {
@@ -21,6 +23,7 @@ final class PolicyCache {
         rows = [:]
         names = [:]
         scheduled = [:]
+        latencies = [:]
     }
 
     /// Whether the queue has schedules.
@@ -29,6 +32,14 @@ final class PolicyCache {
         let found = try connection.first(Self.anySchedule, .integer(id)) { $0.integer(0) != 0 } ?? false
         scheduled[id] = found
         return found
+    }
+
+    /// What is known of the latencies of the queue with that id.
+    func latency(of id: Int64) -> KnownLatency {
+        if let known = latencies[id] { return known }
+        let known = KnownLatency()
+        latencies[id] = known
+        return known
     }
 
     /// The queue called `name`, or `nil` when there is none.

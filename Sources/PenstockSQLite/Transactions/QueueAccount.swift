@@ -17,13 +17,15 @@ final class QueueAccount {
     var hasGroupRates: Bool?
     /// What to ring for once this is committed; `nil`: nothing.
     var ring: Ring?
+    private let latency: KnownLatency
     private var before: Waiting?
     /// Whether the depths must be counted anew: something was found that contradicts them.
     private var isWrong = false
     /// Whether this transaction has found the queue full, and may have sent a producer away.
     private(set) var wasFull = false
 
-    init(_ row: QueueRow) {
+    init(_ row: QueueRow, _ latency: KnownLatency = KnownLatency()) {
+        self.latency = latency
         id = row.id
         name = row.name
         isPaused = row.isPaused
@@ -115,23 +117,21 @@ final class QueueAccount {
         try readWaiting(connection).ready != 0
     }
 
-    /// Adds what has changed to the queue's depths and totals.
+    /// Adds what has changed to the queue's depths, totals and latencies.
     ///
     /// Depths that are wrong, because rows were changed by hand, may become negative or too large for an integer, which
     /// the table refuses. They are counted anew then, and nothing else is in the way of the transaction.
     func writeDown(_ connection: Connection) throws {
         if isWrong { return try recount(connection) }
         if change == DepthChange() { return }
-        let latency = try latencyTexts(connection)
         do {
-            try connection.run(
-                Self.write, .integer(id), .integer(change.scheduled), .integer(change.ready), .integer(change.leased),
-                .integer(change.dead), .integer(change.kept), .integer(change.enqueuedTotal),
-                .integer(change.doneTotal), .integer(change.deadTotal), .integer(change.droppedTotal),
-                .integer(change.cancelledTotal), .integer(change.retriedTotal), .integer(change.reclaimedTotal),
-                .integer(change.isReadyKnown ? 1 : 0), .integer(change.pending), .integer(change.blocked),
-                Value(latency.wait), Value(latency.work))
-            if connection.changesCount == 0 { try recount(connection) }
+            var isWritten = try write(connection)
+            if !isWritten, !change.latency.isEmpty {
+                // Another process has written the latencies since.
+                try latency.read(of: id, connection)
+                isWritten = try write(connection)
+            }
+            if !isWritten { try recount(connection) }
         } catch  where error.isContradiction {
             try recount(connection)
         }
@@ -139,23 +139,47 @@ final class QueueAccount {
         change = DepthChange()
     }
 
-    /// The queue's latencies with what has changed, as the table holds them; `nil` where nothing has.
-    private func latencyTexts(_ connection: Connection) throws -> (wait: String?, work: String?) {
-        if change.latency.isEmpty { return (nil, nil) }
-        var latency = QueueLatency()
-        let found = try connection.first(Self.selectLatency, .integer(id)) { row in
-            (wait: LatencyText.decode(row.text(0)), work: LatencyText.decode(row.text(1)))
+    /// Writes what has changed; false when there is no row that has the latencies which are known.
+    private func write(_ connection: Connection) throws -> Bool {
+        let phases = change.latency
+        let query =
+            switch (phases.wait.isEmpty, phases.work.isEmpty) {
+            case (true, true): Self.write
+            case (false, true): Self.writeWait
+            case (true, false): Self.writeWork
+            case (false, false): Self.writeBoth
+            }
+        let (waitBefore, workBefore) = (latency.wait.text, latency.work.text)
+        latency.add(phases)
+        let statement = try connection.statement(query)
+        defer { statement.reset() }
+        let numbers = [
+            id, change.scheduled, change.ready, change.leased, change.dead, change.kept, change.enqueuedTotal,
+            change.doneTotal, change.deadTotal, change.droppedTotal, change.cancelledTotal, change.retriedTotal,
+            change.reclaimedTotal, change.isReadyKnown ? 1 : 0, change.pending, change.blocked,
+        ]
+        for (index, number) in numbers.enumerated() { statement.bind(number, at: index + 1) }
+        if !phases.wait.isEmpty {
+            statement.bind(Value(latency.wait.text), at: 17)
+            statement.bind(Value(waitBefore), at: 18)
         }
-        if let found { (latency.wait, latency.work) = found }
-        latency.add(change.latency)
-        return (LatencyText.encode(latency.wait), LatencyText.encode(latency.work))
+        if !phases.work.isEmpty {
+            statement.bind(Value(latency.work.text), at: 19)
+            statement.bind(Value(workBefore), at: 20)
+        }
+        _ = try statement.step()
+        return connection.changesCount > 0
     }
 
     /// Counts the depths anew, and adds what has changed to the totals and the latencies.
     private func recount(_ connection: Connection) throws {
         try connection.run(Self.insert, .integer(id))
-        let latency = try latencyTexts(connection)
-        try connection.run(Self.writeLatency, .integer(id), Value(latency.wait), Value(latency.work))
+        if !change.latency.isEmpty {
+            try latency.read(of: id, connection)
+            latency.add(change.latency)
+            try connection.run(
+                Self.writeLatency, .integer(id), Value(latency.wait.text), Value(latency.work.text))
+        }
         try connection.run(
             Self.count, .integer(id), .integer(change.enqueuedTotal), .integer(change.doneTotal),
             .integer(change.deadTotal), .integer(change.droppedTotal), .integer(change.cancelledTotal),
@@ -165,25 +189,31 @@ final class QueueAccount {
         change = DepthChange()
     }
 
-    private static let selectWaiting = Query("SELECT scheduled, ready, blocked FROM penstock_depth WHERE queue_id = ?1")
-    private static let write = Query(
-        """
-        UPDATE penstock_depth SET
-            scheduled = scheduled + ?2, ready = CASE ?14 WHEN 1 THEN ?3 ELSE ready + ?3 END, leased = leased + ?4,
-            dead = dead + ?5, kept = kept + ?6, pending = pending + ?15, blocked = blocked + ?16,
-            enqueued_total = enqueued_total + ?7, done_total = done_total + ?8, dead_total = dead_total + ?9,
-            dropped_total = dropped_total + ?10, cancelled_total = cancelled_total + ?11,
-            retried_total = retried_total + ?12, reclaimed_total = reclaimed_total + ?13,
-            wait_latency = ifnull(?17, wait_latency), work_latency = ifnull(?18, work_latency)
-        WHERE queue_id = ?1
-        """)
-    private static let selectLatency = Query(
-        "SELECT wait_latency, work_latency FROM penstock_depth WHERE queue_id = ?1")
+    private static let write = writing(setting: "", where: "")
+    private static let writeWait = writing(
+        setting: ", wait_latency = ?17", where: " AND wait_latency IS ?18")
+    private static let writeWork = writing(
+        setting: ", work_latency = ?19", where: " AND work_latency IS ?20")
+    private static let writeBoth = writing(
+        setting: ", wait_latency = ?17, work_latency = ?19",
+        where: " AND wait_latency IS ?18 AND work_latency IS ?20")
+
+    private static func writing(setting latencies: String, where known: String) -> Query {
+        Query(
+            """
+            UPDATE penstock_depth SET
+                scheduled = scheduled + ?2, ready = CASE ?14 WHEN 1 THEN ?3 ELSE ready + ?3 END, leased = leased + ?4,
+                dead = dead + ?5, kept = kept + ?6, pending = pending + ?15, blocked = blocked + ?16,
+                enqueued_total = enqueued_total + ?7, done_total = done_total + ?8, dead_total = dead_total + ?9,
+                dropped_total = dropped_total + ?10, cancelled_total = cancelled_total + ?11,
+                retried_total = retried_total + ?12, reclaimed_total = reclaimed_total + ?13\(latencies)
+            WHERE queue_id = ?1\(known)
+            """)
+    }
+
     private static let writeLatency = Query(
-        """
-        UPDATE penstock_depth SET wait_latency = ifnull(?2, wait_latency), work_latency = ifnull(?3, work_latency)
-        WHERE queue_id = ?1
-        """)
+        "UPDATE penstock_depth SET wait_latency = ?2, work_latency = ?3 WHERE queue_id = ?1")
+    private static let selectWaiting = Query("SELECT scheduled, ready, blocked FROM penstock_depth WHERE queue_id = ?1")
     private static let insert = Query("INSERT OR IGNORE INTO penstock_depth (queue_id) VALUES (?1)")
     private static let count = Query(
         """

@@ -186,7 +186,7 @@ final class Transaction {
     }
 
     private func open(_ row: QueueRow) -> QueueAccount {
-        let account = QueueAccount(row)
+        let account = QueueAccount(row, policies.latency(of: row.id))
         accounts[row.id] = account
         accountIDs[row.name] = row.id
         return account
