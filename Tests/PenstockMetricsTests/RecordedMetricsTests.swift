@@ -19,8 +19,8 @@ import Testing
         #expect(lines.contains(#"penstock_running{queue="q"} 2"#))
         #expect(lines.contains("depth_now 7"))
         #expect(lines.contains("# HELP depth_now What the program records as depth-now."))
-        #expect(lines.contains(#"penstock_work_seconds_bucket{le="0.025"} 0"#))
-        #expect(lines.contains(#"penstock_work_seconds_bucket{le="0.05"} 1"#))
+        #expect(lines.contains(#"penstock_work_seconds_bucket{le="0.025119"} 0"#))
+        #expect(lines.contains(#"penstock_work_seconds_bucket{le="0.063096"} 1"#))
         #expect(lines.contains("penstock_work_seconds_sum 0.03"))
         #expect(lines.contains("penstock_work_seconds_count 1"))
     }

@@ -59,6 +59,34 @@ import Testing
         #expect(QueueSeries(queues, countMax: 3).series.map(\.depths.ready) == [1, 2, 3])
     }
 
+    @Test func agesAreMomentsAndLatenciesHistograms() throws {
+        var mail = try queue("mail")
+        mail.oldestReady = Timestamp(microseconds: 2_500_000)
+        mail.latency.wait.record(.milliseconds(3))
+        mail.latency.work.record(.seconds(1_000_000))
+        let lines = lines(StoreStatus(queues: [mail, try queue("sms")], workers: []))
+        let ages = lines.filter { $0.hasPrefix("penstock_queue_oldest_") }
+        #expect(ages == [#"penstock_queue_oldest_ready_timestamp_seconds{queue="mail"} 2.5"#])
+        #expect(lines.contains(#"penstock_message_wait_seconds_bucket{queue="mail",le="0.001585"} 0"#))
+        #expect(lines.contains(#"penstock_message_wait_seconds_bucket{queue="mail",le="0.003981"} 1"#))
+        #expect(lines.contains(#"penstock_message_wait_seconds_sum{queue="mail"} 0.003"#))
+        // What took longer than the last bound is counted, too.
+        #expect(lines.contains(#"penstock_message_process_seconds_count{queue="mail"} 1"#))
+        #expect(lines.contains(#"penstock_message_process_seconds_bucket{queue="sms",le="+Inf"} 0"#))
+    }
+
+    @Test func theOthersHaveTheOldestOfThem() throws {
+        var (first, second) = (try queue("a"), try queue("b"))
+        first.oldestReady = Timestamp(microseconds: 9)
+        second.oldestReady = Timestamp(microseconds: 5)
+        first.latency.wait.record(.seconds(1))
+        second.latency.wait.record(.seconds(2))
+        let others = try #require(QueueSeries([first, second, try queue("c")], countMax: 0).series.first)
+        #expect(others.oldestReady == Timestamp(microseconds: 5))
+        #expect(others.oldestLease == nil)
+        #expect(others.latency.wait.count == 2)
+    }
+
     /// The file may say anything.
     @Test func sumsDoNotOverflow() throws {
         let chosen = QueueSeries([try queue("a", ready: .max), try queue("b", ready: .max)], countMax: 0)

@@ -13,6 +13,8 @@ extension PrometheusText {
         add(depthsOf: queues)
         add(policiesOf: queues)
         add(totalsOf: queues)
+        add(agesOf: queues)
+        add(latenciesOf: queues)
         begin("penstock_workers", .gauge, "Processes and remote workers that are alive and have claimed messages.")
         sample(status.workers.count { $0.isAlive })
         add(status.cursors)
@@ -51,6 +53,35 @@ extension PrometheusText {
             begin("penstock_messages_\(word)_total", .counter, help)
             for queue in queues.series { sample(queue.labels, queue.totals[keyPath: number]) }
         }
+    }
+
+    /// Moments and not ages: whoever asks knows what time it is then.
+    private mutating func add(agesOf queues: QueueSeries) {
+        begin(
+            "penstock_queue_oldest_ready_timestamp_seconds", .gauge,
+            "Since when the oldest ready message is ready; a queue without one has no series.")
+        for queue in queues.series {
+            if let oldest = queue.oldestReady { sample(queue.labels, oldest.secondsSinceEpoch) }
+        }
+        begin(
+            "penstock_queue_oldest_lease_timestamp_seconds", .gauge,
+            "When the oldest lease was claimed; a queue without one has no series.")
+        for queue in queues.series {
+            if let oldest = queue.oldestLease { sample(queue.labels, oldest.secondsSinceEpoch) }
+        }
+    }
+
+    private mutating func add(latenciesOf queues: QueueSeries) {
+        begin("penstock_message_wait_seconds", .histogram, "How long messages had been ready as they were claimed.")
+        for queue in queues.series { add(queue.latency.wait, queue.labels) }
+        begin(
+            "penstock_message_process_seconds", .histogram,
+            "How long messages had been leased as their worker said what became of them.")
+        for queue in queues.series { add(queue.latency.work, queue.labels) }
+    }
+
+    private mutating func add(_ latency: LatencyHistogram, _ labels: Labels) {
+        histogram(labels, .ofMessages, latency.counts, sum: latency.sum / .seconds(1))
     }
 
     /// How far a cursor is behind cannot be told without counting messages. Where it stands can, and when it last moved.

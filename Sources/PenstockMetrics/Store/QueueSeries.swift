@@ -13,6 +13,10 @@ struct QueueSeries {
         var labels: Labels
         var depths: Depths
         var totals: Totals
+        /// The oldest of all of them.
+        var oldestReady: Timestamp?
+        var oldestLease: Timestamp?
+        var latency: QueueLatency
         /// `nil`: the sum of several.
         var queue: QueueStatus?
     }
@@ -27,14 +31,21 @@ struct QueueSeries {
             queues.count <= countMax ? queues : Array(queues.filter { $0.name.text != Self.others }.prefix(countMax))
         othersCount = queues.count - named.count
         series = named.map {
-            Series(labels: Labels(["queue": $0.name.text]), depths: $0.depths, totals: $0.totals, queue: $0)
+            Series(
+                labels: Labels(["queue": $0.name.text]), depths: $0.depths, totals: $0.totals,
+                oldestReady: $0.oldestReady,
+                oldestLease: $0.oldestLease, latency: $0.latency, queue: $0)
         }
         guard othersCount > 0 else { return }
         let names = Set(named.map(\.name))
-        var sum = Series(labels: Labels(["queue": Self.others]), depths: Depths(), totals: Totals())
+        var sum = Series(
+            labels: Labels(["queue": Self.others]), depths: Depths(), totals: Totals(), latency: QueueLatency())
         for queue in queues where !names.contains(queue.name) {
             sum.depths.add(queue.depths)
             sum.totals.add(queue.totals)
+            sum.oldestReady = [sum.oldestReady, queue.oldestReady].compactMap(\.self).min()
+            sum.oldestLease = [sum.oldestLease, queue.oldestLease].compactMap(\.self).min()
+            sum.latency.add(queue.latency)
         }
         series.append(sum)
     }

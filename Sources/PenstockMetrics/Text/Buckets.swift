@@ -1,3 +1,5 @@
+import PenstockCore
+
 /// The bounds by which a histogram counts.
 package struct Buckets: Sendable {
     /// Each bucket's largest value, rising. Beyond the last one lies a bucket without an end.
@@ -15,11 +17,8 @@ package struct Buckets: Sendable {
         bounds.firstIndex { value <= $0 } ?? bounds.count
     }
 
-    /// For what takes from a tenth of a millisecond to a day, in seconds: messages that wait or are worked.
-    package static let ofMessages = Buckets([
-        0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300,
-        900, 3600, 14_400, 86_400,
-    ])
+    /// Those by which the store itself counts how long messages wait and are worked, in seconds.
+    package static let ofMessages = Buckets(LatencyHistogram.bounds.map { $0 / .seconds(1) })
     /// For requests, which wait for a minute at most, in seconds.
     package static let ofRequests = Buckets([
         0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,

@@ -5,6 +5,8 @@ import Testing
 @testable import PenstockCLI
 
 @Suite struct CheckReportTests {
+    private let now = Timestamp(microseconds: 1_000_000_000)
+
     private func status(ready: Int = 0, dead: Int = 0, capacity: Int? = nil, workers: Int = 0) throws -> StoreStatus {
         var depths = Depths()
         depths.ready = ready
@@ -24,38 +26,49 @@ import Testing
 
     @Test(arguments: [(4, "ok"), (5, "ok"), (6, "warning"), (10, "warning"), (11, "critical")])
     func upToABoundAllIsWell(ready: Int, word: String) throws {
-        let report = CheckReport(try status(ready: ready), CheckBounds(ready: try Values.countBound("5,10")))
+        let report = CheckReport(try status(ready: ready), CheckBounds(ready: try Values.countBound("5,10")), now: now)
         #expect(report.state.word == word)
+    }
+
+    @Test(arguments: [(59, "ok"), (60, "ok"), (61, "warning"), (301, "critical"), (-5, "ok")])
+    func theOldestReadyMessageMayBeSoOld(seconds: Int, word: String) throws {
+        var status = try status(ready: 1)
+        status.queues[0].oldestReady = now - .seconds(seconds)
+        let bounds = CheckBounds(age: try Values.secondsBound("1m,5m"))
+        #expect(CheckReport(status, bounds, now: now).state.word == word)
+        status.queues[0].oldestReady = nil
+        #expect(CheckReport(status, bounds, now: now).state == .ok)
     }
 
     @Test(arguments: [(4, "ok"), (3, "warning"), (2, "critical")])
     func downToABoundAllIsWell(workers: Int, word: String) throws {
         // One of them is dead.
-        let report = CheckReport(try status(workers: workers), CheckBounds(workers: try Values.countBound("3,2")))
+        let report = CheckReport(
+            try status(workers: workers), CheckBounds(workers: try Values.countBound("3,2")), now: now)
         #expect(report.state.word == word)
     }
 
     @Test func oneBoundIsCritical() throws {
         let bounds = CheckBounds(dead: try Values.countBound("0"))
-        #expect(CheckReport(try status(dead: 1), bounds).state == .critical)
-        #expect(CheckReport(try status(), bounds).state == .ok)
-        #expect(CheckReport(try status(dead: 1), CheckBounds()).state == .ok)
+        #expect(CheckReport(try status(dead: 1), bounds, now: now).state == .critical)
+        #expect(CheckReport(try status(), bounds, now: now).state == .ok)
+        #expect(CheckReport(try status(dead: 1), CheckBounds(), now: now).state == .ok)
     }
 
     @Test func aQueueWithoutACapacityHasNoneUsed() throws {
         let bounds = CheckBounds(used: try Values.countBound("50,80"))
-        #expect(CheckReport(try status(ready: 9), bounds).findings.isEmpty)
-        #expect(CheckReport(try status(ready: 9, capacity: 10), bounds).state == .critical)
-        #expect(CheckReport(try status(ready: 5, capacity: 10), bounds).state == .ok)
+        #expect(CheckReport(try status(ready: 9), bounds, now: now).findings.isEmpty)
+        #expect(CheckReport(try status(ready: 9, capacity: 10), bounds, now: now).state == .critical)
+        #expect(CheckReport(try status(ready: 5, capacity: 10), bounds, now: now).state == .ok)
         // A capacity that was made smaller may be exceeded.
-        #expect(CheckReport(try status(ready: 30, capacity: 10), bounds).findings.map(\.value) == [300])
+        #expect(CheckReport(try status(ready: 30, capacity: 10), bounds, now: now).findings.map(\.value) == [300])
     }
 
     /// The bar, the quote and the equals sign have meanings of their own there.
     @Test func pluginsLinesKeepTheirForm() throws {
         let bounds = CheckBounds(
             ready: try Values.countBound("1,5"), dead: try Values.countBound("0"), workers: try Values.countBound("1"))
-        let report = CheckReport(try status(ready: 2, dead: 3, workers: 2), bounds)
+        let report = CheckReport(try status(ready: 2, dead: 3, workers: 2), bounds, now: now)
         #expect(
             report.nagiosLines == [
                 "PENSTOCK CRITICAL - queue a/b='c: 3 dead letters, at most 0, and 1 more"

@@ -13,7 +13,7 @@ struct CheckCommand: AsyncParsableCommand {
             EXAMPLES
               penstock check --all --max-dead 0 --min-workers 1
               penstock check mail --max-ready 500,1000 --max-used 80,95
-              penstock check --all --max-dead 0 --format nagios
+              penstock check --all --max-age 5m --max-dead 0 --format nagios
               penstock check --all --format prometheus >penstock.prom
               penstock check --server 127.0.0.1:7700
 
@@ -47,6 +47,12 @@ struct CheckCommand: AsyncParsableCommand {
     @Option(help: .init("How many messages may be ready.", valueName: "bound"), transform: Values.countBound)
     var maxReady: CheckBound?
 
+    @Option(
+        help: .init(
+            "For how long the oldest ready message may have waited, such as 5m or 1m,10m; from when it was due or came back.",
+            valueName: "bound"), transform: Values.secondsBound)
+    var maxAge: CheckBound?
+
     @Option(help: .init("How many dead letters there may be.", valueName: "bound"), transform: Values.countBound)
     var maxDead: CheckBound?
 
@@ -71,7 +77,9 @@ struct CheckCommand: AsyncParsableCommand {
         guard all == (queue == nil) else {
             throw ValidationError(all ? "Name a queue or write --all, not both." : "Name a queue, or write --all.")
         }
-        for (bound, name) in [(maxReady, "--max-ready"), (maxDead, "--max-dead"), (maxUsed, "--max-used")] {
+        for (bound, name) in [
+            (maxReady, "--max-ready"), (maxAge, "--max-age"), (maxDead, "--max-dead"), (maxUsed, "--max-used"),
+        ] {
             if let bound, let warning = bound.warning, warning > bound.critical {
                 throw ValidationError("The first bound of \(name) is for a warning, and not beyond the second.")
             }
@@ -86,7 +94,7 @@ struct CheckCommand: AsyncParsableCommand {
         do {
             if let server { return try await say(of: server, on: output) }
             let status = try await fileOptions.file.look(queue: queue) { try await $0.storage.status(of: queue) }
-            let report = CheckReport(status, bounds)
+            let report = CheckReport(status, bounds, now: SystemTime().now)
             try say(report, status, on: output)
             try output.flush()
             // What was found is said; the status alone is left.
@@ -103,7 +111,7 @@ struct CheckCommand: AsyncParsableCommand {
     }
 
     private var bounds: CheckBounds {
-        CheckBounds(ready: maxReady, dead: maxDead, used: maxUsed, workers: minWorkers)
+        CheckBounds(ready: maxReady, age: maxAge, dead: maxDead, used: maxUsed, workers: minWorkers)
     }
 
     @MainActor private func say(of server: ListenAddress, on output: Output) async throws {

@@ -5,6 +5,8 @@ import PenstockFormats
 /// What `penstock check` looks at, and how far it may go; `nil`: it is not looked at.
 struct CheckBounds: Sendable, Equatable {
     var ready: CheckBound?
+    /// Of the oldest ready message, in seconds.
+    var age: CheckBound?
     var dead: CheckBound?
     /// In percent of a queue's capacity.
     var used: CheckBound?
@@ -33,13 +35,13 @@ struct CheckReport: Sendable {
     /// The numbers in one sentence, without a full stop.
     let summary: String
 
-    init(_ status: StoreStatus, _ bounds: CheckBounds) {
+    init(_ status: StoreStatus, _ bounds: CheckBounds, now: Timestamp) {
         let workers = status.workers.count { $0.isAlive }
         func sum(_ number: KeyPath<Depths, Int>) -> Int { status.queues.reduce(0) { $0 &+ $1.depths[keyPath: number] } }
         summary =
             "\(CountText.format(status.queues.count, "queue")): \(sum(\.ready)) ready, \(sum(\.leased)) leased, "
             + "\(sum(\.dead)) dead; \(CountText.format(workers, "worker"))"
-        for queue in status.queues { add(queue, bounds) }
+        for queue in status.queues { add(queue, bounds, now) }
         if let bound = bounds.workers {
             findings.append(
                 Finding(
@@ -48,7 +50,7 @@ struct CheckReport: Sendable {
         }
     }
 
-    private mutating func add(_ queue: QueueStatus, _ bounds: CheckBounds) {
+    private mutating func add(_ queue: QueueStatus, _ bounds: CheckBounds, _ now: Timestamp) {
         func add(_ subject: String, _ value: Int, _ bound: CheckBound?, _ sentence: String, unit: String = "") {
             guard let bound else { return }
             findings.append(
@@ -57,6 +59,10 @@ struct CheckReport: Sendable {
                     state: bound.state(ofMost: value), sentence: sentence))
         }
         add("ready", queue.depths.ready, bounds.ready, "\(CountText.format(queue.depths.ready, "message")) ready")
+        let age = queue.oldestReady.map { max(now - $0, .zero) } ?? .zero
+        add(
+            "age", Int(age.components.seconds), bounds.age,
+            "the oldest ready message has waited \(DurationText.short(age))", unit: "s")
         add("dead", queue.depths.dead, bounds.dead, CountText.format(queue.depths.dead, "dead letter"))
         if let capacity = queue.policy.capacity {
             let used = Int((Double(queue.depths.waiting) / Double(max(1, capacity.count)) * 100).rounded(.down))
