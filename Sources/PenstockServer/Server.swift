@@ -27,8 +27,9 @@ struct Server {
     var path: String?
     var logger: Logger
 
-    /// How long requests may take to come to their end when the server is told to stop.
-    private static let finishTime = Duration.seconds(1)
+    /// When the server is told to stop its listeners close what is open after a second. What has not ended long after that, as a store
+    /// does not answer, is cancelled.
+    private static let finishTime = Duration.seconds(5)
 
     /// Serves until the process is told to stop, and finishes what it has begun.
     ///
@@ -50,7 +51,6 @@ struct Server {
             ? [] : [ServiceGroupConfiguration.ServiceConfiguration(service: Upkeep(store: store))]
         var configuration = ServiceGroupConfiguration(
             services: upkeep + services, gracefulShutdownSignals: gracefulShutdownSignals, logger: logger)
-        // What waits ends at once. What a client has begun to send, or does not read, is not waited for.
         configuration.maximumGracefulShutdownDuration = Self.finishTime
         try await ServiceGroup(configuration: configuration).run()
     }

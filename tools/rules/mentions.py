@@ -11,7 +11,7 @@ DECLARED = re.compile(r"\b(?:func|var|let|struct|class|enum|actor|protocol|typea
 # What a protocol of the standard library, of SwiftNIO (ChannelInboundHandler) or of another library asks for, and only it calls.
 REQUIRED = {
     "minimumResolution", "InboundIn", "InboundOut", "channelRead", "channelReadComplete", "channelWritabilityChanged",
-    "channelInactive", "userInboundEventTriggered", "handlerRemoved",
+    "channelInactive", "userInboundEventTriggered", "handlerAdded", "handlerRemoved",
     "recordNanoseconds", "makeCounter", "makeFloatingPointCounter", "makeMeter", "makeRecorder", "makeTimer",
     "destroyCounter", "destroyFloatingPointCounter", "destroyMeter", "destroyRecorder", "destroyTimer",
 }

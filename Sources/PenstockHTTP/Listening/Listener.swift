@@ -15,6 +15,8 @@ where Responder.Context: InitializableFromSource<ApplicationRequestContextSource
     package static var headerBytesMax: Int { 64 * 1024 }
     /// How long a connection is kept on which nobody asks for anything.
     private static var idleSeconds: Int64 { 75 }
+    /// How long requests may take to come to their end when the listener is told to stop. Then their connections are closed.
+    private static var finishTime: Duration { .seconds(1) }
 
     let address: ListenAddress
     let responder: Responder
@@ -40,11 +42,12 @@ where Responder.Context: InitializableFromSource<ApplicationRequestContextSource
     ///
     /// - Throws: `PenstockError` with code `storage` when it cannot listen there.
     package func run() async throws {
+        let connections = OpenConnections()
         let application = Application(
             responder: responder,
             server: .http1(
                 configuration: .init(
-                    additionalChannelHandlers: [ConnectionWatch()],
+                    additionalChannelHandlers: [ConnectionWatch(connections)],
                     idleTimeout: .seconds(Self.idleSeconds),
                     httpDecoderConfiguration: .init(
                         maxHeaderFieldSize: Self.headerBytesMax, maxHeaderListSize: Self.headerBytesMax,
@@ -55,7 +58,15 @@ where Responder.Context: InitializableFromSource<ApplicationRequestContextSource
             onServerRunning: { channel in await isReady(bound(channel)) },
             logger: logger)
         do {
-            try await application.run()
+            try await withGracefulShutdownHandler {
+                try await application.run()
+            } onGracefulShutdown: {
+                // Waits end by themselves. What a client has begun to send, or does not read, is not waited for.
+                Task {
+                    try await Task.sleep(for: Self.finishTime)
+                    connections.closeAll()
+                }
+            }
         } catch let error as IOError {
             throw PenstockError(
                 .storage, "This server cannot listen at \(address): \(error.description).",

@@ -16,15 +16,24 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
     static let unreadTime = TimeAmount.seconds(60)
 
     let presence = ClientPresence()
+    private let connections: OpenConnections
     private let requestTime: TimeAmount
     private let unreadTime: TimeAmount
     private var isReading = false
     private var requestEnd: Scheduled<Void>?
     private var unreadEnd: Scheduled<Void>?
 
-    init(requestTime: TimeAmount = ConnectionWatch.requestTime, unreadTime: TimeAmount = ConnectionWatch.unreadTime) {
+    init(
+        _ connections: OpenConnections, requestTime: TimeAmount = ConnectionWatch.requestTime,
+        unreadTime: TimeAmount = ConnectionWatch.unreadTime
+    ) {
+        self.connections = connections
         self.requestTime = requestTime
         self.unreadTime = unreadTime
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        connections.add(context.channel)
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -63,11 +72,13 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
+        connections.remove(context.channel)
         end()
         context.fireChannelInactive()
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
+        connections.remove(context.channel)
         end()
     }
 

@@ -42,7 +42,9 @@ import Testing
             let router = made.router(made.dashboard)
             let routes = Set(
                 router.routes.map { "\($0.method) \($0.path)".replacing(#/:(\w+)/#) { "{\($0.output.1)}" } }
-                    .filter { $0.contains(" /v1/") || $0.hasSuffix("/openapi.json") })
+                    .filter { $0.contains(" /v1/") || $0.hasSuffix("/openapi.json") }
+                    // What a Swift client of the same release sends is no JSON, and nobody else's.
+                    .filter { !$0.contains(" /v1/store") })
             #expect(documented.subtracting(routes).isEmpty)
             #expect(routes.subtracting(documented).isEmpty)
             #expect(documented.count >= 50)

@@ -88,7 +88,7 @@ import Testing
 
     @Test func aBodyThatComesTooSlowlyEndsTheConnection() throws {
         let channel = EmbeddedChannel(
-            handler: ConnectionWatch(requestTime: .seconds(10), unreadTime: .seconds(5)))
+            handler: ConnectionWatch(OpenConnections(), requestTime: .seconds(10), unreadTime: .seconds(5)))
         try channel.connect(to: SocketAddress(unixDomainSocketPath: "/x")).wait()
         try channel.writeInbound(
             HTTPRequestPart.head(.init(method: .post, scheme: "http", authority: "localhost", path: "/")))
@@ -103,7 +103,7 @@ import Testing
 
     @Test func aRequestThatHasComeIsNotTimed() throws {
         let channel = EmbeddedChannel(
-            handler: ConnectionWatch(requestTime: .seconds(10), unreadTime: .seconds(5)))
+            handler: ConnectionWatch(OpenConnections(), requestTime: .seconds(10), unreadTime: .seconds(5)))
         try channel.connect(to: SocketAddress(unixDomainSocketPath: "/x")).wait()
         try channel.writeInbound(
             HTTPRequestPart.head(.init(method: .post, scheme: "http", authority: "localhost", path: "/")))
@@ -116,7 +116,7 @@ import Testing
 
     @Test func anAnswerThatIsNotReadEndsTheConnection() throws {
         let channel = EmbeddedChannel(
-            handler: ConnectionWatch(requestTime: .seconds(10), unreadTime: .seconds(5)))
+            handler: ConnectionWatch(OpenConnections(), requestTime: .seconds(10), unreadTime: .seconds(5)))
         try channel.connect(to: SocketAddress(unixDomainSocketPath: "/x")).wait()
         for (isWritable, seconds, isActive) in [
             (false, 4, true), (true, 100, true), (false, 4, true), (false, 5, false),
