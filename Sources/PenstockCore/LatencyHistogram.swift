@@ -75,6 +75,19 @@ public struct LatencyHistogram: Hashable, Sendable {
         add(toSum: other.sumInMicroseconds)
     }
 
+    /// What has come since it was `earlier`; `nil` when it does not have all that this had.
+    package func since(_ earlier: LatencyHistogram) -> LatencyHistogram? {
+        guard earlier.filled.count <= filled.count, sumInMicroseconds >= earlier.sumInMicroseconds else { return nil }
+        var since = self
+        for (index, count) in earlier.filled.enumerated() {
+            guard filled[index] >= count else { return nil }
+            since.filled[index] -= count
+        }
+        while since.filled.last == 0 { since.filled.removeLast() }
+        since.sumInMicroseconds -= earlier.sumInMicroseconds
+        return since
+    }
+
     private mutating func makeRoom(for count: Int) {
         let missing = count - filled.count
         if missing > 0 { filled.append(contentsOf: repeatElement(0, count: missing)) }
@@ -140,5 +153,13 @@ public struct QueueLatency: Hashable, Sendable {
     package mutating func add(_ other: QueueLatency) {
         wait.add(other.wait)
         work.add(other.work)
+    }
+
+    /// What has come since it was `earlier`; `nil` when it does not have all that this had.
+    package func since(_ earlier: QueueLatency) -> QueueLatency? {
+        guard let wait = wait.since(earlier.wait), let work = work.since(earlier.work) else { return nil }
+        var since = QueueLatency()
+        (since.wait, since.work) = (wait, work)
+        return since
     }
 }

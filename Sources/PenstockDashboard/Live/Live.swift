@@ -22,6 +22,9 @@ final class Live: Sendable {
     private struct State {
         var histories: [QueueName: History] = [:]
         var all = History()
+        var windows: [QueueName: LatencyWindow] = [:]
+        /// What came in the last minute, by queue.
+        var recent: [QueueName: QueueLatency] = [:]
         var last: [QueueName: QueueStatus] = [:]
         var listeners: [UInt64: AsyncStream<News>.Continuation] = [:]
         var nextID: UInt64 = 0
@@ -50,17 +53,24 @@ final class Live: Sendable {
         let news: News? = state.withLock { state in
             var changed: [QueueName] = []
             var seen: [QueueName: QueueStatus] = [:]
+            var recentOfAll = QueueLatency()
             seen.reserveCapacity(queues.count)
             for queue in queues {
                 if state.last[queue.name] != queue { changed.append(queue.name) }
                 seen[queue.name] = queue
-                state.histories[queue.name, default: History()].record(Sample(queue.depths, queue.totals), at: second)
+                let recent = state.windows[queue.name, default: LatencyWindow()].record(queue.latency, at: second)
+                state.recent[queue.name] = recent
+                recentOfAll.add(recent)
+                state.histories[queue.name, default: History()].record(
+                    Sample(queue.depths, queue.totals, recent: recent), at: second)
             }
             for name in state.last.keys where seen[name] == nil {
                 changed.append(name)
                 state.histories[name] = nil
+                state.windows[name] = nil
+                state.recent[name] = nil
             }
-            state.all.record(Sample(allOf: queues), at: second)
+            state.all.record(Sample(allOf: queues, recent: recentOfAll), at: second)
             let isFirst = state.last.isEmpty
             state.last = seen
             return isFirst || changed.isEmpty ? nil : .changed(changed)
@@ -72,6 +82,9 @@ final class Live: Sendable {
     func history(of queue: QueueName?) -> History {
         state.withLock { state in queue.map { state.histories[$0] ?? History() } ?? state.all }
     }
+
+    /// How long messages of a queue have waited and been worked in the last minute.
+    func recent(of queue: QueueName) -> QueueLatency { state.withLock { $0.recent[queue] } ?? QueueLatency() }
 
     /// What there is to tell from now on; `nil` when as many listen as may.
     func listen() -> AsyncStream<News>? {

@@ -8,18 +8,24 @@ struct Sample: Equatable, Sendable {
     var enqueued: UInt32
     var done: UInt32
     var failed: UInt32
+    /// How long messages had waited that were claimed in the minute before, in milliseconds; not a number: none was.
+    var waitMedian = Float.nan
+    var waitHigh = Float.nan
 
-    init(_ depths: Depths, _ totals: Totals) {
+    init(_ depths: Depths, _ totals: Totals, recent: QueueLatency = QueueLatency()) {
         waiting = UInt32(clamping: depths.waiting)
         leased = UInt32(clamping: depths.leased)
         dead = UInt32(clamping: depths.dead)
         enqueued = UInt32(truncatingIfNeeded: totals.enqueued)
         done = UInt32(truncatingIfNeeded: totals.done)
         failed = UInt32(truncatingIfNeeded: totals.retried &+ totals.dead &+ totals.reclaimed)
+        guard let waits = Quantiles(recent.wait) else { return }
+        waitMedian = Float(waits.median / .milliseconds(1))
+        waitHigh = Float(waits.high / .milliseconds(1))
     }
 
     /// The numbers of all `queues` together.
-    init(allOf queues: [QueueStatus]) {
+    init(allOf queues: [QueueStatus], recent: QueueLatency = QueueLatency()) {
         var (depths, totals) = (Depths(), Totals())
         for queue in queues {
             depths.ready = depths.ready &+ queue.depths.waiting
@@ -29,7 +35,7 @@ struct Sample: Equatable, Sendable {
             totals.done = totals.done &+ queue.totals.done
             totals.retried = totals.retried &+ queue.totals.retried &+ queue.totals.dead &+ queue.totals.reclaimed
         }
-        self.init(depths, totals)
+        self.init(depths, totals, recent: recent)
     }
 }
 
@@ -77,6 +83,14 @@ struct Ring: Sendable {
     /// A number, from step to step.
     func values(_ number: KeyPath<Sample, UInt32>) -> [Double?] {
         samples.map { $0.map { Double($0[keyPath: number]) } }
+    }
+
+    /// A number that is not always there, from step to step.
+    func values(_ number: KeyPath<Sample, Float>) -> [Double?] {
+        samples.map { sample in
+            guard let value = sample?[keyPath: number], !value.isNaN else { return nil }
+            return Double(value)
+        }
     }
 }
 

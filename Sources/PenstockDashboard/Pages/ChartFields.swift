@@ -22,11 +22,17 @@ enum ChartFields {
                 .init(name: "done", values: points(ring, ring.rates(\.done))),
                 .init(name: "failed attempts", values: points(ring, ring.rates(\.failed))),
             ], span: span.words)
+        let waits = LineChart(
+            title: "Milliseconds from ready to claimed, in the minute before",
+            lines: [
+                .init(name: "half of them less", values: points(ring, ring.values(\.waitMedian))),
+                .init(name: "99 of 100 less", values: points(ring, ring.values(\.waitHigh))),
+            ], span: span.words)
         return [
             "spans": History.Span.allCases.map {
                 ["title": $0.words, "link": place($0), "isChosen": $0 == span] as Fields
             },
-            "each": [depths, rates].map { chart($0, ring.stepSeconds * Int64(step(ring))) },
+            "each": [depths, rates, waits].map { chart($0, ring.stepSeconds * Int64(step(ring))) },
         ]
     }
 

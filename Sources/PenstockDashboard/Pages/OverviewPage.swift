@@ -40,13 +40,13 @@ struct OverviewPage {
         let shown = queues.dropFirst((page - 1) * Self.rowCountMax).prefix(Self.rowCountMax)
         let workerCount = status.workers.count { $0.isAlive }
         let history = visit.site.live.history(of: nil)
-        let hasOldest = all.contains { $0.waitsSince != nil }
+        let hasOldest = all.contains { $0.oldestReady != nil }
         var fields: Fields = [
             "tiles": tiles(all, workerCount, history),
             "rows": shown.map { row($0, workerCount: workerCount, visit) },
             "isEmpty": all.isEmpty, "nothingFound": !all.isEmpty && shown.isEmpty,
             "name": query.text("name") ?? "", "count": CountText.format(queues.count, "queue"),
-            "hasOldest": hasOldest, "hasLatency": all.contains { $0.waitQuantiles != nil },
+            "hasOldest": hasOldest, "hasLatency": all.contains { !visit.site.live.recent(of: $0.name).isEmpty },
             "orders": Order.allCases.filter { $0 != .oldest || hasOldest }.map {
                 ["value": $0.rawValue, "title": $0.title, "isChosen": $0 == order] as Fields
             },
@@ -77,7 +77,7 @@ struct OverviewPage {
         case .leased: queues.sort { $0.depths.leased > $1.depths.leased }
         case .dead: queues.sort { $0.depths.dead > $1.depths.dead }
         case .oldest:
-            queues.sort { ($0.waitsSince?.microseconds ?? .max) < ($1.waitsSince?.microseconds ?? .max) }
+            queues.sort { ($0.oldestReady?.microseconds ?? .max) < ($1.oldestReady?.microseconds ?? .max) }
         }
     }
 
@@ -111,9 +111,10 @@ struct OverviewPage {
             "spark": LineChart.spark(lastMinute(history)),
             "notes": QueueNotes.notes(queue, workerCount: workerCount),
         ]
-        if let since = queue.waitsSince { fields["oldest"] = Shown.time(since, visit.now) }
-        if let waits = queue.waitQuantiles { fields["waits"] = waits }
-        if let works = queue.workQuantiles { fields["works"] = works }
+        if let since = queue.oldestReady { fields["oldest"] = Shown.time(since, visit.now) }
+        let recent = visit.site.live.recent(of: queue.name)
+        if let waits = Quantiles(recent.wait) { fields["waits"] = waits.text }
+        if let works = Quantiles(recent.work) { fields["works"] = works.text }
         return fields
     }
 }

@@ -77,11 +77,14 @@ struct QueuePages {
             ]
         }
         tiles.append(["title": "ended, in the log", "value": Shown.count(queue.depths.kept)])
-        if let since = queue.waitsSince {
-            tiles.append(["title": "oldest waits", "value": Shown.age(since, visit.now)])
+        if let since = queue.oldestReady {
+            tiles.append(["title": "oldest ready", "value": Shown.age(since, visit.now)])
         }
-        if let waits = queue.waitQuantiles { tiles.append(["title": "wait p50 / p99", "value": waits]) }
-        if let works = queue.workQuantiles { tiles.append(["title": "work p50 / p99", "value": works]) }
+        let recent = visit.site.live.recent(of: queue.name)
+        for (title, histogram) in [("wait", recent.wait), ("work", recent.work)] {
+            guard let quantiles = Quantiles(histogram) else { continue }
+            tiles.append(["title": "\(title) p50 / p99, last minute", "value": quantiles.text])
+        }
         return tiles
     }
 

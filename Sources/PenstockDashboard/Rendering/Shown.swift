@@ -34,6 +34,19 @@ enum Shown {
         duration < .seconds(1) ? "<1s" : DurationText.short(.seconds(duration.components.seconds))
     }
 
+    /// A duration with two digits that matter.
+    static func latency(_ duration: Duration) -> String {
+        let microseconds = Double(max(0, duration.wholeMicroseconds))
+        for (unit, size) in [("µs", 1.0), ("ms", 1000.0)] where microseconds < size * 995 {
+            let value = microseconds / size
+            return value < 9.95 && size > 1
+                ? "\((value * 10).rounded() / 10)\(unit)" : "\(Int(value.rounded()))\(unit)"
+        }
+        return microseconds < 9_950_000
+            ? "\((microseconds / 100_000).rounded() / 10)s"
+            : DurationText.short(.seconds(Int64(microseconds / 1_000_000)))
+    }
+
     /// A moment for a template: `at` for programs and titles, `shown` for the line, `ago`.
     static func time(_ moment: Timestamp?, _ now: Timestamp) -> Fields? {
         guard let moment else { return nil }

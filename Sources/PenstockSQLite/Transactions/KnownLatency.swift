@@ -2,7 +2,7 @@ import PenstockCore
 
 /// A queue's latencies, as this process has last read or written them.
 ///
-/// Other processes write them as well, and a transaction may be rolled back. So who writes them says what text they were made from,
+/// Other processes write them as well, and a transaction may be rolled back. So a writer says what text they were made from,
 /// and only a row that has this text is changed: nothing is read as long as one process alone works the queue.
 final class KnownLatency {
     private(set) var wait = Phase()

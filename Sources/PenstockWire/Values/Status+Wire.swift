@@ -9,13 +9,33 @@ extension StoreStatus: WireValue {
 
 extension QueueStatus: WireValue {
     package func write(to writer: inout WireWriter) {
-        writer(name, policy, isPaused, isDeleting, depths, totals, oldestReady, oldestLease)
+        writer(name, policy, isPaused, isDeleting, depths, totals, oldestReady, oldestLease, latency)
     }
 
     package init(from reader: inout WireReader) throws {
         self.init(
             name: try reader(), policy: try reader(), isPaused: try reader(), isDeleting: try reader(),
             depths: try reader(), totals: try reader(), oldestReady: try reader(), oldestLease: try reader())
+        latency = try reader()
+    }
+}
+
+extension QueueLatency: WireValue {
+    package func write(to writer: inout WireWriter) { writer(wait, work) }
+
+    package init(from reader: inout WireReader) throws {
+        self.init()
+        wait = try reader()
+        work = try reader()
+    }
+}
+
+extension LatencyHistogram: WireValue {
+    package func write(to writer: inout WireWriter) { writer(stored) }
+
+    package init(from reader: inout WireReader) throws {
+        guard let histogram = LatencyHistogram(stored: try reader()) else { throw PenstockError.noWireValue }
+        self = histogram
     }
 }
 

@@ -48,6 +48,39 @@ import Testing
         #expect(ring.rates(\.enqueued) == [nil, 9, nil])
     }
 
+    /// The file's counts only grow; a page tells of the last minute.
+    @Test func latenciesAreThoseOfTheLastMinute() throws {
+        let live = Live()
+        var queue = try Self.queue("q", ready: 0, enqueued: 0)
+        func look(at second: Int64) throws -> QueueLatency {
+            live.look(at: [queue], now: Timestamp(microseconds: second * 1_000_000))
+            return live.recent(of: queue.name)
+        }
+        queue.latency.wait.record(.seconds(100))
+        #expect(try look(at: 1000).isEmpty, "What was there before anybody looked is of no known time.")
+        queue.latency.wait.record(.milliseconds(2))
+        queue.latency.work.record(.milliseconds(30))
+        let recent = try look(at: 1001)
+        #expect(recent.wait.count == 1 && recent.work.count == 1)
+        let waits = try #require(Quantiles(recent.wait))
+        #expect(waits.high > .microseconds(1585) && waits.high <= .microseconds(3981))
+        for second in stride(from: Int64(1002), through: 1060, by: 1) {
+            #expect(try look(at: second).wait.count == 1, "\(second)")
+        }
+        queue.latency.wait.record(.seconds(3))
+        #expect(try look(at: 1067).wait.sum == .seconds(3))
+        let history = live.history(of: queue.name)[.minutes].values(\.waitHigh)
+        #expect(history.compactMap(\.self).count == 61, "Each second but the first, and the one that nobody looked in.")
+        #expect(try look(at: 1200).isEmpty)
+        // A queue that was made anew begins anew.
+        queue.latency = QueueLatency()
+        queue.latency.wait.record(.milliseconds(1))
+        #expect(try look(at: 1201).isEmpty)
+        #expect(Shown.latency(.microseconds(50)) == "50µs" && Shown.latency(.microseconds(1234)) == "1.2ms")
+        #expect(Shown.latency(.milliseconds(87)) == "87ms" && Shown.latency(.milliseconds(2512)) == "2.5s")
+        #expect(Shown.latency(.seconds(65)) == "1m5s")
+    }
+
     @Test func pagesAreToldWhatHasChanged() async throws {
         let live = Live()
         let now = Timestamp(microseconds: 1_000_000_000)
