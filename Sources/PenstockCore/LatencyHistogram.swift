@@ -140,7 +140,8 @@ public struct LatencyHistogram: Hashable, Sendable {
 public struct QueueLatency: Hashable, Sendable {
     /// How long they had been ready as they were claimed, each time.
     public var wait = LatencyHistogram()
-    /// How long they had been leased as their worker said what became of them, whatever it said.
+    /// How long they had been leased as their worker said what became of them. A message that is handed back was not worked:
+    /// `Verdict.release` is not counted, and neither is what a store that closes gives back.
     public var work = LatencyHistogram()
 
     /// Makes one of nothing.

@@ -14,6 +14,9 @@ public enum Verdict: Sendable {
     /// It goes on at that moment, or when it gets an event of that name, if one is given and whichever is first. The attempt does
     /// not count. Where the event is there already it goes on at once.
     case suspend(until: Timestamp, event: EventName? = nil)
+
+    /// Whether the time for which the message was leased was work.
+    package var isOfWork: Bool { if case .release = self { false } else { true } }
 }
 
 /// A verdict on one lease.

@@ -62,7 +62,7 @@ enum Settling {
         guard let outcome else { return .leaseLost }
         if let result = settlement.result { try Journals.keep(result, of: entry.sequence, transaction.connection) }
         let state = try Line.move(entry, to: outcome, in: transaction)
-        if let lease = entry.lease {
+        if let lease = entry.lease, settlement.verdict.isOfWork {
             entry.account.change.latency.work.record(microseconds: transaction.now.microseconds - lease.claimedAt)
         }
         if case .retry(_, _, let delay?, holdsGroup: true) = settlement.verdict {
