@@ -39,10 +39,15 @@ package struct Migration: Sendable {
         Migration(27, "latencies", PackageResources._027_latencies_sql),
     ]
 
-    /// The tables and indexes that it makes, but for indexes that are unique.
-    package var tablesAndIndexes: [Substring] {
-        sql.split(separator: "\n").filter { $0.hasPrefix("CREATE TABLE ") || $0.hasPrefix("CREATE INDEX ") }
-            .map { $0.split(separator: " ")[2] }
+    /// The tables, indexes and views that it makes, but for indexes that are unique: each as its type in `sqlite_schema` and its name.
+    package var parts: [String] {
+        sql.split(separator: "\n").compactMap { line in
+            let words = line.split(separator: " ", maxSplits: 3)
+            guard words.count > 3, words[0] == "CREATE", ["TABLE", "INDEX", "VIEW"].contains(words[1]) else {
+                return nil
+            }
+            return "\(words[1].lowercased()) \(words[2])"
+        }
     }
 
     private init(_ version: Int, _ name: String, _ bytes: [UInt8]) {

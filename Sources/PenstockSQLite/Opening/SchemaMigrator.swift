@@ -32,14 +32,14 @@ struct SchemaMigrator {
                 .corrupt,
                 "The file does not say which schema it has (penstock_migration has no rows); restore it from a copy.")
         }
-        // The steps come one after the other: a row that somebody has deleted leaves a gap, or tables or indexes of a step that
-        // the file does not name. In one statement, too, as another process may take that step meanwhile.
+        // The steps come one after the other: a row that somebody has deleted leaves a gap, or what a step has made that the file
+        // does not name. In one statement, too, as another process may take that step meanwhile.
         let isTrue = try Bool.fetchOne(
             database,
             sql: """
                 SELECT count(*) = max(version) AND min(version) = 1 AND (max(version) > ? OR NOT EXISTS (
                     SELECT 1 FROM main.sqlite_schema
-                    WHERE type IN ('table', 'index') AND name IN (\(parts(after: version).joined(separator: ", ")))
+                    WHERE type || ' ' || name IN (\(parts(after: version).joined(separator: ", ")))
                 )) FROM penstock_migration
                 """, arguments: [version])
         guard version > newest || isTrue == true else {
@@ -51,12 +51,12 @@ struct SchemaMigrator {
         return version
     }
 
-    /// The tables and indexes, as SQL, that only later steps make. One that a step makes anew was there before it.
+    /// The tables, indexes and views, as SQL, that only later steps make. One that a step makes anew was there before it.
     private static func parts(after version: Int) -> [String] {
         // Every process that opens a file asks, and to find them takes longer than all else that it does then.
         if version >= newest { return [] }
-        let earlier = Set(Migration.all.filter { $0.version <= version }.flatMap(\.tablesAndIndexes))
-        return Migration.all.filter { $0.version > version }.flatMap(\.tablesAndIndexes)
+        let earlier = Set(Migration.all.filter { $0.version <= version }.flatMap(\.parts))
+        return Migration.all.filter { $0.version > version }.flatMap(\.parts)
             .filter { !earlier.contains($0) }.map { "'\($0)'" }
     }
 
@@ -78,7 +78,7 @@ struct SchemaMigrator {
     }
 
     /// The oldest version whose tables hold all that reading asks for. A step that adds what reading asks for raises it.
-    static let oldestReadable = 26
+    static let oldestReadable = 27
 
     /// Throws when `database` has not the tables that reading asks for.
     ///
