@@ -54,6 +54,7 @@ extension Proofs {
             ]
             let times: Set = [
                 "enqueued_at", "claimed_at", "finished_at", "dropped_at", "started_at", "ended_at", "worker",
+                "wait_latency", "work_latency",
             ]
             return try site.read { database in
                 try tables.flatMap { table in
