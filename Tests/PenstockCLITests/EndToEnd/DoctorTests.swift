@@ -151,7 +151,8 @@ struct DoctorTests {
             workflows.joined() + triggers.joined() + "DROP TRIGGER penstock_task_dropped; "
             + tables.map { "DROP TABLE penstock_\($0); " }.joined()
             + "DROP VIEW penstock_firings; DROP VIEW penstock_schedules; DROP TRIGGER penstock_queue_deleted_schedules; "
-            + "DROP VIEW penstock_latencies; DROP VIEW penstock_workers; DROP TABLE penstock_remote_worker; DROP TABLE penstock_firing; DROP TABLE penstock_schedule; DROP VIEW penstock_quarantined; "
+            + "DROP VIEW penstock_latencies; DROP VIEW penstock_workers; DROP TABLE penstock_remote_worker; "
+            + "DROP VIEW penstock_schedule_check; DROP VIEW penstock_schedule_start_check; DROP VIEW penstock_dropped_next; DROP TABLE penstock_firing; DROP TABLE penstock_schedule; DROP VIEW penstock_quarantined; "
             + "DROP INDEX penstock_queue_share_limit; DROP INDEX penstock_ready_sequence; DROP INDEX penstock_log_unique; DROP INDEX penstock_ready_since; "
             + "DROP TABLE penstock_quarantine; DELETE FROM penstock_migration WHERE version > 9"
         #expect(try await tool.sql(toSchema9) == "")

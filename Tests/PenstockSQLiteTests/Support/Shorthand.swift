@@ -110,6 +110,7 @@ func mode(of path: String) throws -> Int {
 let toSchema9 = """
     DROP INDEX penstock_log_unique; DROP INDEX penstock_ready_since; DROP INDEX penstock_ready_sequence; DROP INDEX penstock_queue_share_limit;
     DROP VIEW penstock_latencies; DROP VIEW penstock_workers; DROP TABLE penstock_remote_worker;
+    DROP VIEW penstock_schedule_check; DROP VIEW penstock_schedule_start_check; DROP VIEW penstock_dropped_next;
     DROP VIEW penstock_weights; DROP TRIGGER penstock_queue_fair; DROP TRIGGER penstock_queue_fair_inserted;
     DROP TRIGGER penstock_queue_key_rate; DROP TABLE penstock_expiry; DROP TABLE penstock_unique_period;
     DROP TABLE penstock_rate; DROP TABLE penstock_group_rate; DROP TABLE penstock_fair; DROP TABLE penstock_share;
