@@ -31,6 +31,7 @@ let package = Package(
         .library(name: "PenstockMetrics", targets: ["PenstockMetrics"]),
         .library(name: "PenstockPublishers", targets: ["PenstockPublishers"]),
         .library(name: "PenstockStreams", targets: ["PenstockStreams"]),
+        .library(name: "PenstockTracing", targets: ["PenstockTracing"]),
         .library(name: "PenstockTestKit", targets: ["PenstockTestKit"]),
         .library(name: "PenstockConformance", targets: ["PenstockConformance"]),
         .executable(name: "penstock", targets: ["PenstockMain"]),
@@ -76,13 +77,14 @@ let package = Package(
             dependencies: [
                 "Penstock", "PenstockAPI", "PenstockCLI", "PenstockCore", "PenstockDashboard", "PenstockFormats",
                 "PenstockHTTP",
-                "PenstockMetrics", "PenstockSQS",
+                "PenstockMetrics", "PenstockSQS", "PenstockTracing",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
             swiftSettings: strict
@@ -110,6 +112,17 @@ let package = Package(
             dependencies: face + [
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: strict
+        ),
+        // Spans for a collector of OpenTelemetry.
+        .target(
+            name: "PenstockTracing",
+            dependencies: [
+                "PenstockCore", "PenstockFormats", "PenstockProcesses",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
             ],
             swiftSettings: strict
         ),
@@ -144,12 +157,13 @@ let package = Package(
             name: "PenstockCLI",
             dependencies: [
                 "Penstock", "PenstockCore", "PenstockFormats", "PenstockMetrics", "PenstockProcesses",
-                "PenstockSchedules",
+                "PenstockSchedules", "PenstockTracing",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "Subprocess", package: "swift-subprocess"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
                 // The paths and descriptors that swift-subprocess speaks in; Apple platforms have them in the system.
                 .product(name: "SystemPackage", package: "swift-system", condition: .when(platforms: [.linux])),
             ],
@@ -265,6 +279,17 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
+        .testTarget(
+            name: "PenstockTracingTests",
+            dependencies: [
+                "PenstockCore", "PenstockMain", "PenstockProcesses", "PenstockTestKit", "PenstockTracing",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Subprocess", package: "swift-subprocess"),
+                .product(name: "SystemPackage", package: "swift-system", condition: .when(platforms: [.linux])),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
+            ],
+            swiftSettings: strict
+        ),
         // The server over real sockets: its door, and each of its faces.
         .testTarget(
             name: "PenstockServerTests",
@@ -273,6 +298,8 @@ let package = Package(
                 "PenstockMain", "PenstockMetrics", "PenstockSQS", "PenstockServer", "PenstockServerMain",
                 "PenstockTestKit",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -356,7 +383,7 @@ let package = Package(
             dependencies: [
                 "Penstock", "PenstockClient", "PenstockCodecs", "PenstockCombine", "PenstockConformance",
                 "PenstockCore",
-                "PenstockMain", "PenstockMetrics", "PenstockTestKit",
+                "PenstockMain", "PenstockMetrics", "PenstockTestKit", "PenstockTracing",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),

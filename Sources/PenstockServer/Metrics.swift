@@ -50,21 +50,10 @@ struct RequestTimes: RouterMiddleware {
         metrics.record(
             start.duration(to: .now), as: "penstock.http.request.duration",
             [
-                ("method", Self.word(of: request.method)), ("route", Self.template(context.endpointPath)),
+                ("method", RequestWords.method(request.method)),
+                ("route", RequestWords.route(context.endpointPath) ?? "none"),
                 ("code", String(response.status.code)),
             ])
         return response
-    }
-
-    /// The method; whoever makes requests may invent some, and each would be a series.
-    private static func word(of method: HTTPRequest.Method) -> String {
-        let known: Set<HTTPRequest.Method> = [.get, .head, .post, .put, .patch, .delete, .options]
-        return known.contains(method) ? method.rawValue : "other"
-    }
-
-    /// The route as it was added, and never the path, which names queues and messages.
-    private static func template(_ path: String?) -> String {
-        guard let path, path != "NotFound" else { return "none" }
-        return path
     }
 }

@@ -8,6 +8,7 @@ import PenstockFormats
 import PenstockHTTP
 import PenstockSQS
 import ServiceLifecycle
+import Tracing
 import UnixSignals
 
 /// The server: a store, its faces, and the addresses where it listens.
@@ -26,6 +27,8 @@ struct Server {
     /// The store's file, where it has one.
     var path: String?
     var logger: Logger
+    /// What traces requests; `nil`: nobody.
+    var tracer: (any Tracer)?
 
     /// When the server is told to stop its listeners close what is open after a second. What has not ended long after that, as a store
     /// does not answer, is cancelled.
@@ -61,6 +64,7 @@ struct Server {
         let router = Router(context: ServerContext.self, options: .autoGenerateHeadEndpoints)
         let requests = RequestTimes()
         router.add(middleware: requests)
+        if let tracer { router.add(middleware: RequestSpans(tracer: tracer)) }
         router.add(middleware: ProblemResponses())
         if tokens == nil { router.add(middleware: HostCheck(names: names)) }
         router.add(middleware: CrossSiteCheck())

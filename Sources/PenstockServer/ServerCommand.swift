@@ -5,6 +5,7 @@ import PenstockCLI
 import PenstockCore
 import PenstockFormats
 import PenstockHTTP
+import PenstockTracing
 import Synchronization
 
 #if canImport(Glibc)
@@ -73,17 +74,21 @@ package struct ServerCommand: AsyncParsableCommand {
         umask(0o077)
         let tokens = try tokenFile.map { path throws(PenstockError) in try Tokens.read(path) }
         let logger = ErrorLog.logger(.notice)
+        let tracing = CommandTracing(serviceName: "penstock-server")
         if readOnly {
-            try await location.file.look { try await serve($0, tokens, logger) }
+            try await location.file.look { try await serve($0, tokens, logger, tracing) }
         } else {
-            try await location.file.use(logger: logger) { try await serve($0, tokens, logger) }
+            try await location.file.use(logger: logger) { try await serve($0, tokens, logger, tracing) }
         }
+        await tracing?.tracer.shutdown()
     }
 
-    private func serve(_ store: PenstockStore, _ tokens: Tokens?, _ logger: Logger) async throws {
+    private func serve(
+        _ store: PenstockStore, _ tokens: Tokens?, _ logger: Logger, _ tracing: CommandTracing?
+    ) async throws {
         try await Server(
             store: store, listen: addresses, tokens: tokens, hosts: host, isReadOnly: readOnly, name: name,
-            path: location.file.path, logger: logger
+            path: location.file.path, logger: logger, tracer: tracing?.tracer
         ).run { [count = addresses.count, told = Atomic(0)] address in
             Self.tell(address)
             if told.wrappingAdd(1, ordering: .relaxed).newValue == count { Supervisor.tellReady() }

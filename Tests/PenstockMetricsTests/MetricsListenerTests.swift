@@ -22,13 +22,13 @@ import Testing
 
     /// What is answered to `request`, until the other end closes.
     private func answer(_ request: String, at address: ListenAddress) async throws -> String {
-        let place: LocalSocket.Place =
+        let place: StreamSocket.Place =
             switch address {
             case .port(let host, let port): .port(host: host, port)
             case .unix(let path): .path(path)
             }
         return try await SystemThread.run {
-            let socket = try LocalSocket.connected(to: place, timeout: .seconds(20))
+            let socket = try StreamSocket.connected(to: place, timeout: .seconds(20))
             defer { socket.close() }
             socket.write(Array(request.utf8))
             var bytes: [UInt8] = []
@@ -49,7 +49,7 @@ import Testing
     @Test func aSocketInTheFileSystemIsItsOwnersAlone() async throws {
         let path = "\(room.path)/metrics.sock"
         // One that a killed process has left is in nobody's way.
-        try LocalSocket.listening(at: .path(path)).close()
+        try StreamSocket.listening(at: .path(path)).close()
         let listener = try MetricsListener(at: .unix(path: path)) { text() }
         let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? NSNumber
         #expect(mode?.intValue == 0o600)

@@ -57,12 +57,18 @@ package struct StoreFile: Sendable {
     /// - Parameters:
     ///   - mayCreate: whether the file is made when there is none.
     ///   - queue: the queue that the command is about: an error that says there is none says how to make it.
+    ///   - tracing: the command's spans. They are handed over before this returns.
     @MainActor
     package func use<Result>(
         mayCreate: Bool = false, queue: QueueName? = nil, logger: Logger? = nil,
-        metrics: (any MetricsFactory)? = nil, _ body: @MainActor (PenstockStore) async throws -> Result
+        metrics: (any MetricsFactory)? = nil, tracing: CommandTracing? = nil,
+        _ body: @MainActor (PenstockStore) async throws -> Result
     ) async throws -> Result {
-        try await use(try await open(mayCreate: mayCreate, logger: logger, metrics: metrics), queue, body)
+        var options = PenstockStore.Options(
+            logger: logger, metrics: metrics, tracer: tracing?.tracer, createIfMissing: mayCreate)
+        options.leavesWriteAheadLog = true
+        guard let tracing else { return try await use(try await open(options), queue, body) }
+        return try await tracing.use { try await use(try await open(options), queue, body) }
     }
 
     @MainActor
@@ -81,13 +87,10 @@ package struct StoreFile: Sendable {
         return result
     }
 
-    private func open(
-        mayCreate: Bool, logger: Logger?, metrics: (any MetricsFactory)?
-    ) async throws -> PenstockStore {
+    private func open(_ options: PenstockStore.Options) async throws -> PenstockStore {
         let isNew = !exists
+        let mayCreate = options.createIfMissing
         if !mayCreate { try refuseMissing() }
-        var options = PenstockStore.Options(logger: logger, metrics: metrics, createIfMissing: mayCreate)
-        options.leavesWriteAheadLog = true
         if isAtServer { return try await ServerStores.open(path, options) }
         do {
             return try await PenstockStore.open(path: path, options: options)

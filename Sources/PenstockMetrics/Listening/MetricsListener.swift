@@ -23,7 +23,7 @@ package final class MetricsListener: Sendable {
 
     /// Where it listens; with the port that the system has chosen, if it was to.
     package let address: ListenAddress
-    private let socket: LocalSocket
+    private let socket: StreamSocket
     private let isStopped = Atomic<Bool>(false)
 
     /// Listens at `address`, and answers with `text` from then on.
@@ -37,7 +37,7 @@ package final class MetricsListener: Sendable {
             address.isLocal,
             "\(address) can be reached from other machines, and metrics ask for no token; write 127.0.0.1:PORT or unix:PATH."
         )
-        socket = try LocalSocket.listening(at: address.place)
+        socket = try StreamSocket.listening(at: address.place)
         self.address = socket.port.map { address.with(port: $0) } ?? address
         do {
             try SystemThread.start("penstock metrics") { [self] in answer(text) }
@@ -54,7 +54,7 @@ package final class MetricsListener: Sendable {
         // Wakes the thread, which closes the socket.
         shutdown(socket.descriptor, Int32(SHUT_RDWR))
         // A system on which that wakes nobody is asked for a connection instead.
-        (try? LocalSocket.connected(to: address.place, timeout: Self.timeout))?.close()
+        (try? StreamSocket.connected(to: address.place, timeout: Self.timeout))?.close()
     }
 
     private func answer(_ text: () -> PrometheusText) {
@@ -66,7 +66,7 @@ package final class MetricsListener: Sendable {
         }
     }
 
-    private func answer(_ connection: LocalSocket, _ text: () -> PrometheusText) {
+    private func answer(_ connection: StreamSocket, _ text: () -> PrometheusText) {
         let deadline = ContinuousClock.now + Self.timeout
         var head: [UInt8] = []
         while !Self.isWhole(head) {
@@ -90,7 +90,7 @@ package final class MetricsListener: Sendable {
 
 extension ListenAddress {
     /// The address as sockets have it.
-    fileprivate var place: LocalSocket.Place {
+    fileprivate var place: StreamSocket.Place {
         switch self {
         case .port(let host, let port): .port(host: host, port)
         case .unix(let path): .path(path)
@@ -102,7 +102,7 @@ extension ListenAddress {
     }
 }
 
-extension LocalSocket.Place {
+extension StreamSocket.Place {
     fileprivate var isPort: Bool {
         if case .port = self { true } else { false }
     }

@@ -8,7 +8,7 @@ import PenstockCore
     import Darwin
 #endif
 
-extension LocalSocket.Place: CustomStringConvertible {
+extension StreamSocket.Place: CustomStringConvertible {
     package var description: String {
         switch self {
         case .port(let host, let port): host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"

@@ -8,13 +8,13 @@ package import PenstockCore
     import Darwin
 #endif
 
-/// A stream between programs of this machine: a port of its own addresses, or a socket in the file system. Calls block, and no
-/// process that this one starts inherits it.
-package struct LocalSocket: Sendable {
+/// A stream between programs: by a port, or by a socket in the file system. Calls block, and no process that this one starts inherits
+/// it.
+package struct StreamSocket: Sendable {
     /// The descriptor, which whoever made this closes.
     package let descriptor: Int32
 
-    /// Where it is.
+    /// Where it is on this machine.
     package enum Place: Hashable, Sendable {
         /// `localhost`, an address that begins with 127, or `::1`.
         case port(host: String, Int)
@@ -25,7 +25,7 @@ package struct LocalSocket: Sendable {
     /// at any more.
     ///
     /// - Throws: `PenstockError` with code `storage` or `invalidInput`.
-    package static func listening(at place: Place) throws(PenstockError) -> LocalSocket {
+    package static func listening(at place: Place) throws(PenstockError) -> StreamSocket {
         let socket = try made(for: place)
         var yes: Int32 = 1
         setsockopt(socket.descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, socklen_t(MemoryLayout<Int32>.size))
@@ -44,9 +44,9 @@ package struct LocalSocket: Sendable {
     /// Connects to the process that listens at `place`.
     ///
     /// - Throws: `PenstockError` with code `storage` when nobody does, or `invalidInput`.
-    package static func connected(to place: Place, timeout: Duration) throws(PenstockError) -> LocalSocket {
+    package static func connected(to place: Place, timeout: Duration) throws(PenstockError) -> StreamSocket {
         let socket = try made(for: place)
-        socket.setTimeout(timeout)
+        socket.prepare(timeout: timeout)
         guard try place.with({ connect(socket.descriptor, $0, $1) }) == 0 else {
             throw socket.failure("Nobody can be reached at \(place)")
         }
@@ -66,12 +66,11 @@ package struct LocalSocket: Sendable {
     }
 
     /// The next connection; `nil` when there is none after all.
-    package func accepted(timeout: Duration) -> LocalSocket? {
+    package func accepted(timeout: Duration) -> StreamSocket? {
         let connection = accept(descriptor, nil, nil)
         guard connection >= 0 else { return nil }
-        let socket = LocalSocket(descriptor: connection)
-        socket.keepFromChildren()
-        socket.setTimeout(timeout)
+        let socket = StreamSocket(descriptor: connection)
+        socket.prepare(timeout: timeout)
         return socket
     }
 
@@ -107,17 +106,23 @@ package struct LocalSocket: Sendable {
     }
 }
 
-extension LocalSocket {
-    private static func made(for place: Place) throws(PenstockError) -> LocalSocket {
+extension StreamSocket {
+    private static func made(for place: Place) throws(PenstockError) -> StreamSocket {
         let descriptor = socket(try place.with({ address, _ in Int32(address.pointee.sa_family) }), stream, 0)
         guard descriptor >= 0 else { throw SystemErrors.failure("No socket can be made", errno) }
-        let made = LocalSocket(descriptor: descriptor)
+        let made = StreamSocket(descriptor: descriptor)
         made.keepFromChildren()
+        return made
+    }
+
+    /// Sees to it that neither a child nor a signal nor a silent other end is in the way.
+    func prepare(timeout: Duration) {
+        keepFromChildren()
+        setTimeout(timeout)
         #if canImport(Darwin)
             var yes: Int32 = 1
             setsockopt(descriptor, SOL_SOCKET, SO_NOSIGPIPE, &yes, socklen_t(MemoryLayout<Int32>.size))
         #endif
-        return made
     }
 
     private func keepFromChildren() {
@@ -127,6 +132,8 @@ extension LocalSocket {
     private func setTimeout(_ timeout: Duration) {
         var time = timeval()
         time.tv_sec = .init(timeout.components.seconds)
+        // 0 would be for ever.
+        time.tv_usec = .init(max(timeout.components.attoseconds / 1_000_000_000_000, timeout < .seconds(1) ? 1000 : 0))
         for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
             setsockopt(descriptor, SOL_SOCKET, option, &time, socklen_t(MemoryLayout<timeval>.size))
         }
@@ -139,13 +146,13 @@ extension LocalSocket {
     }
 
     #if canImport(Glibc)
-        private static let stream = Int32(SOCK_STREAM.rawValue)
+        static let stream = Int32(SOCK_STREAM.rawValue)
         private static let withoutSignal = Int32(MSG_NOSIGNAL)
     #elseif canImport(Musl)
-        private static let stream = SOCK_STREAM
+        static let stream = SOCK_STREAM
         private static let withoutSignal = MSG_NOSIGNAL
     #else
-        private static let stream = SOCK_STREAM
+        static let stream = SOCK_STREAM
         private static let withoutSignal: Int32 = 0
     #endif
 }

@@ -1,6 +1,7 @@
 import Logging
 import Penstock
 import PenstockMetrics
+import PenstockTracing
 import ServiceLifecycle
 import UnixSignals
 
@@ -49,6 +50,22 @@ struct MetricsArticle {
         let store = try await PenstockStore.open(path: path, options: .init(metrics: metrics))
         try await MetricsService(metrics, at: "127.0.0.1:9464").run()
         try await store.close()
+    }
+    // end
+}
+
+// The landing page of PenstockTracing.
+
+struct TracingArticle {
+    // shown
+    func work(path: String) async throws {
+        // Nothing is traced where the environment does not ask for it.
+        let tracer = try TracingConfiguration(serviceName: "mill").map { OTLPTracer($0) }
+        let store = try await PenstockStore.open(path: path, options: .init(tracer: tracer))
+        let queue = try await store.queue("mail", of: String.self)
+        try await queue.enqueue("hello")
+        try await store.close()
+        await tracer?.shutdown()
     }
     // end
 }

@@ -7,6 +7,7 @@ import PenstockFormats
 import PenstockHTTP
 import PenstockTestKit
 import ServiceLifecycle
+import Tracing
 
 #if canImport(FoundationNetworking)
     import FoundationNetworking
@@ -23,12 +24,12 @@ struct TestServer {
     static func run(
         store: PenstockStore = PenstockStore(InMemoryStore()), tokens: Tokens? = nil, hosts: [String] = [],
         isReadOnly: Bool = false, name: String? = nil, path: String? = nil,
-        logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+        logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, tracer: (any Tracer)? = nil,
         _ body: @escaping @Sendable (TestServer) async throws -> Void
     ) async throws {
         let server = Server(
             store: store, listen: [.port(host: "127.0.0.1", 0)], tokens: tokens, hosts: hosts, isReadOnly: isReadOnly,
-            name: name, path: path, logger: logger)
+            name: name, path: path, logger: logger, tracer: tracer)
         let (addresses, continuation) = AsyncStream.makeStream(of: ListenAddress.self)
         // Told to stop as by a signal. To be cancelled is for the worst: SwiftNIO traps when a connection has come that nobody has
         // taken yet.

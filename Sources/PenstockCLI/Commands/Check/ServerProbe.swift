@@ -12,7 +12,7 @@ struct ServerProbe: Sendable {
     func ask() async throws -> (isReady: Bool, sentence: String) {
         try await SystemThread.run {
             do throws(PenstockError) {
-                let socket = try LocalSocket.connected(to: place, timeout: Self.timeout)
+                let socket = try StreamSocket.connected(to: place, timeout: Self.timeout)
                 defer { socket.close() }
                 // Where no token is asked for, the server looks at the host.
                 socket.write(Array("GET /readyz HTTP/1.0\r\nHost: localhost\r\nConnection: close\r\n\r\n".utf8))
@@ -34,7 +34,7 @@ struct ServerProbe: Sendable {
         )
     }
 
-    private var place: LocalSocket.Place {
+    private var place: StreamSocket.Place {
         switch address {
         case .port(let host, let port): .port(host: host, port)
         case .unix(let path): .path(path)

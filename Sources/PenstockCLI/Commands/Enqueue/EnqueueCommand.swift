@@ -83,13 +83,13 @@ struct EnqueueCommand: AsyncParsableCommand {
             try messageOptions.message([]).validate(now: SystemTime().now)
             let input = try InputFile.open(file ?? payload)
             defer { input.close() }
-            try await fileOptions.file.use(mayCreate: create, queue: queue) { store in
+            try await fileOptions.file.use(mayCreate: create, queue: queue, tracing: CommandTracing()) { store in
                 try await enqueueLines(of: input, into: try await store.queue(queue.text, create: create))
             }
         } else {
             let message = messageOptions.message(try readPayload(), key: keyOptions.uniqueKey)
             try message.validate(now: SystemTime().now)
-            try await fileOptions.file.use(mayCreate: create, queue: queue) { store in
+            try await fileOptions.file.use(mayCreate: create, queue: queue, tracing: CommandTracing()) { store in
                 // To look the queue up takes a connection more, and the store refuses a message for none all the same.
                 let queue =
                     create ? try await store.queue(queue.text, create: true) : store.queueNotLookedUp(queue)

@@ -21,12 +21,17 @@ struct CommandHandler: MessageHandler {
     private let use: OutputUse
     /// What is set, and taken out of the environment, for every message.
     private let inherited: [Environment.Key: String?]
+    private let tracing: CommandTracing?
 
-    init(command: Command, use: OutputUse = .passed, inherited: [Environment.Key: String?]) {
+    init(
+        command: Command, use: OutputUse = .passed, inherited: [Environment.Key: String?],
+        tracing: CommandTracing? = nil
+    ) {
         self.command = command
         self.command.keptBytesMax = use.bytesMax
         self.use = use
         self.inherited = inherited
+        self.tracing = tracing
     }
 
     /// Runs the command on the delivery's message.
@@ -116,6 +121,11 @@ struct CommandHandler: MessageHandler {
         for (name, value) in delivery.headers {
             variables[Environment.Key(stringLiteral: HeaderRules.variable(of: name))] = value
             if let variable = Self.traceVariables[name.lowercased()] { variables[variable] = value }
+        }
+        if let span = tracing?.variables, !span.isEmpty {
+            // What the command does is a part of its message's handling, which is a trace of its own.
+            variables.updateValue(nil, forKey: "TRACESTATE")
+            for (name, value) in span { variables[Environment.Key(stringLiteral: name)] = value }
         }
         return variables
     }

@@ -225,9 +225,13 @@ struct WorkCommand: AsyncParsableCommand {
     /// Whether its processes work on more than one message.
     private var stays: Bool { lines || framed }
 
-    private func handler(of command: Command, output: OutputUse, _ file: StoreFile) -> any MessageHandler {
+    private func handler(
+        of command: Command, output: OutputUse, _ file: StoreFile, _ tracing: CommandTracing?
+    ) -> any MessageHandler {
         let inherited = CommandHandler.cleared(file: file)
-        guard stays else { return CommandHandler(command: command, use: output, inherited: inherited) }
+        guard stays else {
+            return CommandHandler(command: command, use: output, inherited: inherited, tracing: tracing)
+        }
         let variables = CoprocessHandler.variables(inherited, queue: onlyQueue)
         let coprocess = Coprocess(
             command: command, framing: framed ? .frames : .lines,
@@ -254,10 +258,11 @@ struct WorkCommand: AsyncParsableCommand {
         let recorded = metrics.map { _ in RecordedMetrics() }
         let listener = try recorded.flatMap(listener)
         defer { listener?.stop() }
-        try await file.use(queue: onlyQueue, logger: logger, metrics: recorded) { store in
+        let tracing = CommandTracing()
+        try await file.use(queue: onlyQueue, logger: logger, metrics: recorded, tracing: tracing) { store in
             var queues: [Queue<[UInt8]>] = []
             for name in self.queues.names { queues.append(try await file.queue(name, in: store)) }
-            let handler = handler(of: command, output: try await use(in: store, file), file)
+            let handler = handler(of: command, output: try await use(in: store, file), file, tracing)
             let worker = CommandWorker(
                 queues: queues, order: workerOrder,
                 // The start of a process takes so long that nothing is gained by claiming ahead of it.

@@ -1,0 +1,115 @@
+import Logging
+import PenstockCore
+import PenstockFormats
+import PenstockProcesses
+import Synchronization
+
+/// Hands spans over, batch by batch, while there are any. While there are none it costs nothing: no thread, no timer.
+final class SpanExporter: Sendable {
+    /// How long spans wait for more of them. OpenTelemetry has 5 s, which is long for somebody who looks at a trace.
+    private static let pause = Duration.seconds(1)
+    /// How often a batch is offered to a collector that is away or busy, and the longest pause between.
+    private static let triesMax = 5
+    private static let retryPauseMax = Duration.seconds(16)
+
+    private struct State {
+        var queue = SpanQueue()
+        /// What hands them over, while there are any.
+        var task: Task<Void, Never>?
+        /// What it waits for before it takes the next ones.
+        var pause: Task<Void, Never>?
+    }
+
+    private let configuration: TracingConfiguration
+    private let format: SpanJSON
+    private let time: any TimeSource
+    private let state = Mutex(State())
+
+    init(_ configuration: TracingConfiguration, time: any TimeSource = SystemTime()) {
+        self.configuration = configuration
+        self.time = time
+        format = SpanJSON(resource: configuration.resource)
+    }
+
+    func add(_ span: SpanRecord) {
+        state.withLock { state in
+            if state.queue.add(span) { state.pause?.cancel() }
+            if state.task == nil, !state.queue.isStopped { state.task = Task.detached { await self.handOver() } }
+        }
+    }
+
+    func flush() {
+        state.withLock { state in
+            state.queue.hurry()
+            state.pause?.cancel()
+        }
+    }
+
+    /// Takes no more spans, and waits until those that are there are handed over, or the collector does not take them.
+    func stop() async {
+        let task = state.withLock { state in
+            state.queue.stop()
+            state.pause?.cancel()
+            return state.task
+        }
+        await task?.value
+    }
+
+    private func handOver() async {
+        while true {
+            await wait(Self.pause)
+            await offer(state.withLock { $0.queue.takeBatch() })
+            let isDone = state.withLock { state in
+                if state.queue.spans.isEmpty { state.task = nil }
+                return state.queue.spans.isEmpty
+            }
+            if isDone { return }
+        }
+    }
+
+    /// Waits, unless there is reason to hurry.
+    private func wait(_ duration: Duration) async {
+        let pause = Task.detached { [time] in _ = try? await time.sleep(for: duration) }
+        state.withLock { state in
+            state.pause = pause
+            if state.queue.isUrgent { pause.cancel() }
+        }
+        await pause.value
+        state.withLock { $0.pause = nil }
+    }
+
+    private func offer(_ batch: [SpanRecord]) async {
+        let body = format.body(of: batch)
+        var pause = Duration.seconds(1)
+        for number in 1...Self.triesMax {
+            switch await post(body) {
+            case .taken(let rejected, let reason):
+                if rejected > 0 { lose(rejected, reason) }
+                return
+            case .refused(let reason): return lose(batch.count, reason)
+            case .mayPass(let reason):
+                let isLast = number == Self.triesMax || state.withLock { $0.queue.isStopped }
+                if isLast { return lose(batch.count, reason) }
+                await wait(pause)
+                pause = min(pause * 2, Self.retryPauseMax)
+            }
+        }
+    }
+
+    private func post(_ body: [UInt8]) async -> CollectorAnswer {
+        let (collector, timeout) = (configuration.collector, configuration.timeout)
+        do {
+            return try await SystemThread.run { collector.post(body, timeout: timeout) }
+        } catch {
+            return .mayPass("no thread can be made")
+        }
+    }
+
+    /// Says that spans are gone: those, and those that found no room since the last time.
+    private func lose(_ count: Int, _ reason: String) {
+        let lost = count + state.withLock { $0.queue.takeLost() }
+        configuration.logger?.warning(
+            "\(CountText.format(lost, "span")) \(lost == 1 ? "is" : "are") lost, as the collector at \(configuration.collector) is no help: \(reason)"
+        )
+    }
+}
