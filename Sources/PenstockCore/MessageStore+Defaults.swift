@@ -52,4 +52,7 @@ extension MessageStore {
 extension MessageStore {
     /// A quarter of a second.
     public var lookInterval: Duration { .milliseconds(250) }
+
+    /// Nothing.
+    public var timings: StoreTimings { StoreTimings() }
 }

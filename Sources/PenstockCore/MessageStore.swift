@@ -283,6 +283,9 @@ public protocol MessageStore: Sendable {
     /// ring that was lost, and for lost work. A quarter of a second, unless the store sees to all of that.
     var lookInterval: Duration { get }
 
+    /// How long this process has waited for the disk and for other processes; nothing, unless the store measures it.
+    var timings: StoreTimings { get }
+
     /// Finishes what was begun, and lets go of the file. Leases that are still held go back in line, as if released.
     /// Every later call throws `closed`, but for this one, which does nothing then.
     func close() async throws

@@ -115,10 +115,11 @@ public final class SQLiteStore: MessageStore {
         random = options.random
         afterStep = options.afterStep
         let writerLock = try WriterLock(folder)
-        let flusher = ownsPool ? try Flusher(path, flush: options.flush) : nil
+        let timings = WriteTimings()
+        let flusher = ownsPool ? try Flusher(path, timings: timings, flush: options.flush) : nil
         access = DatabaseAccess(
             path: path, identity: try FileIdentity(of: path), pool: pool, writerLock: writerLock, flusher: flusher,
-            busyMax: options.busyMax)
+            busyMax: options.busyMax, timings: timings)
         worker = WorkerIdentity(folder, name: options.workerName, time: options.time)
         suspension = MachineSuspension(asleep: options.asleep)
         doorbell = try Doorbell(folder, time: options.time as? SystemTime ?? SystemTime())
@@ -145,6 +146,9 @@ public final class SQLiteStore: MessageStore {
     public var lookInterval: Duration {
         listener.hearsEverything ? .seconds(60) : .milliseconds(250)
     }
+
+    /// How long this process has waited for the disk, and for other processes that write.
+    public var timings: StoreTimings { access.timings.now }
 
     /// Whether it was rung for work at `bucket` since the last claim there: then there is something to take, most likely, and
     /// a read-only check would be one read more.

@@ -31,6 +31,7 @@ struct Metrics {
         var text = PrometheusText()
         text.add(version: Version.text)
         text.add(try await store.storage.status(of: nil))
+        text.add(store.storage.timings)
         if let file { text.add(fileAt: file) }
         requests.metrics.write(to: &text)
         text.add(ProcessFacts.now())

@@ -71,6 +71,10 @@ extension PenstockStore {
         try await storage.status(of: nil).workers
     }
 
+    /// How long this process has waited for the disk and for other processes that write, since it opened the store. Nothing of a
+    /// store at a server, or one in memory.
+    public var timings: StoreTimings { storage.timings }
+
     /// Makes a limit on messages with workers that queues share by naming it (`QueuePolicy.sharedLimit`), or changes its count.
     /// A lower one takes nothing from workers: nothing more is claimed until so many have ended.
     ///

@@ -80,7 +80,7 @@ extension PrometheusText {
         for queue in queues.series { add(queue.latency.work, queue.labels) }
     }
 
-    private mutating func add(_ latency: LatencyHistogram, _ labels: Labels) {
+    mutating func add(_ latency: LatencyHistogram, _ labels: Labels) {
         histogram(labels, .ofMessages, latency.counts, sum: latency.sum / .seconds(1))
     }
 

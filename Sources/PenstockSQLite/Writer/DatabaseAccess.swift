@@ -18,6 +18,7 @@ struct DatabaseAccess: Sendable {
     let flusher: Flusher?
     /// How long a call waits for the right to write before its caller is told.
     let busyMax: Duration
+    let timings: WriteTimings
 
     /// Whether other processes' calls travel in this store's transactions, and the other way round. An application's own
     /// transactions are its own.

@@ -25,15 +25,17 @@ final class Flusher: Sendable {
     private let path: String
     private let descriptor: Int32
     private let flush: Flush
+    private let timings: WriteTimings
     private let state = Mutex(State())
     private let bell = DispatchSemaphore(value: 0)
     private let threadEnd = DispatchSemaphore(value: 0)
 
     /// Opens the write-ahead log of the database at `path`, on which a connection must be open and stay so: it keeps the
     /// file there.
-    init(_ path: String, flush: @escaping Flush) throws {
+    init(_ path: String, timings: WriteTimings, flush: @escaping Flush) throws {
         self.path = path
         self.flush = flush
+        self.timings = timings
         descriptor = open(path + "-wal", O_RDWR | O_CLOEXEC)
         guard descriptor >= 0 else {
             throw SystemErrors.failure("The write-ahead log of \(path) cannot be opened", errno)
@@ -109,10 +111,14 @@ final class Flusher: Sendable {
     ///   power cut would leave it.
     func flushed() -> PenstockError? {
         if let failure = state.withLock({ $0.failure }) { return failure }
-        guard flush(descriptor) != 0 else { return nil }
+        let start = ContinuousClock.now
+        let result = flush(descriptor)
+        let code = errno
+        timings.recordFlush(since: start)
+        guard result != 0 else { return nil }
         let failure = PenstockError(
             .outcomeUnknown,
-            "The disk of \(path) reported an error (\(String(cString: strerror(errno)))) after the call was carried out, so "
+            "The disk of \(path) reported an error (\(String(cString: strerror(code)))) after the call was carried out, so "
                 + "a power cut may undo it. Close the store, see to the disk, and look what is there.")
         state.withLock { $0.failure = failure }
         return failure

@@ -60,8 +60,13 @@ final class WriterAccess {
     func enter() -> Entry {
         let maySend = database.sharesTransactions && !isNextRefused
         isNextRefused = false
-        if database.writerLock.tryAcquire() { return .acquired }
+        if database.writerLock.tryAcquire() {
+            database.timings.recordWriterLock(since: nil)
+            return .acquired
+        }
         hasWaited = true
+        let start = ContinuousClock.now
+        defer { database.timings.recordWriterLock(since: start) }
         guard let slot else { return poll() }
         return Wait(self, slot, maySend: maySend).run()
     }

@@ -1,73 +1,5 @@
 public import PenstockCore
 
-/// The calls of a store, by kind.
-public enum StoreCall: String, Sendable, CaseIterable {
-    /// `enqueue`
-    case enqueue
-    /// `claim`
-    case claim
-    /// `settle`
-    case settle
-    /// `extend`
-    case extend
-    /// `reclaim`
-    case reclaim
-    /// `append`
-    case append
-    /// `log`
-    case log
-    /// `moveCursor`
-    case moveCursor
-    /// `messages`
-    case messages
-    /// `deadGroups`
-    case deadGroups
-    /// `waitReason`
-    case waitReason
-    /// `status`
-    case status
-    /// `configure`
-    case configure
-    /// `setLimit`
-    case setLimit
-    /// `limits`
-    case limits
-    /// `groups`
-    case groups
-    /// `apply`
-    case apply
-    /// `count`
-    case count
-    /// `expectEnd`
-    case expectEnd
-    /// `prune`
-    case prune
-    /// `schedule`
-    case schedule
-    /// `schedules`
-    case schedules
-    /// `fire`
-    case fire
-    /// `start`, of a workflow
-    case start
-    /// `cancel`, of a workflow
-    case cancel
-    /// `workflows`
-    case workflows
-    /// `tasks`
-    case tasks
-    /// `record`, of a step
-    case record
-    /// `journal`
-    case journal
-    /// `emit`
-    case emit
-    /// `event`
-    case event
-    /// `close`
-    case close
-}
-
 /// A store that hands every call to another one: what stores for tests are made of.
 ///
 /// A store that is to do one thing differently implements that call itself. One that looks at every call implements
@@ -104,6 +36,9 @@ extension ForwardingStore {
 
     /// As the store's underneath.
     public var lookInterval: Duration { base.lookInterval }
+
+    /// Those of the store underneath.
+    public var timings: StoreTimings { base.timings }
 
     /// Makes the call, and does nothing else.
     public func pass<Answer: Sendable>(

@@ -132,7 +132,7 @@ struct DoctorTests {
         try await tool.fail(["doctor", "--dry-run"], with: 64, saying: "--dry-run is for --repair")
         let workflows = [
             "tasks", "dependencies", "workflows", "steps", "events", "cancels", "running", "groups", "limits",
-            "weights",
+            "weights", "arrived",
         ]
         .map {
             "DROP VIEW penstock_\($0); "

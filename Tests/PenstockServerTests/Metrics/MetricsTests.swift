@@ -25,6 +25,8 @@ import Testing
             let name = "penstock_http_request_duration_seconds_count"
             #expect(lines.contains(#"\#(name){method="GET",route="/v1/queues/{queue}",code="404"} 1"#))
             #expect(lines.contains(#"\#(name){method="GET",route="none",code="404"} 1"#))
+            #expect(lines.contains("penstock_store_flush_seconds_count 0"))
+            #expect(lines.contains("penstock_store_writer_lock_wait_seconds_count 0"))
             #expect(lines.contains { $0.hasPrefix("process_cpu_seconds_total ") })
             #expect(lines.contains { $0.hasPrefix("penstock_build_info{version=\"") })
             // Families stand together, each with its kind.

@@ -201,17 +201,6 @@ struct WorkCommand: AsyncParsableCommand {
     }
 
     /// Serves what is recorded, and says where.
-    private func listener(of recorded: RecordedMetrics) throws -> MetricsListener? {
-        guard let metrics else { return nil }
-        let listener = try MetricsListener(at: metrics) {
-            var text = recorded.textOfProcess
-            text.add(version: Version.text)
-            return text
-        }
-        ErrorOutput.say("The metrics of this worker are at \(listener.address), /metrics.")
-        return listener
-    }
-
     /// The queue, if there is one.
     private var onlyQueue: QueueName? { queues.entries.count == 1 ? queues.entries.first?.name : nil }
 
@@ -255,11 +244,11 @@ struct WorkCommand: AsyncParsableCommand {
         try Threads.makeRoom(forCommands: concurrency)
         let file = fileOptions.file
         let logger = ErrorLog.logger(verbose ? .debug : .warning)
-        let recorded = metrics.map { _ in RecordedMetrics() }
-        let listener = try recorded.flatMap(listener)
-        defer { listener?.stop() }
+        let served = try metrics.map { try WorkerMetrics(at: $0) }
+        defer { served?.stop() }
         let tracing = CommandTracing()
-        try await file.use(queue: onlyQueue, logger: logger, metrics: recorded, tracing: tracing) { store in
+        try await file.use(queue: onlyQueue, logger: logger, metrics: served?.recorded, tracing: tracing) { store in
+            served?.isOpen(store)
             var queues: [Queue<[UInt8]>] = []
             for name in self.queues.names { queues.append(try await file.queue(name, in: store)) }
             let handler = handler(of: command, output: try await use(in: store, file), file, tracing)
