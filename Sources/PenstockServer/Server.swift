@@ -42,7 +42,9 @@ struct Server {
         isReady: @escaping @Sendable (ListenAddress) async -> Void
     ) async throws {
         let dashboard = self.dashboard
-        let responder = router(dashboard).buildResponder()
+        let router = router(dashboard)
+        OtherMethods.add(to: router)
+        let responder = router.buildResponder()
         var services = listen.map { address in
             ServiceGroupConfiguration.ServiceConfiguration(
                 service: Listener(address, responder: responder, logger: logger, isReady: isReady))

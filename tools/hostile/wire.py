@@ -59,6 +59,10 @@ class Broken(Exception):
     """An answer that is none, or none that is allowed."""
 
 
+class Cut(Broken):
+    """An answer that has begun and does not come to its end."""
+
+
 @dataclass
 class Answer:
     status: int
@@ -134,7 +138,7 @@ class Reader:
     def line(self):
         while b"\r\n" not in self.buffer:
             if not self.more():
-                raise Broken("an answer ends within a chunk")
+                raise Cut("an answer ends within a chunk")
         line, self.buffer = self.buffer.split(b"\r\n", 1)
         return line
 

@@ -32,6 +32,19 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        ("PUT", "/v1/queues/q/messages", "GET, HEAD, POST"), ("DELETE", "/healthz", "GET, HEAD"),
+        ("GET", "/v1/settlements", "POST"), ("OPTIONS", "/v1/queues", "GET, HEAD"), ("PATCH", "/", "GET, HEAD"),
+    ])
+    func whatMethodsThereAreIsSaid(_ method: String, _ path: String, _ allowed: String) async throws {
+        try await TestServer.run { server in
+            let response = try await server.request(method, path)
+            #expect(response.status == 405)
+            #expect(response.header("Allow") == allowed)
+            #expect(try response.json()["code"] as? String == "methodNotAllowed")
+        }
+    }
+
     @Test func withoutATokenNothingElseIsAnswered() async throws {
         try await TestServer.run(tokens: try tokens()) { server in
             let none = try await server.request("GET", "/v1/queues")
