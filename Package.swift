@@ -79,6 +79,7 @@ let package = Package(
                 "PenstockHTTP",
                 "PenstockMetrics", "PenstockSQS", "PenstockTracing",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),

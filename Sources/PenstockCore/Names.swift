@@ -122,6 +122,8 @@ public struct WorkerName: StoreName {
 enum NameRules {
     /// Throws ``PenstockError`` with code `invalidInput` when `text` cannot be the name of a `thing`.
     static func validate(_ text: String, of thing: String, bytesMax: Int) throws(PenstockError) {
+        // Most names are plain, and are made at each call from outside.
+        if (1...bytesMax).contains(text.utf8.count), text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) { return }
         let whose = "\("aeiou".contains(thing.prefix(1)) ? "An" : "A") \(thing)'s name"
         try require(!text.isEmpty, "\(whose) cannot be empty.")
         try require(text.utf8.count <= bytesMax, "\(whose) has at most \(bytesMax) bytes.")

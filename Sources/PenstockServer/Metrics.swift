@@ -38,23 +38,3 @@ struct Metrics {
         return text
     }
 }
-
-/// How long requests take, by method, route and status.
-struct RequestTimes: RouterMiddleware {
-    let metrics = RecordedMetrics(timerBuckets: .ofRequests)
-
-    func handle(
-        _ request: Request, context: ServerContext, next: (Request, ServerContext) async throws -> Response
-    ) async throws -> Response {
-        let start = ContinuousClock.now
-        let response = try await next(request, context)
-        metrics.record(
-            start.duration(to: .now), as: "penstock.http.request.duration",
-            [
-                ("method", RequestWords.method(request.method)),
-                ("route", RequestWords.route(context.endpointPath) ?? "none"),
-                ("code", String(response.status.code)),
-            ])
-        return response
-    }
-}

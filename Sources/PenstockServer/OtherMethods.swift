@@ -19,7 +19,8 @@ enum OtherMethods {
             for method in all where !known.contains(method) {
                 router.on(path, method: method) { _, _ in
                     var response = Problem(
-                        .methodNotAllowed, code: "methodNotAllowed", "Here is no \(method.rawValue); there is \(allowed)."
+                        .methodNotAllowed, code: "methodNotAllowed",
+                        "Here is no \(method.rawValue); there is \(allowed)."
                     ).response
                     response.headers[.allow] = allowed
                     return response

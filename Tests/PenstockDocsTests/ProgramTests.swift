@@ -3,11 +3,15 @@ import Penstock
 import Synchronization
 import Testing
 
-/// What a document's program printed. Its `print` is this one.
-private let printed = Mutex<[String]>([])
+/// What a document's program has printed. Other programs print meanwhile.
+private final class Printed: Sendable {
+    @TaskLocal static var current: Printed?
+    let lines = Mutex<[String]>([])
+}
 
+/// What documents' programs print with.
 func print(_ items: Any...) {
-    printed.withLock { $0.append(items.map { "\($0)" }.joined(separator: " ")) }
+    Printed.current?.lines.withLock { $0.append(items.map { "\($0)" }.joined(separator: " ")) }
 }
 
 /// The documents' whole programs print what the documents say. One at a time: they open their files in the working
@@ -22,9 +26,9 @@ func print(_ items: Any...) {
         }
         removeFiles()
         defer { removeFiles() }
-        printed.withLock { $0 = [] }
-        try await program()
-        return printed.withLock { $0 }
+        let printed = Printed()
+        try await Printed.$current.withValue(printed) { try await program() }
+        return printed.lines.withLock { $0 }
     }
 
     /// The output in a document that begins with `beginning`.

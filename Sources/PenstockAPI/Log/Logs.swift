@@ -47,5 +47,5 @@ struct Logs: Sendable {
 
 extension HTTPField.Name {
     /// The name is a token, as it has to be.
-    fileprivate static var lastEventID: HTTPField.Name { HTTPField.Name("Last-Event-ID") ?? .range }
+    fileprivate static let lastEventID = HTTPField.Name("Last-Event-ID") ?? .range
 }

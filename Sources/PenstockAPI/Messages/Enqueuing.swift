@@ -73,5 +73,5 @@ extension MessageHead {
 
 extension HTTPField.Name {
     /// That an answer is the one of an earlier request with the same `Idempotency-Key`. The name is a token, as it has to be.
-    static var idempotentReplayed: HTTPField.Name { HTTPField.Name("Idempotent-Replayed") ?? .age }
+    static let idempotentReplayed = HTTPField.Name("Idempotent-Replayed") ?? .age
 }

@@ -80,5 +80,5 @@ extension Visit {
 
 extension HTTPField.Name {
     /// What other sites learn of the page that led there. The name is a token, as it has to be.
-    fileprivate static var referrerPolicy: HTTPField.Name { HTTPField.Name("Referrer-Policy") ?? .referer }
+    fileprivate static let referrerPolicy = HTTPField.Name("Referrer-Policy") ?? .referer
 }

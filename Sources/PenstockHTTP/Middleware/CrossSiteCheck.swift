@@ -29,5 +29,5 @@ package struct CrossSiteCheck: RouterMiddleware {
 
 extension HTTPField.Name {
     /// Where a request comes from, in the browser's word. The name is a token, as it has to be.
-    fileprivate static var secFetchSite: HTTPField.Name { HTTPField.Name("Sec-Fetch-Site") ?? .origin }
+    fileprivate static let secFetchSite = HTTPField.Name("Sec-Fetch-Site") ?? .origin
 }

@@ -40,7 +40,9 @@ extension Parameters {
 
     /// A part of the path, as it was before it was escaped.
     package func text(_ name: String) throws(Problem) -> String {
-        guard let part = get(name), let text = part.removingPercentEncoding else {
+        let part = get(name)
+        if let part, !part.utf8.contains(UInt8(ascii: "%")) { return part }
+        guard let text = part?.removingPercentEncoding else {
             throw Problem.invalid("A part of the path is not UTF-8, escaped as RFC 3986 has it.")
         }
         return text

@@ -46,15 +46,6 @@ public final class RecordedMetrics: MetricsFactory, Sendable {
         }
     }
 
-    /// Records how long something took, in the histogram of seconds with that label and these dimensions.
-    package func record(_ duration: Duration, as label: String, _ dimensions: [(String, String)]) {
-        let (seconds, attoseconds) = duration.components
-        let timer = instrument(label, dimensions, .histogram, suffix: "_seconds") { [timerBuckets] in
-            HistogramInstrument(timerBuckets)
-        }
-        timer.record(Double(seconds) + Double(attoseconds) / 1e18)
-    }
-
     /// Makes a counter, or returns the one that there is.
     public func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {
         instrument(label, dimensions, .counter, suffix: "_total") { CounterInstrument() }

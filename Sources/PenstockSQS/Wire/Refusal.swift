@@ -98,8 +98,8 @@ extension Response {
 
 extension HTTPField.Name {
     // The names are tokens, as they have to be.
-    static var queryError: HTTPField.Name { HTTPField.Name("x-amzn-query-error") ?? .contentType }
-    static var amazonTarget: HTTPField.Name { HTTPField.Name("X-Amz-Target") ?? .contentType }
-    static var amazonDate: HTTPField.Name { HTTPField.Name("X-Amz-Date") ?? .contentType }
-    static var forwardedProtocol: HTTPField.Name { HTTPField.Name("X-Forwarded-Proto") ?? .contentType }
+    static let queryError = HTTPField.Name("x-amzn-query-error") ?? .contentType
+    static let amazonTarget = HTTPField.Name("X-Amz-Target") ?? .contentType
+    static let amazonDate = HTTPField.Name("X-Amz-Date") ?? .contentType
+    static let forwardedProtocol = HTTPField.Name("X-Forwarded-Proto") ?? .contentType
 }
