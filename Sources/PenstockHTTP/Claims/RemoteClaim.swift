@@ -58,23 +58,34 @@ package struct RemoteClaim: Sendable {
                 return claimed
             }
             guard let left = patience.left else { return [] }
-            let (changes, limit) = (store.storage.changes, limit)
+            let changes = store.storage.changes
             let due = nextDue.map { max(.zero, $0 - time.now) }
-            let waits = tokens.map { queue, token in
-                { @Sendable () async throws in
-                    try await changes.waitForWork(in: queue, after: token, room: limit)
-                }
-            }
             hasWaited = true
             let pause = min(left, store.storage.lookInterval, due ?? left)
-            switch try await context.wait(atMost: pause, time, for: { try await Self.first(of: waits) }) {
+            let end = try await waited(changes, after: tokens, atMost: pause, context, time)
+            // Where it ends here it may have been woken for a message just now, for which nobody else was.
+            switch end {
             case .happened, .timeIsUp: continue
-            case .serverStops: return []
+            case .serverStops:
+                for queue in queues { changes.ring(queue) }
+                return []
             case .clientGone:
-                // It may have been woken for a message just now, for which nobody else was.
                 for queue in queues { changes.ring(queue) }
                 throw Problem.clientGone
             }
+        }
+    }
+
+    /// Waits for a ring at one of the queues. Afterwards nobody here hears of them any more.
+    private func waited(
+        _ changes: Wakeups, after tokens: [(QueueName, Wakeups.Token)], atMost pause: Duration,
+        _ context: ServerContext,
+        _ time: any TimeSource
+    ) async throws -> WaitEnd<Void> {
+        var calls: [Wakeups.Call] = []
+        defer { for call in calls { changes.cancel(call) } }
+        return try await context.wait(atMost: pause, time) { woken in
+            calls = tokens.compactMap { changes.callForWork(in: $0, after: $1, room: limit, woken) }
         }
     }
 
@@ -93,15 +104,6 @@ package struct RemoteClaim: Sendable {
             }
         }
         return (claimed, nextDue)
-    }
-
-    private static func first(of waits: [@Sendable () async throws -> Void]) async throws {
-        if let only = waits.first, waits.count == 1 { return try await only() }
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            for wait in waits { group.addTask { try await wait() } }
-            defer { group.cancelAll() }
-            try await group.next()
-        }
     }
 }
 

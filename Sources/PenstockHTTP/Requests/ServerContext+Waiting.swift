@@ -11,23 +11,50 @@ extension ServerContext {
     package func wait<Value: Sendable>(
         atMost limit: Duration, _ time: any TimeSource, for body: @escaping @Sendable () async throws -> Value
     ) async throws -> WaitEnd<Value> {
-        let presence = try await presence
-        return try await withThrowingTaskGroup(of: WaitEnd<Value>.self) { group in
-            group.addTask { .happened(try await body()) }
+        let end = Waiter<WaitEnd<Value>>()
+        return try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {
-                try await time.sleep(for: limit)
-                return .timeIsUp
-            }
-            group.addTask {
-                try await presence?.waitForEnd()
-                return .clientGone
-            }
-            group.addTask {
-                try await gracefulShutdown()
-                return .serverStops
+                do {
+                    end.answer(.success(.happened(try await body())))
+                } catch {
+                    end.answer(.failure(error))
+                }
             }
             defer { group.cancelAll() }
-            return try await group.next() ?? .serverStops
+            return try await wait(for: end, atMost: limit, time)
+        }
+    }
+
+    /// Waits until `begin` has its call made, the time is over, the client is gone or the server is told to stop.
+    ///
+    /// - Parameter begin: is given what to call, at once or later, from any thread.
+    /// - Throws: `CancellationError` when the task is cancelled.
+    package func wait(
+        atMost limit: Duration, _ time: any TimeSource, beginning begin: (@escaping @Sendable () -> Void) -> Void
+    ) async throws -> WaitEnd<Void> {
+        let end = Waiter<WaitEnd<Void>>()
+        begin { end.answer(.success(.happened(()))) }
+        return try await wait(for: end, atMost: limit, time)
+    }
+
+    /// Waits for `end`, which others may answer as well. There may be thousands of such waits, so they have few tasks.
+    private func wait<Value: Sendable>(
+        for end: Waiter<WaitEnd<Value>>, atMost limit: Duration, _ time: any TimeSource
+    ) async throws -> WaitEnd<Value> {
+        guard let presence = try await presence else { return .clientGone }
+        let call = presence.whenGone { end.answer(.success(.clientGone)) }
+        defer { presence.forget(call) }
+        return try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask {
+                try await time.sleep(for: limit)
+                end.answer(.success(.timeIsUp))
+            }
+            defer { group.cancelAll() }
+            return try await withGracefulShutdownHandler {
+                try await end.wait()
+            } onGracefulShutdown: {
+                end.answer(.success(.serverStops))
+            }
         }
     }
 

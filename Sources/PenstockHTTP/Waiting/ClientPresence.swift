@@ -1,11 +1,11 @@
-import PenstockCore
 import Synchronization
 
 /// Whether the client of a connection is still there for the answer.
 final class ClientPresence: Sendable {
     private struct State {
         var isGone = false
-        var waiters: [ObjectIdentifier: Waiter<Void>] = [:]
+        var calls: [Int: @Sendable () -> Void] = [:]
+        var callCount = 0
     }
 
     private let state = Mutex(State())
@@ -17,26 +17,29 @@ final class ClientPresence: Sendable {
 
     /// The client is gone.
     func end() {
-        let waiters = state.withLock { state in
+        let calls = state.withLock { state in
             state.isGone = true
-            defer { state.waiters = [:] }
-            return Array(state.waiters.values)
+            defer { state.calls = [:] }
+            return Array(state.calls.values)
         }
-        for waiter in waiters { waiter.resume() }
+        for call in calls { call() }
     }
 
-    /// Returns when the client is gone.
+    /// Has `call` called, once, when the client is gone; at once, if it is.
     ///
-    /// - Throws: `CancellationError` when the task is cancelled first.
-    func waitForEnd() async throws {
-        let waiter = Waiter<Void>()
-        let id = ObjectIdentifier(waiter)
-        let isGone = state.withLock { state in
-            if !state.isGone { state.waiters[id] = waiter }
-            return state.isGone
+    /// - Returns: what to ``forget(_:)``.
+    func whenGone(_ call: @escaping @Sendable () -> Void) -> Int {
+        let (id, isGone) = state.withLock { state in
+            state.callCount += 1
+            if !state.isGone { state.calls[state.callCount] = call }
+            return (state.callCount, state.isGone)
         }
-        if isGone { return }
-        defer { state.withLock { $0.waiters[id] = nil } }
-        try await waiter.wait()
+        if isGone { call() }
+        return id
+    }
+
+    /// Calls it no more.
+    func forget(_ id: Int) {
+        _ = state.withLock { $0.calls.removeValue(forKey: id) }
     }
 }
