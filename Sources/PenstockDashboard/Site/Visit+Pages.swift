@@ -72,9 +72,10 @@ extension Visit {
         return response
     }
 
-    /// A cookie that no script sees, and that no other site's page has sent along.
+    /// A cookie that no script sees, and that no other site's page has sent along. Who came by TLS sends it by TLS alone.
     func cookie(_ name: String, _ value: String, seconds: Int?) -> Cookie {
-        Cookie(name: name, value: value, maxAge: seconds, path: "/", secure: false, httpOnly: true, sameSite: .strict)
+        Cookie(
+            name: name, value: value, maxAge: seconds, path: "/", secure: request.cameByTLS, httpOnly: true, sameSite: .strict)
     }
 }
 

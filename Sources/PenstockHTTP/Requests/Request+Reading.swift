@@ -1,3 +1,4 @@
+import HTTPTypes
 package import Hummingbird
 package import NIOCore
 package import PenstockCore
@@ -19,6 +20,16 @@ extension Request {
         }
         return whole
     }
+}
+
+extension Request {
+    /// Whether the client speaks TLS with the proxy that the request came through.
+    package var cameByTLS: Bool { headers[.forwardedProtocol] == "https" }
+}
+
+extension HTTPField.Name {
+    /// How a client speaks with a proxy. The name is a token, as it has to be.
+    fileprivate static let forwardedProtocol = HTTPField.Name("X-Forwarded-Proto") ?? .via
 }
 
 extension Parameters {

@@ -96,7 +96,7 @@ struct Call {
 
     /// The queue's URL, at the address by which the client called.
     func url(_ queue: QueueName) -> String {
-        let scheme = request.headers[.forwardedProtocol] == "https" ? "https" : "http"
+        let scheme = request.cameByTLS ? "https" : "http"
         return "\(scheme)://\(request.head.authority ?? "localhost")/\(Self.account)/\(Self.escaped(queue.text))"
     }
 

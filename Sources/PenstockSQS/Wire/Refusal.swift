@@ -101,5 +101,4 @@ extension HTTPField.Name {
     static let queryError = HTTPField.Name("x-amzn-query-error") ?? .contentType
     static let amazonTarget = HTTPField.Name("X-Amz-Target") ?? .contentType
     static let amazonDate = HTTPField.Name("X-Amz-Date") ?? .contentType
-    static let forwardedProtocol = HTTPField.Name("X-Forwarded-Proto") ?? .contentType
 }

@@ -45,6 +45,10 @@ import Testing
             let cookie = try #require(right.header("Set-Cookie"))
             #expect(cookie.hasPrefix("penstock_token=\(Self.key)-ops;"))
             #expect(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict") && cookie.contains("Path=/"))
+            #expect(!cookie.contains("Secure"), "Nobody could sign in without TLS.")
+            let proxied = try await server.submit(
+                "/login", ["token": "\(Self.key)-ops"], headers: ["X-Forwarded-Proto": "https"])
+            #expect(try #require(proxied.header("Set-Cookie")).contains("; Secure"))
             #expect(try await server.page("/", headers: self.cookie("ops")).status == 200)
             let left = try await server.submit("/logout", headers: self.cookie("ops"))
             #expect(left.header("Location") == "/login")
