@@ -72,10 +72,11 @@ extension Visit {
         return response
     }
 
-    /// A cookie that no script sees, and that no other site's page has sent along. Who came by TLS sends it by TLS alone.
+    /// A cookie that no script sees, and that no other site's page has sent along. A visitor who came by TLS sends it by TLS alone.
     func cookie(_ name: String, _ value: String, seconds: Int?) -> Cookie {
         Cookie(
-            name: name, value: value, maxAge: seconds, path: "/", secure: request.cameByTLS, httpOnly: true, sameSite: .strict)
+            name: name, value: value, maxAge: seconds, path: "/", secure: request.cameByTLS, httpOnly: true,
+            sameSite: .strict)
     }
 }
 
