@@ -138,6 +138,24 @@ import Tracing
         #expect(log.lines.first?.contains("1 span is lost") == true, "\(log.lines)")
     }
 
+    /// A queue that is full is no reason to ask a collector that is busy without a pause.
+    @Test func aFullQueueDoesNotHurryACollectorThatIsBusy() async throws {
+        let collector = try TestCollector(answers: ["503 Busy", "200 OK {}"])
+        let log = TestLog()
+        let tracer = try tracer(collector) { $0.logger = log.logger }
+        for _ in 1...SpanQueue.batchMax { tracer.withSpan("a") { _ in } }
+        _ = await collector.requests(1)
+        for _ in 1...(SpanQueue.countMax + 5) { tracer.withSpan("b") { _ in } }
+        tracer.forceFlush()
+        try await time.waitForSleepers()
+        #expect(collector.received.count == 1)
+        time.advance(by: .seconds(1))
+        _ = await collector.requests(6)
+        await tracer.shutdown()
+        #expect(try collector.spans().count == 2 * SpanQueue.batchMax + SpanQueue.countMax)
+        #expect(log.lines.count == 1 && log.lines[0].hasPrefix("5 spans are lost"), "\(log.lines)")
+    }
+
     /// One that is away costs spans and a line, and holds nobody up.
     @Test func aCollectorThatIsAwayCostsSpansAlone() async throws {
         let collector = try TestCollector()
@@ -154,12 +172,12 @@ import Tracing
     }
 
     @Test(arguments: [
-        ("HTTP/1.1 200 OK\r\n\r\n{}", CollectorAnswer.taken(rejected: 0, reason: "")),
+        ("HTTP/1.1 200 OK\r\n\r\n{}", CollectorAnswer.taken(rejected: 0, reason: "it is too slow")),
         (
             "HTTP/1.1 200 OK\r\n\r\n{\"partialSuccess\":{\"rejectedSpans\":\"3\"}}",
             .taken(rejected: 3, reason: "it rejected them")
         ),
-        ("HTTP/1.0 202 Accepted\r\n\r\n", .taken(rejected: 0, reason: "")),
+        ("HTTP/1.0 202 Accepted\r\n\r\n", .taken(rejected: 0, reason: "it is too slow")),
         ("HTTP/1.1 413 Large\r\n\r\n", .refused("it answers with status 413")),
         ("HTTP/1.1 502 Bad\r\n\r\n", .mayPass("it answers with status 502")),
         ("", .mayPass("it did not answer in time")), ("SSH-2.0-x\r\n", .mayPass("it did not answer in time")),

@@ -106,7 +106,7 @@ struct Collector: Hashable, Sendable, CustomStringConvertible {
         switch status {
         case 200..<300:
             let rejected = rejectedCount(in: text)
-            return .taken(rejected: rejected, reason: rejected > 0 ? "it rejected them" : "")
+            return .taken(rejected: rejected, reason: rejected > 0 ? "it rejected them" : "it is too slow")
         case 429, 502, 503, 504: return .mayPass("it answers with status \(status)")
         default: return .refused("it answers with status \(status)")
         }

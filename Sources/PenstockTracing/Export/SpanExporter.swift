@@ -16,8 +16,15 @@ final class SpanExporter: Sendable {
         var queue = SpanQueue()
         /// What hands them over, while there are any.
         var task: Task<Void, Never>?
-        /// What it waits for before it takes the next ones.
+        /// What it waits for before it takes the next ones, or offers the same ones again.
         var pause: Task<Void, Never>?
+        /// Whether it waits for a collector that is away or busy: then only the end is a reason to hurry.
+        var isRetrying = false
+
+        /// Has it go on at once, if there is reason to.
+        func hurry() {
+            if isRetrying ? queue.isStopped : queue.isUrgent { pause?.cancel() }
+        }
     }
 
     private let configuration: TracingConfiguration
@@ -33,7 +40,8 @@ final class SpanExporter: Sendable {
 
     func add(_ span: SpanRecord) {
         state.withLock { state in
-            if state.queue.add(span) { state.pause?.cancel() }
+            state.queue.add(span)
+            state.hurry()
             if state.task == nil, !state.queue.isStopped { state.task = Task.detached { await self.handOver() } }
         }
     }
@@ -41,7 +49,7 @@ final class SpanExporter: Sendable {
     func flush() {
         state.withLock { state in
             state.queue.hurry()
-            state.pause?.cancel()
+            state.hurry()
         }
     }
 
@@ -49,7 +57,7 @@ final class SpanExporter: Sendable {
     func stop() async {
         let task = state.withLock { state in
             state.queue.stop()
-            state.pause?.cancel()
+            state.hurry()
             return state.task
         }
         await task?.value
@@ -57,7 +65,7 @@ final class SpanExporter: Sendable {
 
     private func handOver() async {
         while true {
-            await wait(Self.pause)
+            await wait(Self.pause, isRetrying: false)
             await offer(state.withLock { $0.queue.takeBatch() })
             let isDone = state.withLock { state in
                 if state.queue.spans.isEmpty { state.task = nil }
@@ -68,11 +76,12 @@ final class SpanExporter: Sendable {
     }
 
     /// Waits, unless there is reason to hurry.
-    private func wait(_ duration: Duration) async {
+    private func wait(_ duration: Duration, isRetrying: Bool) async {
         let pause = Task.detached { [time] in _ = try? await time.sleep(for: duration) }
         state.withLock { state in
             state.pause = pause
-            if state.queue.isUrgent { pause.cancel() }
+            state.isRetrying = isRetrying
+            state.hurry()
         }
         await pause.value
         state.withLock { $0.pause = nil }
@@ -83,14 +92,12 @@ final class SpanExporter: Sendable {
         var pause = Duration.seconds(1)
         for number in 1...Self.triesMax {
             switch await post(body) {
-            case .taken(let rejected, let reason):
-                if rejected > 0 { lose(rejected, reason) }
-                return
+            case .taken(let rejected, let reason): return lose(rejected, reason)
             case .refused(let reason): return lose(batch.count, reason)
             case .mayPass(let reason):
                 let isLast = number == Self.triesMax || state.withLock { $0.queue.isStopped }
                 if isLast { return lose(batch.count, reason) }
-                await wait(pause)
+                await wait(pause, isRetrying: true)
                 pause = min(pause * 2, Self.retryPauseMax)
             }
         }
@@ -108,6 +115,7 @@ final class SpanExporter: Sendable {
     /// Says that spans are gone: those, and those that found no room since the last time.
     private func lose(_ count: Int, _ reason: String) {
         let lost = count + state.withLock { $0.queue.takeLost() }
+        if lost == 0 { return }
         configuration.logger?.warning(
             "\(CountText.format(lost, "span")) \(lost == 1 ? "is" : "are") lost, as the collector at \(configuration.collector) is no help: \(reason)"
         )

@@ -11,15 +11,13 @@ struct SpanQueue {
     /// Whether what is there is to be handed over before its time.
     private(set) var isUrgent = false
 
-    /// - Returns: whether there is so much that nobody should wait any longer.
-    mutating func add(_ span: SpanRecord) -> Bool {
+    mutating func add(_ span: SpanRecord) {
         guard !isStopped, spans.count < Self.countMax else {
             lost += 1
-            return false
+            return
         }
         spans.append(span)
-        if spans.count == Self.batchMax { isUrgent = true }
-        return isUrgent
+        if spans.count >= Self.batchMax { isUrgent = true }
     }
 
     mutating func hurry() { isUrgent = true }
@@ -36,8 +34,6 @@ struct SpanQueue {
         isUrgent = isStopped || spans.count >= Self.batchMax
         return batch
     }
-
-    mutating func lose(_ count: Int) { lost += count }
 
     mutating func takeLost() -> Int {
         defer { lost = 0 }
