@@ -49,6 +49,13 @@ import Testing
                 ])
             }
             #expect(try await consumer.settle([Settlement(claim.messages[0].lease, .done)]) == [.settled(.done)])
+            // Histories go as their queues' policies say, and by no other word of a worker.
+            #expect(try await consumer.prune(PruneRequest()).messages == 0)
+            for queue in [mail, other, nil] {
+                await expect(.forbidden) {
+                    _ = try await consumer.prune(PruneRequest(queue: queue, retention: Retention(count: 0)))
+                }
+            }
 
             let reader = try await open("reader")
             #expect(try await reader.status(of: nil).queues.count == 2)

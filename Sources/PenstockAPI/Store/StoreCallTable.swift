@@ -81,7 +81,10 @@ struct StoreCallTable: Sendable {
         add(RemoteCalls.expectEnd) { caller, sequence in
             try await caller.mayAny(of: .read, .produce, withQueuesOf: [sequence])
         }
-        add(RemoteCalls.prune) { caller, _ in try caller.may(.consume) }
+        add(RemoteCalls.prune) { caller, request in
+            // What a queue's own policy says goes with any worker. Another retention is an operator's decision.
+            if request.retention == nil { try caller.may(.consume) } else { try caller.may(.operate, request.queue) }
+        }
         add(RemoteCalls.schedule) { caller, name, change in
             try caller.may(.operate)
             if case .put(let schedule, _) = change { try caller.may(.operate, schedule.queue) }
