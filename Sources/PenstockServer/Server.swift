@@ -68,23 +68,28 @@ struct Server {
         router.add(middleware: requests)
         if let tracer { router.add(middleware: RequestSpans(tracer: tracer)) }
         router.add(middleware: ProblemResponses())
-        if tokens == nil { router.add(middleware: HostCheck(names: names)) }
-        router.add(middleware: CrossSiteCheck())
-        if isReadOnly {
-            router.add(middleware: ReadOnly(passesBy: { Dashboard.isSignIn($0) || StoreCalling.isAskedFor($0) }))
-        }
-        // The dashboard's pages look at the visitor by themselves, and lead one who is not known to a page that asks for a token.
-        // Clients of Amazon SQS sign what they ask.
-        router.add(
-            middleware: Authentication(tokens) {
-                Health.isAskedFor($0) || Dashboard.isAskedFor($0) || SQS.isAskedFor($0)
-            })
+        router.add(middleware: DoorChecks(checks))
         SQS(store: store, tokens: tokens).add(to: router)
         Health(store: store).add(to: router)
         Metrics(store: store, file: path, requests: requests).add(to: router)
         API(store: store, isReadOnly: isReadOnly).add(to: router)
         dashboard.add(to: router)
         return router
+    }
+
+    /// What each request is asked before any route is reached, in this order.
+    private var checks: [any DoorCheck] {
+        var checks: [any DoorCheck] = []
+        if tokens == nil { checks.append(HostCheck(names: names)) }
+        checks.append(CrossSiteCheck())
+        if isReadOnly {
+            checks.append(ReadOnly(passesBy: { Dashboard.isSignIn($0) || StoreCalling.isAskedFor($0) }))
+        }
+        // The dashboard's pages look at the visitor by themselves, and lead one who is not known to a page that asks for a token.
+        // Clients of Amazon SQS sign what they ask.
+        checks.append(
+            Authentication(tokens) { Health.isAskedFor($0) || Dashboard.isAskedFor($0) || SQS.isAskedFor($0) })
+        return checks
     }
 
     /// The pages, with what they have seen of the store.

@@ -5,7 +5,7 @@ package import Hummingbird
 ///
 /// A token is shown as `Authorization: Bearer TOKEN`, or in the cookie that the dashboard's page for it sets. Requests that are
 /// signed instead, as those of Amazon's clients are, pass by here and are looked at by their own routes.
-package struct Authentication: RouterMiddleware {
+package struct Authentication: DoorCheck {
     package static let cookieName = "penstock_token"
 
     let tokens: Tokens?
@@ -20,10 +20,7 @@ package struct Authentication: RouterMiddleware {
         self.passesBy = passesBy
     }
 
-    package func handle(
-        _ request: Request, context: ServerContext, next: (Request, ServerContext) async throws -> Response
-    ) async throws -> Response {
-        var context = context
+    package func refusal(of request: Request, _ context: inout ServerContext) -> Response? {
         if let tokens, !context.isLocalSocket {
             if let principal = Self.shown(in: request).flatMap(tokens.principal(showing:)) {
                 context.principal = principal
@@ -38,7 +35,7 @@ package struct Authentication: RouterMiddleware {
         } else {
             context.principal = .local
         }
-        return try await next(request, context)
+        return nil
     }
 
     /// The token that a request shows.

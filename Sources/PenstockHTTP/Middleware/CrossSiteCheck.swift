@@ -5,17 +5,15 @@ package import Hummingbird
 ///
 /// Browsers say where such a request comes from, in `Sec-Fetch-Site` (W3C Fetch Metadata) or, where that is missing, in `Origin`.
 /// Programs that are no browsers say neither, and carry no rights that they do not know of.
-package struct CrossSiteCheck: RouterMiddleware {
+package struct CrossSiteCheck: DoorCheck {
     package init() {}
 
-    package func handle(
-        _ request: Request, context: ServerContext, next: (Request, ServerContext) async throws -> Response
-    ) async throws -> Response {
+    package func refusal(of request: Request, _ context: inout ServerContext) -> Response? {
         guard request.method == .get || request.method == .head || Self.isOwn(request) else {
             return Problem(.forbidden, code: "crossSite", "A page of another site asked for this, and may not.")
                 .response
         }
-        return try await next(request, context)
+        return nil
     }
 
     private static func isOwn(_ request: Request) -> Bool {

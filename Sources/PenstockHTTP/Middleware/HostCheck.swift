@@ -5,7 +5,7 @@ package import Hummingbird
 ///
 /// A page of the web can have its own name lead to this machine (DNS rebinding), and then a browser lets it read what this server
 /// says. The name in the request is still the page's, so the request is refused.
-package struct HostCheck: RouterMiddleware {
+package struct HostCheck: DoorCheck {
     private let names: Set<String>
 
     /// - Parameter names: the names by which this server is called, without a port.
@@ -13,9 +13,7 @@ package struct HostCheck: RouterMiddleware {
         self.names = Set(names.map { $0.lowercased() })
     }
 
-    package func handle(
-        _ request: Request, context: ServerContext, next: (Request, ServerContext) async throws -> Response
-    ) async throws -> Response {
+    package func refusal(of request: Request, _ context: inout ServerContext) -> Response? {
         if !context.isLocalSocket {
             guard let name = Self.name(request.head.authority ?? ""), names.contains(name) else {
                 return Problem(
@@ -24,7 +22,7 @@ package struct HostCheck: RouterMiddleware {
                 ).response
             }
         }
-        return try await next(request, context)
+        return nil
     }
 
     /// The host of an authority such as `localhost:7700` or `[::1]:7700`.

@@ -2,7 +2,7 @@ import HTTPTypes
 package import Hummingbird
 
 /// Refuses whatever would change something.
-package struct ReadOnly: RouterMiddleware {
+package struct ReadOnly: DoorCheck {
     let passesBy: @Sendable (Request) -> Bool
 
     /// - Parameter passesBy: whether a request changes nothing in the store though its method could: it shows a token, say.
@@ -10,14 +10,12 @@ package struct ReadOnly: RouterMiddleware {
         self.passesBy = passesBy
     }
 
-    package func handle(
-        _ request: Request, context: ServerContext, next: (Request, ServerContext) async throws -> Response
-    ) async throws -> Response {
+    package func refusal(of request: Request, _ context: inout ServerContext) -> Response? {
         guard request.method == .get || request.method == .head || passesBy(request) else {
             return Problem(
                 .forbidden, code: "readOnly", "This server was started with --read-only, and changes nothing."
             ).response
         }
-        return try await next(request, context)
+        return nil
     }
 }
