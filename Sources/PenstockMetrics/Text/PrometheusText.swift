@@ -67,10 +67,14 @@ package struct PrometheusText: Sendable {
     package mutating func histogram(
         _ labels: Labels, _ buckets: Buckets, _ counts: some Sequence<Int>, sum: Double
     ) {
+        // Most of what a server says are buckets: what they have in common is made once.
+        let start = Array(name) + Array("_bucket{".utf8) + labels.bytes + (labels.bytes.isEmpty ? [] : [UInt8(ascii: ",")])
         var count = 0
         for (bound, more) in zip(buckets.labels, counts) {
             count = count.addingClamped(more)
-            append(labels, "_bucket", bound)
+            bytes += start
+            bytes += bound
+            bytes += "} ".utf8
             append(count)
         }
         append(labels, "_sum")

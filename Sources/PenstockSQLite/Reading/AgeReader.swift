@@ -1,4 +1,3 @@
-import GRDB
 import PenstockCore
 
 /// Reads since when the oldest messages of a queue are where they are.
@@ -7,14 +6,13 @@ enum AgeReader {
     private static let passedMax = 1000
 
     /// Since when the message is ready that is so the longest; `nil` when none is.
-    static func oldestReady(_ queueID: Int64, at now: Timestamp, _ database: Database) throws -> Timestamp? {
-        let connection = Connection(database)
+    static func oldestReady(_ queueID: Int64, at now: Timestamp, _ connection: Connection) throws -> Timestamp? {
         func first(_ query: Query) throws -> Int64? {
             try connection.first(query, .integer(queueID)) { $0.optionalInteger(0) } ?? nil
         }
         let due = try first(Claiming.firstDue).flatMap { $0 <= now.microseconds ? $0 : nil }
         var moments = [due, try first(firstBack), try first(firstAcceptedWithTurn)]
-        for priority in try SequenceSource.priorities(of: queueID, database) {
+        for priority in try SequenceSource.priorities(of: queueID, connection) {
             moments.append(
                 try connection.first(firstAccepted, .integer(queueID), .integer(priority)) { $0.integer(0) })
         }

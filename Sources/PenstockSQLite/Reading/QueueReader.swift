@@ -61,7 +61,7 @@ enum QueueReader {
             )
         }.filter { ids.contains($0.0) }.map { id, status in
             var status = status
-            status.oldestReady = try AgeReader.oldestReady(id, at: now, database)
+            status.oldestReady = try AgeReader.oldestReady(id, at: now, connection)
             status.oldestLease = leases[id]
             return status
         }

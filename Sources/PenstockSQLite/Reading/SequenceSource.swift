@@ -24,7 +24,7 @@ enum SequenceSource {
             try MessageState.allCases.filter(states.contains).flatMap { state -> [SequenceSource] in
                 guard state == .ready else { return [.line(state, queueID: queueID)] }
                 // Ready rows lie by priority: the first of each are taken together, and those with turns apart.
-                let priorities: [Int64?] = try priorities(of: queueID, database)
+                let priorities: [Int64?] = try priorities(of: queueID, Connection(database))
                 return (priorities + [nil]).map { .ready(priority: $0, queueID: queueID) }
             }
         }
@@ -135,11 +135,12 @@ enum SequenceSource {
     }
 
     /// The priorities of a queue's ready messages.
-    static func priorities(of queueID: Int64, _ database: Database) throws -> [Int64] {
-        try Int64.fetchAll(database, sql: prioritiesSQL, arguments: [queueID])
+    static func priorities(of queueID: Int64, _ connection: Connection) throws -> [Int64] {
+        try connection.all(selectPriorities, .integer(queueID)) { $0.integer(0) }
     }
 
-    private static let prioritiesSQL = """
+    private static let selectPriorities = Query(
+        """
         WITH RECURSIVE found (priority) AS (
             SELECT (SELECT max(priority) FROM penstock_ready WHERE queue_id = ?1)
             UNION ALL
@@ -147,5 +148,5 @@ enum SequenceSource {
             FROM found WHERE found.priority IS NOT NULL
         )
         SELECT priority FROM found WHERE priority IS NOT NULL
-        """
+        """)
 }
