@@ -68,7 +68,8 @@ package struct PrometheusText: Sendable {
         _ labels: Labels, _ buckets: Buckets, _ counts: some Sequence<Int>, sum: Double
     ) {
         // Most of what a server says are buckets: what they have in common is made once.
-        let start = Array(name) + Array("_bucket{".utf8) + labels.bytes + (labels.bytes.isEmpty ? [] : [UInt8(ascii: ",")])
+        let start =
+            Array(name) + Array("_bucket{".utf8) + labels.bytes + (labels.bytes.isEmpty ? [] : [UInt8(ascii: ",")])
         var count = 0
         for (bound, more) in zip(buckets.labels, counts) {
             count = count.addingClamped(more)
