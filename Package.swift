@@ -93,7 +93,11 @@ let package = Package(
         // The queues for programs of any language: JSON over HTTP, under /v1.
         .target(
             name: "PenstockAPI",
-            dependencies: face + ["PenstockWire"],
+            dependencies: face + [
+                "PenstockWire",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
+            ],
             resources: [.embedInCode("OpenAPI/openapi.json")],
             swiftSettings: strict
         ),
@@ -296,8 +300,8 @@ let package = Package(
             name: "PenstockServerTests",
             dependencies: [
                 "Penstock", "PenstockAPI", "PenstockCore", "PenstockDashboard", "PenstockFormats", "PenstockHTTP",
-                "PenstockMain", "PenstockMetrics", "PenstockSQS", "PenstockServer", "PenstockServerMain",
-                "PenstockTestKit",
+                "PenstockMain", "PenstockMetrics", "PenstockProcesses", "PenstockSQS", "PenstockServer",
+                "PenstockServerMain", "PenstockTestKit",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
                 .product(name: "Tracing", package: "swift-distributed-tracing"),

@@ -9,7 +9,8 @@ struct Health {
     let store: PenstockStore
 
     @Sendable static func isAskedFor(_ request: Request) -> Bool {
-        request.method == .get && (request.uri.path == "/healthz" || request.uri.path == "/readyz")
+        (request.method == .get || request.method == .head)
+            && (request.uri.path == "/healthz" || request.uri.path == "/readyz")
     }
 
     func add(to router: Router<ServerContext>) {

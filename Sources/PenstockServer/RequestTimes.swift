@@ -15,13 +15,17 @@ struct RequestTimes: RouterMiddleware {
     ) async throws -> Response {
         let start = ContinuousClock.now
         let response = try await next(request, context)
-        let duration = start.duration(to: .now)
-        let series = Series(
-            method: RequestWords.method(request.method), route: RequestWords.route(context.endpointPath) ?? "none",
-            status: response.status.code)
+        record(
+            request.method, RequestWords.route(context.endpointPath) ?? "none", response.status,
+            start.duration(to: .now))
+        return response
+    }
+
+    /// Counts a request.
+    func record(_ method: HTTPRequest.Method, _ route: String, _ status: HTTPResponse.Status, _ duration: Duration) {
+        let series = Series(method: RequestWords.method(method), route: route, status: status.code)
         timers.timer(of: series, in: metrics).recordNanoseconds(
             duration.components.seconds * 1_000_000_000 + duration.components.attoseconds / 1_000_000_000)
-        return response
     }
 
     /// What a request is counted with.

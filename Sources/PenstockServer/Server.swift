@@ -42,12 +42,17 @@ struct Server {
         isReady: @escaping @Sendable (ListenAddress) async -> Void
     ) async throws {
         let dashboard = self.dashboard
-        let router = router(dashboard)
+        let requests = RequestTimes()
+        let router = router(dashboard, requests)
         OtherMethods.add(to: router)
         let responder = router.buildResponder()
+        let coalescing = coalescing(requests)
         var services = listen.map { address in
             ServiceGroupConfiguration.ServiceConfiguration(
-                service: Listener(address, responder: responder, logger: logger, isReady: isReady))
+                service: Listener(
+                    address, responder: responder,
+                    handlers: { coalescing.map { [CoalescingHandler($0)] } ?? [] as [CoalescingHandler] },
+                    logger: logger, isReady: isReady))
         }
         // Services are told to stop the last one first: when open pages are told no more, listeners have no streams to wait for.
         services.append(.init(service: DashboardService(dashboard: dashboard)))
@@ -61,14 +66,13 @@ struct Server {
     }
 
     /// The routes, and what every request passes on its way to them.
-    func router(_ dashboard: Dashboard) -> Router<ServerContext> {
+    func router(_ dashboard: Dashboard, _ requests: RequestTimes = RequestTimes()) -> Router<ServerContext> {
         // HEAD is asked wherever GET is.
         let router = Router(context: ServerContext.self, options: .autoGenerateHeadEndpoints)
-        let requests = RequestTimes()
         router.add(middleware: requests)
         if let tracer { router.add(middleware: RequestSpans(tracer: tracer)) }
         router.add(middleware: ProblemResponses())
-        router.add(middleware: DoorChecks(checks))
+        router.add(middleware: checks)
         SQS(store: store, tokens: tokens).add(to: router)
         Health(store: store).add(to: router)
         Metrics(store: store, file: path, requests: requests).add(to: router)
@@ -77,8 +81,16 @@ struct Server {
         return router
     }
 
+    /// What answers enqueues together; `nil` where nothing is changed, or each request has a span of its own.
+    private func coalescing(_ requests: RequestTimes) -> Coalescing? {
+        if isReadOnly || tracer != nil { return nil }
+        return Coalescing(store: store, checks: checks, logger: logger) { path, status, duration in
+            requests.record(.post, path, status, duration)
+        }
+    }
+
     /// What each request is asked before any route is reached, in this order.
-    private var checks: [any DoorCheck] {
+    private var checks: DoorChecks {
         var checks: [any DoorCheck] = []
         if tokens == nil { checks.append(HostCheck(names: names)) }
         checks.append(CrossSiteCheck())
@@ -89,7 +101,7 @@ struct Server {
         // Clients of Amazon SQS sign what they ask.
         checks.append(
             Authentication(tokens) { Health.isAskedFor($0) || Dashboard.isAskedFor($0) || SQS.isAskedFor($0) })
-        return checks
+        return DoorChecks(checks)
     }
 
     /// The pages, with what they have seen of the store.

@@ -60,4 +60,15 @@ import Testing
         #expect(TimeText.format(Timestamp(microseconds: .max)) == "+294247-01-10T04:00:54.775807Z")
         #expect(TimeText.format(Timestamp(microseconds: .min)) == "-290308-12-21T19:59:05.224192Z")
     }
+
+    /// The example of RFC 9110, 5.6.7, and days at the ends of years.
+    @Test func writesAsHTTPDoes() throws {
+        for (time, text) in [
+            ("1994-11-06T08:49:37Z", "Sun, 06 Nov 1994 08:49:37 GMT"), ("1970-01-01", "Thu, 01 Jan 1970 00:00:00 GMT"),
+            ("2024-02-29T23:59:59.999Z", "Thu, 29 Feb 2024 23:59:59 GMT"),
+            ("2026-12-31T12:00Z", "Thu, 31 Dec 2026 12:00:00 GMT"),
+        ] {
+            #expect(TimeText.http(try TimeText.parse(time, now: now)) == text)
+        }
+    }
 }

@@ -44,6 +44,21 @@ package enum TimeText {
         format(moment).prefix { $0 != "." } + "Z"
     }
 
+    /// `moment` as the header `Date` of HTTP has it (RFC 9110, 5.6.7): `Thu, 31 Jan 2030 08:30:00 GMT`.
+    package static func http(_ moment: Timestamp) -> String {
+        let (day, ofDay) = moment.microseconds.quotientAndRemainder(floored: 86_400_000_000)
+        let date = CivilDay(daysSinceEpoch: day)
+        let weekday = weekdays[CivilDay.weekday(daysSinceEpoch: day)]
+        let seconds = ofDay / 1_000_000
+        let clock = "\(padded(seconds / 3600, 2)):\(padded(seconds / 60 % 60, 2)):\(padded(seconds % 60, 2))"
+        return "\(weekday), \(padded(date.day, 2)) \(months[Int(date.month) - 1]) \(padded(date.year, 4)) \(clock) GMT"
+    }
+
+    private static let weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
+    private static let months = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ]
+
     private static func padded(_ number: Int64, _ width: Int) -> String {
         let digits = String(number)
         return String(repeating: "0", count: max(0, width - digits.count)) + digits

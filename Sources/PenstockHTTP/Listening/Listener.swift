@@ -1,7 +1,7 @@
 package import Hummingbird
 import HummingbirdCore
 package import Logging
-import NIOCore
+package import NIOCore
 import PenstockCore
 package import PenstockFormats
 import ServiceLifecycle
@@ -13,27 +13,29 @@ where Responder.Context: InitializableFromSource<ApplicationRequestContextSource
     package static var connectionCountMax: Int { 4096 }
     /// Bytes of the headers of one request: payloads are no headers.
     package static var headerBytesMax: Int { 64 * 1024 }
-    /// How long a connection is kept on which nobody asks for anything.
-    private static var idleSeconds: Int64 { 75 }
     /// How long requests may take to come to their end when the listener is told to stop. Then their connections are closed.
     private static var finishTime: Duration { .seconds(1) }
 
     let address: ListenAddress
     let responder: Responder
+    let handlers: @Sendable () -> [any RemovableChannelHandler]
     let logger: Logger
     let isReady: @Sendable (ListenAddress) async -> Void
 
     /// - Parameters:
     ///   - address: where to listen.
     ///   - responder: what answers requests.
+    ///   - handlers: what else each connection's parts of requests and responses pass; made anew for each.
     ///   - logger: where to say what goes wrong.
     ///   - isReady: is told, once, when connections are taken; with the port that the system has chosen, if it was to.
     package init(
-        _ address: ListenAddress, responder: Responder, logger: Logger,
+        _ address: ListenAddress, responder: Responder,
+        handlers: @escaping @Sendable () -> [any RemovableChannelHandler], logger: Logger,
         isReady: @escaping @Sendable (ListenAddress) async -> Void
     ) {
         self.address = address
         self.responder = responder
+        self.handlers = handlers
         self.logger = logger
         self.isReady = isReady
     }
@@ -47,8 +49,7 @@ where Responder.Context: InitializableFromSource<ApplicationRequestContextSource
             responder: responder,
             server: .http1(
                 configuration: .init(
-                    additionalChannelHandlers: [ConnectionWatch(connections)],
-                    idleTimeout: .seconds(Self.idleSeconds),
+                    additionalChannelHandlers: [ConnectionWatch(connections)] + handlers(),
                     httpDecoderConfiguration: .init(
                         maxHeaderFieldSize: Self.headerBytesMax, maxHeaderListSize: Self.headerBytesMax,
                         maxHeaderFieldCount: 200))),

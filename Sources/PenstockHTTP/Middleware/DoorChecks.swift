@@ -18,9 +18,15 @@ package struct DoorChecks: RouterMiddleware {
         _ request: Request, context: ServerContext, next: (Request, ServerContext) async throws -> Response
     ) async throws -> Response {
         var context = context
+        if let refusal = refusal(of: request, &context) { return refusal }
+        return try await next(request, context)
+    }
+
+    /// The answer to a request that one of them refuses; `nil`: it passes all of them.
+    package func refusal(of request: Request, _ context: inout ServerContext) -> Response? {
         for check in checks {
             if let refusal = check.refusal(of: request, &context) { return refusal }
         }
-        return try await next(request, context)
+        return nil
     }
 }

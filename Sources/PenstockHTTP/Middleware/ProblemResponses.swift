@@ -1,6 +1,6 @@
-import HTTPTypes
+package import HTTPTypes
 package import Hummingbird
-import Logging
+package import Logging
 import PenstockCore
 
 /// Makes a response of whatever a route throws, and sees to it that no response is taken for what it is not.
@@ -14,22 +14,7 @@ package struct ProblemResponses: RouterMiddleware {
         do {
             response = try await next(request, context)
         } catch {
-            if let problem = Problem(known: error) {
-                response = problem.response
-                // What a stop of the server cuts short is no failure.
-                if response.status.kind == .serverError, !(error is CancellationError) {
-                    context.logger.error("A request failed: \(problem.detail)", metadata: ["code": "\(problem.code)"])
-                }
-            } else {
-                // The text of such an error may say more than the client is to know.
-                context.logger.error("A request failed: \(error)")
-                response =
-                    Problem(
-                        .internalServerError, code: "internal",
-                        "Something unexpected happened; the server's log says what."
-                    )
-                    .response
-            }
+            response = Self.problem(error, context.logger).response
         }
         for (name, value) in Self.defaults where response.headers[name] == nil { response.headers[name] = value }
         if request.headers[.connection] == "close" { response.headers[.connection] = "close" }
@@ -37,9 +22,24 @@ package struct ProblemResponses: RouterMiddleware {
         return request.method == .head ? response.createHeadResponse() : response
     }
 
+    /// What a client is told of an error. One that is the server's is logged.
+    package static func problem(_ error: any Error, _ logger: Logger) -> Problem {
+        guard let problem = Problem(known: error) else {
+            // The text of such an error may say more than the client is to know.
+            logger.error("A request failed: \(error)")
+            return Problem(
+                .internalServerError, code: "internal", "Something unexpected happened; the server's log says what.")
+        }
+        // What a stop of the server cuts short is no failure.
+        if problem.status.kind == .serverError, !(error is CancellationError) {
+            logger.error("A request failed: \(problem.detail)", metadata: ["code": "\(problem.code)"])
+        }
+        return problem
+    }
+
     /// What each response says unless its route says otherwise: it is what it says it is, nothing in it may run or be loaded, it
     /// is shown in no other page, and nobody keeps it.
-    private static let defaults: [(HTTPField.Name, String)] = [
+    package static let defaults: [(HTTPField.Name, String)] = [
         (.xContentTypeOptions, "nosniff"),
         (.contentSecurityPolicy, "default-src 'none'; frame-ancestors 'none'"),
         (.cacheControl, "no-store"),

@@ -86,9 +86,14 @@ package struct Problem: Error, HTTPResponseError, Sendable {
     /// The problem as a response.
     package var response: Response {
         var response = Response.json(json, status: status)
-        response.headers[.contentType] = "application/problem+json"
-        if let retryAfterSeconds { response.headers[.retryAfter] = String(retryAfterSeconds) }
+        describe(in: &response.headers)
         return response
+    }
+
+    /// Sets the headers of the problem's response.
+    package func describe(in fields: inout HTTPFields) {
+        fields[.contentType] = "application/problem+json"
+        if let retryAfterSeconds { fields[.retryAfter] = String(retryAfterSeconds) }
     }
 
     /// The status of an error's code. The status tells the client whether it, or the server, is to do something; the code says what has happened.

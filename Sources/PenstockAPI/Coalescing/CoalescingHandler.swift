@@ -1,0 +1,166 @@
+import HTTPTypes
+import Hummingbird
+package import NIOCore
+package import NIOHTTPTypes
+import PenstockHTTP
+
+/// Takes the requests of one connection that are carried out with those of others, and lets all else pass.
+///
+/// Answers leave a connection in the order of its requests. So a request is taken only when all before it are answered, and what comes
+/// while one is taken is held until its answer is on its way.
+package final class CoalescingHandler: ChannelDuplexHandler, RemovableChannelHandler {
+    package typealias InboundIn = HTTPRequestPart
+    package typealias InboundOut = HTTPRequestPart
+    package typealias OutboundIn = HTTPResponsePart
+    package typealias OutboundOut = HTTPResponsePart
+
+    private enum State {
+        /// What comes passes: nothing has, or a request that is not taken, or its end.
+        case passing
+        /// A request is taken, and its body comes.
+        case taking(CoalescedEnqueuing.Call, body: ByteBuffer)
+        /// A request is taken, and its answer not there yet.
+        case answering
+    }
+
+    /// What has come while a request is taken.
+    private enum Held {
+        case part(HTTPRequestPart)
+        case event(Any)
+        case error(any Error)
+    }
+
+    private let coalescing: Coalescing
+    private var state = State.passing
+    /// Requests that have passed and are not answered yet.
+    private var passedCount = 0
+    private var held: [Held] = []
+    private var isReadHeld = false
+    private var start = ContinuousClock.now
+    private var connection: (context: ChannelHandlerContext, coalescer: Coalescer)?
+    /// What each request carries; made with the first one, as a connection has no address before it is open.
+    private var template: ServerContext?
+
+    package init(_ coalescing: Coalescing) {
+        self.coalescing = coalescing
+    }
+
+    package func handlerAdded(context: ChannelHandlerContext) {
+        connection = (context, coalescing.coalescer(of: context.eventLoop))
+    }
+
+    package func handlerRemoved(context: ChannelHandlerContext) {
+        connection = nil
+    }
+
+    // MARK: What comes
+
+    package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard case .passing = state else { return hold(unwrapInboundIn(data)) }
+        if case .head(let head) = unwrapInboundIn(data) {
+            if passedCount == 0, let call = call(head, context.channel) {
+                start = .now
+                state = .taking(call, body: ByteBuffer())
+                return
+            }
+            passedCount += 1
+        }
+        context.fireChannelRead(data)
+    }
+
+    package func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        guard case .passing = state else { return held.append(.event(event)) }
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    package func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        switch state {
+        case .passing: context.fireErrorCaught(error)
+        case .taking:
+            // The request will never be whole.
+            state = .passing
+            release(context)
+            context.fireErrorCaught(error)
+        case .answering: held.append(.error(error))
+        }
+    }
+
+    package func read(context: ChannelHandlerContext) {
+        if case .answering = state, !held.isEmpty {
+            isReadHeld = true
+        } else {
+            context.read()
+        }
+    }
+
+    private func hold(_ part: HTTPRequestPart) {
+        switch (state, part) {
+        case (.taking(let call, var body), .body(let bytes)):
+            state = .answering
+            if body.readableBytes == 0 { body = bytes } else { body.writeImmutableBuffer(bytes) }
+            state = .taking(call, body: body)
+        case (.taking(let call, let body), .end):
+            state = .answering
+            connection?.coalescer.add(call, body, of: self)
+        default: held.append(.part(part))
+        }
+    }
+
+    /// What the request asks for, when it is one to take.
+    private func call(_ head: HTTPRequest, _ channel: any Channel) -> CoalescedEnqueuing.Call? {
+        guard head.method == .post,
+            let length = head.headerFields[.contentLength].flatMap({ Int($0) }),
+            length <= CoalescedEnqueuing.bodyBytesMax,
+            Self.oddFields.allSatisfy({ head.headerFields[$0] == nil })
+        else { return nil }
+        let request = Request(head: head, body: RequestBody(buffer: ByteBuffer()))
+        var context = template ?? ServerContext(source: .init(channel: channel, logger: coalescing.logger))
+        template = context
+        guard coalescing.checks.refusal(of: request, &context) == nil else { return nil }
+        return coalescing.enqueuing.call(request, context)
+    }
+
+    /// Headers by which a connection or a body is handled in its own way.
+    private static var oddFields: [HTTPField.Name] { [.connection, .expect, .transferEncoding, .upgrade] }
+
+    // MARK: What goes
+
+    package func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        // What is no request at all is answered as well.
+        if case .end = unwrapOutboundIn(data) { passedCount = max(0, passedCount - 1) }
+        context.write(data, promise: promise)
+    }
+
+    /// Sends the answer to the request that is taken. The client may be gone.
+    func answer(_ head: HTTPResponse, _ body: ByteBuffer) {
+        guard let context = connection?.context else { return }
+        coalescing.record(CoalescedEnqueuing.path, head.status, start.duration(to: .now))
+        context.write(wrapOutboundOut(.head(head)), promise: nil)
+        context.write(wrapOutboundOut(.body(body)), promise: nil)
+        context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+        state = .passing
+        release(context)
+    }
+
+    /// Lets what was held come now, up to and without what follows the next request that is taken.
+    private func release(_ context: ChannelHandlerContext) {
+        guard !held.isEmpty || isReadHeld else { return }
+        let waiting = held
+        held = []
+        for (index, next) in waiting.enumerated() {
+            if case .answering = state {
+                held += waiting[index...]
+                break
+            }
+            switch next {
+            case .part(let part): channelRead(context: context, data: wrapInboundOut(part))
+            case .event(let event): userInboundEventTriggered(context: context, event: event)
+            case .error(let error): errorCaught(context: context, error: error)
+            }
+        }
+        context.fireChannelReadComplete()
+        if case .answering = state { return }
+        if isReadHeld { context.read() }
+        isReadHeld = false
+    }
+}
