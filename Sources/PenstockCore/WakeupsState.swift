@@ -1,11 +1,17 @@
 extension Wakeups {
     /// A task that waits.
     struct Sleeper {
-        var awaited: Change
-        /// How many messages it can take.
-        var room: Int
+        let awaited: Change
+        /// How many messages it can take: no more than a claim gives, so that the room of all of them can be added up.
+        let room: Int
         /// What is done when it is woken, or when its wait is cancelled.
-        var resume: @Sendable (Result<Void, any Error>) -> Void
+        let resume: @Sendable (Result<Void, any Error>) -> Void
+
+        init(awaited: Change, room: Int, resume: @escaping @Sendable (Result<Void, any Error>) -> Void) {
+            self.awaited = awaited
+            self.room = min(room, Limits.batchCountMax)
+            self.resume = resume
+        }
     }
 
     /// The tasks that wait, and what has rung.

@@ -71,6 +71,73 @@ import Testing
         }
     }
 
+    /// What concerns other queues is for tokens of all queues; and what a server makes out of its clients' words, for none of them.
+    @Test func aTokenOfSomeQueuesHearsNothingOfOthers() async throws {
+        try await withServer { open in
+            let reader = try await open("reader")
+            for client in [try await open("producer"), try await open("consumer")] {
+                _ = try await reader.status(of: mail)
+                #expect(try await client.status(of: mail).workers.isEmpty)
+                try await client.close()
+            }
+            let handler = try await open("operator")
+            await expect(.forbidden) {
+                try await handler.configure(
+                    other, .set(QueuePolicy(sharedLimit: LimitName(stored: "gpu")), replacing: nil))
+            }
+            try await handler.configure(other, .set(QueuePolicy(limit: 3), replacing: nil))
+            let producer = try await open("producer")
+            let forged = NewMessage(payload: [1], uniqueKey: UniqueKey("idempotency shop 1", onConflict: .replace))
+            await expect(.invalidInput) { _ = try await producer.enqueue([forged], to: mail, durability: .powerLoss) }
+            await expect(.invalidInput) {
+                _ = try await producer.perform([.enqueue([forged], to: mail, durability: .powerLoss)])
+            }
+            for client in [reader, handler, producer] { try await client.close() }
+        }
+    }
+
+    /// One transaction of a client is as large as one of a program, and no larger.
+    @Test func aTransactionIsBounded() async throws {
+        try await withServer { open in
+            let consumer = try await open("consumer")
+            let claim = StoreOperation.claim(ClaimRequest(queue: mail, limit: 1, lease: .seconds(30)))
+            #expect(try await consumer.perform([claim, claim]).answers.count == 2)
+            await expect(.invalidInput) { _ = try await consumer.perform([claim, claim, claim, claim, claim]) }
+            let producer = try await open("producer")
+            let many = [NewMessage](repeating: NewMessage(payload: []), count: 7000)
+            let enqueue = StoreOperation.enqueue(many, to: mail, durability: .processCrash)
+            await expect(.invalidInput) { _ = try await producer.perform([enqueue, enqueue, enqueue]) }
+            #expect(try await producer.perform([enqueue, enqueue]).answers.count == 2)
+            for client in [consumer, producer] { try await client.close() }
+        }
+    }
+
+    /// A caller that is woken for messages is to be able to take them.
+    @Test func ringsForWorkAreForThoseWhoMayWork() async throws {
+        let store = PenstockStore(InMemoryStore())
+        _ = try await store.queue("mail")
+        let tokens = try Tokens("producer \(secret("producer")) produce\nconsumer \(secret("consumer")) consume")
+        let server = try await TestServer.start(store, tokens: tokens)
+        func ask(_ who: String, _ bell: Bell, room: Int, passesOn: Bool = false) async throws -> Int {
+            var request = URLRequest(url: try #require(URL(string: server.url + "/v1/store/rings")))
+            request.httpMethod = "POST"
+            var writer = WireWriter()
+            writer(RingBucket.of(mail), bell, UInt64(0), UInt64(0), room, passesOn)
+            request.httpBody = Data(writer.bytes)
+            request.setValue(WireFormat.contentType, forHTTPHeaderField: "Content-Type")
+            request.setValue("Bearer \(secret(who))", forHTTPHeaderField: "Authorization")
+            let (_, response) = try await URLSession.shared.data(for: request)
+            return try #require(response as? HTTPURLResponse).statusCode
+        }
+        // The server is not the one that the client knows, so nobody waits.
+        #expect(try await ask("consumer", .work, room: .max) == 200)
+        #expect(try await ask("consumer", .work, room: -1) == 400)
+        #expect(try await ask("producer", .work, room: 1) == 403)
+        #expect(try await ask("producer", .room, room: 0, passesOn: true) == 403)
+        #expect(try await ask("producer", .room, room: 0) == 200)
+        await server.stop()
+    }
+
     /// A token that is not known, and none at all.
     @Test func whoShowsNoTokenGetsNothing() async throws {
         try await withServer { open in

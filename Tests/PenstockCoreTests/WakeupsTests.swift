@@ -132,6 +132,23 @@ import Testing
         }
     }
 
+    /// Whatever somebody far away says of its room, others go on.
+    @Test func roomWithoutEndIsNoHarm() async throws {
+        let queue = QueueName(stored: "q")
+        let wakeups = Wakeups()
+        let bucket = RingBucket.of(queue)
+        for ring in [{ _ = wakeups.ringAll(at: bucket) }, { wakeups.ring(at: bucket) { $0 } }] {
+            let token = wakeups.token(for: queue)
+            let tally = Tally()
+            for _ in 1...3 {
+                _ = wakeups.callForWork(in: queue, after: token, room: .max) { tally.add() }
+            }
+            #expect(wakeups.room(at: bucket) == 3 * Limits.batchCountMax)
+            ring()
+            #expect(tally.count == 3)
+        }
+    }
+
     @Test func whoIsCalledForWorkIsCalledOnceAndCanCancel() async throws {
         let bucket = RingBucket.of(jobs)
         let called = Tally()

@@ -48,6 +48,7 @@ struct LogFeed: Sendable {
         // Without following, what is accepted after the beginning is not part of it.
         var end: SequenceNumber?
         if format == .events { try await writer.write(Self.comment) }
+        var silence = Patience(Self.silenceMax, time)
         while left > 0 {
             // The token comes before the look, so that a ring in between is not lost.
             let token = store.storage.changes.token(for: queue)
@@ -57,13 +58,19 @@ struct LogFeed: Sendable {
             let records = follows ? page.records : page.records.filter { $0.sequence <= end ?? page.end }
             left -= records.count
             try await write(records, to: &writer)
+            if !records.isEmpty { silence = Patience(Self.silenceMax, time) }
             if let last = page.records.last {
                 start = .after(last.sequence)
             } else if case .last = start {
                 start = .after(page.end)
             }
             if left == 0 || !follows && (page.isAtEnd || records.count < page.records.count) { return }
-            if page.isAtEnd, try await !waitForMore(after: token, &writer) { return }
+            guard page.isAtEnd else { continue }
+            if silence.left == nil {
+                if format == .events { try await writer.write(Self.comment) }
+                silence = Patience(Self.silenceMax, time)
+            }
+            if try await !waitForMore(after: token, atMost: silence.left) { return }
         }
     }
 
@@ -81,30 +88,20 @@ struct LogFeed: Sendable {
         if !bytes.isEmpty { try await writer.write(ByteBuffer(bytes: bytes)) }
     }
 
-    /// Waits until there may be more.
+    /// Waits until there may be more, or is something to say. What nobody rings for is found by a look.
     ///
     /// - Returns: whether there is somebody who wants it.
-    private func waitForMore(
-        after token: Wakeups.Token, _ writer: inout any ResponseBodyWriter
-    ) async throws -> Bool {
+    private func waitForMore(after token: Wakeups.Token, atMost limit: Duration?) async throws -> Bool {
         let changes = store.storage.changes
-        let silence = Patience(Self.silenceMax, time)
-        while let left = silence.left {
-            let pause = min(left, store.storage.lookInterval)
-            let end = try await context.wait(atMost: pause, time) { [queue] in
-                try await changes.wait(for: queue, after: token)
-            }
-            switch end {
-            case .happened: return true
-            // What nobody rings for is found by a look.
-            case .timeIsUp where pause < left: return true
-            case .timeIsUp: continue
-            case .clientGone: throw CancellationError()
-            case .serverStops: return false
-            }
+        let pause = min(limit ?? .zero, store.storage.lookInterval)
+        let end = try await context.wait(atMost: pause, time) { [queue] in
+            try await changes.wait(for: queue, after: token)
         }
-        if format == .events { try await writer.write(Self.comment) }
-        return true
+        switch end {
+        case .happened, .timeIsUp: return true
+        case .clientGone: throw CancellationError()
+        case .serverStops: return false
+        }
     }
 
     private static let comment = ByteBuffer(string: ":\n\n")

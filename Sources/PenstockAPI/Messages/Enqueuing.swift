@@ -30,26 +30,22 @@ struct Enqueuing: Sendable {
         }
         let body = try await request.wholeBody(bytesMax: Limits.payloadBytesMax)
         head.message.payload = Array(body.readableBytesView)
-        guard var receipt = try await offer.enqueue([head.message]).first else { throw Problem.queueFull(queue) }
+        guard var receipt = try await offer.enqueue([head.message]).receipts.first else {
+            throw Problem.queueFull(queue)
+        }
         guard head.idempotencyKey != nil, receipt.skipped else {
             return .json(receipt.json(queue: queue), status: receipt.skipped ? .ok : .created)
         }
-        try await requireSame(head.message, as: receipt)
+        guard try await IdempotencyKey.reused([head.message], as: [receipt], in: store).isEmpty else {
+            throw IdempotencyKey.reused
+        }
         receipt.skipped = false
         var response = Response.json(receipt.json(queue: queue), status: .created)
         response.headers[.idempotentReplayed] = "true"
         return response
     }
 
-    /// Throws when the message that has the key is another one.
-    private func requireSame(_ message: NewMessage, as receipt: Receipt) async throws {
-        let query = MessageQuery(sequences: [receipt.sequence], limit: 1, withPayload: true)
-        // Of a message that retention has let go nothing is known but its number.
-        guard let found = try await store.storage.messages(query).first else { return }
-        if found.payload != message.payload { throw IdempotencyKey.reused }
-    }
-
-    private static func isBatch(_ request: Request) -> Bool {
+    static func isBatch(_ request: Request) -> Bool {
         request.headers[.contentType].map { type in
             ["application/x-ndjson", "application/ndjson"].contains(type.typeName)
         } ?? false

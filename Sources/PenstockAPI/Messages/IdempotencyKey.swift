@@ -1,4 +1,5 @@
 import HTTPTypes
+import Penstock
 import PenstockCore
 import PenstockHTTP
 
@@ -34,6 +35,31 @@ struct IdempotencyKey {
 
     /// That of one line of a request with many messages.
     func line(_ number: Int) -> IdempotencyKey { IdempotencyKey(text: "\(text) \(number)") }
+
+    /// Which of some messages that have such keys are others than those that had them first.
+    ///
+    /// - Parameter receipts: what their enqueue gave, for each of them.
+    static func reused(
+        _ messages: [NewMessage], as receipts: [Receipt], in store: PenstockStore
+    ) async throws -> Set<Int> {
+        var places: [SequenceNumber: Int] = [:]
+        for (place, receipt) in receipts.enumerated() where receipt.skipped { places[receipt.sequence] = place }
+        var (reused, left) = (Set<Int>(), places.keys.sorted())
+        // Of a message that retention has let go nothing is known but its number.
+        while !left.isEmpty {
+            let some = Array(left.prefix(Limits.rowsMax))
+            let query = MessageQuery(sequences: some, limit: some.count, withPayload: true)
+            let page = try await store.storage.messages(query)
+            for record in page {
+                guard let place = places[record.sequence] else { continue }
+                if record.payload != messages[place].payload { reused.insert(place) }
+            }
+            // A page is bounded in bytes as well.
+            let last = page.map(\.sequence).max() ?? some[some.count - 1]
+            left.removeAll { $0 <= last }
+        }
+        return reused
+    }
 
     /// Why a message has not both.
     static let besideKey = Problem.invalid(

@@ -14,9 +14,11 @@ struct LineResults {
 
     /// - Parameter isKeyed: whether the message had the key of its request: then the answer is that of the first request.
     mutating func accept(_ line: Int, _ receipt: Receipt, _ queue: QueueName, _ isKeyed: Bool) {
+        let isReplayed = isKeyed && receipt.skipped
         var receipt = receipt
         if isKeyed { receipt.skipped = false }
-        guard case .object(let members) = receipt.json(queue: queue) else { return }
+        guard case .object(var members) = receipt.json(queue: queue) else { return }
+        if isReplayed { members.append(.init(key: "replayed", value: .bool(true))) }
         results.append((line, .object([.init(key: "line", value: .integer(line))] + members)))
     }
 

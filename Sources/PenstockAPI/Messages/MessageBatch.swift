@@ -81,10 +81,18 @@ struct MessageBatch {
         waiting = Waiting()
         if messages.isEmpty { return }
         do {
-            let receipts = try await offer.enqueue(messages)
-            for (number, receipt) in zip(numbers, receipts) { results.accept(number, receipt, offer.queue, isKeyed) }
+            let (receipts, failure) = try await offer.enqueue(messages)
+            let reused = isKeyed ? try await IdempotencyKey.reused(messages, as: receipts, in: offer.store) : []
+            for (place, (number, receipt)) in zip(numbers, receipts).enumerated() {
+                if reused.contains(place) {
+                    results.refuse(number, IdempotencyKey.reused)
+                } else {
+                    results.accept(number, receipt, offer.queue, isKeyed)
+                }
+            }
             if receipts.count < messages.count {
-                results.end(numbers.dropFirst(receipts.count), Problem.queueFull(offer.queue))
+                let problem = failure.map { Problem(known: $0) ?? .unexpected }
+                results.end(numbers.dropFirst(receipts.count), problem ?? .queueFull(offer.queue))
             }
         } catch let error as PenstockError where [.invalidInput, .queueFull].contains(error.code) && messages.count > 1
         {
@@ -116,5 +124,6 @@ private struct LineEntry: Decodable {
 
     init(from decoder: any Decoder) throws {
         entry = try MessageEntry(try Members(decoder, Self.members, of: "A message"), now: SystemTime().now)
+        try ReservedKeys.refuse(entry.message.uniqueKey)
     }
 }

@@ -100,10 +100,12 @@ struct MessageHead {
             return idempotencyKey?.uniqueKey
         }
         if idempotencyKey != nil { throw IdempotencyKey.besideKey }
-        return UniqueKey(
+        let uniqueKey = UniqueKey(
             key, scope: try options["key-scope"].map(KeyScopeText.parse) ?? .untilEnded,
             onConflict: try options["if-exists"].map(KeyScopeText.conflict) ?? .skip,
             waitMax: try options["debounce-max"].map(DurationText.parse))
+        try ReservedKeys.refuse(uniqueKey)
+        return uniqueKey
     }
 
     private static func twice(_ name: String) -> Problem {

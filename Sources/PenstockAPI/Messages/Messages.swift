@@ -121,7 +121,9 @@ struct Messages: Sendable {
         let end = try await context.wait(atMost: patience, time) {
             try await queue.result(of: sequence, as: [UInt8].self)
         }
-        guard case .happened(let result) = end else { return Self.goesOn(record) }
+        guard case .happened(let result) = end else {
+            return Self.goesOn(try await lookup.message(sequence, context.principal, .read))
+        }
         var members: [JSONValue.Member] = [
             .init(key: "sequence", value: .integer(sequence.rawValue)),
             .init(key: "state", value: .string(MessageState.done.rawValue)),

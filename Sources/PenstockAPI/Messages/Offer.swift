@@ -16,9 +16,10 @@ struct Offer: Sendable {
 
     /// Enqueues as many of `messages` as there is room for, in their order.
     ///
-    /// - Returns: a receipt for each message that is in line. There are fewer only when the queue is full, and its policy is `wait`.
-    /// - Throws: what the store throws for the first ones. What it throws later ends the wait.
-    func enqueue(_ messages: [NewMessage]) async throws -> [Receipt] {
+    /// - Returns: a receipt for each message that is in line. There are fewer only when the queue is full, and its policy is `wait`;
+    ///   or when the store has thrown the failure for those that found room later.
+    /// - Throws: what the store throws for the first ones.
+    func enqueue(_ messages: [NewMessage]) async throws -> (receipts: [Receipt], failure: (any Error)?) {
         var receipts: [Receipt] = []
         while true {
             // The token comes before the offer: a ring in between is not lost.
@@ -27,10 +28,14 @@ struct Offer: Sendable {
                 receipts += try await store.storage.enqueue(
                     Array(messages.dropFirst(receipts.count)), to: queue, durability: durability)
             } catch  where !receipts.isEmpty {
-                return receipts
+                return (receipts, error)
             }
-            guard receipts.count < messages.count, let left = patience.left else { return receipts }
-            guard try await isWorthAnotherTry(after: token, left) else { return receipts }
+            guard receipts.count < messages.count, let left = patience.left else { return (receipts, nil) }
+            do {
+                guard try await isWorthAnotherTry(after: token, left) else { return (receipts, nil) }
+            } catch  where !receipts.isEmpty {
+                return (receipts, error)
+            }
         }
     }
 

@@ -22,6 +22,8 @@ struct QueueChanges: Sendable {
     @Sendable private func put(_ request: Request, _ context: ServerContext) async throws -> Response {
         let queue = try operated(request, context)
         let policy = try await request.json(PolicyEntry.self, as: "The policy").applied(to: QueuePolicy())
+        // A limit is of all queues that share it.
+        if policy.sharedLimit != nil { try context.principal.require(.operate, nil) }
         do {
             try await store.storage.configure(queue, .create(policy, ifAbsent: false))
             return .json(try await store.status(of: queue).json, status: .created)
@@ -40,8 +42,11 @@ struct QueueChanges: Sendable {
         let change = try await request.json(PolicyEntry.self, as: "The policy")
         while true {
             let before = try await store.status(of: queue).policy
+            let after = try change.applied(to: before)
+            // A limit is of all queues that share it.
+            if after.sharedLimit != before.sharedLimit { try context.principal.require(.operate, nil) }
             do {
-                try await store.storage.configure(queue, .set(try change.applied(to: before), replacing: before))
+                try await store.storage.configure(queue, .set(after, replacing: before))
                 return .json(try await store.status(of: queue).json)
             } catch let error as PenstockError where error.code == .policyChanged {
                 try Task.checkCancellation()

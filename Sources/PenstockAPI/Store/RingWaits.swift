@@ -4,6 +4,7 @@ import Penstock
 import PenstockCore
 import PenstockHTTP
 import PenstockWire
+import Synchronization
 
 /// `POST /v1/store/rings`: waits for a client of the store until something has changed here (``PenstockCore/Wakeups``).
 ///
@@ -17,8 +18,11 @@ struct RingWaits: Sendable {
 
     /// Where they go.
     static let path = "/v1/store/rings"
+    private let waits = Waits()
     /// How long a client may leave a request open. It asks again then.
     private static let waitMax = Duration.seconds(50)
+    /// Requests that wait at the same time. A client that is not heard looks at the store from time to time.
+    fileprivate static let countMax = 2048
 
     func add(to v1: RouterGroup<ServerContext>) {
         // A store may begin to listen to other processes when its bell is first asked for: that is before any client comes.
@@ -31,7 +35,9 @@ struct RingWaits: Sendable {
         var reader = try await StoreCalling.reader(of: request, bytesMax: WireFormat.ringBytesMax)
         let wait: RingWait = try reader()
         try reader.end()
-        // Of a queue nothing is told but that something may have changed there, or in one that shares its bucket.
+        // For the messages that a caller is woken for others are not. The rest anybody may hear: of a queue nothing is told but that
+        // something may have changed there, or in one that shares its bucket.
+        if wait.bell == .work || wait.passesOn { try context.principal.require(.consume) }
         let changes = store.storage.changes
         if wait.passesOn {
             changes.ringAll(at: wait.bucket)
@@ -39,6 +45,8 @@ struct RingWaits: Sendable {
         }
         let last = changes.lastRing(of: wait.bell, at: wait.bucket)
         if wait.server != server || last > wait.after { return answer(isRung: true, ring: last) }
+        guard waits.begin() else { throw Problem.tooManyRings }
+        defer { waits.end() }
         let end = try await context.wait(atMost: Self.waitMax, time) {
             try await changes.wait(at: wait.bucket, after: wait.after, for: wait.bell, room: wait.room)
         }
@@ -53,12 +61,34 @@ struct RingWaits: Sendable {
         }
     }
 
+    /// Requests that wait. They are half of a listener's connections at most, so that calls of the store have the others.
+    private final class Waits: Sendable {
+        private let count = Mutex(0)
+
+        /// False when there are too many.
+        func begin() -> Bool {
+            count.withLock { count in
+                if count >= RingWaits.countMax { return false }
+                count += 1
+                return true
+            }
+        }
+
+        func end() { count.withLock { $0 -= 1 } }
+    }
+
     private func answer(isRung: Bool, ring: UInt64) -> Response {
         var writer = WireWriter()
         writer(
             RingAnswer(isRung: isRung, ring: ring, server: server, lookInterval: store.storage.lookInterval))
         return StoreCalling.response(writer.bytes, of: store)
     }
+}
+
+extension Problem {
+    fileprivate static let tooManyRings = Problem(
+        .serviceUnavailable, code: PenstockError.Code.busy.rawValue,
+        "\(RingWaits.countMax) requests wait for rings at this server, which are as many as may.", retryAfterSeconds: 1)
 }
 
 extension Wakeups {

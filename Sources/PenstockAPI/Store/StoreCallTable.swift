@@ -24,6 +24,7 @@ struct StoreCallTable: Sendable {
         var entries: [UInt8: Entry] = [:]
         func add<each Part: WireValue, Answer: WireValue>(
             _ call: RemoteCall<repeat each Part, Answer>,
+            telling tell: @escaping @Sendable (StoreCaller, Answer) -> Answer = { $1 },
             _ isAllowed: @escaping @Sendable (StoreCaller, repeat each Part) async throws -> Void
         ) {
             entries[call.id] = Entry(isReading: call.isReading) { caller, reader in
@@ -31,7 +32,7 @@ struct StoreCallTable: Sendable {
                 try await isAllowed(caller, repeat each parts)
                 let result: Result<Answer, any Error>
                 do {
-                    result = .success(try await call(caller.store.storage, repeat each parts))
+                    result = .success(tell(caller, try await call(caller.store.storage, repeat each parts)))
                 } catch let error as CancellationError {
                     // The server stops, and the call has not begun.
                     throw error
@@ -41,7 +42,7 @@ struct StoreCallTable: Sendable {
                 return StoreAnswerBytes(result, now: caller.store.time.now)
             }
         }
-        add(RemoteCalls.enqueue) { caller, _, queue, _ in try caller.may(.produce, queue) }
+        add(RemoteCalls.enqueue) { caller, messages, queue, _ in try caller.may(messages, to: queue) }
         add(RemoteCalls.claim) { caller, request in try caller.may(.consume, request.queue) }
         add(RemoteCalls.settle) { caller, settlements in try await caller.may(settlements) }
         add(RemoteCalls.perform) { caller, operations in try await caller.may(operations) }
@@ -63,14 +64,17 @@ struct StoreCallTable: Sendable {
         add(RemoteCalls.waitReason) { caller, sequence in
             try await caller.mayAny(of: .read, withQueuesOf: [sequence])
         }
-        add(RemoteCalls.status) { caller, queue in
+        add(RemoteCalls.status, telling: { $0.told($1) }) { caller, queue in
             if let queue {
                 try caller.mayAny(of: .read, .produce, .consume, .operate, with: queue)
             } else {
                 try caller.may(.read, nil)
             }
         }
-        add(RemoteCalls.configure) { caller, queue, _ in try caller.may(.operate, queue) }
+        add(RemoteCalls.configure) { caller, queue, change in
+            try caller.may(.operate, queue)
+            try await caller.mayShareLimits(queue, change)
+        }
         add(RemoteCalls.setLimit) { caller, _, _ in try caller.may(.operate, nil) }
         add(RemoteCalls.nextExpiry) { caller, queue in try caller.mayAny(of: .produce, .read, with: queue) }
         add(RemoteCalls.limits) { caller in try caller.may(.read, nil) }
@@ -87,10 +91,11 @@ struct StoreCallTable: Sendable {
         }
         add(RemoteCalls.schedule) { caller, name, change in
             try caller.may(.operate)
-            if case .put(let schedule, _) = change { try caller.may(.operate, schedule.queue) }
-            if caller.principal.queues != nil, let before = try? await caller.store.storage.schedules(name).first {
-                try caller.may(.operate, before.schedule.queue)
+            if case .put(let schedule, _) = change {
+                try caller.may(.operate, schedule.queue)
+                try ReservedKeys.refuse(schedule.message.uniqueKey)
             }
+            try await caller.mayChange(name)
         }
         add(RemoteCalls.schedules) { caller, _ in try caller.may(.read, nil) }
         add(RemoteCalls.fire) { caller in try caller.may(.consume) }

@@ -1,3 +1,4 @@
+import HTTPTypes
 import Penstock
 import PenstockCore
 import PenstockHTTP
@@ -42,17 +43,70 @@ struct StoreCaller: Sendable {
         try await mayAny(of: .consume, withQueuesOf: settlements.map(\.lease.sequence))
         let brought = settlements.flatMap { $0.drafts.map(\.queue) + ($0.added?.tasks.map(\.queue) ?? []) }
         for queue in Set(brought) { try may(.produce, queue) }
+        for draft in settlements.lazy.flatMap(\.drafts) { try ReservedKeys.refuse(draft.message.uniqueKey) }
     }
 
-    /// Throws a problem with status 403 when he may not do one of these.
+    /// Throws a problem with status 403 when he may not enqueue these.
+    func may(_ messages: [NewMessage], to queue: QueueName) throws(Problem) {
+        try may(.produce, queue)
+        for message in messages { try ReservedKeys.refuse(message.uniqueKey) }
+    }
+
+    /// Throws a problem with status 403 when he may not do one of these, and with 413 when they are too many for one transaction.
     func may(_ operations: [StoreOperation]) async throws {
+        var (messages, bytes, claims) = (0, 0, 0)
         for operation in operations {
             switch operation {
-            case .enqueue(_, let queue, _): try may(.produce, queue)
-            case .settle(let settlements): try await may(settlements)
-            case .claim(let request): try may(.consume, request.queue)
+            case .enqueue(let some, let queue, _):
+                try may(some, to: queue)
+                messages += some.count
+                bytes += some.reduce(0) { $0 + $1.payload.count }
+            case .settle(let settlements):
+                try await may(settlements)
+                messages += settlements.count
+            case .claim(let request):
+                try may(.consume, request.queue)
+                claims += 1
             }
         }
+        guard messages <= 2 * Limits.batchCountMax, bytes <= Limits.batchBytesMax, claims <= Self.claimCountMax else {
+            throw Problem(
+                .contentTooLarge, code: PenstockError.Code.invalidInput.rawValue,
+                "One transaction has at most \(2 * Limits.batchCountMax) messages and verdicts, \(Limits.batchBytesMax) bytes and \(Self.claimCountMax) claims; make several of it."
+            )
+        }
+    }
+
+    /// Claims of one transaction: the answer of each may have ``PenstockCore/Limits/batchBytesMax`` bytes.
+    private static let claimCountMax = 4
+
+    /// Throws a problem with status 403 when the change has a queue share a limit, and the limits are not his.
+    func mayShareLimits(_ queue: QueueName, _ change: QueueChange) async throws {
+        let (after, isNew): (LimitName?, Bool)
+        switch change {
+        case .create(let policy, _): (after, isNew) = (policy.sharedLimit, true)
+        case .set(let policy, _): (after, isNew) = (policy.sharedLimit, false)
+        default: return
+        }
+        if principal.queues == nil || isNew && after == nil { return }
+        let before = isNew ? nil : try await store.status(of: queue).policy.sharedLimit
+        if after != before { try may(.operate, nil) }
+    }
+
+    /// Throws a problem with status 403 when there is a schedule of that name, and its queue is not his to operate.
+    func mayChange(_ schedule: ScheduleName) async throws {
+        if principal.queues == nil { return }
+        do {
+            for record in try await store.storage.schedules(schedule) { try may(.operate, record.schedule.queue) }
+        } catch let error as PenstockError where error.code == .unknownSchedule {}
+    }
+
+    /// What he may know of the store: workers are of all queues.
+    func told(_ status: StoreStatus) -> StoreStatus {
+        if principal.may(.read, nil) { return status }
+        var status = status
+        status.workers = []
+        return status
     }
 
     /// Throws a problem with status 403 when he may not operate, or look at, the queues of a selection.

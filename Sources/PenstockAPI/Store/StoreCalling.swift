@@ -19,6 +19,8 @@ package struct StoreCalling: Sendable {
         self.isReadOnly = isReadOnly
     }
 
+    private static let partBytes = 256 * 1024
+
     /// Where calls go.
     private static let path = "/v1/store"
 
@@ -39,6 +41,7 @@ package struct StoreCalling: Sendable {
             throw PenstockError(.readOnly, "This server was started with --read-only, and changes nothing.")
         }
         let answer = try await entry.carryOut(StoreCaller(store: store, principal: context.principal), &reader)
+        try await context.requireClient(for: answer.leases, of: store)
         return Self.response(answer.bytes, handingOver: answer.leases, of: store)
     }
 
@@ -56,7 +59,14 @@ package struct StoreCalling: Sendable {
         let body =
             leases.isEmpty
             ? ResponseBody(byteBuffer: buffer)
-            : ResponseBody.handingOver(leases, of: store, length: buffer.readableBytes) { try await $0.write(buffer) }
+            : ResponseBody.handingOver(leases, of: store, length: buffer.readableBytes) { writer in
+                // A part is written when the client has read those before it, so it is noticed when it reads no more.
+                var rest = buffer
+                while let part = rest.readSlice(length: min(rest.readableBytes, Self.partBytes)), part.readableBytes > 0
+                {
+                    try await writer.write(part)
+                }
+            }
         return Response(status: .ok, headers: [.contentType: WireFormat.contentType], body: body)
     }
 

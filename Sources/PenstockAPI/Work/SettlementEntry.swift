@@ -1,5 +1,6 @@
 import PenstockCore
 import PenstockFormats
+import PenstockHTTP
 
 /// What a worker holds, as it has written it.
 struct LeaseEntry {
@@ -106,6 +107,7 @@ struct DraftEntry: Decodable {
         let members = try Members(decoder, Self.members, of: "A message that follows")
         queue = try members.container.decode(QueueName.self, forKey: MemberKey("queue"))
         entry = try MessageEntry(members, now: SystemTime().now)
+        try ReservedKeys.refuse(entry.message.uniqueKey)
     }
 
     /// The draft, its payload taken as it was written.

@@ -49,6 +49,7 @@ struct Settlements: Sendable {
             case .enqueued: break
             }
         }
+        try await context.requireClient(for: claimed.map(\.message.lease), of: store)
         var members: [JSONValue.Member] = [.init(key: "settlements", value: Self.json(results, settlements))]
         var failure = performed.failure
         if claimed.isEmpty, failure == nil, claim.wait > .zero || claim.queues.count > 1 {

@@ -1,5 +1,6 @@
 import PenstockCore
 import PenstockFormats
+import PenstockHTTP
 
 /// A schedule as somebody has written it, in the members that it is shown with.
 struct ScheduleEntry: Decodable {
@@ -23,6 +24,7 @@ struct ScheduleEntry: Decodable {
             payload: [], headers: try members.value("headers") ?? [:], priority: try members.value("priority") ?? 0,
             attemptsMax: try members.value("attemptsMax"), uniqueKey: try Self.uniqueKey(members),
             group: try members.value("group"), expiry: try members.duration("expiresSeconds").map { .after($0) })
+        try ReservedKeys.refuse(message.uniqueKey)
         shape = Schedule(
             queue: try members.container.decode(QueueName.self, forKey: MemberKey("queue")),
             spec: try members.container.decode(String.self, forKey: MemberKey("spec")),

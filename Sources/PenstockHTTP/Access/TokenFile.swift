@@ -29,14 +29,16 @@ package struct Tokens: Sendable {
     ///
     /// - Throws: `PenstockError` with code `notFound`; `invalidInput` when others may read the file, or a line is no token.
     package static func read(_ path: String) throws(PenstockError) -> Tokens {
-        guard let attributes = try? FileManager.default.attributesOfItem(atPath: path),
+        // A secret that Kubernetes mounts is a symbolic link, whose own mode says nothing.
+        let file = URL(fileURLWithPath: path).resolvingSymlinksInPath().path
+        guard let attributes = try? FileManager.default.attributesOfItem(atPath: file),
             let bytes = (attributes[.size] as? NSNumber)?.intValue
         else { throw PenstockError(.notFound, "There is no file of tokens at \(path), or it cannot be read.") }
         let mode = (attributes[.posixPermissions] as? NSNumber)?.intValue ?? 0o777
         try require(
             mode & 0o077 == 0, "Others may read the file of tokens \(path); `chmod 600` it, and make new tokens.")
         try require(bytes <= fileBytesMax, "The file of tokens \(path) has more than \(fileBytesMax) bytes.")
-        guard let data = FileManager.default.contents(atPath: path), let text = String(validating: data, as: UTF8.self)
+        guard let data = FileManager.default.contents(atPath: file), let text = String(validating: data, as: UTF8.self)
         else { throw PenstockError(.invalidInput, "The file of tokens \(path) cannot be read, or is not UTF-8.") }
         return try Tokens(text)
     }

@@ -1,6 +1,7 @@
 package import Hummingbird
 package import Penstock
 package import PenstockCore
+import Synchronization
 
 extension ResponseBody {
     /// A body that hands messages to a client. When it cannot be written, they are given back, and the attempt does not count.
@@ -17,7 +18,9 @@ extension ResponseBody {
         _ leases: [Lease], of store: PenstockStore, length: Int?,
         _ write: @escaping @Sendable (inout any ResponseBodyWriter) async throws -> Void
     ) -> ResponseBody {
-        ResponseBody(contentLength: length) { writer in
+        let handOver = HandOver(leases, of: store)
+        return ResponseBody(contentLength: length) { writer in
+            handOver.begin()
             do {
                 // Of an empty body the head is all, and the client has that by now.
                 if length != 0 { try await write(&writer) }
@@ -30,4 +33,25 @@ extension ResponseBody {
             if length != nil { try await writer.finish(nil) }
         }
     }
+}
+
+/// Gives messages back whose body nobody has begun to write: a connection may end before the head of its response.
+private final class HandOver: Sendable {
+    private let leases: [Lease]
+    private let store: PenstockStore
+    private let hasBegun = Atomic(false)
+
+    init(_ leases: [Lease], of store: PenstockStore) {
+        self.leases = leases
+        self.store = store
+    }
+
+    deinit {
+        if hasBegun.load(ordering: .relaxed) { return }
+        let (leases, store) = (leases, store)
+        // Those that cannot be given back come back when their leases end.
+        Task { try? await store.giveBack(leases) }
+    }
+
+    func begin() { hasBegun.store(true, ordering: .relaxed) }
 }

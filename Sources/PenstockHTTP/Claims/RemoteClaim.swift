@@ -10,6 +10,8 @@ package struct RemoteClaim: Sendable {
     package var lease: Duration
     package var worker: WorkerName
     package var wait: Duration
+    /// With so many bytes of payloads no further queue is asked. One alone may give as many.
+    package var bytesMax = Limits.batchBytesMax
 
     package init(queues: [QueueName], limit: Int, lease: Duration, worker: WorkerName, wait: Duration) {
         self.queues = queues
@@ -38,29 +40,24 @@ package struct RemoteClaim: Sendable {
     /// Claims what there is, and waits for it if there is nothing.
     ///
     /// The store is asked in calls that nothing cuts short, and only the waits between them are: so no message is claimed that
-    /// nobody hears of. The client's being gone is looked at before a wait ends with messages.
+    /// nobody hears of.
     ///
     /// - Returns: none when the time is over, or the server is told to stop.
     /// - Throws: what the store throws; a problem when nobody is left to work on what was claimed.
     package func run(_ store: PenstockStore, _ context: ServerContext, _ time: any TimeSource) async throws -> [Claimed]
     {
         let patience = Patience(wait, time)
-        var hasWaited = false
         while true {
             // The tokens come before the claims, so that a ring in between is not lost.
             let tokens = queues.map { ($0, store.storage.changes.token(for: $0)) }
             let (claimed, nextDue) = try await claimOnce(store)
             if !claimed.isEmpty {
-                if hasWaited, try await context.isClientGone {
-                    try await store.giveBack(claimed.map(\.message.lease))
-                    throw Problem.clientGone
-                }
+                try await context.requireClient(for: claimed.map(\.message.lease), of: store)
                 return claimed
             }
             guard let left = patience.left else { return [] }
             let changes = store.storage.changes
             let due = nextDue.map { max(.zero, $0 - time.now) }
-            hasWaited = true
             let pause = min(left, store.storage.lookInterval, due ?? left)
             let end = try await waited(changes, after: tokens, atMost: pause, context, time)
             // Where it ends here it may have been woken for a message just now, for which nobody else was.
@@ -93,10 +90,12 @@ package struct RemoteClaim: Sendable {
         try await store.reclaimIfDue()
         var claimed: [Claimed] = []
         var nextDue: Timestamp?
-        for queue in queues where claimed.count < limit {
+        var bytes = 0
+        for queue in queues where claimed.count < limit && bytes < bytesMax {
             do {
                 let claim = try await store.storage.claim(request(of: queue, limit: limit - claimed.count))
                 claimed += claim.messages.map { Claimed(queue: queue, message: $0) }
+                bytes += claim.messages.reduce(0) { $0 + $1.payload.count }
                 nextDue = [nextDue, claim.nextDue].compactMap { $0 }.min()
             } catch  where !claimed.isEmpty {
                 // What the others gave is somebody's work by now.
@@ -108,7 +107,18 @@ package struct RemoteClaim: Sendable {
 }
 
 extension Problem {
-    fileprivate static let clientGone = clientGone("The client has gone while it waited; nothing was claimed.")
+    fileprivate static let clientGone = clientGone("The client has gone; nothing was claimed.")
+}
+
+extension ServerContext {
+    /// Gives messages back that were claimed for a client that is not there any more.
+    ///
+    /// - Throws: a problem, if it is so; what the store throws.
+    package func requireClient(for leases: [Lease], of store: PenstockStore) async throws {
+        guard !leases.isEmpty, isClientGone else { return }
+        try await store.giveBack(leases)
+        throw Problem.clientGone
+    }
 }
 
 extension PenstockStore {

@@ -1,4 +1,3 @@
-import NIOCore
 package import PenstockCore
 import ServiceLifecycle
 
@@ -41,7 +40,7 @@ extension ServerContext {
     private func wait<Value: Sendable>(
         for end: Waiter<WaitEnd<Value>>, atMost limit: Duration, _ time: any TimeSource
     ) async throws -> WaitEnd<Value> {
-        guard let presence = try await presence else { return .clientGone }
+        guard let presence = ClientPresence.of(channel) else { return .clientGone }
         let call = presence.whenGone { end.answer(.success(.clientGone)) }
         defer { presence.forget(call) }
         return try await withThrowingTaskGroup(of: Void.self) { group in
@@ -59,17 +58,5 @@ extension ServerContext {
     }
 
     /// Whether nobody is left to answer.
-    package var isClientGone: Bool {
-        get async throws { try await presence?.isGone ?? true }
-    }
-
-    /// `nil`: the connection is over.
-    private var presence: ClientPresence? {
-        get async throws {
-            let channel = channel
-            return try await channel.eventLoop.submit {
-                try? channel.pipeline.syncOperations.handler(type: ConnectionWatch.self).presence
-            }.get()
-        }
-    }
+    package var isClientGone: Bool { ClientPresence.of(channel)?.isGone ?? true }
 }

@@ -1,3 +1,4 @@
+import NIOCore
 import Synchronization
 
 /// Whether the client of a connection is still there for the answer.
@@ -8,9 +9,28 @@ final class ClientPresence: Sendable {
         var callCount = 0
     }
 
-    private let state = Mutex(State())
+    /// Those of all open connections of this process: a request knows its connection by the channel, and nothing else of it.
+    private static let open = Mutex<[ObjectIdentifier: ClientPresence]>([:])
 
-    init() {}
+    private let state = Mutex(State())
+    private let id: ObjectIdentifier
+
+    /// The client of a connection that has just been made.
+    init(of channel: any Channel) {
+        id = ObjectIdentifier(channel)
+        Self.open.withLock { $0[id] = self }
+    }
+
+    /// `nil`: the connection is over.
+    static func of(_ channel: any Channel) -> ClientPresence? {
+        open.withLock { $0[ObjectIdentifier(channel)] }
+    }
+
+    /// The connection is over.
+    func close() {
+        _ = Self.open.withLock { $0.removeValue(forKey: id) }
+        end()
+    }
 
     /// Whether the client has closed the connection, or its own half of it.
     var isGone: Bool { state.withLock { $0.isGone } }

@@ -4,43 +4,60 @@ import NIOHTTPTypes
 
 /// Looks after one connection: says when its client is gone, and ends it when the client takes too long, or asks for the last time.
 ///
-/// Hummingbird ends a connection on which nothing comes for a while, as long as a request is awaited or read. That leaves two ways
-/// to hold one for ever: a body that comes byte by byte, and an answer that is never read.
-final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
+/// A connection may be held for nothing in three ways: nothing comes while a request is awaited or read, a body comes byte by byte, and an
+/// answer is never read. Hummingbird ends the first by itself, but does not see the requests that ``CoalescingHandler`` takes.
+final class ConnectionWatch: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPRequestPart
     typealias InboundOut = HTTPRequestPart
+    typealias OutboundIn = HTTPResponsePart
+    typealias OutboundOut = HTTPResponsePart
 
+    /// How long a connection is kept on which nothing comes, though something is to come.
+    static let idleTime = TimeAmount.seconds(75)
     /// How long a request may come, from its head to its end.
     static let requestTime = TimeAmount.minutes(5)
-    /// How long a client may leave an answer unread while more of it waits.
+    /// How long a client may read nothing of an answer while some of it waits.
     static let unreadTime = TimeAmount.seconds(60)
 
-    let presence = ClientPresence()
+    private var presence: ClientPresence?
     private let connections: OpenConnections
+    private let idleTime: TimeAmount
     private let requestTime: TimeAmount
     private let unreadTime: TimeAmount
     private var isReading = false
+    /// Requests that are not answered.
+    private var requestCount = 0
+    /// Whether a request came whose body cannot be read.
+    private var isBroken = false
+    private var lastTime = NIODeadline.uptimeNanoseconds(0)
+    private var idleEnd: Scheduled<Void>?
     private var requestEnd: Scheduled<Void>?
     private var unreadEnd: Scheduled<Void>?
 
     init(
-        _ connections: OpenConnections, requestTime: TimeAmount = ConnectionWatch.requestTime,
-        unreadTime: TimeAmount = ConnectionWatch.unreadTime
+        _ connections: OpenConnections, idleTime: TimeAmount = ConnectionWatch.idleTime,
+        requestTime: TimeAmount = ConnectionWatch.requestTime, unreadTime: TimeAmount = ConnectionWatch.unreadTime
     ) {
         self.connections = connections
+        self.idleTime = idleTime
         self.requestTime = requestTime
         self.unreadTime = unreadTime
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
         connections.add(context.channel)
+        presence = ClientPresence(of: context.channel)
+        lastTime = context.eventLoop.now
+        endWhenIdle(context, at: lastTime + idleTime)
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         var data = data
+        lastTime = context.eventLoop.now
         switch unwrapInboundIn(data) {
         case .head(var head):
             isReading = true
+            requestCount += 1
             if Self.isLast(head) {
                 head.headerFields[.connection] = "close"
                 data = wrapInboundOut(.head(head))
@@ -60,14 +77,45 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
         context.fireChannelReadComplete()
     }
 
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        if isBroken, requestCount == 0 {
+            // A client that keeps the connection, as a proxy does, would take a second answer for that to its next request.
+            promise?.fail(ChannelError.ioOnClosedChannel)
+            return
+        }
+        switch unwrapOutboundIn(data) {
+        case .head(var head) where isBroken:
+            head.headerFields[.connection] = "close"
+            context.write(wrapOutboundOut(.head(head)), promise: promise)
+        case .end:
+            // What is no request at all is answered as well.
+            requestCount = max(0, requestCount - 1)
+            lastTime = context.eventLoop.now
+            context.write(data, promise: promise)
+            if isBroken, requestCount == 0 {
+                context.flush()
+                context.close(promise: nil)
+            }
+        default: context.write(data, promise: promise)
+        }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        guard isReading else { return context.fireErrorCaught(error) }
+        isBroken = true
+        // Its answer may be on its way already.
+        if requestCount == 0 { context.close(promise: nil) } else { context.fireErrorCaught(error) }
+    }
+
     func channelWritabilityChanged(context: ChannelHandlerContext) {
         unreadEnd?.cancel()
-        unreadEnd = context.channel.isWritable ? nil : close(context, after: unreadTime)
+        unreadEnd = nil
+        if !context.channel.isWritable { endWhenUnread(context, bytes: Self.unreadBytes(context)) }
         context.fireChannelWritabilityChanged()
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        if case ChannelEvent.inputClosed? = event as? ChannelEvent { presence.end() }
+        if case ChannelEvent.inputClosed? = event as? ChannelEvent { presence?.end() }
         context.fireUserInboundEventTriggered(event)
     }
 
@@ -96,10 +144,39 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
         }
     }
 
+    /// Closes the connection at that time, if nothing has come by then. One clock runs for all its requests.
+    private func endWhenIdle(_ context: ChannelHandlerContext, at deadline: NIODeadline) {
+        idleEnd = context.eventLoop.assumeIsolated().scheduleTask(deadline: deadline) { [self] in
+            let now = context.eventLoop.now
+            if requestCount > 0, !isReading {
+                endWhenIdle(context, at: now + idleTime)
+            } else if now < lastTime + idleTime {
+                endWhenIdle(context, at: lastTime + idleTime)
+            } else {
+                context.close(promise: nil)
+            }
+        }
+    }
+
+    /// Closes the connection when of so many bytes none is read in time.
+    private func endWhenUnread(_ context: ChannelHandlerContext, bytes: Int) {
+        unreadEnd = context.eventLoop.assumeIsolated().scheduleTask(in: unreadTime) { [self] in
+            let left = Self.unreadBytes(context)
+            // A large answer takes its time where a line is slow.
+            if left < bytes { endWhenUnread(context, bytes: left) } else { context.close(promise: nil) }
+        }
+    }
+
+    /// Bytes that wait for the client to read.
+    private static func unreadBytes(_ context: ChannelHandlerContext) -> Int {
+        (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
+    }
+
     private func end() {
+        idleEnd?.cancel()
         requestEnd?.cancel()
         unreadEnd?.cancel()
-        presence.end()
+        presence?.close()
     }
 
     private func close(_ context: ChannelHandlerContext, after time: TimeAmount) -> Scheduled<Void> {

@@ -9,7 +9,7 @@ package struct RingWait: WireValue {
     package var after: UInt64
     /// The server that has counted it: ``RingAnswer/server``. 0: none yet.
     package var server: UInt64
-    /// How many messages the tasks can take that wait for work.
+    /// How many messages the tasks can take that wait for work, ``PenstockCore/Limits/batchCountMax`` at most.
     package var room: Int
     /// Whether the client was woken for messages that it does not take: others are to be woken for them.
     package var passesOn: Bool
@@ -19,7 +19,7 @@ package struct RingWait: WireValue {
         self.bell = bell
         self.after = after
         self.server = server
-        self.room = room
+        self.room = min(room, Limits.batchCountMax)
         self.passesOn = passesOn
     }
 
@@ -29,7 +29,7 @@ package struct RingWait: WireValue {
         self.init(
             bucket: try reader(), bell: try reader(), after: try reader(), server: try reader(),
             room: try reader(), passesOn: try reader())
-        guard (0..<RingBucket.count).contains(bucket) else { throw PenstockError.noWireValue }
+        guard (0..<RingBucket.count).contains(bucket), room >= 0 else { throw PenstockError.noWireValue }
     }
 }
 

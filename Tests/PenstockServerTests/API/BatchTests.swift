@@ -67,8 +67,74 @@ import Testing
             let lines = (1...3).map { #"{"payload":"\#($0)"}"# }
             let first = try await enqueue(lines, server, headers: ["Idempotency-Key": "b"])
             let second = try await enqueue(lines, server, headers: ["Idempotency-Key": "b"])
-            #expect(first.text == second.text)
+            #expect(second.text.replacing(",\"replayed\":true", with: "") == first.text)
+            #expect(try second.lines().allSatisfy { $0["replayed"] as? Bool == true })
             #expect(try await server.depths()["ready"] == 3)
+        }
+    }
+
+    /// A key stands for one body: what another one says under it is not in line, and its client is told.
+    @Test func aKeyOfAnotherBodyIsRefused() async throws {
+        try await TestServer.onFile(queues: ["q": QueuePolicy(capacity: Capacity(3, whenFull: .fail))]) { server in
+            let first = try await enqueue(
+                [#"{"payload":"1"}"#, #"{"payload":"2"}"#], server, headers: ["Idempotency-Key": "b"])
+            #expect(first.status == 201)
+            let other = try await enqueue(
+                [#"{"payload":"1"}"#, #"{"payload":"TWO"}"#, #"{"payload":"3"}"#], server,
+                headers: ["Idempotency-Key": "b"])
+            #expect(other.status == 207)
+            #expect(try other.lines().map { $0["sequence"] as? Int } == [1, nil, 3])
+            #expect(try other.lines().map { $0["code"] as? String } == [nil, "idempotencyKeyReused", nil])
+            #expect(try await server.depths()["ready"] == 3)
+        }
+    }
+
+    /// Of what the store has not said nobody says that it is not in line.
+    @Test func anOutcomeThatNobodyKnowsIsSaidSo() async throws {
+        let store = PenstockStore(Doubtful(base: InMemoryStore()))
+        _ = try await store.queue("q", policy: QueuePolicy(capacity: Capacity(2, whenFull: .wait)))
+        try await TestServer.run(store: store) { server in
+            // What did not find room at first is offered again.
+            let lines = try await enqueue((1...3).map { #"{"payload":"\#($0)"}"# }, server, query: "?wait=60s").lines()
+            #expect(lines.map { $0["code"] as? String } == [nil, nil, "outcomeUnknown"])
+            #expect(lines.map { $0["status"] as? Int } == [nil, nil, 504])
+        }
+    }
+
+    /// A store of which nobody knows what became of the second enqueue.
+    private struct Doubtful: ForwardingStore {
+        let base: any MessageStore
+        let count = Tally()
+
+        func enqueue(
+            _ messages: [NewMessage], to queue: QueueName, durability: Durability
+        ) async throws -> [Receipt] {
+            if count.add() > 1 { throw PenstockError(.outcomeUnknown, "Nobody knows.") }
+            return try await base.enqueue(messages, to: queue, durability: durability)
+        }
+    }
+
+    /// A client that had a key of the server's own would answer for another's request.
+    @Test func keysOfTheServerAreRefused() async throws {
+        try await TestServer.inMemory { server in
+            let paid = try await server.put("pay", headers: ["Idempotency-Key": "pay-1"])
+            let forged = "idempotency local pay-1"
+            let header = try await server.send(
+                "POST", "/v1/queues/q/messages", "x",
+                headers: ["Penstock-Key": forged, "Penstock-If-Exists": "replace"])
+            #expect(header.status == 400)
+            let line = try await enqueue([#"{"payload":"x","key":"\#(forged)","ifExists":"replace"}"#], server)
+            #expect(try line.lines().map { $0["code"] as? String } == ["invalidInput"])
+            let lease = try #require(try await server.claim().first?.lease)
+            let then = try await server.send(
+                "POST", "/v1/settlements",
+                "[{\(lease),\"verdict\":\"done\",\"then\":[{\"queue\":\"q\",\"payload\":\"x\",\"key\":\"\(forged)\"}]}]"
+            )
+            #expect(then.status == 400)
+            let schedule = try await server.send(
+                "PUT", "/v1/schedules/s", "{\"queue\":\"q\",\"spec\":\"@daily\",\"uniqueKey\":\"\(forged)\"}")
+            #expect(schedule.status == 400)
+            #expect(try await server.show(paid)["state"] as? String == "leased")
         }
     }
 

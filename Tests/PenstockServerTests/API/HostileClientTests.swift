@@ -85,48 +85,4 @@ import Testing
             withExtendedLifetime(idle) {}
         }
     }
-
-    @Test func aBodyThatComesTooSlowlyEndsTheConnection() throws {
-        let channel = EmbeddedChannel(
-            handler: ConnectionWatch(OpenConnections(), requestTime: .seconds(10), unreadTime: .seconds(5)))
-        try channel.connect(to: SocketAddress(unixDomainSocketPath: "/x")).wait()
-        try channel.writeInbound(
-            HTTPRequestPart.head(.init(method: .post, scheme: "http", authority: "localhost", path: "/")))
-        for _ in 1...3 {
-            channel.embeddedEventLoop.advanceTime(by: .seconds(3))
-            try channel.writeInbound(HTTPRequestPart.body(ByteBuffer(string: "x")))
-            #expect(channel.isActive)
-        }
-        channel.embeddedEventLoop.advanceTime(by: .seconds(1))
-        #expect(!channel.isActive)
-    }
-
-    @Test func aRequestThatHasComeIsNotTimed() throws {
-        let channel = EmbeddedChannel(
-            handler: ConnectionWatch(OpenConnections(), requestTime: .seconds(10), unreadTime: .seconds(5)))
-        try channel.connect(to: SocketAddress(unixDomainSocketPath: "/x")).wait()
-        try channel.writeInbound(
-            HTTPRequestPart.head(.init(method: .post, scheme: "http", authority: "localhost", path: "/")))
-        channel.embeddedEventLoop.advanceTime(by: .seconds(9))
-        try channel.writeInbound(HTTPRequestPart.end(nil))
-        channel.embeddedEventLoop.advanceTime(by: .seconds(100))
-        #expect(channel.isActive)
-        _ = try channel.finish()
-    }
-
-    @Test func anAnswerThatIsNotReadEndsTheConnection() throws {
-        let channel = EmbeddedChannel(
-            handler: ConnectionWatch(OpenConnections(), requestTime: .seconds(10), unreadTime: .seconds(5)))
-        try channel.connect(to: SocketAddress(unixDomainSocketPath: "/x")).wait()
-        for (isWritable, seconds, isActive) in [
-            (false, 4, true), (true, 100, true), (false, 4, true), (false, 5, false),
-        ] {
-            if channel.isWritable != isWritable {
-                channel.isWritable = isWritable
-                channel.pipeline.fireChannelWritabilityChanged()
-            }
-            channel.embeddedEventLoop.advanceTime(by: .seconds(Int64(seconds)))
-            #expect(channel.isActive == isActive)
-        }
-    }
 }

@@ -1,6 +1,7 @@
 import Foundation
 import Penstock
 import PenstockCore
+import PenstockTestKit
 import Testing
 
 @Suite(.timeLimit(.minutes(2))) struct MessageReadingTests {
@@ -92,6 +93,39 @@ import Testing
             #expect(late.status == 200)
             #expect(try late.json()["state"] as? String == "done")
         }
+    }
+
+    /// What goes on is told as it is when the wait is over, and not as it was before.
+    @Test func aWaitForAResultTellsTheStateAtItsEnd() async throws {
+        try await TestServer.onFile { server in
+            let sequence = try await server.put("x")
+            async let waiting = server.send("GET", "/v1/messages/\(sequence)/result?wait=1s")
+            try await server.store.storage.changes.waitForWaiters(count: 1)
+            _ = try await server.claim()
+            #expect(try await waiting.json()["state"] as? String == "leased")
+        }
+    }
+
+    @Test func whoMayOnlyLookWaitsForAResultToo() async throws {
+        let folder = TemporaryFolder()
+        let path = folder.file("penstock.db")
+        let writing = try await PenstockStore.open(path: path)
+        let queue = try await writing.queue("q", of: [UInt8].self)
+        let sequence = try await queue.enqueue([1]).sequence
+        let reading = try await PenstockStore.open(path: path, options: .init(access: .readOnly))
+        try await TestServer.run(store: reading, isReadOnly: true) { server in
+            let path = "/v1/messages/\(sequence)/result"
+            #expect(try await server.send("GET", "\(path)?wait=50ms").status == 202)
+            async let waiting = server.send("GET", "\(path)?wait=60s")
+            let lease = try #require(
+                try await writing.storage.claim(
+                    ClaimRequest(queue: QueueName("q"), limit: 1, lease: .seconds(30))
+                ).messages.first?.lease)
+            _ = try await writing.storage.settle([Settlement(lease, .done, result: [55])])
+            #expect(try await waiting.json()["result"] as? String == "7")
+        }
+        try await reading.close()
+        try await writing.close()
     }
 
     @Test func aMessageThatIsNotDoneHasNoResult() async throws {

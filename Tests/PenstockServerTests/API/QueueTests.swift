@@ -1,6 +1,7 @@
 import Foundation
 import Penstock
 import PenstockCore
+import PenstockHTTP
 import Testing
 
 @Suite(.timeLimit(.minutes(2))) struct QueueTests {
@@ -135,6 +136,26 @@ import Testing
             #expect(try await server.send("DELETE", "/v1/limits/gpu").status == 204)
             #expect(try await server.send("DELETE", "/v1/limits/gpu").status == 404)
             #expect(try await server.send("PUT", "/v1/limits/gpu", #"{"count":0}"#).status == 400)
+        }
+    }
+
+    /// A limit is of all queues that share it: to use it up is for tokens of all queues.
+    @Test func aTokenOfSomeQueuesSharesNoLimits() async throws {
+        let tokens = try Tokens("all 0123456789abcdef-1 operate\nsome 0123456789abcdef-2 operate lim-*")
+        try await TestServer.run(tokens: tokens) { server in
+            func send(_ who: Int, _ method: String, _ queue: String, _ body: String) async throws -> Int {
+                try await server.send(
+                    method, "/v1/queues/\(queue)", body,
+                    headers: ["Authorization": "Bearer 0123456789abcdef-\(who)"]
+                ).status
+            }
+            _ = try await server.store.storage.setLimit(LimitName("gpu"), to: 1)
+            #expect(try await send(2, "PUT", "lim-a", #"{"sharedLimit":"gpu"}"#) == 403)
+            #expect(try await send(2, "PUT", "lim-a", "{}") == 201)
+            #expect(try await send(2, "PATCH", "lim-a", #"{"sharedLimit":"gpu"}"#) == 403)
+            #expect(try await send(1, "PATCH", "lim-a", #"{"sharedLimit":"gpu"}"#) == 200)
+            #expect(try await send(2, "PATCH", "lim-a", #"{"limit":3}"#) == 200)
+            #expect(try await send(2, "PATCH", "lim-a", #"{"sharedLimit":null}"#) == 403)
         }
     }
 }

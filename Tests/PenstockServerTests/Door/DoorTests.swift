@@ -124,4 +124,28 @@ import Testing
         let error = #expect(throws: PenstockError.self) { try Tokens(text) }
         #expect(error?.code == .invalidInput)
     }
+
+    /// Supervisors may ask for the head alone.
+    @Test func healthIsToldWithoutAToken() async throws {
+        try await TestServer.run(tokens: try Tokens("a 0123456789abcdef read")) { server in
+            for method in ["GET", "HEAD"] {
+                for path in ["/healthz", "/readyz"] {
+                    let status = try await server.send(method, path).status
+                    #expect(status == 200, "\(method) \(path)")
+                }
+            }
+        }
+    }
+
+    /// A secret that is mounted as a link has the mode of its file.
+    @Test func aFileOfTokensMayBeALink() throws {
+        let folder = TemporaryFolder()
+        let (file, link) = (folder.file("tokens"), folder.file("link"))
+        try Data("a 0123456789abcdef read".utf8).write(to: URL(fileURLWithPath: file))
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file)
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: file)
+        #expect(try Tokens.read(link).token(named: "a") != nil)
+        try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: file)
+        #expect(throws: PenstockError.self) { try Tokens.read(link) }
+    }
 }

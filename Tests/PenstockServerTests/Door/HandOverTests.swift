@@ -50,4 +50,16 @@ import Testing
         }
         #expect(try await store.storage.extend([lease], by: .seconds(30)) == [isHeld])
     }
+
+    /// A connection may end before the head of its answer can be written: then nobody asks for the body.
+    @Test func whatIsNeverWrittenIsGivenBack() async throws {
+        let store = PenstockStore(InMemoryStore())
+        let jobs = try await store.queue("jobs", of: [UInt8].self)
+        try await jobs.enqueue(Array("hello".utf8))
+        let request = ClaimRequest(
+            queue: try QueueName("jobs"), limit: 1, lease: .seconds(30), remoteWorker: try WorkerName("far"))
+        let lease = try #require(try await store.storage.claim(request).messages.first?.lease)
+        _ = ResponseBody.handingOver([lease], of: store, length: 5) { _ in }
+        try await eventually { try await store.storage.extend([lease], by: .seconds(30)) == [false] }
+    }
 }

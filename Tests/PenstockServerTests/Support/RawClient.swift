@@ -1,6 +1,6 @@
-import Dispatch
 import Foundation
 import PenstockCore
+import PenstockProcesses
 
 #if canImport(Glibc)
     import Glibc
@@ -16,24 +16,8 @@ final class RawClient: Sendable {
 
     /// Connects to a port of this machine.
     init(port: Int) throws {
-        #if canImport(Glibc)
-            descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        #else
-            descriptor = socket(AF_INET, SOCK_STREAM, 0)
-        #endif
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = in_port_t(UInt16(port).bigEndian)
-        address.sin_addr.s_addr = inet_addr("127.0.0.1")
         // A server that says nothing fails the test, and does not hang it.
-        var limit = timeval(tv_sec: 20, tv_usec: 0)
-        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
-        let status = withUnsafePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-            }
-        }
-        guard status == 0 else { throw PenstockError(.storage, "No connection to port \(port): errno \(errno).") }
+        descriptor = try StreamSocket.connected(to: .port(host: "127.0.0.1", port), timeout: .seconds(20)).descriptor
     }
 
     deinit {
@@ -60,7 +44,8 @@ final class RawClient: Sendable {
     func receive(until words: String? = nil) async throws -> String {
         let descriptor = descriptor
         return try await withCheckedThrowingContinuation { continuation in
-            DispatchQueue.global().async {
+            // On a thread of its own: tasks of the server run on those of Dispatch.
+            Thread.detachNewThread {
                 var received: [UInt8] = []
                 var part = [UInt8](repeating: 0, count: 65_536)
                 while true {
@@ -78,6 +63,11 @@ final class RawClient: Sendable {
                 continuation.resume(returning: String(decoding: received, as: UTF8.self))
             }
         }
+    }
+
+    /// Says that nothing more comes, and goes on reading.
+    func finish() {
+        shutdown(descriptor, Int32(SHUT_WR))
     }
 
     /// Closes the connection.

@@ -1,0 +1,106 @@
+import Hummingbird
+import Logging
+import NIOCore
+import NIOEmbedded
+import NIOHTTPTypes
+import Penstock
+import PenstockCore
+import PenstockTestKit
+import Synchronization
+import Testing
+
+@testable import PenstockAPI
+@testable import PenstockHTTP
+
+/// What is handed to clients at the other end of a connection, and what if there is none.
+@Suite(.timeLimit(.minutes(1))) struct RemoteClaimTests {
+    private let time = ManualTime()
+
+    private func context(_ channel: EmbeddedChannel) -> ServerContext {
+        ServerContext(source: .init(channel: channel, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }))
+    }
+
+    private func store(_ queues: [String: [[UInt8]]]) async throws -> PenstockStore {
+        let store = PenstockStore(InMemoryStore(time: time))
+        for (name, payloads) in queues {
+            let queue = try await store.queue(name, of: [UInt8].self)
+            if !payloads.isEmpty { try await queue.enqueue(contentsOf: payloads) }
+        }
+        return store
+    }
+
+    private func claim(_ queues: [String]) throws -> RemoteClaim {
+        RemoteClaim(
+            queues: try queues.map { try QueueName($0) }, limit: 10, lease: .seconds(30), worker: try WorkerName("far"),
+            wait: .zero)
+    }
+
+    /// A client that went before its claim was carried out has none, also where the claim did not wait.
+    @Test(arguments: [true, false]) func whoHasGoneClaimsNothing(isThere: Bool) async throws {
+        let store = try await store(["q": [[1], [2]]])
+        let channel = EmbeddedChannel(handler: ConnectionWatch(OpenConnections()))
+        if !isThere { channel.pipeline.fireUserInboundEventTriggered(ChannelEvent.inputClosed) }
+        if isThere {
+            #expect(try await claim(["q"]).run(store, context(channel), time).count == 2)
+        } else {
+            await #expect(throws: Problem.self) { try await claim(["q"]).run(store, context(channel), time) }
+        }
+        let depths = try await store.status(of: QueueName("q")).depths
+        #expect((depths.ready, depths.leased) == (isThere ? (0, 2) : (2, 0)))
+        if !isThere {
+            let again = try await store.storage.claim(
+                ClaimRequest(queue: try QueueName("q"), limit: 1, lease: .seconds(30)))
+            #expect(again.messages.first?.attempt == 1)
+        }
+        _ = try channel.finish()
+    }
+
+    @Test func aClaimOfManyQueuesIsBoundedInBytes() async throws {
+        let payloads = [[UInt8]](repeating: [UInt8](repeating: 0, count: 10), count: 2)
+        let store = try await store(["a": payloads, "b": payloads, "c": payloads])
+        let channel = EmbeddedChannel(handler: ConnectionWatch(OpenConnections()))
+        var claim = try claim(["a", "b", "c"])
+        claim.bytesMax = 60
+        let claimed = try await claim.run(store, context(channel), time)
+        #expect(claimed.map(\.queue.text) == ["a", "a", "b", "b"])
+        _ = try channel.finish()
+    }
+
+    /// Proxies end what is silent, also where the log is looked at again and again meanwhile.
+    @Test func aFollowerHearsThatThereIsNothing() async throws {
+        let store = PenstockStore(Looking(base: InMemoryStore(time: time)))
+        let queue = try await store.queue("q", of: [UInt8].self)
+        let channel = EmbeddedChannel(handler: ConnectionWatch(OpenConnections()))
+        let feed = LogFeed(
+            store: store, time: time, context: context(channel), queue: try QueueName("q"),
+            start: .after(SequenceNumber(0)), limit: 1, follows: true, format: .events)
+        let written = Written()
+        let body = feed.response.body
+        async let end: Void = body.write(written)
+        for second in 1...40 {
+            try await time.waitForSleepers()
+            #expect(written.text == String(repeating: ":\n\n", count: 1 + (second - 1) / 15))
+            time.advance(by: .seconds(1))
+        }
+        try await time.waitForSleepers()
+        try await queue.enqueue([65])
+        try await end
+        #expect(written.text.hasPrefix(":\n\n:\n\n:\n\nid: 1\ndata: {"))
+        _ = try channel.finish()
+    }
+
+    /// A store that does not hear of what others do, and is looked at each second.
+    private struct Looking: ForwardingStore {
+        let base: any MessageStore
+        var lookInterval: Duration { .seconds(1) }
+    }
+
+    private final class Written: ResponseBodyWriter, Sendable {
+        private let state = Mutex("")
+        var text: String { state.withLock { $0 } }
+
+        func write(_ buffer: ByteBuffer) async throws { state.withLock { $0 += String(buffer: buffer) } }
+
+        consuming func finish(_ trailingHeaders: HTTPFields?) async throws {}
+    }
+}
