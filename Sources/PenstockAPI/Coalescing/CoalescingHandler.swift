@@ -37,6 +37,8 @@ package final class CoalescingHandler: ChannelDuplexHandler, RemovableChannelHan
     private var held: [Held] = []
     private var isReadHeld = false
     private var start = ContinuousClock.now
+    /// The last request that was taken, and what it asked for: a producer asks for the same again and again.
+    private var last: (head: HTTPRequest, call: CoalescedEnqueuing.Call)?
     private var connection: (context: ChannelHandlerContext, coalescer: Coalescer)?
     /// What each request carries; made with the first one, as a connection has no address before it is open.
     private var template: ServerContext?
@@ -113,11 +115,26 @@ package final class CoalescingHandler: ChannelDuplexHandler, RemovableChannelHan
             length <= CoalescedEnqueuing.bodyBytesMax,
             Self.oddFields.allSatisfy({ head.headerFields[$0] == nil })
         else { return nil }
+        if let last, Self.asksForTheSame(head, as: last.head) { return last.call }
         let request = Request(head: head, body: RequestBody(buffer: ByteBuffer()))
         var context = template ?? ServerContext(source: .init(channel: channel, logger: coalescing.logger))
         template = context
         guard coalescing.checks.refusal(of: request, &context) == nil else { return nil }
-        return coalescing.enqueuing.call(request, context)
+        let call = coalescing.enqueuing.call(request, context)
+        // What the options say may depend on the time.
+        last =
+            head.headerFields.contains { $0.name.canonicalName.hasPrefix("penstock-") } ? nil : call.map { (head, $0) }
+        return call
+    }
+
+    /// Whether two heads are the same but for the length of the body.
+    private static func asksForTheSame(_ head: HTTPRequest, as other: HTTPRequest) -> Bool {
+        guard head.path == other.path, head.authority == other.authority,
+            head.headerFields.count == other.headerFields.count
+        else { return false }
+        return zip(head.headerFields, other.headerFields).allSatisfy { field, other in
+            field.name == other.name && (field.value == other.value || field.name == .contentLength)
+        }
     }
 
     /// Headers by which a connection or a body is handled in its own way.

@@ -82,15 +82,15 @@ struct StoreCaller: Sendable {
 
     /// Throws a problem with status 403 when the change has a queue share a limit, and the limits are not his.
     func mayShareLimits(_ queue: QueueName, _ change: QueueChange) async throws {
-        let (after, isNew): (LimitName?, Bool)
+        if principal.queues == nil { return }
         switch change {
-        case .create(let policy, _): (after, isNew) = (policy.sharedLimit, true)
-        case .set(let policy, _): (after, isNew) = (policy.sharedLimit, false)
-        default: return
+        case .create(let policy, _):
+            if policy.sharedLimit != nil { try may(.operate, nil) }
+        case .set(let policy, _):
+            let before = try await store.status(of: queue).policy
+            if policy.sharedLimit != before.sharedLimit { try may(.operate, nil) }
+        default: break
         }
-        if principal.queues == nil || isNew && after == nil { return }
-        let before = isNew ? nil : try await store.status(of: queue).policy.sharedLimit
-        if after != before { try may(.operate, nil) }
     }
 
     /// Throws a problem with status 403 when there is a schedule of that name, and its queue is not his to operate.

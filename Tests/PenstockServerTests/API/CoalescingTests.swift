@@ -140,6 +140,36 @@ import Testing
         }
     }
 
+    /// What was found out about one request of a connection says nothing of another one.
+    @Test func eachRequestOfAConnectionIsLookedAt() async throws {
+        let tokens = try Tokens("a 0123456789abcdef-a produce a\nb 0123456789abcdef-b produce b")
+        let store = PenstockStore(InMemoryStore())
+        for queue in ["a", "b"] { _ = try await store.queue(queue) }
+        try await TestServer.run(store: store, tokens: tokens) { server in
+            let client = try server.client()
+            func status(_ token: String, _ queue: String, _ headers: [String: String] = [:]) async throws -> Int? {
+                var headers = headers
+                headers["Authorization"] = "Bearer 0123456789abcdef-\(token)"
+                try client.request("POST", "/v1/queues/\(queue)/messages", headers: headers, body: "x")
+                return Int(try await client.receive(until: "}\n").dropFirst(9).prefix(3))
+            }
+            for _ in 1...2 {
+                #expect(try await status("a", "a") == 201)
+                #expect(try await status("a", "b") == 403)
+                #expect(try await status("b", "a") == 403)
+                #expect(try await status("c", "a") == 401)
+                #expect(try await status("b", "b") == 201)
+                #expect(try await status("b", "b", ["Penstock-Priority": "9"]) == 201)
+                #expect(try await status("b", "b", ["Origin": "http://elsewhere"]) == 403)
+                #expect(try await status("b", "b", ["Content-Type": "text/plain"]) == 201)
+            }
+        }
+        let query = MessageQuery(queue: QueueName(stored: "b"), limit: 10)
+        let records = try await store.storage.messages(query)
+        #expect(records.map(\.priority).sorted() == [0, 0, 0, 0, 9, 9])
+        #expect(records.count { $0.headers["content-type"] == "text/plain" } == 2)
+    }
+
     /// A client may say that it sends no more, and still wants its answer; or send nonsense behind a request.
     @Test func whatComesBehindARequestSpoilsNotItsAnswer() async throws {
         try await TestServer.onFile { server in
