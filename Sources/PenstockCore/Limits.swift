@@ -66,7 +66,7 @@ public enum Limits {
     public static let signatureBytesMax = 500
     /// Groups of dead letters in one answer.
     public static let deadGroupCountMax = 1000
-    /// Payload bytes in one page of a log, but for a single message that has more.
+    /// Bytes of payloads and headers in one page of a log, but for a single message that has more.
     public static let logPageBytesMax = 4 * 1024 * 1024
     /// Bytes in a remote worker's name.
     public static let workerNameBytesMax = 200

@@ -12,7 +12,7 @@ public struct LogQuery: Hashable, Sendable {
     public var queue: QueueName
     /// From where.
     public var start: Start
-    /// How many messages at most, up to ``Limits/rowsMax``. A page is also shorter when its payloads have more than
+    /// How many messages at most, up to ``Limits/rowsMax``. A page is also shorter when its payloads and headers have more than
     /// ``Limits/logPageBytesMax`` bytes, but has at least one message if there is one.
     public var limit: Int
     /// A cursor of the queue to look for at the same moment.

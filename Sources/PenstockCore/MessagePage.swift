@@ -48,8 +48,13 @@ package struct PageBytes {
 extension MessageRecord {
     /// Bytes that a record brings along beside what every record has.
     package var carriedBytes: Int {
-        attempts.reduce(payload?.count ?? 0) { $0 + $1.error.utf8.count }
+        attempts.reduce((payload?.count ?? 0) + headers.headerBytes) { $0 + $1.error.utf8.count }
     }
+}
+
+extension [String: String] {
+    /// Bytes of the names and values of a message's headers.
+    package var headerBytes: Int { reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count } }
 }
 
 /// The bound on what one answer looks at, as every store applies it.

@@ -30,7 +30,7 @@ public struct MessageQuery: Sendable {
     public var end: End
     /// How many at most, up to ``Limits/rowsMax``.
     ///
-    /// An answer is also shorter when what it carries (payloads and errors of attempts, as far as they are asked for) would
+    /// An answer is also shorter when what it carries (headers; payloads and errors of attempts, as far as they are asked for) would
     /// have more than ``Limits/logPageBytesMax`` bytes, but it has at least one message if there is one. So a short answer
     /// does not say that there are no more: ``MessagePage/next`` does. With ``End/last`` it has those nearest the end.
     public var limit: Int

@@ -160,6 +160,13 @@ enum LogRules {
         let huge = NewMessage(payload: [UInt8](repeating: 7, count: Limits.logPageBytesMax + 1))
         _ = try await store.append([huge], to: .jobs, unless: nil, durability: .processCrash)
         #expect(try await store.page(.last(1)).records.count == 1, "One comes, however large.")
+        let value = String(repeating: "v", count: Limits.headerBytesMax / 2)
+        let headed = NewMessage(payload: [], headers: ["a": value])
+        let count = Limits.logPageBytesMax / value.utf8.count + 1
+        _ = try await store.append(
+            [NewMessage](repeating: headed, count: count), to: .jobs, unless: nil, durability: .processCrash)
+        let headers = try await store.page(.last(count))
+        #expect(headers.records.count == count - 2 && !headers.isAtEnd, "Headers have bytes as well.")
     }
 
     static func tellsWhatIsMissing(_ bench: Bench) async throws {

@@ -33,7 +33,8 @@ enum LogReader {
         // One more than wanted says whether the page is the last one.
         statement.bind(Int64(query.limit) + 1, at: 3)
         while count != 0, try statement.step() {
-            guard records.count < query.limit, bound.admits(Int(statement.integer(4))) else {
+            let fields = headers.headers(of: statement, at: 2)
+            guard records.count < query.limit, bound.admits(Int(statement.integer(4)) + fields.headerBytes) else {
                 isAtEnd = false
                 break
             }
@@ -42,7 +43,7 @@ enum LogReader {
                 LogRecord(
                     sequence: SequenceNumber(statement.integer(0)),
                     enqueuedAt: Timestamp(microseconds: statement.integer(1)),
-                    headers: headers.headers(of: statement, at: 2), payload: payload))
+                    headers: fields, payload: payload))
         }
         return LogPage(
             records: records, count: count ?? (isAtEnd ? records.count : nil), isAtEnd: isAtEnd,

@@ -47,7 +47,8 @@ extension MemoryState {
         var records: [LogRecord] = []
         var bound = PageBytes()
         for message in rest {
-            guard records.count < query.limit, bound.admits(message.new.payload.count) else { break }
+            guard records.count < query.limit, bound.admits(message.new.payload.count + message.new.headers.headerBytes)
+            else { break }
             records.append(
                 LogRecord(
                     sequence: message.sequence, enqueuedAt: message.enqueuedAt, headers: message.new.headers,
