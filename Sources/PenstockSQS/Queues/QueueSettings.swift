@@ -17,13 +17,17 @@ struct QueueSettings: Sendable {
         name = status.name
         policy = status.policy
         depths = status.depths
-        let versions = NoteVersion.all(in: cursors.filter { $0.queue == status.name }).sorted { $0.number < $1.number }
+        let versions = NoteVersion.all(
+            in: cursors.filter { $0.queue == status.name }, isFifo: Self.isFifo(status.name, status.policy)
+        ).sorted { $0.number < $1.number }
         version = versions.last
         olderVersions = versions.dropLast().map(\.number)
     }
 
     /// Whether its messages have groups that are kept in order.
-    var isFifo: Bool {
+    var isFifo: Bool { Self.isFifo(name, policy) }
+
+    private static func isFifo(_ name: QueueName, _ policy: QueuePolicy) -> Bool {
         if case .fifo = policy.groups { name.text.hasSuffix(".fifo") } else { false }
     }
 
