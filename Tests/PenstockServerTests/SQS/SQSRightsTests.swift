@@ -42,4 +42,51 @@ import Testing
             #expect((all["Attributes"] as? [String: String])?["VisibilityTimeout"] == "7")
         }
     }
+
+    /// Nobody learns by asking for a queue to be made, or for its dead letters to go somewhere, which queues there are.
+    @Test func whoMayDoNothingWithAQueueIsNotToldWhetherItIsThere() async throws {
+        let store = PenstockStore(InMemoryStore())
+        for name in ["orders", "nobodys"] { _ = try await store.queue(name) }
+        _ = try await store.queue("team-old", policy: QueuePolicy(retry: RetryPolicy(attemptsMax: 3)))
+        try await withServer(store, team: "operate team-*") { team, _, _ in
+            func refusal(_ action: String, _ input: [String: Any], about queue: String) async throws -> String {
+                let response = try await team.sqsResponse(action, input)
+                #expect(response.status == 403, "\(response.text)")
+                return response.text.replacing(queue, with: "QUEUE")
+            }
+            func refusals(about queue: String) async throws -> [String] {
+                let redrive = ["RedrivePolicy": TestServer.redrivePolicy(to: queue, after: 3)]
+                return [
+                    try await refusal("CreateQueue", ["QueueName": queue], about: queue),
+                    try await refusal("CreateQueue", ["QueueName": "team-a", "Attributes": redrive], about: queue),
+                    try await refusal("CreateQueue", ["QueueName": "team-old", "Attributes": redrive], about: queue),
+                    try await refusal(
+                        "SetQueueAttributes", ["QueueUrl": "team-old", "Attributes": redrive], about: queue),
+                ]
+            }
+            let there = try await refusals(about: "orders")
+            #expect(try await refusals(about: "missing") == there)
+            #expect(try await store.storage.status(of: nil).cursors.isEmpty)
+            _ = try await team.sqsQueue("team-dead")
+            let redrive = ["RedrivePolicy": TestServer.redrivePolicy(to: "team-dead", after: 3)]
+            _ = try await team.sqsQueue("team-old", redrive)
+        }
+    }
+
+    /// The dead letters of a queue go back for a token that may operate it, and no other hears of it.
+    @Test func deadLettersOfOthersAreNotMoved() async throws {
+        try await withServer(team: "read,operate dead,mail") { team, _, ops in
+            let dead = try await ops.sqsQueue("dead")
+            for name in ["mail", "orders"] {
+                let url = try await ops.sqsQueue(name, withDeadLettersIn: "dead")
+                try await ops.sqs("SendMessage", ["QueueUrl": url, "MessageBody": "x"])
+                try await ops.sqsFail(url)
+            }
+            let response = try await team.sqsResponse("StartMessageMoveTask", ["SourceArn": TestServer.arn("dead")])
+            #expect(response.status == 403)
+            #expect(!response.text.contains("orders"))
+            let sources = try await team.sqs("ListDeadLetterSourceQueues", ["QueueUrl": dead])["queueUrls"] as? [String]
+            #expect(sources?.map { $0.hasSuffix("/mail") } == [true])
+        }
+    }
 }
