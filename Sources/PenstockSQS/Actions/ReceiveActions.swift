@@ -84,10 +84,13 @@ extension Call {
     static let givenBack = Verdict.retry(error: "Its receiver set the visibility timeout to 0.", after: .zero)
 
     /// By which name this client's leases are known.
-    private var workerName: WorkerName {
+    ///
+    /// What became of a claim is on record with this name, and says whose claim it was. So each token has its own.
+    var workerName: WorkerName {
         get throws(PenstockError) {
             let name = "sqs \(principal.name)"
-            return try WorkerName(name.utf8.count <= Limits.workerNameBytesMax ? name : "sqs")
+            if name.utf8.count <= Limits.workerNameBytesMax { return try WorkerName(name) }
+            return try WorkerName("sqs \(SHA256.hash(data: Array(principal.name.utf8)).hex)")
         }
     }
 

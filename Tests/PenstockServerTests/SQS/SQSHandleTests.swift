@@ -84,6 +84,24 @@ import Testing
         }
     }
 
+    /// A batch is carried out in its order: the message has more time, and then it is given back.
+    @Test func ofTwoEntriesForOneMessageTheFirstIsFirst() async throws {
+        try await TestServer.run { server in
+            let url = try await server.sqsQueue("mail")
+            try await server.sqs("SendMessage", ["QueueUrl": url, "MessageBody": "x"])
+            let handle = try await server.sqsReceive(url).first?.handle ?? ""
+            let entries: [[String: Any]] = [
+                ["Id": "a", "ReceiptHandle": handle, "VisibilityTimeout": 30],
+                ["Id": "b", "ReceiptHandle": handle, "VisibilityTimeout": 0],
+                ["Id": "c", "ReceiptHandle": handle, "VisibilityTimeout": 30],
+            ]
+            let answer = try await server.sqs(
+                "ChangeMessageVisibilityBatch", ["QueueUrl": url, "Entries": entries])
+            #expect((answer["Successful"] as? [[String: Any]])?.map { $0["Id"] as? String } == ["a", "b"])
+            #expect((answer["Failed"] as? [[String: Any]])?.map { $0["Id"] as? String } == ["c"])
+        }
+    }
+
     // The signature is one that botocore has made.
     @Test(
         arguments: [

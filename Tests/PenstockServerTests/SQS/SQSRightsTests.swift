@@ -89,4 +89,60 @@ import Testing
             #expect(sources?.map { $0.hasSuffix("/mail") } == [true])
         }
     }
+
+    /// A handle that somebody has made up, of a message that another token has received.
+    @Test func aHandleOfAnothersClaimFinishesNothing() async throws {
+        let folder = TemporaryFolder()
+        let stores = [
+            PenstockStore(InMemoryStore()), try await PenstockStore.open(path: folder.file("penstock.db")),
+        ]
+        for store in stores {
+            try await withServer(store, team: "consume mail", other: "consume mail") { team, other, ops in
+                let url = try await ops.sqsQueue("mail")
+                func sequence(_ message: [String: Any]) throws -> Int64 {
+                    try #require(Int64((message["MessageId"] as? String ?? "").suffix(12), radix: 16))
+                }
+                func forged(_ sequence: Int64, attempt: Int) throws -> String {
+                    let lease = Lease(sequence: SequenceNumber(sequence), token: LeaseToken(rawValue: 7))
+                    return ReceiptHandle(lease: lease, attempt: attempt).text(queue: try QueueName("mail"))
+                }
+                func delete(_ handle: String, _ server: TestServer) async throws {
+                    try await server.sqs("DeleteMessage", ["QueueUrl": url, "ReceiptHandle": handle])
+                }
+                func depths() async throws -> Depths? {
+                    try await store.queues().first { $0.name.text == "mail" }?.depths
+                }
+
+                try await ops.sqs("SendMessage", ["QueueUrl": url, "MessageBody": "x"])
+                // Of a message that nobody has received.
+                for attempt in 0...1 { try await delete(try forged(1, attempt: attempt), other) }
+                #expect(try await depths()?.ready == 1)
+                let message = try #require(try await team.sqsFail(url).first)
+                for attempt in 0...2 { try await delete(try forged(try sequence(message), attempt: attempt), other) }
+                #expect(try await depths()?.ready == 1)
+                try await delete(message.handle, team)
+                #expect(try await depths()?.waiting == 0)
+
+                // A dead letter.
+                _ = try await ops.sqsQueue("dead")
+                let redrive = ["RedrivePolicy": TestServer.redrivePolicy(to: "dead")]
+                try await ops.sqs("SetQueueAttributes", ["QueueUrl": url, "Attributes": redrive])
+                try await ops.sqs("SendMessage", ["QueueUrl": url, "MessageBody": "y"])
+                let letter = try #require(try await team.sqsFail(url).first)
+                try await delete(try forged(try sequence(letter), attempt: 1), other)
+                #expect(try await depths()?.dead == 1)
+                try await delete(letter.handle, team)
+                #expect(try await depths()?.dead == 0)
+
+                // Nor does it tell of a message of another queue.
+                try await ops.sqs("SendMessage", ["QueueUrl": "dead", "MessageBody": "z"])
+                let elsewhere = try sequence(try #require(try await ops.sqsFail("dead").first))
+                try await other.sqsRefuses(
+                    "ChangeMessageVisibility",
+                    ["QueueUrl": url, "ReceiptHandle": try forged(elsewhere, attempt: 1), "VisibilityTimeout": 5],
+                    "InvalidParameterValue")
+            }
+            try await store.close()
+        }
+    }
 }
