@@ -8,6 +8,25 @@ struct QueueNote: Codable, Equatable, Sendable {
     /// Seconds since 1970.
     var createdAt: Int64?
     var modifiedAt: Int64?
+    /// When the last message is due that was sent under a longer delay than the queue has now: seconds since 1970. In a queue in order
+    /// none that is sent later may be due before.
+    var delayedUntil: Int64?
+
+    /// Other servers may send under the old delay for a second, and the time is in whole ones.
+    private static let delaySlack: Int64 = 3
+    /// The furthest ahead that ``delayedUntil`` can be.
+    static let delayMax = Duration.seconds(900 + delaySlack)
+
+    /// Sets attributes; an empty value takes one away.
+    mutating func set(_ changed: [String: String], now: Timestamp) {
+        let before = delay
+        for (name, value) in changed { attributes[name] = value.isEmpty ? nil : value }
+        if delay < before {
+            delayedUntil = max(delayedUntil ?? 0, now.microseconds / 1_000_000 + before + Self.delaySlack)
+        }
+    }
+
+    private var delay: Int64 { attributes["DelaySeconds"].flatMap { Int64($0) } ?? 0 }
 
     /// The note as text.
     func text() throws(Refusal) -> String {
@@ -31,6 +50,8 @@ struct QueueNote: Codable, Equatable, Sendable {
             let normalized = try? QueueAttributes.normalized([attribute.key: attribute.value], isFifo: isFifo)
             checked.merge(normalized ?? [:]) { $1 }
         }
+        // Up to the end of the year 9999.
+        if let until = delayedUntil, !(0...253_402_300_799).contains(until) { delayedUntil = nil }
     }
 }
 

@@ -41,6 +41,19 @@ struct QueueSettings: Sendable {
         note.attributes["MessageRetentionPeriod"].flatMap { Int64($0) }.map { .after(.seconds($0)) }
     }
 
+    /// When a message that is sent now is due, and how long that is from now: after its own delay, and in a queue in order after those
+    /// that were sent under a longer delay. `nil`: at once.
+    func due(after seconds: Int, now: Timestamp) -> (due: Due, wait: Duration)? {
+        let delay = Duration.seconds(seconds)
+        if isFifo, let until = note.delayedUntil {
+            let moment = Timestamp(microseconds: until * 1_000_000)
+            let wait = moment - now
+            // A note from before the clock was set back says nothing.
+            if wait > delay, wait <= QueueNote.delayMax { return (.at(moment), wait) }
+        }
+        return seconds > 0 ? (.after(delay), delay) : nil
+    }
+
     /// Where its dead letters go. How often a message may be received is what the queue's own policy says, whoever has set it.
     var redrivePolicy: RedrivePolicy? {
         guard let text = note.attributes["RedrivePolicy"], var policy = try? RedrivePolicy(text) else { return nil }
