@@ -145,4 +145,28 @@ import Testing
             try await store.close()
         }
     }
+
+    @Test func aReadOnlyServerTakesNoActionByWhateverPath() async throws {
+        let store = PenstockStore(InMemoryStore())
+        try await TestServer.run(store: store, isReadOnly: true) { server in
+            for path in ["/", "/login", "/logout", "/v1/store", "/v1/store/rings"] {
+                let response = try await server.sqsResponse("CreateQueue", ["QueueName": "mail"], path: path)
+                #expect(response.status == 403)
+            }
+            let queues = try await store.queues()
+            #expect(queues.isEmpty)
+        }
+    }
+
+    /// The body of a large request is not read, nor waited for, of somebody whom nobody knows.
+    @Test func whoIsNotKnownIsRefusedBeforeTheBody() async throws {
+        try await withServer(team: "read") { team, _, _ in
+            let client = try RawClient(port: try #require(team.url.port))
+            try client.send(
+                "POST / HTTP/1.1\r\nHost: localhost\r\nX-Amz-Target: AmazonSQS.ListQueues\r\nContent-Length: 8000000\r\n"
+                    + "X-Amz-Date: 20260102T030405Z\r\nAuthorization: AWS4-HMAC-SHA256 Credential=nobody/20260102/eu-west-1/sqs/"
+                    + "aws4_request, SignedHeaders=host;x-amz-date;x-amz-target, Signature=00\r\n\r\n{")
+            #expect(try await client.receive(until: "InvalidClientTokenId").contains("403"))
+        }
+    }
 }
