@@ -63,7 +63,7 @@ struct DeadLetters {
             priority: letter.priority, uniqueKey: Self.key(of: letter),
             group: target.policy.hasGroupKeys ? letter.group : nil, expiry: target.expiry, origin: letter.sequence)
         guard let receipt = try await enqueue(copy, to: target.name) else { return false }
-        if receipt.skipped, try await !isCopy(receipt.sequence, of: letter, in: target.name) {
+        if receipt.skipped, try await !isThere(copy, as: receipt.sequence, in: target.name) {
             // The key is another's, and says nothing of this letter.
             copy.uniqueKey = nil
             guard try await enqueue(copy, to: target.name) != nil else { return false }
@@ -86,10 +86,12 @@ struct DeadLetters {
     }
 
     /// Whether the message that has a letter's key is the letter's copy, and not one that somebody else has given such a key.
-    private func isCopy(
-        _ sequence: SequenceNumber, of letter: MessageRecord, in queue: QueueName
+    private func isThere(
+        _ copy: NewMessage, as sequence: SequenceNumber, in queue: QueueName
     ) async throws -> Bool {
-        let holder = try await store.messages(MessageQuery(sequences: [sequence], limit: 1)).records.first
-        return holder?.queue == queue && holder?.origin == letter.sequence
+        let query = MessageQuery(sequences: [sequence], limit: 1, withPayload: true)
+        guard let holder = try await store.messages(query).records.first else { return false }
+        return holder.queue == queue && holder.origin == copy.origin && holder.payload == copy.payload
+            && holder.headers == copy.headers
     }
 }

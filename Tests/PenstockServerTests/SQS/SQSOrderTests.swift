@@ -12,12 +12,14 @@ import Testing
 
     /// Calls `body` with a server and a queue in order that holds its messages back for 900 s, and what sends one of the group `g`.
     private func withQueue(
+        time: any TimeSource = SystemTime(),
         _ body:
             @escaping @Sendable (
                 _ server: TestServer, _ url: String, _ send: @Sendable (String, [String: Any]) async throws -> Void
             ) async throws -> Void
     ) async throws {
-        try await TestServer.run { server in
+        let store = PenstockStore(InMemoryStore(time: time), options: .init(time: time))
+        try await TestServer.run(store: store) { server in
             let url = try await server.sqsQueue(
                 "f.fifo", ["FifoQueue": "true", "ContentBasedDeduplication": "true", "DelaySeconds": "900"])
             try await body(server, url) { text, more in
@@ -35,8 +37,9 @@ import Testing
     }
 
     @Test func aLowerDelayLetsNoMessageOvertake() async throws {
-        try await withQueue { server, url, send in
-            try await send("1", [:])
+        let time = ManualTime()
+        try await withQueue(time: time) { server, url, send in
+            try await send("delay 900", [:])
             for delay in ["10", "20", "0"] {
                 try await server.sqs("SetQueueAttributes", ["QueueUrl": url, "Attributes": ["DelaySeconds": delay]])
                 try await send("delay \(delay)", [:])
@@ -44,6 +47,12 @@ import Testing
             let dues = try await dues(server)
             #expect(dues.count == 4)
             #expect(dues == dues.sorted())
+            time.advance(by: .seconds(1000))
+            for delay in [900, 10, 20, 0] {
+                let message = try #require(try await server.sqsReceive(url, ["MaxNumberOfMessages": 10]).first)
+                #expect(message.body == "delay \(delay)")
+                try await server.sqs("DeleteMessage", ["QueueUrl": url, "ReceiptHandle": message.handle])
+            }
         }
     }
 
