@@ -28,6 +28,14 @@ public struct CursorRecord: Hashable, Sendable {
     }
 }
 
+extension CursorName {
+    /// How the names of cursors begin whose notes are what an operator has said of their queue; nobody reads the log by them.
+    package static let settingsPrefix = "amazon-sqs."
+
+    /// Whether the cursor's note is what an operator has said of the queue, so that only an operator may change it.
+    package var isOfSettings: Bool { text.utf8.starts(with: Self.settingsPrefix.utf8) }
+}
+
 /// What to do with a cursor.
 public enum CursorMove: Hashable, Sendable {
     /// Places it after that message, or after everything that is in the log now when it is `nil`. One that is there

@@ -49,6 +49,13 @@ import Testing
                 ])
             }
             #expect(try await consumer.settle([Settlement(claim.messages[0].lease, .done)]) == [.settled(.done)])
+            // A cursor is a reader's, but for those by which the queue's settings are kept.
+            #expect(try await consumer.moveCursor(CursorName("reader"), of: mail, .place(after: nil)) != nil)
+            for name in ["amazon-sqs.1", "amazon-sqs.9223372036854775807"] {
+                for move in [.place(after: nil, note: "{}"), .remove] as [CursorMove] {
+                    await expect(.forbidden) { _ = try await consumer.moveCursor(CursorName(name), of: mail, move) }
+                }
+            }
             // Histories go as their queues' policies say, and by no other word of a worker.
             #expect(try await consumer.prune(PruneRequest()).messages == 0)
             for queue in [mail, other, nil] {

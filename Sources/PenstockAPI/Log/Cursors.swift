@@ -38,8 +38,8 @@ struct Cursors: Sendable {
     @Sendable private func put(_ request: Request, _ context: ServerContext) async throws -> Response {
         _ = try QueryParameters(request, known: [])
         let queue = try context.parameters.queue()
-        try context.principal.require(.consume, queue)
         let name = try CursorName(try context.parameters.text("cursor"))
+        try context.principal.require(name.scope, queue)
         let entry = try await request.json(CursorEntry.self, as: "The cursor")
         let after = entry.after
         var cursor = try await store.storage.moveCursor(name, of: queue, .place(after: after, note: entry.note))
@@ -55,9 +55,9 @@ struct Cursors: Sendable {
     @Sendable private func remove(_ request: Request, _ context: ServerContext) async throws {
         _ = try QueryParameters(request, known: [])
         let queue = try context.parameters.queue()
-        try context.principal.require(.consume, queue)
-        try await store.storage.moveCursor(
-            try CursorName(try context.parameters.text("cursor")), of: queue, .remove)
+        let name = try CursorName(try context.parameters.text("cursor"))
+        try context.principal.require(name.scope, queue)
+        try await store.storage.moveCursor(name, of: queue, .remove)
     }
 
     private func cursors(of queue: QueueName) async throws -> [CursorRecord] {
@@ -78,6 +78,11 @@ struct Cursors: Sendable {
             try require(missed == 0 || after != nil, "\"missed\" goes with \"after\".")
         }
     }
+}
+
+extension CursorName {
+    /// What whoever places, moves or removes the cursor must be allowed.
+    var scope: Scope { isOfSettings ? .operate : .consume }
 }
 
 extension CursorRecord {

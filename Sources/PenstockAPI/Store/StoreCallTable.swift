@@ -52,7 +52,7 @@ struct StoreCallTable: Sendable {
         add(RemoteCalls.reclaim) { caller in try caller.may(.consume) }
         add(RemoteCalls.append) { caller, _, queue, _, _ in try caller.may(.produce, queue) }
         add(RemoteCalls.log) { caller, query in try caller.may(.read, query.queue) }
-        add(RemoteCalls.moveCursor) { caller, _, queue, _ in try caller.may(.consume, queue) }
+        add(RemoteCalls.moveCursor) { caller, cursor, queue, _ in try caller.may(cursor.scope, queue) }
         add(RemoteCalls.messages) { caller, query in
             if query.queue == nil, let sequences = query.sequences {
                 try await caller.mayAny(of: .read, withQueuesOf: sequences)

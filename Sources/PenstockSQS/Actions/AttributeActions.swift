@@ -31,7 +31,7 @@ extension Call {
         let attributes = try QueueAttributes.normalized(given, isFifo: settings.isFifo)
         let redrive = try await checkedTarget(attributes["RedrivePolicy"], isFifo: settings.isFifo)
         try await directory.change(queue) { note in
-            for (name, value) in attributes { note.attributes[name] = value.isEmpty ? nil : value }
+            note.set(attributes, now: directory.time.now)
         }
         if attributes["RedrivePolicy"] != nil {
             try await setAttempts(redrive?.receiveCountMax ?? Limits.attemptsRange.upperBound, of: queue)

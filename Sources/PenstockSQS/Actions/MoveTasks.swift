@@ -34,6 +34,8 @@ final class MoveTasks: Sendable {
 extension Call {
     private static let step = 100
     private static let lease = Duration.seconds(60)
+    /// How many messages are held at most that are no dead letters, while those behind them are looked at.
+    private static let othersMax = 1000
 
     /// Puts the dead letters back in line whose dead-letter queue this is. It has ended when it is answered.
     func startMessageMoveTask() async throws -> Response {
@@ -44,57 +46,116 @@ extension Call {
             throw Refusal.unsupported("Dead letters go back to the queue that they are from; leave DestinationArn out.")
         }
         let startedAt = directory.time.now
-        _ = try await directory.read(queue)
-        let sources = try await directory.sources(of: queue, anew: true)
+        let settings = try await directory.read(queue)
+        let sources = try await directory.sources(of: queue, anew: true).map(\.name)
         guard !sources.isEmpty else {
             throw Refusal("ResourceNotFoundException", "The queue '\(queue)' is the dead-letter queue of no other.")
         }
-        for source in sources { try requireMay(.operate, source.name) }
-        var movedCount = try await moveBroughtLetters(from: queue)
+        guard sources.allSatisfy({ principal.may(.operate, $0) }) else {
+            throw Refusal(
+                "AccessDeniedException",
+                "The token '\(principal.name)' may not operate every queue that has dead letters here.",
+                status: .forbidden)
+        }
+        var movedCount = try await moveBroughtLetters(from: settings, to: Set(sources))
         for source in sources {
-            movedCount += try await store.apply(.redrive, to: .queue(source.name, states: [.dead]))
-            directory.forget(source.name)
+            movedCount += try await store.apply(.redrive, to: .queue(source, states: [.dead]))
+            directory.forget(source)
         }
         moves.add(MoveTasks.MoveTask(source: queue, movedCount: movedCount, startedAt: startedAt))
         return .amazonJSON(.object(["TaskHandle": .string("ended-\(startedAt.microseconds)")]))
     }
 
     /// Moves what was brought into the dead-letter queue back: each is done there and in line in its own queue, both or neither.
-    private func moveBroughtLetters(from queue: QueueName) async throws -> Int {
+    ///
+    /// A step moves some. What was sent to the dead-letter queue by itself is held meanwhile, so that the next step finds others;
+    /// when there is much of that, what lies behind it stays.
+    private func moveBroughtLetters(from queue: QueueSettings, to sources: Set<QueueName>) async throws -> Int {
         let claim = RemoteClaim(
-            queues: [queue], limit: Self.step, lease: Self.lease, worker: WorkerName(stored: "sqs move task"),
+            queues: [queue.name], limit: Self.step, lease: Self.lease, worker: WorkerName(stored: "sqs move task"),
             wait: .zero)
-        var (movedCount, others): (Int, [Lease]) = (0, [])
+        // What comes while it goes on is the next task's, so that each has an end.
+        let (count, overflow) = queue.depths.waiting.addingReportingOverflow(queue.depths.leased)
+        var left = overflow ? .max : count
+        var (movedCount, step, others): (Int, [Lease], [Lease]) = (0, [], [])
+        var untilExtended = Patience(Self.lease / 3, directory.time)
         do {
-            while true {
+            while left > 0, others.count < Self.othersMax {
                 let messages = try await claim.run(queues, context, directory.time).map(\.message)
                 if messages.isEmpty { break }
+                left -= messages.count
+                step = messages.map(\.lease)
+                let homes = try await homes(of: messages, among: sources)
                 var settlements: [Settlement] = []
                 for message in messages {
-                    var envelope = Envelope(message.headers)
-                    guard let source = try envelope.source.map({ try QueueName($0) }),
-                        try await directory.find(source) != nil
-                    else {
-                        // It was sent here, or its queue is gone.
+                    guard let home = homes[message.lease.sequence] else {
                         others.append(message.lease)
                         continue
                     }
-                    envelope.source = nil
                     let moved = NewMessage(
-                        payload: message.payload, headers: try envelope.headers(), priority: message.priority,
-                        group: message.group, origin: message.origin)
-                    settlements.append(Settlement(message.lease, .done, drafts: [Draft(moved, to: source)]))
+                        payload: message.payload, headers: Envelope.headers(message.headers, from: nil),
+                        priority: message.priority, group: message.group, origin: message.origin)
+                    settlements.append(Settlement(message.lease, .done, drafts: [Draft(moved, to: home)]))
                 }
-                if settlements.isEmpty { continue }
-                movedCount += try await store.settle(settlements).count { $0 != .leaseLost }
+                let refused = try await carryOut(settlements)
+                movedCount += settlements.count - refused.count
+                others += refused
+                step = []
+                if untilExtended.left == nil {
+                    _ = try await store.extend(others.map { LeaseExtension($0, by: Self.lease) })
+                    untilExtended = Patience(Self.lease / 3, directory.time)
+                }
             }
         } catch {
-            try? await queues.giveBack(others)
+            try? await queues.giveBack(step + others)
             throw error
         }
         // Should it fail, the leases end by themselves.
         try? await queues.giveBack(others)
         return movedCount
+    }
+
+    /// The queues whose dead letters the messages were, by message. Those of no queue among `sources` are left out.
+    ///
+    /// A producer can write any queue into a message's header, and so the message of which it is a copy says it. The header only
+    /// counts where the log has forgotten that one.
+    private func homes(
+        of messages: [ClaimedMessage], among sources: Set<QueueName>
+    ) async throws -> [SequenceNumber: QueueName] {
+        let origins = Array(Set(messages.compactMap(\.origin)))
+        if origins.isEmpty { return [:] }
+        var queues: [SequenceNumber: QueueName] = [:]
+        for record in try await store.messages(MessageQuery(sequences: origins, limit: origins.count)).records {
+            queues[record.sequence] = record.queue
+        }
+        var homes: [SequenceNumber: QueueName] = [:]
+        for message in messages {
+            guard let origin = message.origin else { continue }
+            let home = queues[origin] ?? Envelope(message.headers).source.flatMap { try? QueueName($0) }
+            if let home, sources.contains(home) { homes[message.lease.sequence] = home }
+        }
+        return homes
+    }
+
+    /// Moves messages.
+    ///
+    /// - Returns: those that were not moved, as their queue refuses them. They stop no other.
+    private func carryOut(_ settlements: [Settlement]) async throws -> [Lease] {
+        func settle(_ settlements: [Settlement]) async throws -> [Lease]? {
+            do {
+                let results = try await store.settle(settlements)
+                return zip(settlements, results).filter { $1 == .leaseLost }.map(\.0.lease)
+            } catch let error as PenstockError
+                where [.invalidInput, .unknownQueue, .queueDeleting].contains(error.code)
+            {
+                return nil
+            }
+        }
+        if settlements.isEmpty { return [] }
+        if let refused = try await settle(settlements) { return refused }
+        var refused: [Lease] = []
+        for settlement in settlements { refused += try await settle([settlement]) ?? [settlement.lease] }
+        return refused
     }
 
     func listMessageMoveTasks() async throws -> Response {

@@ -25,8 +25,9 @@ extension Call {
             throw Refusal.invalid("The name of a queue that is no FIFO queue does not end with .fifo.")
         }
         let tags = try Self.checked(input.tags ?? [:])
+        // A caller that may do nothing with the queue hears the same whether it is there or not.
+        if !mayAnything(name) { try requireMay(.operate, name) }
         if let existing = try await directory.find(name) {
-            try requireMayAnything(name)
             try await agree(existing, attributes, tags, isNew: false)
         } else {
             try requireMay(.operate, name)
@@ -69,6 +70,7 @@ extension Call {
         }
         guard isNew || !attributes.isEmpty || !tags.isEmpty else { return }
         try requireMay(.operate, existing.name)
+        if !isNew { _ = try await checkedTarget(attributes["RedrivePolicy"], isFifo: existing.isFifo) }
         var wasFirst = true
         try await directory.change(existing.name) { note in
             // Of several that make the queue at the same time, each with its own attributes, one is first.
@@ -89,11 +91,14 @@ extension Call {
         }
     }
 
-    /// The redrive policy that is given, whose dead-letter queue has to be there.
+    /// The redrive policy that is given. Its dead-letter queue has to be there, and to be one into which the caller may put messages, or
+    /// which it operates: others are told nothing of it.
     func checkedTarget(_ text: String?, isFifo: Bool) async throws -> RedrivePolicy? {
         guard let text, !text.isEmpty else { return nil }
         let policy = try RedrivePolicy(text)
-        guard let target = try? QueueName(policy.target), let found = try await directory.find(target) else {
+        let target = try? QueueName(policy.target)
+        if let target, !principal.may(.operate, target) { try requireMay(.produce, target) }
+        guard let target, let found = try await directory.find(target) else {
             throw Refusal.invalid(
                 "Value \(Escape.text(text)) for parameter RedrivePolicy is invalid. Reason: Dead letter target does not exist."
             )
@@ -136,7 +141,7 @@ extension Call {
     func listQueues() async throws -> Response {
         let input = try input(ListQueuesInput.self)
         let names = try await directory.all(anew: true).map(\.name).filter {
-            mayAnything($0) && $0.text.hasPrefix(input.QueueNamePrefix ?? "")
+            mayAnything($0) && $0.text.utf8.starts(with: (input.QueueNamePrefix ?? "").utf8)
         }
         return try page(names, "QueueUrls", input.MaxResults, input.NextToken, isAlwaysThere: false)
     }
@@ -146,7 +151,7 @@ extension Call {
         let queue = try queue(input.QueueUrl)
         try requireMay(.read, queue)
         _ = try await directory.read(queue)
-        let names = try await directory.sources(of: queue, anew: true).map(\.name)
+        let names = try await directory.sources(of: queue, anew: true).map(\.name).filter(mayAnything)
         return try page(names, "queueUrls", input.MaxResults, input.NextToken, isAlwaysThere: true)
     }
 

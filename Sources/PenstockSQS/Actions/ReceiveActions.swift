@@ -31,32 +31,66 @@ extension Call {
         if let unknown = names.first(where: { !Self.systemAttributes.contains($0) }) {
             throw Refusal("InvalidAttributeName", "Unknown Attribute \(Escape.text(unknown)).")
         }
-        var claim = RemoteClaim(
+        let claim = RemoteClaim(
             queues: [queue], limit: limit, lease: max(.seconds(visibility), Limits.leaseRange.lowerBound),
             worker: try workerName, wait: .zero)
+        let messages = try await received(by: claim, from: queue, within: .seconds(wait))
+        do {
+            let json = try await json(of: messages, settings, names, input.MessageAttributeNames ?? [])
+            if visibility == 0, !messages.isEmpty {
+                // It is there for the next one at once. Its handle is good as long as nobody has received it again.
+                _ = try await store.settle(messages.map { Settlement($0.lease, Self.givenBack) })
+            }
+            return response(json, messages.map(\.lease))
+        } catch {
+            // Nobody hears of them. Those that cannot be given back come back when their leases end.
+            try? await queues.giveBack(messages.map(\.lease))
+            throw error
+        }
+    }
 
+    /// How often a long poll looks for new dead letters that belong here: nobody is woken here for those of another queue.
+    private static let lookInterval = Duration.seconds(1)
+
+    /// Claims what there is. Where there is nothing, brings dead letters over that belong here, and waits for what comes.
+    private func received(
+        by claim: RemoteClaim, from queue: QueueName, within wait: Duration
+    ) async throws -> [ClaimedMessage] {
+        var claim = claim
+        let patience = Patience(wait, directory.time)
         var messages = try await claim.run(queues, context, directory.time).map(\.message)
-        if messages.isEmpty {
+        var hasLooked = false
+        while messages.isEmpty {
+            // Without a wait there is one look: what it brings may be for nobody yet, as in a paused queue.
+            let left = patience.left ?? .zero
+            guard !hasLooked || left > .zero else { break }
+            hasLooked = true
             let isBrought = try await DeadLetters(store: store, directory: directory).bring(into: queue)
-            claim.wait = .seconds(wait)
-            if isBrought || wait > 0 { messages = try await claim.run(queues, context, directory.time).map(\.message) }
+            guard isBrought || left > .zero else { break }
+            claim.wait = try await directory.sources(of: queue).isEmpty ? left : min(left, Self.lookInterval)
+            let step = Patience(claim.wait, directory.time)
+            messages = try await claim.run(queues, context, directory.time).map(\.message)
+            // Without messages it ends before its time when the server is told to stop.
+            if messages.isEmpty, step.left != nil { break }
+            if !messages.isEmpty, wait > .zero, try await context.isClientGone {
+                try await queues.giveBack(messages.map(\.lease))
+                return []
+            }
         }
-        let json = try await json(of: messages, settings, names, input.MessageAttributeNames ?? [])
-        if visibility == 0, !messages.isEmpty {
-            // It is there for the next one at once. Its handle is good as long as nobody has received it again.
-            _ = try await store.settle(messages.map { Settlement($0.lease, Self.givenBack) })
-        }
-        return response(json, messages.map(\.lease))
+        return messages
     }
 
     /// What a visibility timeout of 0 is: an attempt that counts, and the next one at once.
     static let givenBack = Verdict.retry(error: "Its receiver set the visibility timeout to 0.", after: .zero)
 
     /// By which name this client's leases are known.
-    private var workerName: WorkerName {
+    ///
+    /// What became of a claim is on record with this name, and says whose claim it was. So each token has its own.
+    var workerName: WorkerName {
         get throws(PenstockError) {
             let name = "sqs \(principal.name)"
-            return try WorkerName(name.utf8.count <= Limits.workerNameBytesMax ? name : "sqs")
+            if name.utf8.count <= Limits.workerNameBytesMax { return try WorkerName(name) }
+            return try WorkerName("sqs \(SHA256.hash(data: Array(principal.name.utf8)).hex)")
         }
     }
 

@@ -3,7 +3,7 @@ package import Hummingbird
 import Logging
 import NIOCore
 package import Penstock
-package import PenstockCore
+import PenstockCore
 package import PenstockHTTP
 
 /// The queues for clients of Amazon SQS: its JSON protocol, at any path.
@@ -23,12 +23,11 @@ package struct SQS: RouterMiddleware {
     /// - Parameters:
     ///   - store: the queues.
     ///   - tokens: with what requests are signed; `nil`: any signature is taken, as only this machine can reach the server.
-    ///   - time: the clocks.
-    package init(store: PenstockStore, tokens: Tokens?, time: any TimeSource = SystemTime()) {
+    package init(store: PenstockStore, tokens: Tokens?) {
+        time = store.time
         directory = QueueDirectory(store: store.storage, time: time)
         self.store = store
         self.tokens = tokens
-        self.time = time
     }
 
     /// Adds the face to the routes, behind whatever middleware they have by then.
@@ -48,11 +47,17 @@ package struct SQS: RouterMiddleware {
             return try await next(request, context)
         }
         do {
-            let body = try await request.body.collect(upTo: Self.bytesMax)
             // Whoever has shown a token, or need not show any, is known already.
             var principal = context.principal
+            let body: ByteBuffer
             if let tokens, principal.scopes.isEmpty {
-                principal = try Signature(request).verify(body: body, tokens, now: time.now)
+                let signature = Signature(request)
+                // No large body is read for somebody whom nobody knows.
+                let signer = try signature.signer(tokens, now: time.now)
+                body = try await request.body.collect(upTo: Self.bytesMax)
+                principal = try signature.verify(body: body, by: signer)
+            } else {
+                body = try await request.body.collect(upTo: Self.bytesMax)
             }
             let call = Call(
                 queues: store, directory: directory, moves: moves, principal: principal, request: request,

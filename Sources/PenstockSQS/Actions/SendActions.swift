@@ -12,7 +12,7 @@ extension Call {
         let queue = try queue(input.QueueUrl)
         try requireMay(.produce, queue)
         let settings = try await directory.settings(of: queue)
-        let outgoing = try Outgoing(input, to: settings)
+        let outgoing = try Outgoing(input, to: settings, now: directory.time.now)
         let receipts = try await store.enqueue([outgoing.message], to: queue, durability: .powerLoss)
         guard let receipt = receipts.first else { throw Refusal.full(queue) }
         return .amazonJSON(.object(outgoing.answer(receipt, settings)))
@@ -36,7 +36,11 @@ extension Call {
         var accepted: [(id: String, outgoing: Outgoing)] = []
         for entry in entries {
             let id = entry.Id ?? ""
-            do { accepted.append((id, try Outgoing(entry, to: settings))) } catch { batch.fail(id, error) }
+            do {
+                accepted.append((id, try Outgoing(entry, to: settings, now: directory.time.now)))
+            } catch {
+                batch.fail(id, error)
+            }
         }
         let receipts: [Receipt]
         do {
@@ -72,7 +76,7 @@ private struct Outgoing {
     private let systemMD5: String?
 
     /// - Throws: a refusal when Amazon would refuse the message.
-    init(_ input: SentMessage, to settings: QueueSettings) throws(Refusal) {
+    init(_ input: SentMessage, to settings: QueueSettings, now: Timestamp) throws(Refusal) {
         guard let body = input.MessageBody, !body.isEmpty else { throw .missing("MessageBody") }
         try MessageBody.validate(body)
         let attributes = input.MessageAttributes ?? [:]
@@ -102,12 +106,14 @@ private struct Outgoing {
                 if settings.policy.hasGroupKeys { message.group = group } else { envelope.groupID = group }
             }
         }
-        let delay = input.DelaySeconds ?? settings.number("DelaySeconds")
+        // In a queue in order a message has no delay of its own, not even 0: it would overtake those of its group.
+        let given = settings.isFifo ? nil : input.DelaySeconds
+        let delay = given ?? settings.number("DelaySeconds")
         guard (0...900).contains(delay) else { throw .outOfRange("DelaySeconds", delay, 0...900) }
-        if delay > 0 { message.due = .after(.seconds(delay)) }
-        // A delay may be longer than the time that a queue keeps its messages for. No message expires before it is due.
-        if case .after(let period)? = message.expiry, period <= .seconds(delay) {
-            message.expiry = .after(period + .seconds(delay))
+        if let (due, wait) = settings.due(after: delay, now: now) {
+            message.due = due
+            // A delay may be longer than the time that a queue keeps its messages for. No message expires before it is due.
+            if case .after(let period)? = message.expiry, period <= wait { message.expiry = .after(period + wait) }
         }
         message.headers = try envelope.headers()
         attributesMD5 = attributes.md5

@@ -95,13 +95,16 @@ extension Call {
     /// Takes a message out of the line whose time was over before its receiver was finished with it, unless somebody has received it
     /// anew: what was done is not done again.
     ///
+    /// The store knows the token no more, so the handle is believed in nothing: the record of the attempt says whose it was.
+    ///
     /// The look and the step after it are two calls. Should somebody receive the message in between, he loses it; the receiver that
     /// was finished has done the work, so none is lost.
     private func finishUnclaimed(_ handle: ReceiptHandle, in queue: QueueName) async throws {
         let sequence = handle.lease.sequence
-        guard let record = try await record(of: handle), record.queue == queue, record.attempt == handle.attempt else {
-            return
-        }
+        guard let record = try await record(of: handle, in: queue), record.attempt == handle.attempt,
+            let last = record.attempts.last, last.attempt == handle.attempt,
+            last.worker.utf8.elementsEqual(try workerName.text.utf8)
+        else { return }
         do {
             switch record.state {
             case .ready, .scheduled, .blocked: _ = try await store.apply(.cancel, to: .sequences([sequence]))
@@ -114,26 +117,32 @@ extension Call {
         }
     }
 
-    /// Moves the ends of leases, or gives the messages back.
+    /// Moves the ends of leases, or gives the messages back, in the order of the changes.
     ///
     /// - Returns: for each why it was not done, if it was not.
     private func apply(_ changes: [VisibilityChange], in queue: QueueName) async throws -> [Refusal?] {
-        let back = changes.filter { $0.seconds == 0 }.map { Settlement($0.handle.lease, Self.givenBack) }
-        let longer = changes.filter { $0.seconds > 0 }.map {
-            LeaseExtension($0.handle.lease, by: .seconds($0.seconds))
-        }
-        var settled = (back.isEmpty ? [] : try await store.settle(back)).map { $0 != .leaseLost }[...]
-        var extended = (longer.isEmpty ? [] : try await store.extend(longer)).map(\.isHeld)[...]
         var refusals: [Refusal?] = []
-        for change in changes {
-            let isDone = (change.seconds == 0 ? settled.popFirst() : extended.popFirst()) ?? false
-            refusals.append(isDone ? nil : try await refusal(of: change.handle))
+        var rest = changes[...]
+        while let first = rest.first {
+            // One call for as many as are of one kind.
+            let run = rest.prefix { ($0.seconds == 0) == (first.seconds == 0) }
+            rest = rest.dropFirst(run.count)
+            let areDone =
+                first.seconds == 0
+                ? try await store.settle(run.map { Settlement($0.handle.lease, Self.givenBack) }).map {
+                    $0 != .leaseLost
+                }
+                : try await store.extend(run.map { LeaseExtension($0.handle.lease, by: .seconds($0.seconds)) }).map(
+                    \.isHeld)
+            for (change, isDone) in zip(run, areDone) {
+                refusals.append(isDone ? nil : try await refusal(of: change.handle, in: queue))
+            }
         }
         return refusals
     }
 
-    private func refusal(of handle: ReceiptHandle) async throws -> Refusal {
-        if let record = try await record(of: handle), !record.state.isEnd {
+    private func refusal(of handle: ReceiptHandle, in queue: QueueName) async throws -> Refusal {
+        if let record = try await record(of: handle, in: queue), !record.state.isEnd {
             return Refusal("MessageNotInflight", "The message referred to is not in flight.")
         }
         return .invalid(
@@ -141,8 +150,11 @@ extension Call {
                 + "change.")
     }
 
-    private func record(of handle: ReceiptHandle) async throws -> MessageRecord? {
-        try await store.messages(MessageQuery(sequences: [handle.lease.sequence], limit: 1)).records.first
+    /// The message of a handle, with its attempts; `nil` when the queue has none such.
+    private func record(of handle: ReceiptHandle, in queue: QueueName) async throws -> MessageRecord? {
+        let query = MessageQuery(sequences: [handle.lease.sequence], limit: 1, withAttempts: true)
+        let record = try await store.messages(query).records.first
+        return record?.queue == queue ? record : nil
     }
 }
 

@@ -34,13 +34,29 @@ struct Envelope: Codable, Equatable, Sendable {
         return headers
     }
 
+    /// The headers of a message with the queue whose dead letter it was, or without it. What other programs have put there stays.
+    ///
+    /// Where there is no room for the queue's name beside the rest, it is left out; the message's origin still tells.
+    static func headers(_ headers: [String: String], from source: String?) -> [String: String] {
+        var envelope = Envelope()
+        if let text = headers[header] {
+            guard let read = Envelope(json: text) else { return headers }
+            envelope = read
+        }
+        for kept in [source, nil] {
+            envelope.source = kept
+            guard let own = try? envelope.headers() else { continue }
+            let changed = headers.filter { $0.key != header }.merging(own) { $1 }
+            if (try? HeaderRules.validate(changed)) != nil { return changed }
+        }
+        return headers
+    }
+
     /// Reads what a message has. Headers of messages that other programs have enqueued are attributes of type String.
     init(_ headers: [String: String]) {
         self.init()
         if headers.isEmpty { return }
-        if let text = headers[Self.header], let read = try? JSONDecoder().decode(Envelope.self, from: Data(text.utf8)) {
-            self = read
-        }
+        if let text = headers[Self.header], let read = Envelope(json: text) { self = read }
         for (name, value) in headers where name != Self.header && !value.isEmpty {
             attributes = attributes ?? [:]
             attributes?[name] = AttributeValue(DataType: "String", StringValue: value)
@@ -48,6 +64,12 @@ struct Envelope: Codable, Equatable, Sendable {
     }
 
     init() {}
+
+    /// Reads the header; `nil` when it is none.
+    private init?(json text: String) {
+        guard let read = try? JSONDecoder().decode(Envelope.self, from: Data(text.utf8)) else { return nil }
+        self = read
+    }
 }
 
 /// What a body may be.

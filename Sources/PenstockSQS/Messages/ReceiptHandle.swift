@@ -4,7 +4,8 @@ import PenstockCore
 
 /// What a client shows of a message that it has received: the claim, and which attempt that was.
 ///
-/// The token in it is what fences; the digest only tells a handle from other text, and the handle of one queue from another's.
+/// The token in it is what fences; the digest only tells a handle from other text, and the handle of one queue from another's. Anybody
+/// can make such a digest: where the store knows the token no more, the handle proves nothing.
 struct ReceiptHandle: Equatable, Sendable {
     var lease: Lease
     /// The attempt that the claim began. As long as it is the message's last one, nobody has claimed it anew.

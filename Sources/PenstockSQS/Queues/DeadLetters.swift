@@ -16,39 +16,82 @@ struct DeadLetters {
     ///
     /// - Returns: whether there were any.
     func bring(into queue: QueueName) async throws -> Bool {
+        let sources = try await directory.sources(of: queue)
+        if sources.isEmpty { return false }
+        let settings = try await directory.settings(of: queue)
         var found = false
-        for source in try await directory.sources(of: queue) {
-            if try await bring(from: source.name, into: queue) { found = true }
+        for source in sources {
+            do {
+                if try await bring(from: source.name, into: settings) { found = true }
+            } catch let error as PenstockError where error.code == .unknownQueue {
+                // It was removed within the last second, or the other was; the claim finds that out.
+                directory.forget(source.name)
+            }
         }
         return found
     }
 
-    private func bring(from source: QueueName, into queue: QueueName) async throws -> Bool {
-        let hasGroups = try await directory.settings(of: queue).policy.hasGroupKeys
-        let records = try await store.messages(
+    private func bring(from source: QueueName, into target: QueueSettings) async throws -> Bool {
+        let letters = try await store.messages(
             MessageQuery(queue: source, states: [.dead], limit: Self.countMax, withPayload: true)
         ).records
-        if records.isEmpty { return false }
-        let copies = try records.map { record in
-            var envelope = Envelope(record.headers)
-            envelope.source = source.text
-            return NewMessage(
-                payload: record.payload ?? [], headers: try envelope.headers(), priority: record.priority,
-                uniqueKey: UniqueKey("amazon-sqs dead \(record.sequence)", scope: .period(Self.keyPeriod)),
-                group: hasGroups ? record.group : nil, origin: record.sequence)
-        }
-        guard try await store.enqueue(copies, to: queue, durability: .powerLoss).count == copies.count else {
-            return false
-        }
-        for record in records {
-            do { _ = try await store.apply(.discard, to: .sequences([record.sequence])) } catch let error
-                as PenstockError
-                where error.code == .illegalTransition || error.code == .unknownMessage
-            {
-                // Somebody has put it back in line meanwhile: it is worked there as well as here.
+        if letters.isEmpty { return false }
+        var brought = 0
+        for letter in letters {
+            // Each stands alone: one that cannot be brought stays where it is, and stops no other.
+            do {
+                guard try await bring(letter, from: source, into: target) else { break }
+                brought += 1
+            } catch let error as PenstockError where error.code == .invalidInput {
+                continue
+            } catch let error as PenstockError where error.code == .queueFull {
+                break
             }
         }
         directory.forget(source)
+        return brought > 0
+    }
+
+    /// Brings one dead letter.
+    ///
+    /// - Returns: `false` when there is no room for it.
+    private func bring(
+        _ letter: MessageRecord, from source: QueueName, into target: QueueSettings
+    ) async throws -> Bool {
+        var copy = NewMessage(
+            payload: letter.payload ?? [], headers: Envelope.headers(letter.headers, from: source.text),
+            priority: letter.priority, uniqueKey: Self.key(of: letter),
+            group: target.policy.hasGroupKeys ? letter.group : nil, expiry: target.expiry, origin: letter.sequence)
+        guard let receipt = try await enqueue(copy, to: target.name) else { return false }
+        if receipt.skipped, try await !isThere(copy, as: receipt.sequence, in: target.name) {
+            // The key is another's, and says nothing of this letter.
+            copy.uniqueKey = nil
+            guard try await enqueue(copy, to: target.name) != nil else { return false }
+        }
+        do { _ = try await store.apply(.discard, to: .sequences([letter.sequence])) } catch let error as PenstockError
+            where error.code == .illegalTransition || error.code == .unknownMessage
+        {
+            // Somebody has put it back in line meanwhile: it is worked there as well as here.
+        }
         return true
+    }
+
+    private func enqueue(_ message: NewMessage, to queue: QueueName) async throws -> Receipt? {
+        try await store.enqueue([message], to: queue, durability: .powerLoss).first
+    }
+
+    /// The key of the one copy that a letter has. A letter that dies again has had another attempt, and has another copy.
+    private static func key(of letter: MessageRecord) -> UniqueKey {
+        UniqueKey("amazon-sqs dead \(letter.sequence) \(letter.attempt)", scope: .period(keyPeriod))
+    }
+
+    /// Whether the message that has a letter's key is the letter's copy, and not one that somebody else has given such a key.
+    private func isThere(
+        _ copy: NewMessage, as sequence: SequenceNumber, in queue: QueueName
+    ) async throws -> Bool {
+        let query = MessageQuery(sequences: [sequence], limit: 1, withPayload: true)
+        guard let holder = try await store.messages(query).records.first else { return false }
+        return holder.queue == queue && holder.origin == copy.origin && holder.payload == copy.payload
+            && holder.headers == copy.headers
     }
 }

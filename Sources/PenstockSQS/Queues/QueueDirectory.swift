@@ -77,7 +77,10 @@ final class QueueDirectory: Sendable {
 
     /// The queues whose dead-letter queue this one is.
     func sources(of queue: QueueName, anew: Bool = false) async throws -> [QueueSettings] {
-        try await all(anew: anew).filter { $0.redrivePolicy?.target == queue.text }
+        try await all(anew: anew).filter { source in
+            // Names are the same when their bytes are.
+            source.redrivePolicy.map { $0.target.utf8.elementsEqual(queue.text.utf8) } ?? false
+        }
     }
 
     /// Looks anew for that queue the next time.
@@ -101,10 +104,10 @@ final class QueueDirectory: Sendable {
             let now = time.now.microseconds / 1_000_000
             note.createdAt = note.createdAt ?? now
             note.modifiedAt = now
-            let (number, text) = ((before.version?.number ?? 0) + 1, try note.text())
+            let (number, text) = (try NoteVersion.number(after: before.version?.number ?? 0), try note.text())
             let cursor = NoteVersion.cursor(number)
             let placed = try await store.moveCursor(cursor, of: queue, .place(after: nil, note: text))
-            guard placed?.note == text else { continue }
+            guard let kept = placed?.note, kept.utf8.elementsEqual(text.utf8) else { continue }
             let after = try await read(queue)
             if after.version?.number == number {
                 for older in after.olderVersions {

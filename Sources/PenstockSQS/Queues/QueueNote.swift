@@ -8,6 +8,25 @@ struct QueueNote: Codable, Equatable, Sendable {
     /// Seconds since 1970.
     var createdAt: Int64?
     var modifiedAt: Int64?
+    /// When the last message is due that was sent under a longer delay than the queue has now: seconds since 1970. In a queue in order
+    /// none that is sent later may be due before.
+    var delayedUntil: Int64?
+
+    /// Other servers may send under the old delay for a second, and the time is in whole ones.
+    private static let delaySlack: Int64 = 3
+    /// The furthest ahead that ``delayedUntil`` can be.
+    static let delayMax = Duration.seconds(900 + delaySlack)
+
+    /// Sets attributes; an empty value takes one away.
+    mutating func set(_ changed: [String: String], now: Timestamp) {
+        let before = delay
+        for (name, value) in changed { attributes[name] = value.isEmpty ? nil : value }
+        if delay < before {
+            delayedUntil = max(delayedUntil ?? 0, now.microseconds / 1_000_000 + before + Self.delaySlack)
+        }
+    }
+
+    private var delay: Int64 { attributes["DelaySeconds"].flatMap { Int64($0) } ?? 0 }
 
     /// The note as text.
     func text() throws(Refusal) -> String {
@@ -23,10 +42,16 @@ struct QueueNote: Codable, Equatable, Sendable {
 
     init() {}
 
-    /// Reads a note; what is none says nothing.
-    init(_ text: String?) {
+    /// Reads a note; what is none says nothing, and an attribute that cannot be is not there.
+    init(_ text: String?, isFifo: Bool) {
         let read = text.flatMap { try? JSONDecoder().decode(QueueNote.self, from: Data($0.utf8)) }
         self = read ?? QueueNote()
+        attributes = attributes.reduce(into: [:]) { checked, attribute in
+            let normalized = try? QueueAttributes.normalized([attribute.key: attribute.value], isFifo: isFifo)
+            checked.merge(normalized ?? [:]) { $1 }
+        }
+        // Up to the end of the year 9999.
+        if let until = delayedUntil, !(0...253_402_300_799).contains(until) { delayedUntil = nil }
     }
 }
 
@@ -36,21 +61,35 @@ struct QueueNote: Codable, Equatable, Sendable {
 /// file, and every process sees it. The highest version counts. A cursor that is there stays as it is, so of two that write the same
 /// version one finds out that it was not the first.
 struct NoteVersion: Sendable {
-    private static let prefix = "amazon-sqs."
+    /// Versions are numbered up to here: the next one's number is always a number.
+    private static let numberMax = 1_000_000_000_000_000
 
     var number: Int
     var note: QueueNote
 
-    /// The cursor of version `number`.
-    static func cursor(_ number: Int) -> CursorName { CursorName(stored: prefix + String(number)) }
+    /// The version that comes after the one with that number.
+    ///
+    /// - Throws: a refusal when there is none. No queue's attributes are changed so often, so somebody has placed such a cursor.
+    static func number(after last: Int) throws(Refusal) -> Int {
+        guard last < numberMax else {
+            throw Refusal(
+                "OverLimit",
+                "The cursor '\(cursor(last))' says that there can be no further change; an operator is to remove it.")
+        }
+        return last + 1
+    }
 
-    /// The versions among a queue's cursors.
-    static func all(in cursors: [CursorRecord]) -> [NoteVersion] {
-        cursors.compactMap { cursor in
-            guard cursor.name.text.hasPrefix(prefix), let number = Int(cursor.name.text.dropFirst(prefix.count)),
-                number > 0
+    /// The cursor of version `number`.
+    static func cursor(_ number: Int) -> CursorName { CursorName(stored: CursorName.settingsPrefix + String(number)) }
+
+    /// The versions among a queue's cursors. A number that is written otherwise than ``cursor(_:)`` does it is none.
+    static func all(in cursors: [CursorRecord], isFifo: Bool) -> [NoteVersion] {
+        cursors.compactMap { record in
+            guard record.name.isOfSettings,
+                let number = Int(record.name.text.dropFirst(CursorName.settingsPrefix.count)),
+                (1...numberMax).contains(number), record.name == cursor(number)
             else { return nil }
-            return NoteVersion(number: number, note: QueueNote(cursor.note))
+            return NoteVersion(number: number, note: QueueNote(record.note, isFifo: isFifo))
         }
     }
 }

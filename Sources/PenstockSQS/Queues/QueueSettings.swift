@@ -17,13 +17,17 @@ struct QueueSettings: Sendable {
         name = status.name
         policy = status.policy
         depths = status.depths
-        let versions = NoteVersion.all(in: cursors.filter { $0.queue == status.name }).sorted { $0.number < $1.number }
+        let versions = NoteVersion.all(
+            in: cursors.filter { $0.queue == status.name }, isFifo: Self.isFifo(status.name, status.policy)
+        ).sorted { $0.number < $1.number }
         version = versions.last
         olderVersions = versions.dropLast().map(\.number)
     }
 
     /// Whether its messages have groups that are kept in order.
-    var isFifo: Bool {
+    var isFifo: Bool { Self.isFifo(name, policy) }
+
+    private static func isFifo(_ name: QueueName, _ policy: QueuePolicy) -> Bool {
         if case .fifo = policy.groups { name.text.hasSuffix(".fifo") } else { false }
     }
 
@@ -35,6 +39,19 @@ struct QueueSettings: Sendable {
     /// How long a message may wait to be received; `nil`: for as long as it takes, as nobody has said otherwise.
     var expiry: Expiry? {
         note.attributes["MessageRetentionPeriod"].flatMap { Int64($0) }.map { .after(.seconds($0)) }
+    }
+
+    /// When a message that is sent now is due, and how long that is from now: after its own delay, and in a queue in order after those
+    /// that were sent under a longer delay. `nil`: at once.
+    func due(after seconds: Int, now: Timestamp) -> (due: Due, wait: Duration)? {
+        let delay = Duration.seconds(seconds)
+        if isFifo, let until = note.delayedUntil {
+            let moment = Timestamp(microseconds: until * 1_000_000)
+            let wait = moment - now
+            // A note from before the clock was set back says nothing.
+            if wait > delay, wait <= QueueNote.delayMax { return (.at(moment), wait) }
+        }
+        return seconds > 0 ? (.after(delay), delay) : nil
     }
 
     /// Where its dead letters go. How often a message may be received is what the queue's own policy says, whoever has set it.

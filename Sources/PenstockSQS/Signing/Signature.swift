@@ -29,10 +29,10 @@ struct Signature {
         return region
     }
 
-    /// Finds out who has signed the request.
+    /// Finds out by whose token the request is said to be signed, and refuses what cannot be signed, before any of the body is read.
     ///
-    /// - Throws: a refusal when nobody that the server knows has signed it, all of it, within five minutes.
-    func verify(body: ByteBuffer, _ tokens: Tokens, now: Timestamp) throws(Refusal) -> Principal {
+    /// - Throws: a refusal when nobody that the server knows can have signed it, all of it, within five minutes.
+    func signer(_ tokens: Tokens, now: Timestamp) throws(Refusal) -> Signer {
         guard request.headers[.authorization] != nil else {
             throw Refusal("MissingAuthenticationToken", "Request is missing Authentication Token", status: .forbidden)
         }
@@ -58,6 +58,21 @@ struct Signature {
         guard ["host", "x-amz-date", "x-amz-target"].allSatisfy(authorization.signedHeaders.contains) else {
             throw mismatch("The headers host, x-amz-date and x-amz-target are to be signed.")
         }
+        return Signer(token: token, authorization: authorization, date: date)
+    }
+
+    /// Somebody by whose token a request is said to be signed.
+    struct Signer {
+        fileprivate var token: Tokens.Token
+        fileprivate var authorization: Authorization
+        fileprivate var date: String
+    }
+
+    /// Finds out whether that signer has signed the request, with all of its body.
+    ///
+    /// - Throws: a refusal when it was somebody else.
+    func verify(body: ByteBuffer, by signer: Signer) throws(Refusal) -> Principal {
+        let (token, authorization, date) = (signer.token, signer.authorization, signer.date)
         let canonical = try canonicalRequest(authorization.signedHeaders, body)
         let scope = "\(authorization.date)/\(authorization.region)/\(authorization.service)/aws4_request"
         let text = [Self.algorithm, date, scope, SHA256.hash(data: Array(canonical.utf8)).hex].joined(separator: "\n")

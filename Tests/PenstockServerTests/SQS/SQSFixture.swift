@@ -39,6 +39,24 @@ extension TestServer {
         return try #require(made["QueueUrl"] as? String)
     }
 
+    /// Makes a queue whose messages are dead after one receive, with the dead-letter queue `dead`, and returns its URL.
+    func sqsQueue(_ name: String, withDeadLettersIn dead: String, _ more: [String: String] = [:]) async throws -> String
+    {
+        try await sqsQueue(name, more.merging(["RedrivePolicy": Self.redrivePolicy(to: dead)]) { $1 })
+    }
+
+    static func redrivePolicy(to dead: String, after count: Int = 1) -> String {
+        "{\"deadLetterTargetArn\":\"\(arn(dead))\",\"maxReceiveCount\":\"\(count)\"}"
+    }
+
+    static func arn(_ queue: String) -> String { "arn:aws:sqs:us-east-1:000000000000:\(queue)" }
+
+    /// Receives what is there, and gives it back at once: an attempt that counts.
+    @discardableResult
+    func sqsFail(_ queue: String) async throws -> [[String: Any]] {
+        try await sqsReceive(queue, ["VisibilityTimeout": 0, "MaxNumberOfMessages": 10])
+    }
+
     /// Receives messages.
     func sqsReceive(_ queue: String, _ more: [String: Any] = [:]) async throws -> [[String: Any]] {
         let input = more.merging(["QueueUrl": queue, "MessageSystemAttributeNames": ["All"]]) { $1 }

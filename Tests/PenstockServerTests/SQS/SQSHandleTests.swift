@@ -84,6 +84,24 @@ import Testing
         }
     }
 
+    /// A batch is carried out in its order: the message has more time, and then it is given back.
+    @Test func ofTwoEntriesForOneMessageTheFirstIsFirst() async throws {
+        try await TestServer.run { server in
+            let url = try await server.sqsQueue("mail")
+            try await server.sqs("SendMessage", ["QueueUrl": url, "MessageBody": "x"])
+            let handle = try await server.sqsReceive(url).first?.handle ?? ""
+            let entries: [[String: Any]] = [
+                ["Id": "a", "ReceiptHandle": handle, "VisibilityTimeout": 30],
+                ["Id": "b", "ReceiptHandle": handle, "VisibilityTimeout": 0],
+                ["Id": "c", "ReceiptHandle": handle, "VisibilityTimeout": 30],
+            ]
+            let answer = try await server.sqs(
+                "ChangeMessageVisibilityBatch", ["QueueUrl": url, "Entries": entries])
+            #expect((answer["Successful"] as? [[String: Any]])?.map { $0["Id"] as? String } == ["a", "b"])
+            #expect((answer["Failed"] as? [[String: Any]])?.map { $0["Id"] as? String } == ["c"])
+        }
+    }
+
     // The signature is one that botocore has made.
     @Test(
         arguments: [
@@ -107,7 +125,9 @@ import Testing
         let request = Request(head: head, body: RequestBody(buffer: body))
         let now = Timestamp(microseconds: (1_767_323_045 + seconds) * 1_000_000)
         do {
-            #expect(try Signature(request).verify(body: body, tokens, now: now).name == "ops")
+            let signature = Signature(request)
+            let signer = try signature.signer(tokens, now: now)
+            #expect(try signature.verify(body: body, by: signer).name == "ops")
             #expect(refusal == nil)
         } catch {
             #expect(error.type == refusal)

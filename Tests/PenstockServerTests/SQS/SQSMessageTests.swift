@@ -133,9 +133,8 @@ import Testing
         let store = PenstockStore(InMemoryStore())
         try await TestServer.run(store: store) { server in
             let dead = try await server.sqsQueue("dead")
-            let arn = "arn:aws:sqs:us-east-1:000000000000:dead"
-            let policy = "{\"deadLetterTargetArn\":\"\(arn)\",\"maxReceiveCount\":\"1\"}"
-            let url = try await server.sqsQueue("mail", ["RedrivePolicy": policy])
+            let arn = TestServer.arn("dead")
+            let url = try await server.sqsQueue("mail", withDeadLettersIn: "dead")
             for body in ["one", "two"] { try await server.sqs("SendMessage", ["QueueUrl": url, "MessageBody": body]) }
             let died = try await server.sqsReceive(url, ["VisibilityTimeout": 0, "MaxNumberOfMessages": 10])
             #expect(died.count == 2)

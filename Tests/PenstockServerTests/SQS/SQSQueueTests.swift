@@ -44,6 +44,56 @@ import Testing
         #expect(try await store.storage.status(of: nil).cursors.isEmpty, "What was said of it goes with it.")
     }
 
+    /// Whatever stands in the place of a queue's note: what cannot be is passed over, and nothing stops the server.
+    @Test func ofANoteOnlyWhatCanBeIsRead() async throws {
+        let store = PenstockStore(InMemoryStore())
+        _ = try await store.queue("mail")
+        @Sendable func place(_ version: String, _ note: String) async throws {
+            _ = try await store.storage.moveCursor(
+                CursorName("amazon-sqs." + version), of: QueueName("mail"), .place(after: nil, note: note))
+        }
+        try await TestServer.run(store: store) { server in
+            func attributes() async throws -> [String: String] {
+                let all = try await server.sqs("GetQueueAttributes", ["QueueUrl": "mail", "AttributeNames": ["All"]])
+                return all["Attributes"] as? [String: String] ?? [:]
+            }
+            let foreign = #"{"attributes": {"DelaySeconds": "9"}, "tags": {}}"#
+            for version in ["9223372036854775807", "9223372036854775806", "07", "+7", "-1", "0", ""] {
+                try await place(version, foreign)
+            }
+            #expect(try await attributes()["DelaySeconds"] == "0")
+            try await place(
+                "5",
+                #"""
+                {"attributes": {"MessageRetentionPeriod": "1", "VisibilityTimeout": "43201", "DelaySeconds": "8", "X": "y",
+                "RedrivePolicy": "{}"}, "tags": {}, "delayedUntil": 9223372036854775807}
+                """#)
+            let read = try await attributes()
+            #expect(read["DelaySeconds"] == "8")
+            #expect(read["MessageRetentionPeriod"] == "345600")
+            #expect(read["VisibilityTimeout"] == "30")
+            #expect(read["RedrivePolicy"] == nil && read["X"] == nil)
+            try await server.sqs("TagQueue", ["QueueUrl": "mail", "Tags": ["a": "b"]])
+            #expect(try await attributes()["DelaySeconds"] == "8")
+            try await place("1000000000000000", foreign)
+            try await server.sqsRefuses("TagQueue", ["QueueUrl": "mail", "Tags": ["a": "c"]], "OverLimit")
+        }
+    }
+
+    /// Swift takes two ways to write an accent for one text; queues are two.
+    @Test func aDeadLetterQueueIsTheOneWithTheSameBytes() async throws {
+        let store = PenstockStore(InMemoryStore())
+        let names = ["d\u{E9}ad", "de\u{301}ad"]
+        for name in names { _ = try await store.queue(name) }
+        try await TestServer.run(store: store) { server in
+            _ = try await server.sqsQueue("mail", withDeadLettersIn: names[0])
+            for (name, count) in zip(names, [1, 0]) {
+                let sources = try await server.sqs("ListDeadLetterSourceQueues", ["QueueUrl": name])["queueUrls"]
+                #expect((sources as? [String])?.count == count)
+            }
+        }
+    }
+
     @Test func changesAtTheSameTimeUndoNothingOfEachOther() async throws {
         try await TestServer.run { server in
             let url = try await server.sqsQueue("mail")

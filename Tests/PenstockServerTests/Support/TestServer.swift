@@ -19,6 +19,11 @@ import Tracing
 struct TestServer {
     let store: PenstockStore
     let url: URL
+    /// What requests show that say nothing else; `nil`: no token.
+    var token: String?
+
+    /// The same server, for somebody who shows a token.
+    func showing(_ token: String) -> TestServer { TestServer(store: store, url: url, token: token) }
 
     /// Calls `body` with a server that takes requests, and stops it.
     static func run(
@@ -62,6 +67,7 @@ struct TestServer {
         var request = URLRequest(url: target)
         request.httpMethod = method
         request.httpBody = body
+        if let token { request.setValue("Bearer \(token)", forHTTPHeaderField: "Authorization") }
         for (name, value) in headers { request.setValue(value, forHTTPHeaderField: name) }
         let configuration = URLSessionConfiguration.ephemeral
         configuration.httpCookieStorage = nil

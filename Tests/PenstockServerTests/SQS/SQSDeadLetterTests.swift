@@ -1,0 +1,178 @@
+import Foundation
+import Penstock
+import PenstockCore
+import PenstockTestKit
+import Testing
+
+@testable import PenstockSQS
+
+/// How dead letters come into their queue, and back.
+@Suite struct SQSDeadLetterTests {
+    private let mail = QueueName(stored: "mail")
+    private let dead = QueueName(stored: "dead")
+
+    /// Calls `body` with a server, and the queues `dead` and `mail`, whose messages go there after one receive.
+    private func withQueues(
+        _ storage: any MessageStore = InMemoryStore(), dead attributes: [String: String] = [:],
+        _ body: @escaping @Sendable (TestServer) async throws -> Void
+    ) async throws {
+        try await TestServer.run(store: PenstockStore(storage)) { server in
+            _ = try await server.sqsQueue("dead", attributes)
+            _ = try await server.sqsQueue("mail", withDeadLettersIn: "dead")
+            try await body(server)
+        }
+    }
+
+    private func send(_ body: String, _ server: TestServer) async throws {
+        try await server.sqs("SendMessage", ["QueueUrl": "mail", "MessageBody": body])
+    }
+
+    private func bodies(_ server: TestServer, _ queue: String) async throws -> [String?] {
+        try await server.sqsReceive(queue, ["MaxNumberOfMessages": 10]).map(\.body)
+    }
+
+    private func depths(_ server: TestServer, _ queue: QueueName) async throws -> Depths? {
+        try await server.store.queues().first { $0.name == queue }?.depths
+    }
+
+    /// The name of the queue has no room beside the headers, which have as many bytes as may be.
+    @Test func aLetterWithoutRoomInItsHeadersStopsNoOther() async throws {
+        try await withQueues { server in
+            let own = "{\"trace\":\"" + String(repeating: "x", count: Limits.headerBytesMax - 22) + "\"}"
+            let many = Dictionary(uniqueKeysWithValues: (0..<Limits.headerCountMax).map { ("h\($0)", "x") })
+            for headers in [["amazon-sqs": own], ["a": String(repeating: "x", count: Limits.headerBytesMax - 1)], many]
+            {
+                let message = NewMessage(payload: Array("big".utf8), headers: headers)
+                _ = try await server.store.storage.enqueue([message], to: mail, durability: .powerLoss)
+            }
+            try await send("small", server)
+            try await server.sqsFail("mail")
+            #expect(try await bodies(server, "dead") == ["big", "big", "big", "small"])
+            #expect(try await depths(server, mail)?.dead == 0)
+        }
+    }
+
+    /// What another program has written beside a message is there when the message comes back.
+    @Test func headersOfOthersComeBackAsTheyWere() async throws {
+        try await withQueues { server in
+            let message = NewMessage(payload: Array("x".utf8), headers: ["kind": "mail"])
+            _ = try await server.store.storage.enqueue([message], to: mail, durability: .powerLoss)
+            try await server.sqsFail("mail")
+            let input: [String: Any] = ["MessageAttributeNames": ["All"], "VisibilityTimeout": 0]
+            let letter = try await server.sqsReceive("dead", input).first
+            let attributes = letter?["MessageAttributes"] as? [String: [String: String]]
+            #expect(attributes?["kind"]?["StringValue"] == "mail")
+            try await server.sqs("StartMessageMoveTask", ["SourceArn": TestServer.arn("dead")])
+            let records = try await server.store.storage.messages(MessageQuery(queue: mail, states: [.ready])).records
+            #expect(records.map(\.headers) == [["kind": "mail"]])
+        }
+    }
+
+    /// A call ends between the two steps; then the letter is put back in line, and dies again.
+    @Test func aLetterThatDiesAgainIsBroughtAgain() async throws {
+        let storage = FaultyStore(InMemoryStore())
+        try await withQueues(storage) { server in
+            try await send("x", server)
+            try await server.sqsFail("mail")
+            storage.fail(.apply)
+            #expect(try await server.sqsResponse("ReceiveMessage", ["QueueUrl": "dead"]).status == 500)
+            let copy = try await server.sqsReceive("dead")
+            #expect(copy.map(\.body) == ["x"])
+            try await server.sqs("DeleteMessage", ["QueueUrl": "dead", "ReceiptHandle": copy.first?.handle ?? ""])
+            _ = try await storage.apply(.redrive, to: .queue(mail, states: [.dead]))
+            try await server.sqsFail("mail")
+            #expect(try await bodies(server, "dead") == ["x"])
+        }
+    }
+
+    /// A call ends between the two steps, and the next one has no second copy.
+    @Test func aLetterThatWasBroughtIsNotBroughtAgain() async throws {
+        let storage = FaultyStore(InMemoryStore())
+        try await withQueues(storage) { server in
+            try await send("x", server)
+            try await server.sqsFail("mail")
+            storage.fail(.apply)
+            #expect(try await server.sqsResponse("ReceiveMessage", ["QueueUrl": "dead"]).status == 500)
+            #expect(try await bodies(server, "dead") == ["x"])
+            #expect(try await bodies(server, "dead") == [])
+            #expect(try await depths(server, mail)?.dead == 0)
+        }
+    }
+
+    /// A producer gives a message the key that a letter's copy would have.
+    @Test func aKeyOfAnothersDoesNotMakeALetterVanish() async throws {
+        try await withQueues { server in
+            try await send("x", server)
+            let sequence = try await server.store.storage.messages(MessageQuery(queue: mail)).records[0].sequence
+            for attempt in ["", " 1"] {
+                let key = "amazon-sqs dead \(sequence)\(attempt)"
+                try await server.put("y", in: "dead", headers: ["Penstock-Key": key])
+            }
+            for message in try await server.sqsReceive("dead", ["MaxNumberOfMessages": 10]) {
+                #expect(message.body == "y")
+            }
+            try await server.sqsFail("mail")
+            #expect(try await bodies(server, "dead") == ["x"])
+        }
+    }
+
+    /// Nobody waits for a letter that has died meanwhile until the next poll.
+    @Test func aLetterThatDiesDuringALongPollIsGivenByIt() async throws {
+        try await withQueues { server in
+            try await send("x", server)
+            let polled = Task { try await server.sqsReceive("dead", ["WaitTimeSeconds": 20]).map(\.body) }
+            try await server.store.storage.changes.waitForWaiters()
+            try await server.sqsFail("mail")
+            #expect(try await polled.value == ["x"])
+        }
+    }
+
+    @Test func aLetterIsKeptForAsLongAsItsQueueKeepsMessages() async throws {
+        try await withQueues(dead: ["MessageRetentionPeriod": "600"]) { server in
+            try await send("x", server)
+            try await server.sqsFail("mail")
+            try await server.sqsFail("dead")
+            let copy = try await server.store.storage.messages(MessageQuery(queue: dead)).records.first
+            #expect(try #require(copy?.expiresAt) - (try #require(copy?.enqueuedAt)) == .seconds(600))
+        }
+    }
+
+    /// What a producer has sent to the dead-letter queue goes nowhere else, whatever it says of itself.
+    @Test func aMoveTaskMovesDeadLettersAndNothingElse() async throws {
+        try await withQueues { server in
+            _ = try await server.sqsQueue("orders")
+            try await send("x", server)
+            try await server.sqsFail("mail")
+            try await server.sqsFail("dead")
+            for source in ["orders", "mail", "dead", "none"] {
+                try await server.put(
+                    "y", in: "dead", headers: ["Penstock-Header-amazon-sqs": "{\"source\":\"\(source)\"}"])
+            }
+            // More than one step takes lie before the letter, and one names a message of another queue as its origin.
+            let others = (0..<150).map { _ in NewMessage(payload: [1], priority: 5) }
+            let origin = try await server.store.storage.enqueue(others, to: dead, durability: .powerLoss)[0].sequence
+            let forged = NewMessage(payload: [1], headers: ["amazon-sqs": "{\"source\":\"mail\"}"], origin: origin)
+            _ = try await server.store.storage.enqueue([forged], to: dead, durability: .powerLoss)
+            try await server.sqs("StartMessageMoveTask", ["SourceArn": TestServer.arn("dead")])
+            #expect(try await depths(server, QueueName("orders"))?.waiting == 0)
+            #expect(try await bodies(server, "mail") == ["x"])
+            let left = try await server.store.storage.messages(MessageQuery(queue: dead, states: [.ready])).records
+            #expect(left.count == 155)
+            #expect(left.allSatisfy { $0.attempt == 0 })
+        }
+    }
+
+    /// A receive that fails after its claim gives the messages back, and they do not count as received.
+    @Test func aReceiveThatFailsBurnsNoAttempt() async throws {
+        let storage = FaultyStore(InMemoryStore())
+        try await TestServer.run(store: PenstockStore(storage)) { server in
+            let url = try await server.sqsQueue("box")
+            try await server.sqs("SendMessage", ["QueueUrl": url, "MessageBody": "x"])
+            try await server.sqsFail(url)
+            storage.fail(.messages)
+            let input: [String: Any] = ["QueueUrl": url, "MessageSystemAttributeNames": ["All"]]
+            #expect(try await server.sqsResponse("ReceiveMessage", input).status == 500)
+            #expect(try await server.sqsReceive(url).first?.system("ApproximateReceiveCount") == "2")
+        }
+    }
+}
