@@ -1,5 +1,6 @@
 import NIOCore
 import PenstockCore
+import PenstockTestKit
 import PenstockWire
 import Synchronization
 import Testing
@@ -85,6 +86,29 @@ import Testing
                 _ = try await connection.answer(to: [1], at: "/v1/store", purpose, within: .milliseconds(500))
             }
         }
+        await connection.close()
+        try await server.stop()
+    }
+
+    /// Waits for rings, which stay open, keep no call from its connection.
+    @Test func callsDoNotWaitBehindRings() async throws {
+        let (rings, reply) = (Tally(), ScriptedServer.response([1]))
+        let server = try await ScriptedServer.start { request in
+            guard request.path == ServerConnection.ringPath else { return reply }
+            rings.add()
+            return []
+        }
+        let connection = try ServerConnection(try ServerURL(server.url), token: nil, connectionCountMax: 1)
+        let ring = Task {
+            _ = try await connection.answer(
+                to: [1], at: ServerConnection.ringPath, .reading, within: .seconds(600))
+        }
+        try await rings.wait(for: 1)
+        let answer = try await connection.answer(
+            to: [1], at: ServerConnection.callPath, .changing, within: .seconds(600))
+        #expect(answer == [1])
+        ring.cancel()
+        _ = try? await ring.value
         await connection.close()
         try await server.stop()
     }

@@ -28,8 +28,11 @@ final class ServerConnection: Sendable {
     /// - Parameters:
     ///   - url: where the server is.
     ///   - token: what it is shown; `nil`: nothing.
+    ///   - connectionCountMax: how many calls, and how many waits for rings, are under way at once. Further ones wait.
     /// - Throws: `PenstockError` with code `invalidInput` when that cannot be a token.
-    init(_ url: ServerURL, token: String?) throws(PenstockError) {
+    init(
+        _ url: ServerURL, token: String?, connectionCountMax: Int = ServerConnection.connectionCountMax
+    ) throws(PenstockError) {
         // The client of HTTP would repeat what it does not take, and a token is to be in no log.
         try require(
             token?.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F } ?? true,
@@ -39,7 +42,7 @@ final class ServerConnection: Sendable {
         var configuration = HTTPClient.Configuration(
             redirectConfiguration: .disallow, timeout: .init(connect: Self.connectTime),
             connectionPool: .init(
-                idleTimeout: Self.idleTime, concurrentHTTP1ConnectionsPerHostSoftLimit: Self.connectionCountMax))
+                idleTimeout: Self.idleTime, concurrentHTTP1ConnectionsPerHostSoftLimit: connectionCountMax))
         configuration.httpVersion = .http1Only
         // Whoever calls decides when to try again.
         configuration.connectionPool.retryConnectionEstablishment = false
