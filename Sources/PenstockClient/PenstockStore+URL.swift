@@ -19,7 +19,7 @@ extension PenstockStore {
     ///   - url: `http://HOST:PORT`, `https://HOST` behind a proxy that speaks TLS, or `unix:PATH` for a socket of this machine.
     ///   - token: what the server is shown; `nil`: what `PENSTOCK_TOKEN` of the environment says, and nothing where that says nothing.
     ///   - options: as of a file. Those of files and schemas mean nothing here.
-    /// - Throws: `PenstockError` with code `invalidInput` (no such address, or no server of this release there), `unreachable`
+    /// - Throws: `PenstockError` with code `invalidInput` (no such address or token, or no server of this release there), `unreachable`
     ///   or `forbidden`.
     public static func open(
         url: String, token: String? = nil, options: Options = Options()

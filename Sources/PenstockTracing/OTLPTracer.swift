@@ -62,7 +62,8 @@ public final class OTLPTracer: Tracer {
     /// Has spans that have ended handed over soon, and does not wait for that.
     public func forceFlush() { exporter.flush() }
 
-    /// Hands over what has ended, and takes no further spans. It waits for the collector for as long as the configuration says.
+    /// Hands over what has ended, and takes no further spans. It waits for the collector for two seconds at
+    /// most, or for as long as the configuration says if that is less; what is not handed over by then is lost.
     public func shutdown() async { await exporter.stop() }
 
     /// A number that is not zero.

@@ -100,23 +100,6 @@ import Testing
         await server.stop()
     }
 
-    /// The server's clock may be another one: a client waits for the same moment by its own.
-    @Test func momentsAreThoseOfTheClientsClock() async throws {
-        let (here, there) = (ManualTime(), ManualTime())
-        here.set(wall: here.now + .seconds(3600))
-        let store = PenstockStore(InMemoryStore(time: there), options: .init(time: there))
-        let server = try await TestServer.start(store, keepsUp: false)
-        let client = try await RemoteStore.open(server.url, token: nil, worker: nil, time: here)
-        let queue = try QueueName("mail")
-        try await client.configure(queue, .create(QueuePolicy(), ifAbsent: true))
-        _ = try await client.enqueue(
-            [NewMessage(payload: [1], due: .after(.seconds(60)))], to: queue, durability: .powerLoss)
-        let claim = try await client.claim(ClaimRequest(queue: queue, limit: 1, lease: .seconds(30)))
-        #expect(claim.nextDue == here.now + .seconds(60))
-        try await client.close()
-        await server.stop()
-    }
-
     /// Where nobody is, nothing was done; and it is said in a sentence.
     @Test func whereNobodyListensNothingIsDone() async throws {
         let folder = TemporaryFolder()
@@ -141,38 +124,19 @@ import Testing
                 }
             }.bind(host: "127.0.0.1", port: 0).get()
         let port = try #require(channel.localAddress?.port)
-        let connection = ServerConnection(try ServerURL("http://127.0.0.1:\(port)"), token: nil)
-        for (isReading, code, count) in [(false, PenstockError.Code.outcomeUnknown, 1), (true, .unreachable, 2)] {
+        let connection = try ServerConnection(try ServerURL("http://127.0.0.1:\(port)"), token: nil)
+        let ends: [(RequestPurpose, PenstockError.Code, Int)] = [
+            (.changing, .outcomeUnknown, 1), (.reading, .unreachable, 2),
+        ]
+        for (purpose, code, count) in ends {
             requests.store(0, ordering: .relaxed)
             await expect(code) {
-                _ = try await connection.answer(to: [1], at: "/v1/store", isReading: isReading, within: .seconds(30))
+                _ = try await connection.answer(to: [1], at: "/v1/store", purpose, within: .seconds(30))
             }
             #expect(requests.load(ordering: .relaxed) == count)
         }
         await connection.close()
         try await channel.close()
-    }
-
-    /// A ring that wakes this client, when nobody waits here any more, wakes somebody else at the server.
-    @Test func aRingThatNobodyHeedsIsPassedOn() async throws {
-        try await withServer { server in
-            let mail = try await server.store.queue("mail", of: String.self)
-            let client = try await RemoteStore.open(server.url, token: nil, worker: WorkerName("mill:1"))
-            let (there, here) = (server.store.storage.changes, client.changes)
-            // The first request is answered at once, as the client does not know the server's rings yet.
-            try await here.waitForWork(in: mail.name, after: here.token(for: mail.name))
-            let token = here.lastRing(for: .work, at: RingBucket.of(mail.name))
-            let forgotten = Task { try await here.waitForWork(in: mail.name, after: token) }
-            try await there.waitForWaiters(count: 1)
-            let other = there.lastRing(for: .work, at: RingBucket.of(mail.name))
-            async let heard: Void = there.waitForWork(in: mail.name, after: other)
-            try await there.waitForWaiters(count: 2)
-            forgotten.cancel()
-            _ = try? await forgotten.value
-            try await mail.enqueue("one message wakes one of those who wait")
-            try await heard
-            try await client.close()
-        }
     }
 
     /// A read-only client and a read-only server change nothing, and look at everything.

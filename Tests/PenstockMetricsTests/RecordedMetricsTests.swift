@@ -51,6 +51,15 @@ import Testing
         #expect(lines.contains("parts_total 0.5"))
     }
 
+    /// A label that is there twice costs the whole scrape.
+    @Test func dimensionsThatBecomeOneNameStayApart() {
+        let dimensions = [("a.b", "1"), ("a-b", "2"), ("a_b", "3"), ("__name__", "4"), ("le", "5")]
+        Counter(label: "c", dimensions: dimensions, factory: metrics).increment()
+        CoreMetrics.Timer(label: "t", dimensions: [("le", "5")], factory: metrics).recordSeconds(1)
+        #expect(lines.contains(#"c_total{a_b="1",a_b_="2",a_b__="3",__name___="4",le="5"} 1"#))
+        #expect(lines.contains(#"t_seconds_bucket{le_="5",le="+Inf"} 1"#))
+    }
+
     @Test func manyRecordAtOnce() async {
         let counter = Counter(label: "c", factory: metrics)
         let timer = CoreMetrics.Timer(label: "t", factory: metrics)

@@ -171,6 +171,40 @@ import Tracing
         #expect(lost == SpanQueue.countMax + SpanQueue.batchMax + 100, "\(log.lines)")
     }
 
+    /// A collector may say anything of how many it has rejected.
+    @Test func noMoreAreLostThanThereWere() async throws {
+        let most = "{\"partialSuccess\":{\"rejectedSpans\":\"\(Int.max)\"}}"
+        let collector = try TestCollector(answers: ["503 Busy", "200 OK \(most)"])
+        let log = TestLog()
+        let tracer = try tracer(collector) { $0.logger = log.logger }
+        for _ in 1...SpanQueue.batchMax { tracer.withSpan("a") { _ in } }
+        _ = await collector.requests(1)
+        for _ in 1...(SpanQueue.countMax + 5) { tracer.withSpan("b") { _ in } }
+        try await time.waitForSleepers()
+        time.advance(by: .seconds(1))
+        _ = await collector.requests(6)
+        await tracer.shutdown()
+        #expect(log.lines.count == 1 && log.lines[0].hasPrefix("517 spans are lost"), "\(log.lines)")
+    }
+
+    /// A collector that takes connections and says nothing holds up the end of a program for two seconds, however many spans there are.
+    @Test func aCollectorThatHangsDoesNotHoldUpTheEnd() async throws {
+        let collector = try TestCollector(answers: [TestCollector.silence])
+        let log = TestLog()
+        let tracer = try tracer(collector) {
+            $0.logger = log.logger
+            $0.timeout = .seconds(600)
+        }
+        for _ in 1...(3 * SpanQueue.batchMax) { tracer.withSpan("a") { _ in } }
+        _ = await collector.requests(1)
+        let ending = Task { await tracer.shutdown() }
+        try await time.waitForSleepers()
+        time.advance(by: .seconds(2))
+        await ending.value
+        #expect(log.lines.count == 1 && log.lines[0].hasPrefix("1536 spans are lost"), "\(log.lines)")
+        collector.stop()
+    }
+
     @Test(arguments: [
         ("HTTP/1.1 200 OK\r\n\r\n{}", CollectorAnswer.taken(rejected: 0, reason: "it is too slow")),
         (

@@ -42,7 +42,8 @@ extension Delivery {
 
     /// Says that the message is finished, what it gave and what follows it, as a worker says it: when the store fails in a way that
     /// may pass, this tries again while the lease lives, as what the message's work has done would be done again. It waits for
-    /// room as long, also in queues whose policy is `fail`.
+    /// room as long, also in queues whose policy is `fail`. A lease that is gone after a try of which nobody knows is told in the log
+    /// alone: that try may have been what settled it.
     ///
     /// - Throws: as ``done(then:timeout:)``, what the store threw at the last try; `queueFull` when there can never be room.
     package func doneWhileHeld(result: [UInt8]? = nil, then drafts: [Draft] = []) async throws {
@@ -52,11 +53,11 @@ extension Delivery {
             return
         }
         let wait = RoomWait(holder.handle, drafts: drafts, own: holder.queues, outwaitsFail: true)
-        _ = try await wait.offer(nil) { [holder] in
+        let state = try await wait.offer(nil) { [holder] in
             try holder.requireHeld(settlement.lease)
             return try await holder.settleWhileHeld(settlement)
         }
-        count(drafts.map(\.queue))
+        if state != nil { count(drafts.map(\.queue)) }
     }
 
     /// Settles once there is room for what comes into line with it.

@@ -64,7 +64,7 @@ package final class LeaseSettler<Element: Sendable>: Sendable {
         }
         do {
             let state = try await holder.settleWhileHeld(lease, verdict, inLine: inLine)
-            if let error = end.failure {
+            if let state, let error = end.failure {
                 log(delivery, state.whyNotDone, error)
             }
             return .settled

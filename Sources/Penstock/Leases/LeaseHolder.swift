@@ -68,18 +68,21 @@ final class LeaseHolder: Sendable {
 
     @discardableResult
     func settle(_ settlement: Settlement, inLine: () -> Void = {}) async throws -> MessageState {
-        let result: SettleResult
+        try state(after: await result(of: settlement, inLine: inLine), of: settlement)
+    }
+
+    private func result(of settlement: Settlement, inLine: () -> Void) async throws -> SettleResult {
         do {
-            if settlement.bringsMessages {
-                try Draft.validate(settlement.drafts, now: handle.time.now)
-                result = try await refusable.settle(settlement)
-            } else {
-                result = try await line.settle(settlement, inLine: inLine)
-            }
+            guard settlement.bringsMessages else { return try await line.settle(settlement, inLine: inLine) }
+            try Draft.validate(settlement.drafts, now: handle.time.now)
+            return try await refusable.settle(settlement)
         } catch {
             inFlight.endSettling(settlement.lease)
             throw error
         }
+    }
+
+    private func state(after result: SettleResult, of settlement: Settlement) throws -> MessageState {
         metrics.record(settlement.verdict, result)
         switch result {
         case .settled(let state): return state
@@ -90,23 +93,37 @@ final class LeaseHolder: Sendable {
     /// Settles, also for a task that is cancelled. When the store fails in a way that may pass, this tries again while the
     /// lease lives; a task that is cancelled does not wait for that.
     ///
+    /// - Returns: what the message is now; `nil` when nobody knows, as the lease is gone and an earlier try may have been what settled it.
     /// - Throws: what the store threw at the last try. The lease is held then as before.
     @discardableResult
-    func settleWhileHeld(_ lease: Lease, _ verdict: Verdict, inLine: () -> Void = {}) async throws -> MessageState {
+    func settleWhileHeld(_ lease: Lease, _ verdict: Verdict, inLine: () -> Void = {}) async throws -> MessageState? {
         try await settleWhileHeld(Settlement(lease, verdict), inLine: inLine)
     }
 
     @discardableResult
-    func settleWhileHeld(_ settlement: Settlement, inLine: () -> Void = {}) async throws -> MessageState {
+    func settleWhileHeld(_ settlement: Settlement, inLine: () -> Void = {}) async throws -> MessageState? {
         var isInLine = false
         func tellOnce() {
             if !isInLine { inLine() }
             isInLine = true
         }
         defer { tellOnce() }
-        return try await tryWhileHeld(settlement.lease, "settle") {
-            try await settle(settlement, inLine: tellOnce)
+        var wasTried = false
+        let result = try await tryWhileHeld(settlement.lease, "settle") {
+            do {
+                return try await self.result(of: settlement, inLine: tellOnce)
+            } catch {
+                if (error as? PenstockError)?.code == .outcomeUnknown { wasTried = true }
+                throw error
+            }
         }
+        if wasTried, result == .leaseLost {
+            handle.logger.warning(
+                "message was settled by an earlier try, or its lease was lost before",
+                metadata: ["queue": "\(queue)", "sequence": "\(settlement.lease.sequence)"])
+            return nil
+        }
+        return try state(after: result, of: settlement)
     }
 
     /// Makes a call of the store, and again when that fails in a way that may pass, while the lease lives. A task that is

@@ -1,8 +1,9 @@
 import Foundation
 import NIOCore
+import NIOHTTP1
 import PenstockCore
 
-/// An answer of a server that has not carried out a call of its store: a problem as RFC 9457 has it, or another program's words.
+/// An answer of a server that has not carried out a call of its store: a problem as RFC 9457 has it.
 struct Refusal {
     private struct Problem: Decodable {
         var code: String
@@ -10,21 +11,19 @@ struct Refusal {
     }
 
     let status: Int
-    private let problem: Problem?
+    private let problem: Problem
 
-    init(status: Int, body: ByteBuffer) {
+    /// - Returns: `nil` when it is no server's of ours.
+    init?(status: Int, headers: HTTPHeaders, body: ByteBuffer) {
+        guard headers.first(name: "content-type")?.hasPrefix("application/problem+json") == true,
+            let problem = try? JSONDecoder().decode(Problem.self, from: Data(body.readableBytesView))
+        else { return nil }
         self.status = status
-        problem = try? JSONDecoder().decode(Problem.self, from: Data(body.readableBytesView))
+        self.problem = problem
     }
 
     /// The error that a caller of the store gets.
     func error(at url: ServerURL) -> PenstockError {
-        guard let problem else {
-            return PenstockError(
-                .invalidInput,
-                "What answers at \(url), with status \(status), is no Penstock server of this release; is it the right address?"
-            )
-        }
         switch status {
         case 401:
             return PenstockError(

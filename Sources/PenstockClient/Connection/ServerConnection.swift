@@ -14,34 +14,45 @@ final class ServerConnection: Sendable {
     private static let connectTime = TimeAmount.seconds(5)
     /// Connections are let go earlier than by the server, so that no request meets one that is just being closed.
     private static let idleTime = TimeAmount.seconds(30)
-    /// Each wait for a ring has a connection of its own.
+    /// Calls that are under way at once. Each wait for a ring has a connection as well, in a pool of its own: calls never wait
+    /// behind those.
     private static let connectionCountMax = 1024
     /// Bytes of an answer: those of the largest claim, and of what goes with its messages.
     private static let answerBytesMax = 4 * Limits.batchBytesMax
 
     let url: ServerURL
     private let token: String?
-    private let client: HTTPClient
+    private let calls: HTTPClient
+    private let rings: HTTPClient
 
     /// - Parameters:
     ///   - url: where the server is.
     ///   - token: what it is shown; `nil`: nothing.
-    init(_ url: ServerURL, token: String?) {
+    ///   - connectionCountMax: how many calls, and how many waits for rings, are under way at once. Further ones wait.
+    /// - Throws: `PenstockError` with code `invalidInput` when that cannot be a token.
+    init(
+        _ url: ServerURL, token: String?, connectionCountMax: Int = ServerConnection.connectionCountMax
+    ) throws(PenstockError) {
+        // The client of HTTP would repeat what it does not take, and a token is to be in no log.
+        try require(
+            token?.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F } ?? true,
+            "The token is not on one line, or has other control characters; is there a line feed at its end?")
         self.url = url
         self.token = token
         var configuration = HTTPClient.Configuration(
             redirectConfiguration: .disallow, timeout: .init(connect: Self.connectTime),
             connectionPool: .init(
-                idleTimeout: Self.idleTime, concurrentHTTP1ConnectionsPerHostSoftLimit: Self.connectionCountMax))
+                idleTimeout: Self.idleTime, concurrentHTTP1ConnectionsPerHostSoftLimit: connectionCountMax))
         configuration.httpVersion = .http1Only
         // Whoever calls decides when to try again.
         configuration.connectionPool.retryConnectionEstablishment = false
-        client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+        calls = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+        rings = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     }
 
     deinit {
         // A client of HTTP that goes without a word ends the program.
-        Task { [client] in try? await client.shutdown() }
+        Task { [calls, rings] in await Self.shutDown(calls, rings) }
     }
 
     /// Makes a request, and returns what the server answers.
@@ -49,41 +60,76 @@ final class ServerConnection: Sendable {
     /// - Parameters:
     ///   - bytes: the body.
     ///   - path: where it goes.
-    ///   - isReading: whether it changes nothing. It is made once more when its connection broke.
-    ///   - time: how long it may take.
+    ///   - purpose: what it is for.
+    ///   - time: how long it may take until all of the answer is there.
     /// - Throws: `PenstockError` with code `unreachable` when nothing was done, `outcomeUnknown` when that is not known, `forbidden`,
     ///   and whatever the server says.
-    func answer(to bytes: [UInt8], at path: String, isReading: Bool, within time: TimeAmount) async throws -> [UInt8] {
+    func answer(
+        to bytes: [UInt8], at path: String, _ purpose: RequestPurpose, within time: TimeAmount
+    ) async throws -> [UInt8] {
+        let client = path == Self.ringPath ? rings : calls
+        let deadline = NIODeadline.now() + time
+        var isLast = false
+        while true {
+            let body = RequestBody(bytes)
+            do {
+                return try await answer(to: request(body, path), from: client, purpose, by: deadline)
+            } catch let error as PenstockError {
+                throw error
+            } catch {
+                if !body.wasSent { throw BrokenConnection.nothingDone.error(at: url, error) }
+                if purpose == .changing { throw BrokenConnection.perhapsDone.error(at: url, error) }
+                if isLast || deadline <= .now() { throw BrokenConnection.nothingDone.error(at: url, error) }
+                isLast = true
+            }
+        }
+    }
+
+    private func request(_ body: RequestBody, _ path: String) -> HTTPClientRequest {
         var request = HTTPClientRequest(url: url.address(of: path))
         request.method = .POST
         request.headers.add(name: "content-type", value: WireFormat.contentType)
         if let token { request.headers.add(name: "authorization", value: "Bearer \(token)") }
-        request.body = .bytes(ByteBuffer(bytes: bytes))
-        do {
-            return try await send(request, within: time)
-        } catch let error as PenstockError {
-            throw error
-        } catch {
-            if isReading, BrokenConnection(error) == .perhapsDone {
-                do { return try await send(request, within: time) } catch let error as PenstockError {
-                    throw error
-                } catch { throw BrokenConnection.nothingDone.error(at: url, error) }
-            }
-            throw (isReading ? .nothingDone : BrokenConnection(error)).error(at: url, error)
-        }
+        request.body = .bytes(body)
+        return request
     }
 
-    private func send(_ request: HTTPClientRequest, within time: TimeAmount) async throws -> [UInt8] {
-        let response = try await client.execute(request, timeout: time)
-        let body = try await response.body.collect(upTo: Self.answerBytesMax)
-        guard response.status == .ok, response.headers.first(name: "content-type") == WireFormat.contentType else {
-            throw Refusal(status: Int(response.status.code), body: body).error(at: url)
+    private func answer(
+        to request: HTTPClientRequest, from client: HTTPClient, _ purpose: RequestPurpose, by deadline: NIODeadline
+    ) async throws -> [UInt8] {
+        let (head, body) = try await response(to: request, from: client, by: deadline)
+        if head.status == .ok, head.headers.first(name: "content-type") == WireFormat.contentType {
+            return Array(body.readableBytesView)
         }
-        return Array(body.readableBytesView)
+        let status = Int(head.status.code)
+        throw Refusal(status: status, headers: head.headers, body: body)?.error(at: url)
+            ?? ForeignAnswer(status: status).error(at: url, purpose)
+    }
+
+    /// A response with all of its body. The client of HTTP has a deadline for the head alone.
+    private func response(
+        to request: HTTPClientRequest, from client: HTTPClient, by deadline: NIODeadline
+    ) async throws -> (head: HTTPClientResponse, body: ByteBuffer) {
+        let exchange = Task {
+            let response = try await client.execute(request, deadline: deadline)
+            let body = try await response.body.collect(upTo: Self.answerBytesMax)
+            // A body that is cut short by that is none.
+            try Task.checkCancellation()
+            return (response, body)
+        }
+        let end = client.eventLoopGroup.any().scheduleTask(deadline: deadline) { exchange.cancel() }
+        defer { end.cancel() }
+        return try await withTaskCancellationHandler {
+            try await exchange.value
+        } onCancel: {
+            exchange.cancel()
+        }
     }
 
     /// Lets go of all connections.
-    func close() async {
-        try? await client.shutdown()
+    func close() async { await Self.shutDown(calls, rings) }
+
+    private static func shutDown(_ clients: HTTPClient...) async {
+        for client in clients { try? await client.shutdown() }
     }
 }

@@ -9,6 +9,8 @@ import Synchronization
 /// A place keeps the number of the server's last ring that was passed on. So a ring that came while nobody waited here is heard
 /// with the next wait: it costs a look at the most, and none is lost. Another start of the server counts anew, which the client
 /// takes for a ring.
+///
+/// There are only so many of these requests. Where more is waited for, all who wait look by themselves now and then.
 final class RingFollower: Sendable {
     /// Where somebody waits, and for what.
     struct Place: Hashable, Sendable {
@@ -23,15 +25,19 @@ final class RingFollower: Sendable {
 
     private struct State {
         var followed: Set<Place> = []
+        /// Where somebody may wait and nobody follows, as that is done at so many other places.
+        var left: Set<Place> = []
         var heard: [Place: Heard] = [:]
         /// How long one may rely on rings; `nil`: the last request has failed.
         var lookInterval: Duration?
     }
 
-    /// How long one may rely on rings while the server cannot be asked for them.
+    /// How long one may rely on rings while the server cannot be asked for them, or not for all of them.
     private static let blindInterval = Duration.seconds(1)
     /// Longer than the server leaves a request open.
     private static let askTime = TimeAmount.seconds(70)
+    /// Each place takes a connection, here and at the server, and of those a client has a thousand (``ServerConnection``).
+    private static let placesMax = 1000
     private static let shortestPause = 0.2
     private static let longestPause = 5.0
 
@@ -40,11 +46,16 @@ final class RingFollower: Sendable {
     private let connection: ServerConnection
     private let time: any TimeSource
     private let random: any RandomSource
+    private let placesMax: Int
     private let state = Mutex(State())
     private let places: AsyncStream<Place>
     private let begins: AsyncStream<Place>.Continuation
 
-    init(_ connection: ServerConnection, time: any TimeSource, random: any RandomSource) {
+    init(
+        _ connection: ServerConnection, time: any TimeSource, random: any RandomSource,
+        placesMax: Int = RingFollower.placesMax
+    ) {
+        self.placesMax = placesMax
         self.connection = connection
         self.time = time
         self.random = random
@@ -54,13 +65,15 @@ final class RingFollower: Sendable {
     }
 
     /// How long a waiter may rely on rings before it looks by itself.
-    var lookInterval: Duration { state.withLock { $0.lookInterval } ?? Self.blindInterval }
+    var lookInterval: Duration {
+        state.withLock { $0.left.isEmpty ? $0.lookInterval : nil } ?? Self.blindInterval
+    }
 
     /// Asks the server for its word once, without a wait.
     ///
     /// - Throws: what keeps it from answering.
     func greet() async throws {
-        let answer = try await ask(Place(bell: .log, bucket: 0), after: Heard())
+        let answer = try await ask(Place(bell: .log, bucket: 0), after: Heard(), .greeting)
         state.withLock { $0.lookInterval = answer.lookInterval }
     }
 
@@ -74,8 +87,28 @@ final class RingFollower: Sendable {
         }
     }
 
-    /// Whether nobody follows there yet; from now on somebody does.
-    private func begin(_ place: Place) -> Bool { state.withLock { $0.followed.insert(place).inserted } }
+    /// Whether nobody follows there yet, and there is one left for it; from now on somebody does.
+    private func begin(_ place: Place) -> Bool {
+        state.withLock { state in
+            if state.followed.contains(place) { return false }
+            guard state.followed.count < placesMax else {
+                state.left.insert(place)
+                return false
+            }
+            state.left.remove(place)
+            state.followed.insert(place)
+            return true
+        }
+    }
+
+    /// Nobody waits any more where somebody has followed, who is there for another place.
+    private func goOn() {
+        while let place = state.withLock({ $0.left.popFirst() }) {
+            guard changes.hasSleepers(at: place.bucket, for: place.bell) else { continue }
+            begins.yield(place)
+            return
+        }
+    }
 
     /// Asks for rings as long as somebody waits for them here.
     private func follow(_ place: Place) async {
@@ -97,6 +130,7 @@ final class RingFollower: Sendable {
             _ = state.withLock { $0.followed.remove(place) }
             // Somebody may have come between the look and this: whoever puts the place back follows it.
         } while !Task.isCancelled && changes.hasSleepers(at: place.bucket, for: place.bell) && begin(place)
+        goOn()
     }
 
     /// Rings here what has rung at the server.
@@ -108,18 +142,24 @@ final class RingFollower: Sendable {
         if change == .work, room == 0 { _ = try? await ask(place, after: Heard(), passingOn: true) }
     }
 
-    private func ask(_ place: Place, after heard: Heard, passingOn: Bool = false) async throws -> RingAnswer {
+    private func ask(
+        _ place: Place, after heard: Heard, passingOn: Bool = false, _ purpose: RequestPurpose = .reading
+    ) async throws -> RingAnswer {
         var writer = WireWriter()
         writer(
             RingWait(
                 bucket: place.bucket, bell: place.bell, after: heard.ring, server: heard.server,
                 room: changes.room(at: place.bucket), passesOn: passingOn))
         let bytes = try await connection.answer(
-            to: writer.bytes, at: ServerConnection.ringPath, isReading: true, within: Self.askTime)
-        var reader = WireReader(bytes, isFromStore: true)
-        let answer: RingAnswer = try reader()
-        try reader.end()
-        return answer
+            to: writer.bytes, at: ServerConnection.ringPath, purpose, within: Self.askTime)
+        do {
+            var reader = WireReader(bytes, isFromStore: true)
+            let answer: RingAnswer = try reader()
+            try reader.end()
+            return answer
+        } catch {
+            throw ForeignAnswer(status: 200).error(at: connection.url, purpose)
+        }
     }
 
     /// Twice as long after each failure, and by chance, so that not all clients of a server come back to it at once.

@@ -54,7 +54,10 @@ extension RemoteStore {
     public func record(
         _ step: StepName, result: [UInt8], on lease: Lease, extendingBy duration: Duration?, durability: Durability
     ) async throws -> StepRecord {
-        try await answer(to: RemoteCalls.record.request(step, result, lease, duration, durability))
+        try await answer(to: RemoteCalls.record.request(step, result, lease, duration, durability)) { record in
+            if let duration { held.extend(lease, by: duration) }
+            return record
+        }
     }
 
     /// Tells of an event.

@@ -30,8 +30,7 @@ extension RemoteStore {
 
     /// When the first message expires.
     public func nextExpiry(of queue: QueueName) async throws -> Timestamp? {
-        let (expiry, ahead) = try await timedAnswer(to: RemoteCalls.nextExpiry.request(queue))
-        return expiry.map { $0 + ahead }
+        try await answer(to: RemoteCalls.nextExpiry.request(queue)) { $0.map(clocks.here) }
     }
 
     /// Reads shared limits.

@@ -27,7 +27,6 @@ extension RemoteStore {
 
     /// Enqueues what schedules have to enqueue now.
     public func fire() async throws -> Timestamp? {
-        let (next, ahead) = try await timedAnswer(to: RemoteCalls.fire.request())
-        return next.map { $0 + ahead }
+        try await answer(to: RemoteCalls.fire.request()) { $0.map(clocks.here) }
     }
 }

@@ -5,31 +5,38 @@ import PenstockWire
 extension RemoteStore {
     /// Leases messages to this client, or to the worker that the request names.
     public func claim(_ request: ClaimRequest) async throws -> Claim {
-        let (claim, ahead) = try await timedAnswer(to: RemoteCalls.claim.request(asked(request)))
-        return taken(claim, request, ahead)
+        try await answer(to: RemoteCalls.claim.request(asked(request))) { taken($0, request) }
     }
 
     /// Carries out verdicts.
     public func settle(_ settlements: [Settlement]) async throws -> [SettleResult] {
-        let results = try await answer(to: RemoteCalls.settle.request(settlements))
-        held.remove(settlements.map(\.lease))
-        return results
+        try await answer(to: RemoteCalls.settle.request(asked(settlements))) { results in
+            held.remove(settlements.map(\.lease))
+            return results
+        }
     }
 
     /// Carries out operations in their order. The answer comes when they are as durable as they ask to be.
     public func perform(_ operations: [StoreOperation], flushed: Flushed?) async throws -> Performed {
         let asked = operations.map { operation -> StoreOperation in
-            guard case .claim(let request) = operation else { return operation }
-            return .claim(self.asked(request))
-        }
-        var (performed, ahead) = try await timedAnswer(to: RemoteCalls.perform.request(asked))
-        for (index, answer) in performed.answers.enumerated() {
-            switch (operations[index], answer) {
-            case (.settle(let settlements), _): held.remove(settlements.map(\.lease))
-            case (.claim(let request), .claimed(let claim)):
-                performed.answers[index] = .claimed(taken(claim, request, ahead))
-            default: break
+            switch operation {
+            case .claim(let request): .claim(self.asked(request))
+            case .settle(let settlements): .settle(self.asked(settlements))
+            case .enqueue: operation
             }
+        }
+        let performed = try await answer(to: RemoteCalls.perform.request(asked)) { performed in
+            guard performed.answers.count <= operations.count else { throw unexpectedAnswer(.changing) }
+            var performed = performed
+            for (index, (operation, answer)) in zip(operations, performed.answers).enumerated() {
+                switch (operation, answer) {
+                case (.settle(let settlements), _): held.remove(settlements.map(\.lease))
+                case (.claim(let request), .claimed(let claim)):
+                    performed.answers[index] = .claimed(taken(claim, request))
+                default: break
+                }
+            }
+            return performed
         }
         flushed?(nil)
         return performed
@@ -37,9 +44,13 @@ extension RemoteStore {
 
     /// Moves the ends of leases.
     public func extend(_ extensions: [LeaseExtension]) async throws -> [LeaseStanding] {
-        let standings = try await answer(to: RemoteCalls.extend.request(extensions))
-        held.remove(zip(extensions, standings).lazy.filter { !$1.isHeld }.map(\.0.lease))
-        return standings
+        try await answer(to: RemoteCalls.extend.request(extensions)) { standings in
+            for (wanted, standing) in zip(extensions, standings) where standing.isHeld {
+                if let duration = wanted.duration { held.extend(wanted.lease, by: duration) }
+            }
+            held.remove(zip(extensions, standings).lazy.filter { !$1.isHeld }.map(\.0.lease))
+            return standings
+        }
     }
 
     /// Puts lost messages back in line.
@@ -53,11 +64,28 @@ extension RemoteStore {
         return request
     }
 
+    /// The verdicts as the server is to have them. Until when a message is suspended this machine's clock says, by which whoever goes on
+    /// with it looks whether the time has come.
+    private func asked(_ settlements: [Settlement]) -> [Settlement] {
+        let clocks = clocks
+        return settlements.map { settlement in
+            guard case .suspend(let moment, let event) = settlement.verdict else { return settlement }
+            var settlement = settlement
+            settlement.verdict = .suspend(until: clocks.there(moment), event: event)
+            return settlement
+        }
+    }
+
     /// What a claim of this client gave. What it claims for others is theirs.
-    private func taken(_ claim: Claim, _ request: ClaimRequest, _ ahead: Duration) -> Claim {
-        if request.remoteWorker == nil { held.add(claim.messages.map(\.lease)) }
+    private func taken(_ claim: Claim, _ request: ClaimRequest) -> Claim {
+        if request.remoteWorker == nil { held.add(claim.messages.map(\.lease), for: request.lease) }
         var claim = claim
-        claim.nextDue = claim.nextDue.map { $0 + ahead }
+        let clocks = clocks
+        claim.nextDue = claim.nextDue.map(clocks.here)
+        // How long they have waited is reckoned here.
+        for index in claim.messages.indices {
+            claim.messages[index].enqueuedAt = clocks.here(claim.messages[index].enqueuedAt)
+        }
         return claim
     }
 }

@@ -2,6 +2,7 @@ import NIOCore
 public import PenstockCore
 import PenstockProcesses
 import PenstockWire
+import Synchronization
 
 /// A store at a server, `penstock serve`, through which programs on other machines use its queues as if the file were theirs.
 ///
@@ -9,9 +10,14 @@ import PenstockWire
 ///
 /// - Nobody sees the process of a client die. What it holds comes back when its leases end, and not at once; a client that closes
 ///   the store gives it back. Work in leases of a length that may be waited for.
-/// - A call that changes something, and whose connection breaks before the answer has come, throws `outcomeUnknown`. One whose
-///   server cannot be reached throws `unreachable`, and has done nothing.
+/// - A call that changes something, and to which no answer of the server has come, throws `outcomeUnknown`: its connection broke, or
+///   another program has answered, such as a proxy in between. One whose server cannot be reached throws `unreachable`, and has
+///   done nothing.
 /// - A call that was begun is not cut short when its task is cancelled; its answer is waited for, for a minute at most.
+/// - The server's clock may be another one than this machine's. Moments that the server tells and that are waited for here are this
+///   machine's, and so are those until which a message is suspended (`Verdict.suspend`), as whoever suspends it looks at the
+///   clock here. All other moments go out as they are, such as `Due.at`, `Expiry.at` and those of queries: people have named them, and
+///   they mean what the server's clock shows.
 public final class RemoteStore: MessageStore {
     /// How long a call may take.
     private static let callTime = TimeAmount.seconds(60)
@@ -27,8 +33,9 @@ public final class RemoteStore: MessageStore {
     /// What people see of this client; `nil`: what it claims is the server's.
     let worker: WorkerName?
     private let isReadOnly: Bool
-    let held = HeldLeases()
+    let held: HeldLeases
     private let calls = RunningCalls()
+    private let knownClocks = Mutex(ClockDifference.unknown)
 
     /// Opens a store, and asks its server for a word.
     ///
@@ -44,7 +51,7 @@ public final class RemoteStore: MessageStore {
         _ url: String, token: String?, worker: WorkerName?, isReadOnly: Bool = false,
         time: any TimeSource = SystemTime(), random: any RandomSource = SystemRandom()
     ) async throws -> RemoteStore {
-        let connection = ServerConnection(try ServerURL(url), token: token)
+        let connection = try ServerConnection(try ServerURL(url), token: token)
         let rings = RingFollower(connection, time: SystemTime(), random: random)
         try await rings.greet()
         return RemoteStore(connection, rings, worker: worker, isReadOnly: isReadOnly, time: time)
@@ -59,6 +66,7 @@ public final class RemoteStore: MessageStore {
         self.worker = worker
         self.isReadOnly = isReadOnly
         self.time = time
+        held = HeldLeases(time: time)
         following = Task { await rings.run() }
     }
 
@@ -71,14 +79,17 @@ public final class RemoteStore: MessageStore {
     /// the server cannot be asked.
     public var lookInterval: Duration { rings.lookInterval }
 
-    /// Waits for the calls that were begun, gives back what is still held, and lets go of the connections. What cannot be given back
-    /// comes back when its leases end.
+    /// Waits for the calls that were begun, gives back what is still held, and lets go of the connections, also in a task that is
+    /// cancelled. What cannot be given back comes back when its leases end.
     public func close() async throws {
         guard await calls.close() else { return }
         following.cancel()
         await following.value
-        await release(held.takeAll())
-        await connection.close()
+        // A task of its own: requests of one that is cancelled would not be made.
+        await Task { [self] in
+            await release(held.takeAll())
+            await connection.close()
+        }.value
         // Whoever waits here looks once more, and learns that the store was closed.
         changes.ring(nil)
     }
@@ -89,44 +100,64 @@ public final class RemoteStore: MessageStore {
             let request = RemoteCalls.settle.request(part.map { Settlement($0, .release) })
             do {
                 _ = try await connection.answer(
-                    to: request.bytes, at: ServerConnection.callPath, isReading: false, within: Self.releaseTime)
+                    to: request.bytes, at: ServerConnection.callPath, .changing, within: Self.releaseTime)
             } catch { return }
+        }
+    }
+
+    // MARK: Calls
+
+    /// How far this machine's clock is ahead of the server's, as far as it is known.
+    var clocks: ClockDifference { knownClocks.withLock { $0 } }
+
+    /// Has the server carry out a call.
+    ///
+    /// - Parameter take: is given the answer while the call still runs. So what it notes is there when a close goes on that has
+    ///   waited for the call.
+    func answer<Answer: WireValue, Taken: Sendable>(
+        to request: RemoteRequest<Answer>, _ take: (Answer) throws -> Taken
+    ) async throws -> Taken {
+        if isReadOnly, !request.isReading {
+            throw PenstockError(.readOnly, "The store was opened only to be read.")
+        }
+        return try await calls.run {
+            try Task.checkCancellation()
+            let asked = time.now
+            let purpose: RequestPurpose = request.isReading ? .reading : .changing
+            // Not cut short: an answer that nobody waits for would leave open what became of the call.
+            let bytes = try await Task { [connection] in
+                try await connection.answer(
+                    to: request.bytes, at: ServerConnection.callPath, purpose, within: Self.callTime)
+            }.value
+            return try take(answer(in: bytes, purpose, asked: asked))
         }
     }
 
     /// Has the server carry out a call.
     func answer<Answer: WireValue>(to request: RemoteRequest<Answer>) async throws -> Answer {
-        try await timedAnswer(to: request).answer
+        try await answer(to: request) { $0 }
     }
 
-    /// Has the server carry out a call.
-    ///
-    /// - Returns: the answer, and how far this machine's clock is ahead of the server's.
-    func timedAnswer<Answer: WireValue>(
-        to request: RemoteRequest<Answer>
-    ) async throws -> (answer: Answer, ahead: Duration) {
-        if isReadOnly, !request.isReading {
-            throw PenstockError(.readOnly, "The store was opened only to be read.")
-        }
-        let bytes = try await calls.run {
-            try Task.checkCancellation()
-            // Not cut short: an answer that nobody waits for would leave open what became of the call.
-            return try await Task { [connection] in
-                try await connection.answer(
-                    to: request.bytes, at: ServerConnection.callPath, isReading: request.isReading,
-                    within: Self.callTime)
-            }.value
-        }
-        return try decoded(bytes)
+    /// What the answer to a call has no place for.
+    func unexpectedAnswer(_ purpose: RequestPurpose) -> PenstockError {
+        ForeignAnswer(status: 200).error(at: connection.url, purpose)
     }
 
-    private func decoded<Answer: WireValue>(_ bytes: [UInt8]) throws -> (answer: Answer, ahead: Duration) {
-        var reader = WireReader(bytes, isFromStore: true)
-        let now: Timestamp = try reader()
-        let reply: RemoteReply<Answer> = try reader()
-        try reader.end()
+    private func answer<Answer: WireValue>(
+        in bytes: [UInt8], _ purpose: RequestPurpose, asked: Timestamp
+    ) throws -> Answer {
+        let (server, reply): (Timestamp, RemoteReply<Answer>)
+        do {
+            var reader = WireReader(bytes, isFromStore: true)
+            (server, reply) = (try reader(), try reader())
+            try reader.end()
+        } catch {
+            throw unexpectedAnswer(purpose)
+        }
+        let shown = ClockDifference(asked: asked, read: time.now, server: server)
+        knownClocks.withLock { $0 = $0.narrowed(by: shown) }
         switch reply {
-        case .answer(let answer): return (answer, time.now - now)
+        case .answer(let answer): return answer
         case .error(let told) where told.error.code == .closed:
             throw PenstockError(
                 .unreachable, "The server at \(connection.url) is about to stop, and nothing was done.",

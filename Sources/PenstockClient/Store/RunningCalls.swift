@@ -33,7 +33,7 @@ final class RunningCalls: Sendable {
         for waiter in waiters { waiter.resume() }
     }
 
-    /// Refuses further calls, and returns when those have ended that were begun.
+    /// Refuses further calls, and returns when those have ended that were begun, also in a task that is cancelled.
     ///
     /// - Returns: whether this is the first to close.
     func close() async -> Bool {
@@ -43,7 +43,7 @@ final class RunningCalls: Sendable {
             if !state.isClosed, state.count > 0 { state.waiters.append(waiter) }
             return (!state.isClosed, state.count == 0)
         }
-        if isFirst, !isIdle { try? await waiter.wait() }
+        if isFirst, !isIdle { try? await waiter.waitThoughCancelled() }
         return isFirst
     }
 }

@@ -12,7 +12,7 @@ import Synchronization
 /// ```
 ///
 /// Names are made as Prometheus has them: dots become underscores, a counter ends in `_total`, a timer is a histogram of seconds and
-/// ends in `_seconds`. A series is there from when its counter, gauge or timer was made. Recording takes no longer than a lock that
+/// ends in `_seconds`. Dimensions whose names would be the same so get underscores at their ends. A series is there from when its counter, gauge or timer was made. Recording takes no longer than a lock that
 /// nobody else wants.
 public final class RecordedMetrics: MetricsFactory, Sendable {
     private let families = Mutex<[String: Family]>([:])
@@ -108,7 +108,8 @@ public final class RecordedMetrics: MetricsFactory, Sendable {
     ) -> Made {
         let base = MetricName.name(label)
         let name = base.hasSuffix(suffix) ? base : base + suffix
-        let labels = Labels(pairs: dimensions.map { (MetricName.labelName($0.0), $0.1) })
+        let labelNames = MetricName.labelNames(dimensions.map(\.0), of: kind)
+        let labels = Labels(pairs: Array(zip(labelNames, dimensions.map(\.1))))
         return families.withLock { families in
             var family = families[name] ?? Family(kind: kind, label: label)
             if let there = family.series[labels] { return there.instrument as? Made ?? make() }

@@ -81,13 +81,20 @@ package struct StreamSocket: Sendable {
         }
     }
 
-    /// Writes all of `bytes`.
+    /// Reads what is there, at most `count` bytes; empty at the end, and when nothing comes before the deadline.
+    package func read(_ count: Int, by deadline: ContinuousClock.Instant) -> [UInt8] {
+        setTimeout(until: deadline) ? read(count) : []
+    }
+
+    /// Writes all of `bytes`. An other end that takes them drop by drop holds this up for as long as it likes, unless there is a
+    /// deadline.
     ///
     /// - Returns: whether that was done in time.
     @discardableResult
-    package func write(_ bytes: [UInt8]) -> Bool {
+    package func write(_ bytes: [UInt8], by deadline: ContinuousClock.Instant? = nil) -> Bool {
         var rest = bytes[...]
         while !rest.isEmpty {
+            if let deadline, !setTimeout(until: deadline) { return false }
             let count = rest.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, Self.withoutSignal) }
             guard count > 0 else { return false }
             rest = rest.dropFirst(count)
@@ -127,6 +134,14 @@ extension StreamSocket {
 
     private func keepFromChildren() {
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+    }
+
+    /// Has each call end at the deadline. Returns whether that is still to come.
+    private func setTimeout(until deadline: ContinuousClock.Instant) -> Bool {
+        let left = ContinuousClock.now.duration(to: deadline)
+        if left <= .zero { return false }
+        setTimeout(left)
+        return true
     }
 
     private func setTimeout(_ timeout: Duration) {

@@ -75,12 +75,12 @@ struct Collector: Hashable, Sendable, CustomStringConvertible {
         }
         defer { socket.close() }
         let deadline = ContinuousClock.now + timeout
-        guard socket.write(head(contentLength: body.count) + body) else {
+        guard socket.write(head(contentLength: body.count) + body, by: deadline) else {
             return .mayPass("it did not read them in time")
         }
         var answer: [UInt8] = []
-        while answer.count < Self.answerBytesMax, ContinuousClock.now < deadline {
-            let more = socket.read(Self.answerBytesMax - answer.count)
+        while answer.count < Self.answerBytesMax {
+            let more = socket.read(Self.answerBytesMax - answer.count, by: deadline)
             if more.isEmpty { break }
             answer += more
         }

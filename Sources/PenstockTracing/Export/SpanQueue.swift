@@ -35,6 +35,14 @@ struct SpanQueue {
         return batch
     }
 
+    /// Takes out all of them.
+    ///
+    /// - Returns: how many they were.
+    mutating func takeAll() -> Int {
+        defer { spans = [] }
+        return spans.count
+    }
+
     mutating func takeLost() -> Int {
         defer { lost = 0 }
         return lost

@@ -126,6 +126,27 @@ import Testing
         #expect(await the.code { try await other.doneWhileHeld(then: tooMany) } == .queueFull)
     }
 
+    /// A try of which nobody knows may have been what settled the message: that its lease is gone then says nothing was lost.
+    @Test(arguments: [false, true])
+    func aVerdictThatWasTriedBeforeIsNotReportedAsLost(withDrafts: Bool) async throws {
+        let (queue, next) = (try await the.queue(), try await next())
+        let delivery = try await delivery(queue)
+        let drafts = withDrafts ? [try next.draft("after")] : []
+        the.calls.fail(.settle, .after, with: PenstockError(.outcomeUnknown, "The connection broke."))
+        try await the.whileTimePasses { try await delivery.doneWhileHeld(then: drafts) }
+        #expect(the.calls.calls(of: .settle).count == 2)
+        #expect(try await the.store.message(delivery.sequence).state == .done)
+        #expect(try await next.status().depths.ready == drafts.count)
+        #expect(metrics.counterTotal(label: "penstock.lease_lost") == 0)
+        // Where the first try is known to have done nothing, a lease that is gone is lost.
+        let other = try await self.delivery(queue)
+        the.calls.fail(.settle, with: PenstockError(.busy, "Somebody holds the file."))
+        let settling = Task { await the.code { try await other.doneWhileHeld(then: drafts) } }
+        try await the.calls.calls(of: .settle).wait(for: 3)
+        _ = try await the.memory.settle([Settlement(other.lease, .done)])
+        #expect(try await the.whileTimePasses { await settling.value } == .leaseLost)
+    }
+
     /// A verdict that is refused fails no claim and no other verdict.
     @Test func othersGoOnBesideOneThatWaits() async throws {
         let (queue, next) = (try await the.queue(), try await next(.holding(1, .wait)))

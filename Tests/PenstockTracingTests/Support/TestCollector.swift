@@ -16,7 +16,11 @@ final class TestCollector: Sendable {
         var answers: [String] = []
         var waiters: [(count: Int, CheckedContinuation<Void, Never>)] = []
         var isStopped = false
+        var silent: [StreamSocket] = []
     }
+
+    /// An answer that does not come: the connection stays open.
+    static let silence = ""
 
     private let socket: StreamSocket
     private let state = Mutex(State())
@@ -55,28 +59,45 @@ final class TestCollector: Sendable {
     }
 
     func stop() {
-        state.withLock { $0.isStopped = true }
+        let silent = state.withLock { state in
+            state.isStopped = true
+            defer { state.silent = [] }
+            return state.silent
+        }
+        for connection in silent { connection.close() }
         shutdown(socket.descriptor, Int32(SHUT_RDWR))
     }
 
     private func serve() {
         while !state.withLock({ $0.isStopped }) {
             guard let connection = socket.accepted(timeout: .seconds(10)) else { continue }
-            defer { connection.close() }
-            guard let request = Self.read(connection) else { continue }
+            guard let request = Self.read(connection) else {
+                connection.close()
+                continue
+            }
             let answer = state.withLock { $0.answers.isEmpty ? "200 OK {}" : $0.answers.removeFirst() }
+            if answer == Self.silence {
+                state.withLock { $0.silent.append(connection) }
+                note(request)
+                continue
+            }
+            defer { connection.close() }
             let parts = answer.split(separator: "{", maxSplits: 1)
             let body = parts.count == 2 ? "{" + parts[1] : ""
             connection.write(
                 Array(
                     "HTTP/1.1 \(parts[0])\r\nContent-Length: \(body.utf8.count)\r\nConnection: close\r\n\r\n\(body)"
                         .utf8))
-            state.withLock { state in
-                state.received.append(request)
-                let count = state.received.count
-                for waiter in state.waiters where waiter.count <= count { waiter.1.resume() }
-                state.waiters.removeAll { $0.count <= count }
-            }
+            note(request)
+        }
+    }
+
+    private func note(_ request: Received) {
+        state.withLock { state in
+            state.received.append(request)
+            let count = state.received.count
+            for waiter in state.waiters where waiter.count <= count { waiter.1.resume() }
+            state.waiters.removeAll { $0.count <= count }
         }
     }
 

@@ -1,0 +1,139 @@
+import NIOCore
+import PenstockCore
+import PenstockTestKit
+import PenstockWire
+import Synchronization
+import Testing
+
+@testable import PenstockClient
+
+/// What a client makes of answers that are not its server's: a proxy in between may have handed the call on before.
+@Suite(.timeLimit(.minutes(1))) struct AnswerTests {
+    private let page = Array("<html>of a proxy</html>".utf8)
+
+    @Test(arguments: [200, 302, 404, 429, 500, 502, 503, 504])
+    func aPageLeavesOpenWhatWasDone(_ status: Int) async throws {
+        let server = try await ScriptedServer.start { [page] _ in
+            ScriptedServer.response(status: status, type: "text/html", page)
+        }
+        let connection = try ServerConnection(try ServerURL(server.url), token: nil)
+        let mayPass = status == 429 || status >= 500
+        let codes: [(RequestPurpose, PenstockError.Code)] = [
+            (.changing, .outcomeUnknown), (.reading, .unreachable), (.greeting, mayPass ? .unreachable : .invalidInput),
+        ]
+        for (purpose, code) in codes {
+            await expect(code) {
+                _ = try await connection.answer(to: [1], at: "/v1/store", purpose, within: .seconds(30))
+            }
+        }
+        await connection.close()
+        try await server.stop()
+    }
+
+    /// Another program's problem is as little our server's as its page.
+    @Test func onlyOurProblemsAreTheServersWord() async throws {
+        let problem = Mutex(#"{"type": "about:blank", "title": "Bad Gateway", "status": 503}"#)
+        let server = try await ScriptedServer.start { _ in
+            ScriptedServer.response(status: 503, type: "application/problem+json", Array(problem.withLock { $0 }.utf8))
+        }
+        let connection = try ServerConnection(try ServerURL(server.url), token: nil)
+        func ask() async throws {
+            _ = try await connection.answer(to: [1], at: "/v1/store", .changing, within: .seconds(30))
+        }
+        await expect(.outcomeUnknown) { try await ask() }
+        problem.withLock { $0 = #"{"code": "closed", "detail": "It stops."}"# }
+        await expect(.unreachable) { try await ask() }
+        problem.withLock { $0 = #"{"code": "busy", "detail": "Somebody holds the file."}"# }
+        await expect(.busy) { try await ask() }
+        await connection.close()
+        try await server.stop()
+    }
+
+    @Test func whatIsNoReplyLeavesOpenWhatWasDone() async throws {
+        let server = try await ScriptedServer.start { request in
+            request.path == ServerConnection.ringPath ? ScriptedServer.greeting : ScriptedServer.response([1, 2, 3])
+        }
+        let client = try await RemoteStore.open(server.url, token: nil, worker: nil)
+        await expect(.outcomeUnknown) { try await client.setLimit(LimitName(stored: "l"), to: 1) }
+        await expect(.unreachable) { _ = try await client.limits() }
+        try await client.close()
+        try await server.stop()
+    }
+
+    /// More answers than operations are no answer, and no reason to end the program.
+    @Test func moreAnswersThanOperationsAreNone() async throws {
+        var writer = WireWriter()
+        writer(
+            Timestamp(microseconds: 0),
+            RemoteReply<Performed>.answer(Performed(answers: [.settled([]), .settled([]), .settled([])])))
+        let reply = ScriptedServer.response(writer.bytes)
+        let server = try await ScriptedServer.start { request in
+            request.path == ServerConnection.ringPath ? ScriptedServer.greeting : reply
+        }
+        let client = try await RemoteStore.open(server.url, token: nil, worker: nil)
+        await expect(.outcomeUnknown) { _ = try await client.perform([.settle([])], flushed: nil) }
+        try await client.close()
+        try await server.stop()
+    }
+
+    /// A head is no answer: the time of a call is over also when the body does not come.
+    @Test func aBodyThatDoesNotComeEndsTheCall() async throws {
+        let server = try await ScriptedServer.start { _ in ScriptedServer.head(length: 10) + [1] }
+        let connection = try ServerConnection(try ServerURL(server.url), token: nil)
+        for (purpose, code) in [(RequestPurpose.changing, PenstockError.Code.outcomeUnknown), (.reading, .unreachable)]
+        {
+            await expect(code) {
+                _ = try await connection.answer(to: [1], at: "/v1/store", purpose, within: .milliseconds(500))
+            }
+        }
+        await connection.close()
+        try await server.stop()
+    }
+
+    /// Waits for rings, which stay open, keep no call from its connection.
+    @Test func callsDoNotWaitBehindRings() async throws {
+        let (rings, reply) = (Tally(), ScriptedServer.response([1]))
+        let server = try await ScriptedServer.start { request in
+            guard request.path == ServerConnection.ringPath else { return reply }
+            rings.add()
+            return []
+        }
+        let connection = try ServerConnection(try ServerURL(server.url), token: nil, connectionCountMax: 1)
+        let ring = Task {
+            _ = try await connection.answer(
+                to: [1], at: ServerConnection.ringPath, .reading, within: .seconds(600))
+        }
+        try await rings.wait(for: 1)
+        let answer = try await connection.answer(
+            to: [1], at: ServerConnection.callPath, .changing, within: .seconds(600))
+        #expect(answer == [1])
+        ring.cancel()
+        _ = try? await ring.value
+        await connection.close()
+        try await server.stop()
+    }
+
+    /// Where no TLS is spoken, or none that the client trusts, nothing was sent.
+    @Test func withoutTLSNothingIsDone() async throws {
+        let server = try await ScriptedServer.start { _ in [] }
+        let connection = try ServerConnection(try ServerURL("https://127.0.0.1:\(server.port)"), token: nil)
+        for purpose in [RequestPurpose.changing, .reading] {
+            await expect(.unreachable) {
+                _ = try await connection.answer(to: [1], at: "/v1/store", purpose, within: .seconds(30))
+            }
+        }
+        await connection.close()
+        try await server.stop()
+    }
+
+    @Test func aTokenIsOnOneLineAndIsNeverTold() async throws {
+        for token in ["secret-of-the-mill\n", "secret\r\nX-Other: 1", "secret\u{7F}"] {
+            await #expect {
+                _ = try await RemoteStore.open("http://127.0.0.1:1", token: token, worker: nil)
+            } throws: { error in
+                let error = error as? PenstockError
+                return error?.code == .invalidInput && error?.cause == nil && error?.message.contains("secret") == false
+            }
+        }
+    }
+}

@@ -1,0 +1,108 @@
+import Penstock
+import PenstockCore
+import PenstockTestKit
+import Testing
+
+@testable import PenstockClient
+
+/// What a client holds, and gives back when it is closed.
+@Suite(.timeLimit(.minutes(1))) struct HoldingTests {
+    private let mail = QueueName(stored: "mail")
+
+    /// A server of messages, whose claims wait for the test, a client of it, and the server's store.
+    private struct Place {
+        let store = InMemoryStore()
+        let claims = Tally()
+        let mayAnswer = Latch()
+        let server: TestServer
+        let client: RemoteStore
+
+        init(_ queue: QueueName, count: Int) async throws {
+            let held = HeldUpStore(base: store, claims: claims, mayAnswer: mayAnswer)
+            try await store.configure(queue, .create(QueuePolicy(), ifAbsent: true))
+            let payload = [UInt8](repeating: 7, count: 4000)
+            _ = try await store.enqueue(
+                Array(repeating: NewMessage(payload: payload), count: count), to: queue, durability: .powerLoss)
+            server = try await TestServer.start(PenstockStore(held), keepsUp: false)
+            client = try await RemoteStore.open(server.url, token: nil, worker: WorkerName("mill:1"))
+        }
+    }
+
+    /// A store whose claims are answered when the test says so.
+    private struct HeldUpStore: ForwardingStore {
+        let base: any MessageStore
+        let claims: Tally
+        let mayAnswer: Latch
+
+        func claim(_ request: ClaimRequest) async throws -> Claim {
+            let claim = try await base.claim(request)
+            claims.add()
+            await mayAnswer.waitThoughCancelled()
+            return claim
+        }
+    }
+
+    @Test func aCloseInACancelledTaskGivesBackWhatIsHeld() async throws {
+        let place = try await Place(mail, count: 3)
+        place.mayAnswer.open()
+        _ = try await place.client.claim(ClaimRequest(queue: mail, limit: 3, lease: .seconds(30)))
+        try await cancelledClose(of: place.client).value
+        #expect(try await place.store.status(of: mail).queues[0].depths.ready == 3)
+        await place.server.stop()
+    }
+
+    /// The claim's answer takes long to read: what it gave is given back all the same.
+    @Test(arguments: [false, true])
+    func aCloseWaitsForClaimsAndGivesBackWhatTheyGave(isCancelled: Bool) async throws {
+        let place = try await Place(mail, count: 1000)
+        let claim = Task { [mail] in
+            try await place.client.claim(ClaimRequest(queue: mail, limit: 1000, lease: .seconds(30)))
+        }
+        try await place.claims.wait(for: 1)
+        let closing = isCancelled ? cancelledClose(of: place.client) : Task { try await place.client.close() }
+        // From then on it waits.
+        try await eventually {
+            do {
+                _ = try await place.client.limits()
+                return false
+            } catch let error as PenstockError where error.code == .closed { return true }
+        }
+        place.mayAnswer.open()
+        try await closing.value
+        #expect(try await claim.value.messages.count == 1000)
+        let depths = try await place.store.status(of: mail).queues[0].depths
+        #expect(depths.ready == 1000 && depths.leased == 0)
+        await place.server.stop()
+    }
+
+    private func cancelledClose(of client: RemoteStore) -> Task<Void, any Error> {
+        Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            try await client.close()
+        }
+    }
+
+    /// A program may let deliveries go that it has not settled. They come back by themselves, and are no more to be known of.
+    @Test func leasesThatHaveEndedAreForgotten() {
+        let time = ManualTime()
+        let held = HeldLeases(time: time)
+        func leases(_ numbers: Range<Int>) -> [Lease] {
+            numbers.map(Int64.init).map {
+                Lease(sequence: SequenceNumber(rawValue: $0), token: LeaseToken(rawValue: $0))
+            }
+        }
+        let long = leases(0..<1)
+        held.add(leases(0..<HeldLeases.sweepCountMin), for: .seconds(30))
+        held.extend(long[0], by: .seconds(60))
+        time.advance(by: .seconds(31))
+        for start in stride(from: 1000, to: 10_000, by: 100) {
+            held.add(leases(start..<start + 100), for: .seconds(30))
+            time.advance(by: .seconds(31))
+        }
+        #expect(held.count <= 2 * HeldLeases.sweepCountMin)
+        held.remove(long)
+        let last = leases(20_000..<20_002)
+        held.add(last, for: .seconds(30))
+        #expect(Set(held.takeAll()).isSuperset(of: last) && held.count == 0)
+    }
+}

@@ -1,0 +1,65 @@
+import Penstock
+import PenstockCore
+import PenstockTestKit
+import Testing
+
+@testable import PenstockClient
+
+/// How a client hears what rings at its server.
+@Suite(.timeLimit(.minutes(1))) struct RingTests {
+    private let store = PenstockStore(InMemoryStore())
+    private var there: Wakeups { store.storage.changes }
+
+    /// A ring that wakes this client, when nobody waits here any more, wakes somebody else at the server.
+    @Test func aRingThatNobodyHeedsIsPassedOn() async throws {
+        let server = try await TestServer.start(store)
+        let mail = try await store.queue("mail", of: String.self)
+        let client = try await RemoteStore.open(server.url, token: nil, worker: WorkerName("mill:1"))
+        let here = client.changes
+        // The first request is answered at once, as the client does not know the server's rings yet.
+        try await here.waitForWork(in: mail.name, after: here.token(for: mail.name))
+        let token = here.lastRing(for: .work, at: RingBucket.of(mail.name))
+        let forgotten = Task { try await here.waitForWork(in: mail.name, after: token) }
+        try await there.waitForWaiters(count: 1)
+        let other = there.lastRing(for: .work, at: RingBucket.of(mail.name))
+        async let heard: Void = there.waitForWork(in: mail.name, after: other)
+        try await there.waitForWaiters(count: 2)
+        forgotten.cancel()
+        _ = try? await forgotten.value
+        try await mail.enqueue("one message wakes one of those who wait")
+        try await heard
+        try await client.close()
+        await server.stop()
+    }
+
+    /// A client that waits at more places than it follows looks by itself, and follows where it can.
+    @Test func whereTooManyPlacesAreWaitedForAllAreLookedAt() async throws {
+        let server = try await TestServer.start(store)
+        let (first, second) = (QueueName(stored: "first"), QueueName(stored: "second"))
+        let connection = try ServerConnection(try ServerURL(server.url), token: nil)
+        let follower = RingFollower(connection, time: SystemTime(), random: SeededRandom(seed: 1), placesMax: 1)
+        try await follower.greet()
+        let running = Task { await follower.run() }
+        let here = follower.changes
+        // The first request is answered at once, as the server's rings are not known yet.
+        for queue in [first, second] { try await here.waitForWork(in: queue, after: here.token(for: queue)) }
+        let tokens = [first, second].map { here.lastRing(for: .work, at: RingBucket.of($0)) }
+        #expect(follower.lookInterval == store.storage.lookInterval)
+
+        async let firstHeard: Void = here.waitForWork(in: first, after: tokens[0])
+        try await there.waitForWaiters(count: 1)
+        async let secondHeard: Void = here.waitForWork(in: second, after: tokens[1])
+        try await here.waitForWaiters(count: 2)
+        try await eventually { follower.lookInterval == .seconds(1) }
+        there.ring(first)
+        try await firstHeard
+        try await there.waitForWaiters(count: 1)
+        #expect(follower.lookInterval == store.storage.lookInterval)
+        there.ring(second)
+        try await secondHeard
+        running.cancel()
+        await running.value
+        await connection.close()
+        await server.stop()
+    }
+}
