@@ -72,10 +72,6 @@ extension Call {
             messages = try await claim.run(queues, context, directory.time).map(\.message)
             // Without messages it ends before its time when the server is told to stop.
             if messages.isEmpty, step.left != nil { break }
-            if !messages.isEmpty, wait > .zero, try await context.isClientGone {
-                try await queues.giveBack(messages.map(\.lease))
-                return []
-            }
         }
         return messages
     }
