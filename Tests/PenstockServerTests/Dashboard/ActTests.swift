@@ -112,27 +112,6 @@ import Testing
         }
     }
 
-    @Test func aReplayPutsInLineWhatWasShownAndNoMore() async throws {
-        let store = PenstockStore(InMemoryStore())
-        let log = try await store.queue("log")
-        _ = try await store.queue("copy")
-        let messages = (1...3).map { NewMessage(payload: [$0]) }
-        _ = try await store.storage.append(messages, to: log.name, unless: nil, durability: .powerLoss)
-        try await TestServer.run(store: store) { server in
-            let plan = try await server.page("/queues/log/replay?state=done&into=copy")
-            #expect(plan.text.contains("name=\"expected\" value=\"3\""))
-            _ = try await store.storage.append(
-                [NewMessage(payload: [4])], to: log.name, unless: nil, durability: .powerLoss)
-            let form = ["count": "1000", "state": "done", "into": "copy"]
-            let refused = try await server.submit("/queues/log/replay", form.merging(["expected": "3"]) { $1 })
-            #expect(refused.status == 409)
-            #expect(try await status(store, "copy").depths.ready == 0)
-            let done = try await server.submit("/queues/log/replay", form.merging(["expected": "4"]) { $1 })
-            #expect(done.said == "4 messages replayed into 'copy'.")
-            #expect(try await status(store, "copy").depths.ready == 4)
-        }
-    }
-
     @Test func whoDidWhatIsWrittenDown() async throws {
         let store = PenstockStore(InMemoryStore())
         _ = try await store.queue("mail")

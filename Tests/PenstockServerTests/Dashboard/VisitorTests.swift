@@ -71,6 +71,8 @@ import Testing
             #expect(page.status == 200)
             #expect(!page.text.contains("/pause") && !page.text.contains("/enqueue") && !page.text.contains("/delete"))
             #expect(!(try await server.page("/messages/1", headers: cookie("look")).text.contains("/redrive")))
+            let replay = try await server.page("/queues/mail/replay", headers: cookie("look"))
+            #expect(replay.text.contains("1 message would") && replay.forms(to: "/queues/mail/replay").isEmpty)
             for (path, name) in [
                 ("/queues/mail/pause", "look"), ("/queues/mail/enqueue", "look"), ("/queues/mail/enqueue", "mail"),
                 ("/queues/hold/pause", "mail"), ("/messages/1/redrive", "look"), ("/schedules/nightly/run", "look"),
@@ -78,7 +80,8 @@ import Testing
                 ("/queues/mail/policy", "look"),
                 ("/queues/mail/delete", "look"), ("/queues/mail/replay", "look"), ("/queues/mail/cancel", "look"),
             ] {
-                let fields = path.hasSuffix("delete") ? ["name": "mail"] : [:]
+                let forms = ["delete": ["name": "mail"], "cancel": ["expected": "1"], "replay": ["messages": "1"]]
+                let fields = path.split(separator: "/").last.flatMap { forms[String($0)] } ?? [:]
                 #expect(try await server.submit(path, fields, headers: cookie(name)).status == 403, "\(path)")
             }
             #expect(try await store.message(SequenceNumber(1)).state == .dead)
