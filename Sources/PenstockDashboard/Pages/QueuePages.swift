@@ -54,7 +54,8 @@ struct QueuePages {
         if visit.mayAct(.operate, queue) {
             fields["operate"] =
                 [
-                    "isPaused": found.isPaused, "waiting": found.depths.waiting + found.depths.pending,
+                    "isPaused": found.isPaused, "expected": found.depths.waiting + found.depths.pending,
+                    "waiting": CountText.format(found.depths.waiting + found.depths.pending, "message"),
                     "hasWaiting": found.depths.waiting + found.depths.pending > 0,
                 ] as Fields
         }
@@ -183,10 +184,14 @@ struct QueuePages {
 
     @Sendable private func cancelWaiting(_ visit: Visit) async throws -> Response {
         let queue = try visit.queue()
-        _ = try await visit.form([])
+        let form = try await visit.form(["expected"])
+        guard let expected = try form.count("expected", in: 0...Int.max) else {
+            throw Problem.invalid("What waits is cancelled with the number that was shown.")
+        }
         let said = try await visit.act("cancel all that waits", on: queue.text, queue: queue, .operate) {
             let states: Set<MessageState> = [.pending, .scheduled, .blocked, .ready]
-            let count = try await visit.site.store.storage.apply(.cancel, to: .queue(queue, states: states))
+            let count = try await visit.site.store.storage.apply(
+                .cancel, to: .queue(queue, states: states, expected: expected))
             return "\(CountText.format(count, "message")) cancelled."
         }
         return visit.redirect(to: Link.queue(queue), saying: said)

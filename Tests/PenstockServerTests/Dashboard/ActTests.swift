@@ -87,7 +87,14 @@ import Testing
         let store = try await PageTests.store()
         try await TestServer.run(store: store) { (server) async throws in
             // The message with a due time, and the two tasks.
-            #expect(try await server.submit("/queues/hold/cancel").said == "3 messages cancelled.")
+            let form = try #require(try await server.page("/queues/hold").forms(to: "/queues/hold/cancel").first)
+            #expect(form == ["expected": "3"])
+            #expect(try await server.submit("/queues/hold/cancel").status == 400)
+            // One more waits than was shown: nothing is cancelled.
+            try await store.queue("hold").enqueue([7])
+            #expect(try await server.submit("/queues/hold/cancel", form).status == 409)
+            #expect(try await status(store, "hold").depths.waiting == 3)
+            #expect(try await server.submit("/queues/hold/cancel", ["expected": "4"]).said == "4 messages cancelled.")
             #expect(try await store.message(SequenceNumber(2)).state == .leased)
         }
     }
