@@ -8,6 +8,8 @@ import PenstockHTTP
 struct QueuePages {
     /// Groups that the page shows.
     private static let groupCountMax = 50
+    /// Messages of a group that wait, as far as the page counts them: it is made anew whenever the queue changes.
+    private static let blockedCountMax = 1000
 
     func add(to routes: Routes) {
         routes.get("/queues/new") { visit in
@@ -106,11 +108,13 @@ struct QueuePages {
 
     private func groups(_ queue: QueueName, _ policy: QueuePolicy, _ visit: Visit) async throws -> Fields {
         let records = try await visit.site.store.storage.groups(
-            GroupQuery(queue: queue, limit: Self.groupCountMax + 1))
+            GroupQuery(queue: queue, limit: Self.groupCountMax + 1, countMax: Self.blockedCountMax + 1))
         let mayAct = visit.mayAct(.operate, queue) && policy.groups != nil
         let rows = records.prefix(Self.groupCountMax).map { group -> Fields in
             var fields: Fields = [
-                "key": group.key, "permitted": Shown.count(group.permitted), "blocked": Shown.count(group.blocked),
+                "key": group.key, "permitted": Shown.count(group.permitted),
+                "blocked": (group.blocked > Self.blockedCountMax ? ">\u{202F}" : "")
+                    + Shown.count(min(group.blocked, Self.blockedCountMax)),
                 "isPaused": group.isPaused, "weight": group.weight,
                 "link": Link.page("/messages", ["queue": queue.text, "group": group.key]),
             ]
