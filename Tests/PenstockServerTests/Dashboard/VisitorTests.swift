@@ -107,6 +107,30 @@ import Testing
         }
     }
 
+    /// What workers have in hand of other queues is none of his business, however much that is.
+    @Test func aTokenOfSomeQueuesSeesTheWorkersOfThose() async throws {
+        let store = PenstockStore(InMemoryStore())
+        for (name, count, worker) in [("hold", 600, "theirs"), ("hold", 2, "ours"), ("mail", 1, "ours")] {
+            let queue = try await store.queue(name)
+            try await queue.enqueue((0..<count).map { _ in NewMessage(payload: [1]) })
+            let claim = try await store.storage.claim(
+                ClaimRequest(
+                    queue: queue.name, limit: count, lease: .seconds(60), remoteWorker: WorkerName(worker)))
+            #expect(claim.messages.count == count)
+        }
+        try await TestServer.run(store: store, tokens: try tokens()) { server in
+            let part = try await server.page("/workers", headers: cookie("mail"))
+            #expect(part.text.contains("/messages/603") && !part.text.contains("hold"))
+            #expect(part.text.contains("ours") && !part.text.contains("theirs"))
+            #expect(part.text.contains(/ours<\/th>.*data-label="has">1<\/td>/))
+            let whole = try await server.page("/workers", headers: cookie("look"))
+            #expect(whole.text.contains(/ours<\/th>.*data-label="has">3<\/td>/) && whole.text.contains("theirs"))
+            #expect(whole.text.contains("There are more"))
+            #expect(try await !server.page("/", headers: cookie("mail")).text.contains("workers alive"))
+            #expect(try await server.page("/", headers: cookie("look")).text.contains("workers alive"))
+        }
+    }
+
     @Test func readOnlyShowsNoActAndCarriesOutNone() async throws {
         let store = try await PageTests.store()
         try await TestServer.run(store: store, tokens: try tokens(), isReadOnly: true) { server in
