@@ -76,6 +76,73 @@ def a_lost_connection_is_said(bin_path):
         expect(not said, f"the console says: {said}")
 
 
+def what_changed_while_the_line_was_closed_is_shown(bin_path):
+    """The log follows its queue alone: nothing tells it of what came while there was no line."""
+    with site(bin_path) as place, browser() as page:
+        place.command("enqueue", "mail", "the first")
+        page.get(f"{place.url}/queues/mail/log")
+        until("the page is live", lambda: "Live" in text(page, ".freshness"))
+        listen = place.url.removeprefix("http://")
+        place.stop()
+        until("it says so", lambda: "Connection lost" in text(page, ".freshness"))
+        place.command("enqueue", "mail", "the second")
+        place.start(listen)
+        until("it shows what came meanwhile", lambda: "the second" in text(page))
+        said = [line for line in read_console(page) if "ERR_" not in line]
+        expect(not said, f"the console says: {said}")
+
+
+def a_page_that_is_refused_is_asked_for_again(bin_path):
+    with site(bin_path) as place, browser() as page:
+        page.get(f"{place.url}/queues/mail/log")
+        until("the page is live", lambda: "Live" in text(page, ".freshness"))
+        page.execute_script("""
+            const real = window.fetch;
+            window.refused = 0;
+            window.fetch = (...request) => window.isOpen ? real(...request)
+              : (window.refused += 1, Promise.resolve(new Response("", { status: 503 })));""")
+        place.command("enqueue", "mail", "hello")
+        until("it says so", lambda: "no newer page" in text(page, ".freshness"))
+        before = page.execute_script("return window.refused")
+        until("it is asked for again", lambda: page.execute_script("return window.refused") > before)
+        page.execute_script("window.isOpen = true")
+        until("it shows what came meanwhile", lambda: "hello" in text(page))
+        until("it is live again", lambda: "Live" in text(page, ".freshness"))
+
+
+def progress_is_followed(bin_path):
+    """How far work has come is no number of a queue: the page looks by itself."""
+    with site(bin_path) as place, browser() as page:
+        place.command("enqueue", "mail", "long")
+        claim = place.ask("/v1/queues/mail/claims", {})["messages"][0]
+        page.get(f"{place.url}/messages/1")
+        until("the page is live", lambda: "Live" in text(page, ".freshness"))
+        expect("leased" in text(page, ".head"), "it does not run")
+        # The page has looked once since its line was open.
+        until("it has looked", lambda: page.execute_script(
+            "return performance.getEntriesByType('resource').some((entry) => entry.name.endsWith('/messages/1'))"))
+        lease = {"sequence": claim["sequence"], "token": claim["token"]}
+        place.ask("/v1/leases/extend", [{**lease, "by": "1m", "progress": {"fraction": 0.5, "text": "half of it"}}])
+        until("its progress is shown", lambda: "half of it" in text(page))
+
+
+def nothing_is_replaced_while_an_act_is_confirmed(bin_path):
+    """What somebody is about to discard stays where it is."""
+    with site(bin_path) as place, browser() as page:
+        place.dead_letters("mail", "disk 7 is full", 2)
+        page.get(f"{place.url}/dead")
+        until("the page is live", lambda: "Live" in text(page, ".freshness"))
+        press(page, "Discard")
+        place.dead_letters("sms", "no host", 9)
+        page.execute_script("""
+            window.ticks = 0;
+            new EventSource("/events").addEventListener("tick", () => { window.ticks += 1; });""")
+        until("time has passed", lambda: page.execute_script("return window.ticks") > 1)
+        expect("no host" not in text(page), "the page was replaced")
+        one(page, "details[open] summary").click()
+        until("it goes on", lambda: "no host" in text(page))
+
+
 def a_group_of_dead_letters_is_redriven(bin_path):
     with site(bin_path) as place, browser() as page:
         place.dead_letters("mail", "disk 7 of 12 is full", 5)

@@ -1,10 +1,12 @@
 """A server on a file of its own, and a browser that looks at it."""
 import contextlib
+import json
 import os
 import shutil
 import subprocess
 import tempfile
 import time
+import urllib.request
 
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
@@ -70,6 +72,13 @@ class Site:
         if done.returncode != 0:
             raise Failure(f"penstock {' '.join(arguments)}: {done.stderr}")
         return done.stdout
+
+    def ask(self, path, body):
+        """Asks the server's API, as a worker elsewhere does."""
+        request = urllib.request.Request(
+            self.url + path, json.dumps(body).encode(), {"Content-Type": "application/json"}, method="POST")
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return json.load(answer)
 
     def dead_letters(self, queue, error, count):
         """Makes dead letters of that error."""

@@ -44,6 +44,8 @@ struct MessagePages {
             ] as Fields,
             "steps": journal.steps.map { step($0, visit.now) }, "hasSteps": !journal.steps.isEmpty,
         ]
+        // How far the work has come, and that its worker was asked to end, no number of the queue tells.
+        fields["isRunning"] = record.state == .leased
         if let reason = record.reason { fields["reason"] = reason.rawValue }
         if let result = journal.result {
             fields["result"] = [
