@@ -107,6 +107,75 @@ import Testing
         }
     }
 
+    /// It reads the whole file, so no page of another site may have it done.
+    @Test func theDoctorLooksAtTheFileWhenItsFormAsks() async throws {
+        let folder = TemporaryFolder()
+        let path = folder.file("penstock.db")
+        try await PenstockStore.open(path: path).close()
+        try await TestServer.run(path: path) { server in
+            let page = try await server.page("/doctor")
+            #expect(page.forms(to: "/doctor") == [[:]] && !page.text.contains("Findings"))
+            #expect(try await server.page("/doctor?run=true").status == 400)
+            let refused = try await server.submit("/doctor", headers: ["Sec-Fetch-Site": "cross-site"])
+            #expect(refused.status == 403)
+            let report = try await server.submit("/doctor")
+            #expect(report.status == 200 && report.text.contains("All is well"))
+        }
+    }
+
+    @Test func aQueueMayBeCalledNew() async throws {
+        let store = PenstockStore(InMemoryStore())
+        _ = try await store.queue("new")
+        try await TestServer.run(store: store) { (server) async throws in
+            #expect(try await server.page("/queues/new").text.contains("<h1>new</h1>"))
+            #expect(try await server.submit("/queues/new/pause").status == 303)
+        }
+    }
+
+    /// A page of the log that large payloads fill has the older ones of the last messages.
+    @Test func theEndOfALogIsShownHoweverLargeItsPayloadsAre() async throws {
+        let store = PenstockStore(InMemoryStore())
+        for name in ["mail", Audit.queue.text] {
+            let large = [UInt8](repeating: 1, count: 3 * 1024 * 1024)
+            try await store.queue(name).enqueue([large, large, large].map { NewMessage(payload: $0) })
+        }
+        try await TestServer.run(store: store) { server in
+            let log = try await server.page("/queues/mail/log")
+            #expect(log.text.contains("/messages/3") && !log.text.contains("newer →"))
+            #expect(try await server.submit("/queues/mail/pause").status == 303)
+            #expect(try await server.page("/audit").text.contains("pause queue"))
+        }
+    }
+
+    @Test func aLongJournalIsShownInPart() async throws {
+        let store = PenstockStore(InMemoryStore())
+        let queue = try await store.queue("mail")
+        try await queue.enqueue([1])
+        let claim = try await store.storage.claim(ClaimRequest(queue: queue.name, limit: 1, lease: .seconds(60)))
+        let lease = try #require(claim.messages.first).lease
+        for number in 1...20 {
+            let text = "step \(number): " + String(repeating: "x", count: 60 * 1024)
+            _ = try await store.storage.record(
+                StepName("s\(number)"), result: Array(text.utf8), on: lease, extendingBy: nil, durability: .powerLoss)
+        }
+        try await TestServer.run(store: store) { server in
+            let page = try await server.page("/messages/1")
+            #expect(page.text.contains("step 4:") && !page.text.contains("step 5:") && page.text.contains("s20"))
+            #expect(page.text.utf8.count < 512 * 1024)
+        }
+    }
+
+    @Test func whatWaitsInAGroupIsCountedToABound() async throws {
+        let store = PenstockStore(InMemoryStore())
+        let queue = try await store.queue("mail", policy: QueuePolicy(groups: .fifo()))
+        try await queue.enqueue((0...1001).map { _ in NewMessage(payload: [1], group: "a") })
+        try await TestServer.run(store: store) { (server) async throws in
+            #expect(try await server.page("/queues/mail").text.contains(">&gt;\u{202F}1\u{202F}000</td>"))
+            _ = try await store.storage.apply(.cancel, to: [SequenceNumber(5)])
+            #expect(try await server.page("/queues/mail").text.contains(">1\u{202F}000</td>"))
+        }
+    }
+
     @Test func manyQueuesComeAPageAtATime() async throws {
         let store = PenstockStore(InMemoryStore())
         for number in 100..<350 { _ = try await store.queue("q\(number)") }
