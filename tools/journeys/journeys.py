@@ -189,7 +189,7 @@ def filters_stand_in_the_address(bin_path):
 
 def a_message_is_enqueued_by_hand(bin_path):
     with site(bin_path) as place, browser() as page:
-        page.get(f"{place.url}/queues/new")
+        page.get(f"{place.url}/queues")
         one(page, "input[name=name]").send_keys("letters", Keys.ENTER)
         until("the queue is there", lambda: "is there" in text(page, ".said"))
         one(page, "textarea[name=payload]").send_keys("{\"to\": \"<b>you</b>\", \"n\": 1.50}")

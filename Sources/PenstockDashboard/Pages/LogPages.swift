@@ -23,8 +23,13 @@ struct LogPages {
         let query = try visit.query(["after", "last"])
         let last = try query.count("last", in: 1...Self.rowCountMax) ?? 50
         let after = try query.sequence("after")
-        let start = after.map { LogQuery.Start.after($0) } ?? .last(last)
-        let page = try await visit.site.store.storage.log(LogQuery(queue: queue, start, limit: last))
+        let storage = visit.site.store.storage
+        let page =
+            if let after {
+                try await storage.log(LogQuery(queue: queue, .after(after), limit: last))
+            } else {
+                try await storage.logEnd(of: queue, count: last)
+            }
         var fields = try await Self.fields(queue, visit, ReplayPlan())
         fields["rows"] = page.records.reversed().map { record -> Fields in
             [
@@ -66,13 +71,13 @@ struct LogPages {
         return visit.page("log", "Replay of \(queue)", in: .overview, following: .still, fields)
     }
 
+    /// Puts in line what was shown, and nothing else: the form names every message. One that is gone by now, or in another state
+    /// than was asked for, is left out.
     @Sendable private func replay(_ visit: Visit) async throws -> Response {
         let queue = try visit.queue()
         let form = try await visit.form(["messages", "state", "into"])
         let plan = try ReplayPlan(form, now: visit.now)
         let messages = try SequenceRuns.parse(form.text("messages") ?? "", countMax: ReplayPlan.countMax)
-    /// Puts in line what was shown, and nothing else: the form names every message. One that is gone by now, or in another state
-    /// than was asked for, is left out.
         let target = plan.into ?? queue
         try visit.principal.require(.produce, target)
         let said = try await visit.act("replay", on: "\(queue) into \(target)", queue: queue, .operate) {

@@ -12,7 +12,9 @@ struct QueuePages {
     private static let blockedCountMax = 1000
 
     func add(to routes: Routes) {
-        routes.get("/queues/new") { visit in
+        // Not at `/queues/new`, where a queue of that name is.
+        routes.get("/queues") { visit in
+            _ = try visit.query([])
             try visit.principal.require(.operate, nil)
             return visit.page(
                 "queueNew", "A new queue", in: .overview,

@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("/", "mail"), ("/?sort=dead&name=mai", "mail"), ("/?span=16h", "16 hours"), ("/queues/new", "A new queue"),
+        ("/", "mail"), ("/?sort=dead&name=mai", "mail"), ("/?span=16h", "16 hours"), ("/queues", "A new queue"),
         ("/queues/mail", "Policy"), ("/queues/mail?span=15m", "15 minutes"), ("/queues/mail/policy", "Capacity"),
         ("/queues/mail/log", "accepted"), ("/queues/mail/replay?count=10", "1 message would be put in line"),
         ("/messages/1", "disk 7 is full"), ("/messages/1?show=hex", "7b 22"), ("/messages/2", "00 ff"),
