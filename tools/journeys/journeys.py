@@ -92,6 +92,23 @@ def what_changed_while_the_line_was_closed_is_shown(bin_path):
         expect(not said, f"the console says: {said}")
 
 
+def a_page_with_a_list_of_choices_follows_the_store(bin_path):
+    """A list of which nobody has chosen anything keeps nothing back; one that was touched is not taken away."""
+    with site(bin_path) as place, browser() as page:
+        page.get(f"{place.url}/messages")
+        until("the page is live", lambda: "Live" in text(page, ".freshness"))
+        place.command("enqueue", "mail", "one")
+        rows = lambda: len(page.find_elements(By.CSS_SELECTOR, "tbody th"))
+        until("the message is there", lambda: rows() == 1)
+        page.execute_script("document.querySelector('select[name=state]').value = 'dead'")
+        place.command("enqueue", "mail", "two")
+        page.execute_script("""
+            window.ticks = 0;
+            new EventSource("/events").addEventListener("tick", () => { window.ticks += 1; });""")
+        until("time has passed", lambda: page.execute_script("return window.ticks") > 0)
+        expect(rows() == 1, "the page was replaced while somebody chose")
+
+
 def a_page_that_is_refused_is_asked_for_again(bin_path):
     with site(bin_path) as place, browser() as page:
         page.get(f"{place.url}/queues/mail/log")

@@ -34,6 +34,10 @@
 
   const isConcerned = (names) => live === "*" || names.includes("*") || names.includes(live);
 
+  // A list of choices is changed when another one is chosen than it came with: the first, where none is marked.
+  const isChosenAnew = (list) =>
+    list.selectedIndex !== Math.max(0, [...list.options].findIndex((option) => option.defaultSelected));
+
   // Whoever selects text, types, has a list of choices open or is about to confirm an act is not to lose that.
   const isHeld = () => {
     const selection = document.getSelection();
@@ -43,7 +47,7 @@
     if (main().querySelector("details[open] form")) return true;
     return [...main().querySelectorAll("input, textarea, select")].some((field) =>
       field.type === "checkbox" ? field.checked !== field.defaultChecked
-        : field.tagName === "SELECT" ? [...field.options].some((option) => option.selected !== option.defaultSelected)
+        : field.tagName === "SELECT" ? isChosenAnew(field)
           : field.value !== field.defaultValue);
   };
 
