@@ -136,6 +136,35 @@ import Testing
         }
     }
 
+    /// The page that an act leads to says what was done, and not another one that brings itself up to date just then.
+    @Test func whatWasDoneIsSaidOnce() async throws {
+        try await TestServer.run { server in
+            var headers = ["Cookie": "penstock_said=It%20is%20done"]
+            let page = try await server.page("/", headers: headers)
+            #expect(page.text.contains("It is done") && page.header("Set-Cookie")?.contains("Max-Age=0") == true)
+            headers["X-Penstock-Refresh"] = "1"
+            let refreshed = try await server.page("/", headers: headers)
+            #expect(!refreshed.text.contains("It is done") && refreshed.header("Set-Cookie") == nil)
+        }
+    }
+
+    /// A browser takes no cookie of more than 4096 bytes.
+    @Test func whatIsSaidIsNotTooLong() async throws {
+        let store = PenstockStore(InMemoryStore())
+        let queue = try await store.queue("mail")
+        try await queue.enqueue([1])
+        let claim = try await store.storage.claim(ClaimRequest(queue: queue.name, limit: 1, lease: .seconds(60)))
+        let lease = try #require(claim.messages.first).lease
+        let error = String(repeating: "\u{1B}", count: 500)
+        _ = try await store.storage.settle([Settlement(lease, .dead(error: error))])
+        try await TestServer.run(store: store) { server in
+            let form = try #require(try await server.page("/dead").forms(to: "/dead/discard").first)
+            let done = try await server.submit("/dead/discard", form)
+            #expect(done.said?.hasPrefix("1 dead letter discarded") == true)
+            #expect(try #require(done.header("Set-Cookie")).utf8.count < 4096)
+        }
+    }
+
     @Test func anActThatFailsIsWrittenDownAsOne() async throws {
         let store = PenstockStore(InMemoryStore())
         let queue = try await store.queue("mail")

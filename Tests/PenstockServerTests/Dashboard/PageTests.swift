@@ -165,6 +165,25 @@ import Testing
         }
     }
 
+    @Test func whatManyTasksATaskWaitsForIsShownInPart() async throws {
+        let store = PenstockStore(InMemoryStore())
+        let queue = try await store.queue("mail").name
+        let message = NewMessage(payload: [])
+        let names = try (10..<35).map { try TaskName("t\($0)") }
+        let tasks =
+            names.map { NewTask($0, queue: queue, message: message) }
+            + [
+                NewTask(
+                    try TaskName("last"), queue: queue, message: message,
+                    dependencies: names.map { Dependency(on: $0) })
+            ]
+        _ = try await store.storage.start(NewWorkflow(WorkflowName("wide"), tasks: tasks), durability: .powerLoss)
+        try await TestServer.run(store: store) { server in
+            let page = try await server.page("/workflows/wide").text
+            #expect(page.contains("t28, t29 and 5 more<") && page.contains("class=\"graph\""))
+        }
+    }
+
     @Test func whatWaitsInAGroupIsCountedToABound() async throws {
         let store = PenstockStore(InMemoryStore())
         let queue = try await store.queue("mail", policy: QueuePolicy(groups: .fifo()))
