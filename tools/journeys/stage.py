@@ -142,6 +142,12 @@ def text(driver, selector="main"):
     return one(driver, selector).text
 
 
+def settle(driver):
+    """Waits until the page has brought itself up to date, as it does once when its line opens: elements stay for a while then."""
+    until("the page has looked", lambda: driver.execute_script(
+        "return performance.getEntriesByType('resource').some((entry) => entry.initiatorType === 'fetch')"))
+
+
 def press(driver, label):
     """Presses the button that says so."""
     for button in driver.find_elements(By.CSS_SELECTOR, "button, summary"):

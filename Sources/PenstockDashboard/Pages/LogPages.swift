@@ -87,10 +87,13 @@ struct LogPages {
             let end = try await visit.context.wait(atMost: Self.replayTimeMax, visit.site.time) {
                 try await store.replay(query, into: plan.into)
             }
-            guard case .happened(let count) = end else {
-                throw Problem(
-                    .serviceUnavailable, code: PenstockError.Code.outcomeUnknown.rawValue,
-                    "The replay was cut short; the messages that were replayed name their origin.")
+            let cutShort = "The replay was cut short; the messages that were replayed name their origin."
+            let count: Int
+            switch end {
+            case .happened(let done): count = done
+            case .clientGone: throw Problem.clientGone(cutShort)
+            case .timeIsUp, .serverStops:
+                throw Problem(.serviceUnavailable, code: PenstockError.Code.outcomeUnknown.rawValue, cutShort)
             }
             let rest = count < messages.count ? " The others are gone, or not in that state any more." : ""
             return "\(CountText.format(count, "message")) replayed into '\(target)'.\(rest)"

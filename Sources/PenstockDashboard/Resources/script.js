@@ -38,8 +38,11 @@
   const isChosenAnew = (list) =>
     list.selectedIndex !== Math.max(0, [...list.options].findIndex((option) => option.defaultSelected));
 
-  // Whoever selects text, types, has a list of choices open or is about to confirm an act is not to lose that.
+  // Whoever presses on something, selects text, types, has a list of choices open or is about to confirm an act is not to lose that.
+  let pressedAt = 0;
   const isHeld = () => {
+    // The end of a press is not always told, and one that lasts is no click.
+    if (Date.now() - pressedAt < 2000) return true;
     const selection = document.getSelection();
     if (selection && !selection.isCollapsed && main().contains(selection.anchorNode)) return true;
     const active = document.activeElement;
@@ -167,6 +170,8 @@
   addEventListener("pagehide", disconnect);
   document.addEventListener("selectionchange", () => { if (isDirty) soon(); });
   document.addEventListener("focusout", () => { if (isDirty) soon(); });
+  document.addEventListener("pointerdown", () => { pressedAt = Date.now(); }, true);
+  document.addEventListener("pointerup", () => { pressedAt = 0; if (isDirty) soon(); }, true);
   document.addEventListener("toggle", () => { if (isDirty) soon(); }, true);
 
   pauseButton.addEventListener("click", () => {
