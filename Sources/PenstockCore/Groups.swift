@@ -108,6 +108,8 @@ public struct GroupQuery: Sendable {
     public var after: String?
     /// How many at most.
     public var limit: Int
+    /// How far a store that counts rows has to count those of a group that wait for a permit; `nil`: all of them.
+    package private(set) var countMax: Int?
 
     /// Makes a query for up to `limit` groups.
     public init(queue: QueueName, key: String? = nil, after: String? = nil, limit: Int = 100) {
@@ -115,6 +117,12 @@ public struct GroupQuery: Sendable {
         self.key = key
         self.after = after
         self.limit = limit
+    }
+
+    /// Makes a query that wants to know of no more than `countMax` messages that wait in each group.
+    package init(queue: QueueName, limit: Int, countMax: Int) {
+        self.init(queue: queue, limit: limit)
+        self.countMax = countMax
     }
 
     /// Throws ``PenstockError`` with code `invalidInput` when the limit is out of its range.

@@ -39,9 +39,9 @@ package struct Dashboard: Sendable {
         }
     }
 
-    /// Whether a request only says who its visitor is.
-    package static func isSignIn(_ request: Request) -> Bool {
-        request.method == .post && (request.uri.path == "/login" || request.uri.path == "/logout")
+    /// Whether a request is posted and changes nothing in the store: it says who its visitor is, or has the file looked at.
+    package static func onlyLooks(_ request: Request) -> Bool {
+        request.method == .post && ["/login", "/logout", "/doctor"].contains(request.uri.path)
     }
 
     private static let places: Set<String> = Set(Section.allCases.map(\.rawValue)).subtracting(["overview"])

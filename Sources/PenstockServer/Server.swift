@@ -95,7 +95,8 @@ struct Server {
         if tokens == nil { checks.append(HostCheck(names: names)) }
         checks.append(CrossSiteCheck())
         if isReadOnly {
-            checks.append(ReadOnly { !SQS.isAskedFor($0) && (Dashboard.isSignIn($0) || StoreCalling.isAskedFor($0)) })
+            checks.append(
+                ReadOnly { !SQS.isAskedFor($0) && (Dashboard.onlyLooks($0) || StoreCalling.isAskedFor($0)) })
         }
         // The dashboard's pages look at the visitor by themselves, and lead one who is not known to a page that asks for a token.
         // Clients of Amazon SQS sign what they ask.

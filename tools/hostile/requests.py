@@ -27,13 +27,14 @@ SQS = {
 ATTRIBUTES = {"VisibilityTimeout": "30", "DelaySeconds": "0", "MessageRetentionPeriod": "345600", "MaximumMessageSize": "1024"}
 PAGES = [
     "/", "/dead", "/messages", "/messages/1", "/messages/1/payload", "/queues/q", "/queues/q/log", "/queues/q/policy", "/queues/q/replay",
-    "/queues/new", "/workers", "/schedules", "/workflows", "/audit", "/doctor", "/metrics", "/healthz", "/readyz", "/nothing", "/login",
+    "/queues", "/queues/new", "/workers", "/schedules", "/workflows", "/audit", "/doctor", "/metrics", "/healthz", "/readyz", "/nothing", "/login",
 ]
 FORMS = {
     "/queues": ["name", "capacity"], "/queues/q/enqueue": ["payload", "key", "priority", "delay"], "/queues/q/policy": ["capacity"],
     "/queues/q/pause": [], "/queues/q/resume": [], "/queues/q/cancel": ["expected"], "/queues/q/groups/pause": ["group"],
-    "/queues/w/delete": ["name"], "/queues/q/replay": ["after", "until", "into"], "/messages/1/redrive": [],
-    "/dead/redrive": ["queue", "reason", "error", "expected"], "/schedules/q/run": [], "/workflows/q/cancel": [],
+    "/queues/w/delete": ["name"], "/queues/q/replay": ["messages", "state", "into"], "/messages/1/redrive": [],
+    "/dead/redrive": ["queue", "example", "shown", "expected"], "/schedules/q/run": [], "/workflows/q/cancel": [],
+    "/doctor": [],
 }
 METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT", "BREW", "get", "M-SEARCH"]
 

@@ -4,7 +4,7 @@ import os
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from stage import browser, expect, one, press, read_console, site, text, until
+from stage import browser, expect, one, press, read_console, settle, site, text, until
 
 
 def overview_follows_the_store(bin_path):
@@ -76,11 +76,95 @@ def a_lost_connection_is_said(bin_path):
         expect(not said, f"the console says: {said}")
 
 
+def what_changed_while_the_line_was_closed_is_shown(bin_path):
+    """The log follows its queue alone: nothing tells it of what came while there was no line."""
+    with site(bin_path) as place, browser() as page:
+        place.command("enqueue", "mail", "the first")
+        page.get(f"{place.url}/queues/mail/log")
+        until("the page is live", lambda: "Live" in text(page, ".freshness"))
+        listen = place.url.removeprefix("http://")
+        place.stop()
+        until("it says so", lambda: "Connection lost" in text(page, ".freshness"))
+        place.command("enqueue", "mail", "the second")
+        place.start(listen)
+        until("it shows what came meanwhile", lambda: "the second" in text(page))
+        said = [line for line in read_console(page) if "ERR_" not in line]
+        expect(not said, f"the console says: {said}")
+
+
+def a_page_with_a_list_of_choices_follows_the_store(bin_path):
+    """A list of which nobody has chosen anything keeps nothing back; one that was touched is not taken away."""
+    with site(bin_path) as place, browser() as page:
+        page.get(f"{place.url}/messages")
+        until("the page is live", lambda: "Live" in text(page, ".freshness"))
+        place.command("enqueue", "mail", "one")
+        rows = lambda: len(page.find_elements(By.CSS_SELECTOR, "tbody th"))
+        until("the message is there", lambda: rows() == 1)
+        page.execute_script("document.querySelector('select[name=state]').value = 'dead'")
+        place.command("enqueue", "mail", "two")
+        page.execute_script("""
+            window.ticks = 0;
+            new EventSource("/events").addEventListener("tick", () => { window.ticks += 1; });""")
+        until("time has passed", lambda: page.execute_script("return window.ticks") > 0)
+        expect(rows() == 1, "the page was replaced while somebody chose")
+
+
+def a_page_that_is_refused_is_asked_for_again(bin_path):
+    with site(bin_path) as place, browser() as page:
+        page.get(f"{place.url}/queues/mail/log")
+        until("the page is live", lambda: "Live" in text(page, ".freshness"))
+        page.execute_script("""
+            const real = window.fetch;
+            window.refused = 0;
+            window.fetch = (...request) => window.isOpen ? real(...request)
+              : (window.refused += 1, Promise.resolve(new Response("", { status: 503 })));""")
+        place.command("enqueue", "mail", "hello")
+        until("it says so", lambda: "no newer page" in text(page, ".freshness"))
+        before = page.execute_script("return window.refused")
+        until("it is asked for again", lambda: page.execute_script("return window.refused") > before)
+        page.execute_script("window.isOpen = true")
+        until("it shows what came meanwhile", lambda: "hello" in text(page))
+        until("it is live again", lambda: "Live" in text(page, ".freshness"))
+
+
+def progress_is_followed(bin_path):
+    """How far work has come is no number of a queue: the page looks by itself."""
+    with site(bin_path) as place, browser() as page:
+        place.command("enqueue", "mail", "long")
+        claim = place.ask("/v1/queues/mail/claims", {})["messages"][0]
+        page.get(f"{place.url}/messages/1")
+        until("the page is live", lambda: "Live" in text(page, ".freshness"))
+        expect("leased" in text(page, ".head"), "it does not run")
+        settle(page)
+        lease = {"sequence": claim["sequence"], "token": claim["token"]}
+        place.ask("/v1/leases/extend", [{**lease, "by": "1m", "progress": {"fraction": 0.5, "text": "half of it"}}])
+        until("its progress is shown", lambda: "half of it" in text(page))
+
+
+def nothing_is_replaced_while_an_act_is_confirmed(bin_path):
+    """What somebody is about to discard stays where it is."""
+    with site(bin_path) as place, browser() as page:
+        place.dead_letters("mail", "disk 7 is full", 2)
+        page.get(f"{place.url}/dead")
+        until("the page is live", lambda: "Live" in text(page, ".freshness"))
+        settle(page)
+        press(page, "Discard")
+        place.dead_letters("sms", "no host", 9)
+        page.execute_script("""
+            window.ticks = 0;
+            new EventSource("/events").addEventListener("tick", () => { window.ticks += 1; });""")
+        until("time has passed", lambda: page.execute_script("return window.ticks") > 1)
+        expect("no host" not in text(page), "the page was replaced")
+        one(page, "details[open] summary").click()
+        until("it goes on", lambda: "no host" in text(page))
+
+
 def a_group_of_dead_letters_is_redriven(bin_path):
     with site(bin_path) as place, browser() as page:
         place.dead_letters("mail", "disk 7 of 12 is full", 5)
         place.dead_letters("mail", "no such host", 2)
         page.get(f"{place.url}/dead")
+        settle(page)
         expect("disk # of # is full" in text(page), "the error is not there, with its numbers masked")
         rows = page.find_elements(By.CSS_SELECTOR, "tbody tr")
         expect(len(rows) == 2 and rows[0].text.startswith("5"), "the groups are not there, the largest first")
@@ -111,18 +195,21 @@ def filters_stand_in_the_address(bin_path):
         expect(one(page, "input[name=text]").get_attribute("value") == "needle & ", "the field shows the filter")
         place.command("enqueue", "many", "--lines", stdin="x\n" * 120)
         page.get(f"{place.url}/messages?queue=many")
+        # The newest page brings itself up to date, and what was found in it is gone then.
         numbers = lambda: [int(row.text) for row in page.find_elements(By.CSS_SELECTOR, "tbody th")]
-        first = numbers()
-        page.find_element(By.PARTIAL_LINK_TEXT, "older").click()
-        second = numbers()
-        expect(first == sorted(first, reverse=True) and second[0] == first[-1] - 1, "older ones follow")
-        page.find_element(By.PARTIAL_LINK_TEXT, "newer").click()
-        expect(numbers() == first, "and the way leads back")
+        follow = lambda label: until(f"{label} leads on", lambda: page.find_element(
+            By.PARTIAL_LINK_TEXT, label).click() is None)
+        first = until("messages are shown", numbers)
+        expect(first == sorted(first, reverse=True), "the newest is first")
+        follow("older")
+        until("older ones follow", lambda: numbers()[0] == first[-1] - 1)
+        follow("newer")
+        until("and the way leads back", lambda: numbers() == first)
 
 
 def a_message_is_enqueued_by_hand(bin_path):
     with site(bin_path) as place, browser() as page:
-        page.get(f"{place.url}/queues/new")
+        page.get(f"{place.url}/queues")
         one(page, "input[name=name]").send_keys("letters", Keys.ENTER)
         until("the queue is there", lambda: "is there" in text(page, ".said"))
         one(page, "textarea[name=payload]").send_keys("{\"to\": \"<b>you</b>\", \"n\": 1.50}")
@@ -131,6 +218,7 @@ def a_message_is_enqueued_by_hand(bin_path):
         expect("\"to\": \"<b>you</b>\"" in text(page) and "1.50" in text(page), text(page))
         page.find_element(By.LINK_TEXT, "hex").click()
         expect("7b 22 74 6f" in text(page), "it is shown in hexadecimal")
+        settle(page)
         press(page, "Cancel")
         until("it is cancelled", lambda: "cancelled" in text(page, ".head"))
 

@@ -4,14 +4,14 @@ import subprocess
 
 from axe_selenium_python import Axe
 
-from stage import Failure, browser, read_console, site
+from stage import Failure, browser, press, read_console, site, until
 
 PAGES = {
     "overview": "/", "dead": "/dead", "messages": "/messages", "message": "/messages/3", "queue": "/queues/mail",
-    "queue-new": "/queues/new", "policy": "/queues/mail/policy", "log": "/queues/mail/log",
+    "queue-new": "/queues", "policy": "/queues/mail/policy", "log": "/queues/mail/log",
     "replay": "/queues/mail/replay?count=5", "workers": "/workers", "schedules": "/schedules",
     "schedule": "/schedules/nightly", "workflows": "/workflows", "workflow": "/workflows/release-42", "audit": "/audit",
-    "doctor": "/doctor?run=true", "login": "/login", "problem": "/queues/none",
+    "doctor": "/doctor", "login": "/login", "problem": "/queues/none",
 }
 
 WORKFLOW = """{"name": "release-42", "tasks": [
@@ -72,6 +72,9 @@ def look(page, place, width, folder):
             page.execute_cdp_cmd("Emulation.setEmulatedMedia", {
                 "features": [{"name": "prefers-color-scheme", "value": scheme}]})
             page.get(place.url + path)
+            if name == "doctor":
+                press(page, "Look now")
+                until("the file was looked at", lambda: "Findings" in page.page_source)
             wide = page.execute_script("return document.documentElement.scrollWidth")
             if wide > width:
                 wrong.append(f"{name} is {wide} pixels wide at {width}")

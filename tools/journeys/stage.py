@@ -1,10 +1,12 @@
 """A server on a file of its own, and a browser that looks at it."""
 import contextlib
+import json
 import os
 import shutil
 import subprocess
 import tempfile
 import time
+import urllib.request
 
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
@@ -71,6 +73,13 @@ class Site:
             raise Failure(f"penstock {' '.join(arguments)}: {done.stderr}")
         return done.stdout
 
+    def ask(self, path, body):
+        """Asks the server's API, as a worker elsewhere does."""
+        request = urllib.request.Request(
+            self.url + path, json.dumps(body).encode(), {"Content-Type": "application/json"}, method="POST")
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return json.load(answer)
+
     def dead_letters(self, queue, error, count):
         """Makes dead letters of that error."""
         self.command("queue", "create", queue, "--if-absent")
@@ -131,6 +140,12 @@ def one(driver, selector):
 
 def text(driver, selector="main"):
     return one(driver, selector).text
+
+
+def settle(driver):
+    """Waits until the page has brought itself up to date, as it does once when its line opens: elements stay for a while then."""
+    until("the page has looked", lambda: driver.execute_script(
+        "return performance.getEntriesByType('resource').some((entry) => entry.initiatorType === 'fetch')"))
 
 
 def press(driver, label):

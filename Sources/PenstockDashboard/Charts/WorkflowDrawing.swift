@@ -6,6 +6,9 @@ struct WorkflowDrawing {
     /// Tasks that a drawing has at most; of more the table alone tells.
     static let taskCountMax = 200
 
+    /// Dependencies that a drawing has at most: of more nobody sees where each leads.
+    static let edgeCountMax = 2000
+
     let tasks: [TaskRecord]
 
     private static let (boxWidth, boxHeight, columnStep, rowStep) = (150, 34, 200, 50)

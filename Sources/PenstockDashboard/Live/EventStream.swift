@@ -39,6 +39,7 @@ struct EventStream {
     static func event(_ news: Live.News, _ mayRead: (QueueName) -> Bool) -> String? {
         switch news {
         case .tick: return "event: tick\ndata: {}\n\n"
+        case .missed: return "event: change\ndata: [\"*\"]\n\n"
         case .changed(let queues):
             let names = queues.filter(mayRead)
             guard !names.isEmpty else { return nil }

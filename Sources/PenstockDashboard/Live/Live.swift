@@ -12,6 +12,8 @@ final class Live: Sendable {
     enum News: Sendable, Equatable {
         /// These queues have changed.
         case changed([QueueName])
+        /// Anything may have changed: the reader was too slow for what was to be told.
+        case missed
         /// Nothing has to have changed: time has passed, and the line is open.
         case tick
     }
@@ -28,6 +30,8 @@ final class Live: Sendable {
         var last: [QueueName: QueueStatus] = [:]
         var listeners: [UInt64: AsyncStream<News>.Continuation] = [:]
         var nextID: UInt64 = 0
+        /// Whether anybody has looked: what the first look sees was there before.
+        var hasLooked = false
         var isOver = false
     }
 
@@ -71,7 +75,8 @@ final class Live: Sendable {
                 state.recent[name] = nil
             }
             state.all.record(Sample(allOf: queues, recent: recentOfAll), at: second)
-            let isFirst = state.last.isEmpty
+            let isFirst = !state.hasLooked
+            state.hasLooked = true
             state.last = seen
             return isFirst || changed.isEmpty ? nil : .changed(changed)
         }
@@ -88,7 +93,7 @@ final class Live: Sendable {
 
     /// What there is to tell from now on; `nil` when as many listen as may.
     func listen() -> AsyncStream<News>? {
-        // A page that is slow misses news, and learns of all at the next tick.
+        // A page that is slow misses news, and is told so.
         let (stream, continuation) = AsyncStream.makeStream(of: News.self, bufferingPolicy: .bufferingNewest(8))
         let id: UInt64? = state.withLock { state in
             guard !state.isOver, state.listeners.count < Self.listenerCountMax else { return nil }
@@ -104,7 +109,10 @@ final class Live: Sendable {
     }
 
     private func tell(_ news: News) {
-        for listener in state.withLock({ Array($0.listeners.values) }) { listener.yield(news) }
+        for listener in state.withLock({ Array($0.listeners.values) }) {
+            // What was dropped may have been of any queue.
+            if case .dropped = listener.yield(news) { listener.yield(.missed) }
+        }
     }
 
     /// Ends what open pages are told.

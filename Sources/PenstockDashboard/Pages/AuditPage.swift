@@ -17,8 +17,7 @@ struct AuditPage {
         _ = try visit.query([])
         var entries: [AuditEntry] = []
         do {
-            let page = try await visit.site.store.storage.log(
-                LogQuery(queue: Audit.queue, .last(Self.recordCountMax), limit: Self.recordCountMax))
+            let page = try await visit.site.store.storage.logEnd(of: Audit.queue, count: Self.recordCountMax)
             entries = AuditEntry.read(page.records)
         } catch let error as PenstockError where error.code == .unknownQueue {
             // Nobody has done anything yet.

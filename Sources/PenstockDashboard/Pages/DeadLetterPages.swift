@@ -47,20 +47,27 @@ struct DeadLetterPages {
             "exampleLink": Link.message(group.example),
         ]
         if visit.mayAct(.operate, group.queue) {
-            fields["act"] = ["expected": group.count] as Fields
+            fields["act"] = ["expected": group.count, "shown": Self.mark(group.signature)] as Fields
         }
         return fields
     }
 
-    /// Moves the group that a message is in. It is named by a message and not by its error, which may have characters in it that a
-    /// page cannot give back.
+    /// What tells one way to fail from another. The error itself may have characters in it that a page cannot give back.
+    private static func mark(_ signature: ErrorSignature) -> String {
+        Base64.encode(Array("\(signature.reason?.rawValue ?? "")\n\(signature.error)".utf8))
+    }
+
+    /// Moves the group that a message is in, if the message still fails as it was shown: meanwhile somebody may have put it back in
+    /// line, and it may have died of something else.
     private func move(_ command: LineCommand, _ word: String, _ outcome: String) -> Routes.Show {
         { visit in
-            let form = try await visit.form(["queue", "example", "expected"])
+            let form = try await visit.form(["queue", "example", "shown", "expected"])
             guard let queue = try form.value("queue", { text throws(PenstockError) in try QueueName(text) }),
-                let example = try form.sequence("example"), let expected = try form.count("expected", in: 0...Int.max)
+                let example = try form.sequence("example"), let shown = form.text("shown"),
+                let expected = try form.count("expected", in: 0...Int.max)
             else {
-                throw Problem.invalid("A group is named by its queue and a message, with the number that was shown.")
+                throw Problem.invalid(
+                    "A group is named by its queue and a message, with the error and the number that were shown.")
             }
             try visit.principal.require(.read, queue)
             var count = 0
@@ -71,6 +78,12 @@ struct DeadLetterPages {
                 guard record.queue == queue, let signature = record.errorSignature else {
                     throw PenstockError(
                         .illegalTransition, "Message \(example) is no dead letter any more; look at the groups again.")
+                }
+                guard Self.mark(signature) == shown else {
+                    throw PenstockError(
+                        .selectionChanged,
+                        "Message \(example) has failed in another way since; nothing was moved. Look at the groups again."
+                    )
                 }
                 count = try await visit.site.store.storage.apply(
                     command,

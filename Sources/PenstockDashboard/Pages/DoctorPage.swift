@@ -4,25 +4,30 @@ import PenstockCore
 import PenstockFormats
 import PenstockHTTP
 
-/// `/doctor`: whether the file is sound. It reads every page of it, so it is done when somebody asks for it, and one at a time.
+/// `/doctor`: whether the file is sound. It reads every page of it, so it is done when a form of this page asks for it, and one at a
+/// time: an address alone could be opened by the page of any other site.
 struct DoctorPage {
     func add(to routes: Routes) {
         let turn = Turn()
-        routes.get("/doctor") { visit in try await show(visit, turn) }
+        routes.get("/doctor") { visit in
+            _ = try visit.query([])
+            return try await show(visit) { _ in nil }
+        }
+        routes.post("/doctor") { visit in
+            _ = try await visit.form([])
+            return try await show(visit) { try await turn.inspect($0) }
+        }
     }
 
-    private func show(_ visit: Visit, _ turn: Turn) async throws -> Response {
+    private func show(
+        _ visit: Visit, _ inspect: (String) async throws -> HealthReport?
+    ) async throws -> Response {
         try visit.principal.require(.read, nil)
-        let query = try visit.query(["run"])
         var fields: Fields = ["hasFile": visit.site.path != nil]
         if let path = visit.site.path {
             fields["path"] = path
-            if try query.flag("run") {
-                let report = try await turn.inspect(path)
-                fields["report"] =
-                    [
-                        "isHealthy": report.isHealthy, "lines": report.lines.map(line),
-                    ] as Fields
+            if let report = try await inspect(path) {
+                fields["report"] = ["isHealthy": report.isHealthy, "lines": report.lines.map(line)] as Fields
             }
         }
         return visit.page("doctor", "Doctor", in: .doctor, fields)

@@ -9,10 +9,8 @@ struct LogPages {
     private static let rowCountMax = 500
     /// Bytes of a payload that a row shows.
     private static let rowBytesMax = 200
-    /// Messages that one replay by these pages puts in line. More are for the command.
-    private static let replayCountMax = Limits.rowsMax
-
-    private static let replayNames: Set<String> = ["count", "state", "since", "before", "into"]
+    /// How long a replay may take, with its waits for room in the queue.
+    private static let replayTimeMax = Duration.seconds(60)
 
     func add(to routes: Routes) {
         routes.get("/queues/:queue/log", show)
@@ -25,8 +23,13 @@ struct LogPages {
         let query = try visit.query(["after", "last"])
         let last = try query.count("last", in: 1...Self.rowCountMax) ?? 50
         let after = try query.sequence("after")
-        let start = after.map { LogQuery.Start.after($0) } ?? .last(last)
-        let page = try await visit.site.store.storage.log(LogQuery(queue: queue, start, limit: last))
+        let storage = visit.site.store.storage
+        let page =
+            if let after {
+                try await storage.log(LogQuery(queue: queue, .after(after), limit: last))
+            } else {
+                try await storage.logEnd(of: queue, count: last)
+            }
         var fields = try await Self.fields(queue, visit, ReplayPlan())
         fields["rows"] = page.records.reversed().map { record -> Fields in
             [
@@ -48,41 +51,52 @@ struct LogPages {
             "log", "Log of \(queue)", in: .overview, following: after == nil ? .queue(queue) : .still, fields)
     }
 
-    /// Says how many messages a replay would put in line, and asks.
+    /// Says which messages a replay would put in line, and asks.
     @Sendable private func count(_ visit: Visit) async throws -> Response {
         let queue = try visit.queue()
-        let query = try visit.query(Self.replayNames)
-        let plan = try ReplayPlan(query, now: visit.now)
-        let count = try await visit.site.store.replay(plan.query(of: queue), into: plan.into, dryRun: true)
+        let plan = try ReplayPlan(try visit.query(ReplayPlan.names), now: visit.now)
+        let found = try await plan.messages(of: queue, in: visit.site.store.storage)
         var fields = try await Self.fields(queue, visit, plan)
-        fields["plan"] =
-            [
-                "count": CountText.format(count, "message"), "expected": count, "isNone": count == 0,
-                "into": (plan.into ?? queue).text,
-                // The moments that were counted by, also where they were told relative to now.
-                "since": plan.since.map(TimeText.format) ?? "", "before": plan.before.map(TimeText.format) ?? "",
-                "limit": plan.count, "state": plan.state?.rawValue ?? "", "intoField": plan.into?.text ?? "",
-            ] as Fields
+        let target = plan.into ?? queue
+        var shown: Fields = [
+            "count": CountText.format(found.count, "message"),
+            "mayReplay": !found.isEmpty && visit.mayAct(.operate, queue) && visit.mayAct(.produce, target),
+            "into": target.text, "messages": SequenceRuns.text(found),
+            "state": plan.state?.rawValue ?? "", "intoField": plan.into?.text ?? "",
+        ]
+        if let first = found.first, let last = found.last, first < last {
+            shown["span"] = ["first": "\(first)", "last": "\(last)"]
+        }
+        fields["plan"] = shown
         return visit.page("log", "Replay of \(queue)", in: .overview, following: .still, fields)
     }
 
+    /// Puts in line what was shown, and nothing else: the form names every message. One that is gone by now, or in another state
+    /// than was asked for, is left out.
     @Sendable private func replay(_ visit: Visit) async throws -> Response {
         let queue = try visit.queue()
-        let form = try await visit.form(Self.replayNames.union(["expected"]))
+        let form = try await visit.form(["messages", "state", "into"])
         let plan = try ReplayPlan(form, now: visit.now)
-        let expected = try form.count("expected", in: 0...Self.replayCountMax) ?? 0
+        let messages = try SequenceRuns.parse(form.text("messages") ?? "", countMax: ReplayPlan.countMax)
         let target = plan.into ?? queue
         try visit.principal.require(.produce, target)
         let said = try await visit.act("replay", on: "\(queue) into \(target)", queue: queue, .operate) {
-            let query = plan.query(of: queue)
-            let count = try await visit.site.store.replay(query, into: plan.into, dryRun: true)
-            guard count <= expected else {
-                throw Problem(
-                    .conflict, code: "selectionChanged",
-                    "\(count) messages match by now, and \(expected) were shown; nothing was replayed.")
+            let query = MessageQuery(queue: queue, sequences: messages, states: plan.state.map { [$0] })
+            let store = visit.site.store
+            // A queue that is full makes it wait, and nobody waits for ever.
+            let end = try await visit.context.wait(atMost: Self.replayTimeMax, visit.site.time) {
+                try await store.replay(query, into: plan.into)
             }
-            let done = try await visit.site.store.replay(query, into: plan.into)
-            return "\(CountText.format(done, "message")) replayed into '\(target)'."
+            let cutShort = "The replay was cut short; the messages that were replayed name their origin."
+            let count: Int
+            switch end {
+            case .happened(let done): count = done
+            case .clientGone: throw Problem.clientGone(cutShort)
+            case .timeIsUp, .serverStops:
+                throw Problem(.serviceUnavailable, code: PenstockError.Code.outcomeUnknown.rawValue, cutShort)
+            }
+            let rest = count < messages.count ? " The others are gone, or not in that state any more." : ""
+            return "\(CountText.format(count, "message")) replayed into '\(target)'.\(rest)"
         }
         return visit.redirect(to: Link.queue(target), saying: said)
     }
@@ -92,36 +106,12 @@ struct LogPages {
         if visit.mayAct(.operate, queue) {
             fields["replay"] =
                 [
-                    "link": "\(Link.queue(queue))/replay", "countMax": Self.replayCountMax, "limit": plan.count,
+                    "link": "\(Link.queue(queue))/replay", "countMax": ReplayPlan.countMax, "limit": plan.count,
                     "states": MessageState.allCases.filter(\.isFinished).map {
                         ["word": $0.rawValue, "isChosen": $0 == plan.state] as Fields
                     },
                 ] as Fields
         }
         return fields
-    }
-
-    /// Which messages are replayed, and into which queue.
-    private struct ReplayPlan {
-        var count = 1000
-        var state: MessageState?
-        var since: Timestamp?
-        var before: Timestamp?
-        var into: QueueName?
-
-        init() {}
-
-        init(_ fields: QueryParameters, now: Timestamp) throws(Problem) {
-            count = try fields.count("count", in: 1...LogPages.replayCountMax) ?? count
-            state = try fields.choice("state", MessageState.self)
-            since = try fields.time("since", now: now)
-            before = try fields.time("before", now: now)
-            into = try fields.value("into") { text throws(PenstockError) in try QueueName(text) }
-        }
-
-        func query(of queue: QueueName) -> MessageQuery {
-            MessageQuery(
-                queue: queue, states: state.map { [$0] }, since: since, before: before, end: .last, limit: count)
-        }
     }
 }

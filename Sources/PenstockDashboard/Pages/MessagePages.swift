@@ -42,8 +42,10 @@ struct MessagePages {
                     ["word": $0.rawValue, "link": "\(link)?show=\($0.rawValue)", "isChosen": $0 == form] as Fields
                 },
             ] as Fields,
-            "steps": journal.steps.map { step($0, visit.now) }, "hasSteps": !journal.steps.isEmpty,
+            "steps": steps(journal.steps, visit.now), "hasSteps": !journal.steps.isEmpty,
         ]
+        // How far the work has come, and that its worker was asked to end, no number of the queue tells.
+        fields["isRunning"] = record.state == .leased
         if let reason = record.reason { fields["reason"] = reason.rawValue }
         if let result = journal.result {
             fields["result"] = [
@@ -132,12 +134,20 @@ struct MessagePages {
         ]
     }
 
-    private func step(_ step: StepRecord, _ now: Timestamp) -> Fields {
-        [
-            "name": step.name.text, "time": Shown.time(step.recordedAt, now) ?? [:],
-            "bytes": Shown.bytes(step.result.count),
-            "text": PayloadText.text(step.result, PayloadText.form(of: step.result)),
-        ]
+    /// Bytes of results of steps that the page shows: a journal may have megabytes.
+    private static let stepBytesMax = 256 * 1024
+
+    private func steps(_ steps: [StepRecord], _ now: Timestamp) -> [Fields] {
+        var room = Self.stepBytesMax
+        return steps.map { step in
+            room -= min(step.result.count, PayloadText.textBytesMax)
+            var fields: Fields = [
+                "name": step.name.text, "time": Shown.time(step.recordedAt, now) ?? [:],
+                "bytes": Shown.bytes(step.result.count), "isLeftOut": room < 0,
+            ]
+            if room >= 0 { fields["text"] = PayloadText.text(step.result, PayloadText.form(of: step.result)) }
+            return fields
+        }
     }
 
     private func acts(_ record: MessageRecord) -> [Fields] {

@@ -39,10 +39,10 @@ struct OverviewPage {
         sort(&queues, order)
         let shown = queues.dropFirst((page - 1) * Self.rowCountMax).prefix(Self.rowCountMax)
         let workerCount = status.workers.count { $0.isAlive }
-        let history = visit.site.live.history(of: nil)
+        let isWhole = visit.mayRead(nil)
         let hasOldest = all.contains { $0.oldestReady != nil }
         var fields: Fields = [
-            "tiles": tiles(all, workerCount, history),
+            "tiles": Self.tiles(all, visit.site.live, workerCount: isWhole ? workerCount : nil),
             "rows": shown.map { row($0, workerCount: workerCount, visit) },
             "isEmpty": all.isEmpty, "nothingFound": !all.isEmpty && shown.isEmpty,
             "name": query.text("name") ?? "", "count": CountText.format(queues.count, "queue"),
@@ -53,8 +53,10 @@ struct OverviewPage {
             "mayCreate": visit.mayAct(.operate, nil),
         ]
         // The charts are of the whole store, so they are for those who may look at all of it.
-        if visit.mayRead(nil) {
-            fields["charts"] = ChartFields.fields(history, span) { Self.place(query, page: page, span: $0) }
+        if isWhole {
+            fields["charts"] = ChartFields.fields(visit.site.live.history(of: nil), span) {
+                Self.place(query, page: page, span: $0)
+            }
         }
         if page > 1 { fields["before"] = Self.place(query, page: page - 1, span: span) }
         if queues.count > page * Self.rowCountMax { fields["after"] = Self.place(query, page: page + 1, span: span) }
@@ -81,16 +83,24 @@ struct OverviewPage {
         }
     }
 
-    private func tiles(_ queues: [QueueStatus], _ workerCount: Int, _ history: History) -> [Fields] {
+    /// - Parameters:
+    ///   - queues: those at which the visitor may look.
+    ///   - workerCount: how many workers live; `nil`: he may look at some queues, and workers are the whole store's.
+    static func tiles(_ queues: [QueueStatus], _ live: Live, workerCount: Int?) -> [Fields] {
         let sample = Sample(allOf: queues)
-        return [
+        let histories = workerCount == nil ? queues.map { live.history(of: $0.name) } : [live.history(of: nil)]
+        func rate(_ number: KeyPath<Sample, UInt32>) -> String {
+            Shown.rate(histories.reduce(0) { $0 + $1.rate(number) })
+        }
+        var tiles: [Fields] = [
             ["title": "waiting", "value": Shown.count(Int(sample.waiting))],
             ["title": "with workers", "value": Shown.count(Int(sample.leased))],
             ["title": "dead letters", "value": Shown.count(Int(sample.dead)), "isBad": sample.dead > 0],
-            ["title": "in, a second", "value": Shown.rate(history.rate(\.enqueued))],
-            ["title": "done, a second", "value": Shown.rate(history.rate(\.done))],
-            ["title": "workers alive", "value": Shown.count(workerCount)],
+            ["title": "in, a second", "value": rate(\.enqueued)],
+            ["title": "done, a second", "value": rate(\.done)],
         ]
+        if let workerCount { tiles.append(["title": "workers alive", "value": Shown.count(workerCount)]) }
+        return tiles
     }
 
     private func lastMinute(_ history: History) -> [Double?] {

@@ -8,9 +8,13 @@ import PenstockHTTP
 struct QueuePages {
     /// Groups that the page shows.
     private static let groupCountMax = 50
+    /// Messages of a group that wait, as far as the page counts them: it is made anew whenever the queue changes.
+    private static let blockedCountMax = 1000
 
     func add(to routes: Routes) {
-        routes.get("/queues/new") { visit in
+        // Not at `/queues/new`, where a queue of that name is.
+        routes.get("/queues") { visit in
+            _ = try visit.query([])
             try visit.principal.require(.operate, nil)
             return visit.page(
                 "queueNew", "A new queue", in: .overview,
@@ -54,7 +58,8 @@ struct QueuePages {
         if visit.mayAct(.operate, queue) {
             fields["operate"] =
                 [
-                    "isPaused": found.isPaused, "waiting": found.depths.waiting + found.depths.pending,
+                    "isPaused": found.isPaused, "expected": found.depths.waiting + found.depths.pending,
+                    "waiting": CountText.format(found.depths.waiting + found.depths.pending, "message"),
                     "hasWaiting": found.depths.waiting + found.depths.pending > 0,
                 ] as Fields
         }
@@ -105,11 +110,13 @@ struct QueuePages {
 
     private func groups(_ queue: QueueName, _ policy: QueuePolicy, _ visit: Visit) async throws -> Fields {
         let records = try await visit.site.store.storage.groups(
-            GroupQuery(queue: queue, limit: Self.groupCountMax + 1))
+            GroupQuery(queue: queue, limit: Self.groupCountMax + 1, countMax: Self.blockedCountMax + 1))
         let mayAct = visit.mayAct(.operate, queue) && policy.groups != nil
         let rows = records.prefix(Self.groupCountMax).map { group -> Fields in
             var fields: Fields = [
-                "key": group.key, "permitted": Shown.count(group.permitted), "blocked": Shown.count(group.blocked),
+                "key": group.key, "permitted": Shown.count(group.permitted),
+                "blocked": (group.blocked > Self.blockedCountMax ? ">\u{202F}" : "")
+                    + Shown.count(min(group.blocked, Self.blockedCountMax)),
                 "isPaused": group.isPaused, "weight": group.weight,
                 "link": Link.page("/messages", ["queue": queue.text, "group": group.key]),
             ]
@@ -183,10 +190,14 @@ struct QueuePages {
 
     @Sendable private func cancelWaiting(_ visit: Visit) async throws -> Response {
         let queue = try visit.queue()
-        _ = try await visit.form([])
+        let form = try await visit.form(["expected"])
+        guard let expected = try form.count("expected", in: 0...Int.max) else {
+            throw Problem.invalid("What waits is cancelled with the number that was shown.")
+        }
         let said = try await visit.act("cancel all that waits", on: queue.text, queue: queue, .operate) {
             let states: Set<MessageState> = [.pending, .scheduled, .blocked, .ready]
-            let count = try await visit.site.store.storage.apply(.cancel, to: .queue(queue, states: states))
+            let count = try await visit.site.store.storage.apply(
+                .cancel, to: .queue(queue, states: states, expected: expected))
             return "\(CountText.format(count, "message")) cancelled."
         }
         return visit.redirect(to: Link.queue(queue), saying: said)

@@ -43,13 +43,16 @@ struct WorkflowPages {
             var fields: Fields = [
                 "name": task.name.text, "sequence": "\(task.sequence)", "link": Link.message(task.sequence),
                 "queue": task.queue.text, "queueLink": Link.queue(task.queue), "state": Shown.state(task.state),
-                "after": task.dependencies.map { $0.dependency.task.text }.joined(separator: ", "),
+                "after": Self.after(task.dependencies.map { $0.dependency.task.text }),
             ]
             if let reason = task.reason { fields["reason"] = reason.rawValue }
             return fields
         }
         // A drawing of a part would leave out what tasks depend on.
-        if after == nil, tasks.count <= limit { fields["drawing"] = WorkflowDrawing(tasks: tasks).svg }
+        let edgeCount = tasks.reduce(0) { $0 + $1.dependencies.count }
+        if after == nil, tasks.count <= limit, edgeCount <= WorkflowDrawing.edgeCountMax {
+            fields["drawing"] = WorkflowDrawing(tasks: tasks).svg
+        }
         if tasks.count > limit, let last = shown.last {
             fields["more"] = Link.page(Link.workflow(record.name), ["after": "\(last.sequence)"])
         }
@@ -57,6 +60,12 @@ struct WorkflowPages {
             fields["cancel"] = "\(Link.workflow(record.name))/cancel"
         }
         return visit.page("workflow", "Workflow \(record.name)", in: .workflows, following: .all, fields)
+    }
+
+    /// The names of tasks that one depends on, as far as anybody reads them: there may be thousands.
+    private static func after(_ names: [String]) -> String {
+        let shown = names.prefix(20).joined(separator: ", ")
+        return names.count > 20 ? "\(shown) and \(Shown.count(names.count - 20)) more" : shown
     }
 
     private func row(_ record: WorkflowRecord, _ now: Timestamp) -> Fields {

@@ -11,6 +11,8 @@ enum PayloadText {
 
     /// Bytes of which text is shown. The whole is there as a file.
     static let textBytesMax = 64 * 1024
+    /// Bytes that JSON has at most when its members have lines of their own.
+    private static let indentedBytesMax = 4 * textBytesMax
     /// Bytes that are shown in hexadecimal.
     static let hexBytesMax = 4 * 1024
 
@@ -48,6 +50,8 @@ enum PayloadText {
         var (depth, isInText, isEscaped) = (0, false, false)
         func feed() { out += [UInt8(ascii: "\n")] + [UInt8](repeating: 0x20, count: 2 * min(depth, 40)) }
         for (index, byte) in bytes.enumerated() {
+            // What is deep becomes many times as long, and nobody reads that.
+            if out.count > indentedBytesMax { return nil }
             if isInText {
                 out.append(byte)
                 if isEscaped {

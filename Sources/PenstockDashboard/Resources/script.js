@@ -27,28 +27,38 @@
   if (!live || !window.EventSource || !window.DOMParser) return;
 
   // --- State. A page is dirty when something has changed that it does not show yet.
-  let source = null, isPaused = false, isDirty = false, isFetching = false, isLost = false;
+  let source = null, isPaused = false, isDirty = false, isFetching = false, isLost = false, isRefused = false;
   let heardAt = Date.now(), shownAt = Date.now(), timer = null;
-  const quietest = 250, deadAfter = 15000;
+  const quietest = 250, slowest = 10000, deadAfter = 15000;
+  let took = 0;
 
   const isConcerned = (names) => live === "*" || names.includes("*") || names.includes(live);
 
-  // Whoever selects text, types or has a list of choices open is not to lose that.
+  // A list of choices is changed when another one is chosen than it came with: the first, where none is marked.
+  const isChosenAnew = (list) =>
+    list.selectedIndex !== Math.max(0, [...list.options].findIndex((option) => option.defaultSelected));
+
+  // Whoever presses on something, selects text, types, has a list of choices open or is about to confirm an act is not to lose that.
+  let pressedAt = 0;
   const isHeld = () => {
+    // The end of a press is not always told, and one that lasts is no click.
+    if (Date.now() - pressedAt < 2000) return true;
     const selection = document.getSelection();
     if (selection && !selection.isCollapsed && main().contains(selection.anchorNode)) return true;
     const active = document.activeElement;
     if (active && main().contains(active) && active.matches("textarea, select, input:not([type=checkbox])")) return true;
+    if (main().querySelector("details[open] form")) return true;
     return [...main().querySelectorAll("input, textarea, select")].some((field) =>
       field.type === "checkbox" ? field.checked !== field.defaultChecked
-        : field.tagName === "SELECT" ? [...field.options].some((option) => option.selected !== option.defaultSelected)
+        : field.tagName === "SELECT" ? isChosenAnew(field)
           : field.value !== field.defaultValue);
   };
 
   const show = () => {
     const seconds = Math.max(0, Math.round((Date.now() - shownAt) / 1000));
-    bar.classList.toggle("lost", isLost);
+    bar.classList.toggle("lost", isLost || isRefused);
     line.textContent = isLost ? `⚠ Connection lost; as of ${seconds} s ago`
+      : isRefused ? `⚠ The server gives no newer page; as of ${seconds} s ago`
       : isPaused ? `Paused; as of ${seconds} s ago` : seconds < 8 ? "Live" : `Live; as of ${seconds} s ago`;
   };
 
@@ -100,25 +110,33 @@
     let hasFailed = false;
     isFetching = true;
     isDirty = false;
+    const beganAt = Date.now();
     try {
-      const response = await fetch(location.href, { headers: { Accept: "text/html" }, credentials: "same-origin" });
+      // What an act has said is for the page that it leads to, so this request says what it is.
+      const response = await fetch(location.href, {
+        headers: { Accept: "text/html", "X-Penstock-Refresh": "1" }, credentials: "same-origin" });
       if (response.redirected && new URL(response.url).pathname === "/login") { location.assign(response.url); return; }
+      isRefused = !response.ok;
       if (response.ok) {
         const text = await response.text();
+        took = Date.now() - beganAt;
         // Somebody may have begun to type or to select meanwhile.
         if (isHeld() || isPaused) isDirty = true; else replace(text);
+      } else {
+        isDirty = hasFailed = true;
       }
     } catch (error) {
       isDirty = hasFailed = true;
       setLost(true);
     } finally {
       isFetching = false;
-      // What came meanwhile is shown next. After a failure the line says when the server is back.
+      // What came meanwhile is shown next. After a failure the line says when the server is back; one that refuses is asked again.
       if (isDirty && !hasFailed && !isHeld()) soon();
     }
     show();
   };
-  const soon = () => { if (!timer) timer = setTimeout(refresh, quietest); };
+  // A page that costs much is asked for seldom: four times as long as it took is left to others.
+  const soon = () => { if (!timer) timer = setTimeout(refresh, Math.min(Math.max(quietest, 4 * took), slowest)); };
   const touch = () => { isDirty = true; soon(); };
 
   // --- The line to the server. A browser has six for all tabs together, so a tab that nobody sees lets go of its own.
@@ -126,16 +144,22 @@
     if (source || document.hidden) return;
     heardAt = Date.now();
     source = new EventSource("/events");
-    source.onopen = () => { heardAt = Date.now(); setLost(false); };
+    // What has changed before the line was open, nobody has told.
+    source.onopen = () => { heardAt = Date.now(); setLost(false); touch(); };
     source.addEventListener("change", (event) => {
       heardAt = Date.now();
       if (isConcerned(JSON.parse(event.data))) touch();
     });
-    source.addEventListener("tick", () => { heardAt = Date.now(); setLost(false); if (live === "*" || main().querySelector(".chart")) touch(); });
+    // Time alone changes a chart, and how far work has come no queue tells.
+    source.addEventListener("tick", () => {
+      heardAt = Date.now();
+      setLost(false);
+      if (live === "*" || main().querySelector(".chart, [data-ticks]")) touch();
+    });
     source.onerror = () => {
       setLost(true);
-      // One that the server has refused does not come back by itself.
-      if (source && source.readyState === EventSource.CLOSED) disconnect();
+      // One that the server has refused does not come back by itself. The page may still be had, or leads to the sign-in.
+      if (source && source.readyState === EventSource.CLOSED) { disconnect(); touch(); }
     };
   };
   const disconnect = () => { if (source) { source.close(); source = null; } };
@@ -146,6 +170,9 @@
   addEventListener("pagehide", disconnect);
   document.addEventListener("selectionchange", () => { if (isDirty) soon(); });
   document.addEventListener("focusout", () => { if (isDirty) soon(); });
+  document.addEventListener("pointerdown", () => { pressedAt = Date.now(); }, true);
+  document.addEventListener("pointerup", () => { pressedAt = 0; if (isDirty) soon(); }, true);
+  document.addEventListener("toggle", () => { if (isDirty) soon(); }, true);
 
   pauseButton.addEventListener("click", () => {
     isPaused = !isPaused;
@@ -158,6 +185,7 @@
     if (document.hidden) return;
     if (source && Date.now() - heardAt > deadAfter) { setLost(true); disconnect(); }
     if (!source) connect();
+    if (isRefused && isDirty) soon();
     show();
   }, 2000);
   bar.hidden = false;

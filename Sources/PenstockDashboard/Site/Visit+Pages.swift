@@ -39,7 +39,10 @@ extension Visit {
         status: HTTPResponse.Status = .ok, _ fields: Fields
     ) -> Response {
         var fields = fields
-        let said = request.cookies[Self.saidCookie].flatMap { $0.value.removingPercentEncoding }
+        // A page that brings itself up to date shows no more than it did, and leaves what is said to the next one.
+        let said =
+            request.headers[.refresh] == nil
+            ? request.cookies[Self.saidCookie].flatMap { $0.value.removingPercentEncoding } : nil
         fields["title"] = title
         fields["style"] = Assets.style.path
         fields["script"] = Assets.script.path
@@ -68,8 +71,15 @@ extension Visit {
     /// Leads to another page, as every act does, and says there what was done.
     func redirect(to path: String, saying text: String? = nil) -> Response {
         var response = Response(status: .seeOther, headers: [.location: path])
-        if let text { response.setCookie(cookie(Self.saidCookie, Link.part(text), seconds: 30)) }
+        if let text { response.setCookie(cookie(Self.saidCookie, Link.part(Self.cut(text)), seconds: 30)) }
         return response
+    }
+
+    /// A browser takes no cookie of more than 4096 bytes, and an escaped byte is three.
+    private static func cut(_ text: String) -> String {
+        let bytesMax = 1200
+        guard text.utf8.count > bytesMax else { return text }
+        return String(decoding: text.utf8.prefix(bytesMax), as: UTF8.self) + "…"
     }
 
     /// A cookie that no script sees, and that no other site's page has sent along. A visitor who came by TLS sends it by TLS alone.
@@ -83,4 +93,6 @@ extension Visit {
 extension HTTPField.Name {
     /// What other sites learn of the page that led there. The name is a token, as it has to be.
     fileprivate static let referrerPolicy = HTTPField.Name("Referrer-Policy") ?? .referer
+    /// By which the script says that it asks for a page that is open already. The name is a token.
+    fileprivate static let refresh = HTTPField.Name("X-Penstock-Refresh") ?? .ifModifiedSince
 }

@@ -19,7 +19,10 @@ enum GroupReader {
                 ) { $0.text(0) ?? "" }
             }
         return try keys.compactMap { key in
-            let record = try connection.first(readGroup, .integer(id), .text(key), .integer(now.microseconds)) { row in
+            // Rows without a bound are told as -1.
+            let record = try connection.first(
+                readGroup, .integer(id), .text(key), .integer(now.microseconds), .integer(Int64(query.countMax ?? -1))
+            ) { row in
                 GroupRecord(
                     key: key, permitted: Int(row.integer(0)), blocked: Int(row.integer(1)),
                     isPaused: row.integer(2) != 0, heldBy: row.optionalInteger(3).map { SequenceNumber($0) },
@@ -71,7 +74,8 @@ enum GroupReader {
     private static let readGroup = Query(
         """
         SELECT (SELECT count(*) FROM penstock_permit WHERE queue_id = ?1 AND group_key = ?2),
-            (SELECT count(*) FROM penstock_blocked WHERE queue_id = ?1 AND group_key = ?2),
+            (SELECT count(*) FROM (
+                SELECT 1 FROM penstock_blocked WHERE queue_id = ?1 AND group_key = ?2 LIMIT ?4) AS counted),
             EXISTS (SELECT 1 FROM penstock_group_pause WHERE queue_id = ?1 AND group_key = ?2),
             (SELECT min(permit.sequence) FROM penstock_permit AS permit JOIN penstock_outcome AS outcome
                 ON outcome.queue_id = permit.queue_id AND outcome.sequence = permit.sequence

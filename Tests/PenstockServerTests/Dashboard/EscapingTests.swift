@@ -7,6 +7,14 @@ import Testing
 
 /// What anybody may have written into the store is shown, and does nothing.
 @Suite struct EscapingTests {
+    /// What is deep would become many times as long with each member on a line of its own.
+    @Test func deepJSONIsShownAsItIs() {
+        let deep = String(repeating: "[", count: 40) + "1" + String(repeating: ",1", count: 20_000)
+        let text = deep + String(repeating: "]", count: 40)
+        #expect(PayloadText.indented(Array(text.utf8)) == nil)
+        #expect(PayloadText.text(Array(text.utf8), .json) == text)
+    }
+
     /// Markup, ends of attributes also with an accent on the quote, a terminal's escape, a change of direction.
     static let hostile = "<img src=x onerror=alert(1)>\"\u{301} autofocus onfocus='alert(2)' \u{1B}[31m\u{202E}txt.exe"
 

@@ -89,7 +89,8 @@ import Testing
             let page = try await server.page("/dead")
             #expect(page.text.components(separatedBy: "disk # is full</code>").count == 3)
             #expect(try await !server.page("/dead?queue=sms").text.contains("no host"))
-            let group = ["queue": "mail", "example": "2", "expected": "2"]
+            let group = try #require(page.forms(to: "/dead/redrive").first { $0["example"] == "2" })
+            #expect(group["queue"] == "mail" && group["expected"] == "2")
             // One more has failed in the same way meanwhile: nothing is moved.
             try await dead(store, "mail", ["disk 1 is full"])
             let refused = try await server.submit("/dead/redrive", group)
@@ -100,15 +101,40 @@ import Testing
             for (number, state) in [(1, MessageState.ready), (2, .ready), (3, .dead), (4, .dead)] {
                 #expect(try await store.message(SequenceNumber(Int64(number))).state == state)
             }
-            let discarded = try await server.submit("/dead/discard", ["queue": "sms", "example": "4", "expected": "1"])
+            let sms = try #require(page.forms(to: "/dead/discard").first { $0["queue"] == "sms" })
+            #expect(sms["example"] == "4" && sms["expected"] == "1")
+            let discarded = try await server.submit("/dead/discard", sms)
             #expect(discarded.said == "1 dead letter discarded: disk # is full")
-            #expect(
-                try await server.submit("/dead/discard", ["queue": "sms", "example": "4", "expected": "1"]).status
-                    == 409)
-            #expect(
-                try await server.submit("/dead/discard", ["queue": "mail", "example": "4", "expected": "1"]).status
-                    == 409)
+            #expect(try await server.submit("/dead/discard", sms).status == 409)
+            #expect(try await server.submit("/dead/discard", sms.merging(["queue": "mail"]) { $1 }).status == 409)
             #expect(try await server.submit("/dead/redrive", ["queue": "mail", "example": "3"]).status == 400)
+        }
+    }
+
+    /// The message that names a group may have been put back in line, and have died of something else.
+    @Test(arguments: ["redrive", "discard"])
+    func aGroupIsLeftAloneWhenItsExampleHasFailedInAnotherWay(act: String) async throws {
+        let store = PenstockStore(InMemoryStore())
+        try await dead(store, "mail", ["disk 7 is full", "disk 8 is full"])
+        try await TestServer.run(store: store) { server in
+            let page = try await server.page("/dead")
+            let form = try #require(page.forms(to: "/dead/\(act)").first)
+            #expect(form["example"] == "2" && form["expected"] == "2")
+            _ = try await store.storage.apply(.redrive, to: [SequenceNumber(2)])
+            let claim = try await store.storage.claim(
+                ClaimRequest(queue: QueueName("mail"), limit: 1, lease: .seconds(60)))
+            let lease = try #require(claim.messages.first).lease
+            _ = try await store.storage.settle([Settlement(lease, .dead(error: "no host"))])
+            let refused = try await server.submit("/dead/\(act)", form)
+            #expect(refused.status == 409 && refused.text.contains("failed in another way"))
+            for number: Int64 in [1, 2] {
+                #expect(try await store.message(SequenceNumber(number)).state == .dead)
+            }
+            // As it fails now, it is a group of its own.
+            let now = try #require(
+                try await server.page("/dead").forms(to: "/dead/\(act)").first { $0["example"] == "2" })
+            #expect(try await server.submit("/dead/\(act)", now).status == 303)
+            #expect(try await store.message(SequenceNumber(1)).state == .dead)
         }
     }
 
@@ -125,7 +151,7 @@ import Testing
                 #expect(try await server.page("\(path)?queue=mail", headers: cookie).status == 200)
                 #expect(try await server.page("\(path)?queue=secret", headers: cookie).status == 403)
             }
-            let group = ["queue": "secret", "example": "2", "expected": "1"]
+            let group = ["queue": "secret", "example": "2", "shown": "x", "expected": "1"]
             #expect(try await server.submit("/dead/discard", group, headers: cookie).status == 403)
             #expect(try await store.message(SequenceNumber(2)).state == .dead)
         }

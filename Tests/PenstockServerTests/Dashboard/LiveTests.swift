@@ -99,6 +99,55 @@ import Testing
         #expect(live.history(of: try QueueName("a"))[.minutes].values(\.waiting).isEmpty)
     }
 
+    @Test func theFirstQueueOfAllIsTold() async throws {
+        let live = Live()
+        let now = Timestamp(microseconds: 1_000_000_000)
+        live.look(at: [], now: now)
+        var news = try #require(live.listen()).makeAsyncIterator()
+        live.look(at: [try Self.queue("a", ready: 0, enqueued: 0)], now: now)
+        #expect(await news.next() == .changed([try QueueName("a")]))
+    }
+
+    /// A reader that was too slow for the news is told to look at everything, after the last of them.
+    @Test func whoMissesNewsIsToldSo() async throws {
+        let live = Live()
+        let now = Timestamp(microseconds: 1_000_000_000)
+        live.look(at: [], now: now)
+        var news = try #require(live.listen()).makeAsyncIterator()
+        for number in 1...8 { live.look(at: [try Self.queue("a", ready: number, enqueued: number)], now: now) }
+        let b = try Self.queue("b", ready: 1, enqueued: 1)
+        live.look(at: [try Self.queue("a", ready: 8, enqueued: 8), b], now: now)
+        var heard: [Live.News] = []
+        while heard.count < 8, let item = await news.next() { heard.append(item) }
+        #expect(heard.last == .missed)
+        #expect(EventStream.event(.missed, { _ in false }) == "event: change\ndata: [\"*\"]\n\n")
+        live.look(at: [b], now: now)
+        #expect(await news.next() == .changed([try QueueName("a")]), "Who has caught up is told as before.")
+    }
+
+    /// Of rates a visitor sees what comes of the queues at which he may look.
+    @Test func tilesAreOfTheQueuesThatMayBeSeen() throws {
+        let live = Live()
+        var queues: [QueueStatus] = []
+        for second in 0...5 {
+            queues = [
+                try Self.queue("a", ready: 1, enqueued: second * 2),
+                try Self.queue("b", ready: 5, enqueued: second * 50),
+            ]
+            live.look(at: queues, now: Timestamp(microseconds: Int64(second + 1000) * 1_000_000))
+        }
+        func tiles(_ count: Int, workerCount: Int?) -> [String] {
+            OverviewPage.tiles(Array(queues.prefix(count)), live, workerCount: workerCount).map {
+                "\($0["value"] ?? "") \($0["title"] ?? "")"
+            }
+        }
+        #expect(tiles(1, workerCount: nil).filter { $0.contains("in, a second") } == ["2 in, a second"])
+        #expect(tiles(2, workerCount: nil).filter { $0.contains("in, a second") } == ["52 in, a second"])
+        #expect(tiles(2, workerCount: 7).contains("52 in, a second"))
+        #expect(tiles(2, workerCount: 7).contains("7 workers alive"))
+        #expect(!tiles(1, workerCount: nil).contains { $0.contains("workers") && $0.contains("alive") })
+    }
+
     @Test func noMoreListenThanMay() throws {
         let live = Live()
         var streams: [AsyncStream<Live.News>] = []

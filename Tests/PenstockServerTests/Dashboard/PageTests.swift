@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("/", "mail"), ("/?sort=dead&name=mai", "mail"), ("/?span=16h", "16 hours"), ("/queues/new", "A new queue"),
+        ("/", "mail"), ("/?sort=dead&name=mai", "mail"), ("/?span=16h", "16 hours"), ("/queues", "A new queue"),
         ("/queues/mail", "Policy"), ("/queues/mail?span=15m", "15 minutes"), ("/queues/mail/policy", "Capacity"),
         ("/queues/mail/log", "accepted"), ("/queues/mail/replay?count=10", "1 message would be put in line"),
         ("/messages/1", "disk 7 is full"), ("/messages/1?show=hex", "7b 22"), ("/messages/2", "00 ff"),
@@ -104,6 +104,94 @@ import Testing
             #expect(file.header("Content-Type") == "application/octet-stream")
             #expect(file.header("Content-Disposition") == "attachment; filename=\"message-2.bin\"")
             #expect(file.header("X-Content-Type-Options") == "nosniff")
+        }
+    }
+
+    /// It reads the whole file, so no page of another site may have it done.
+    @Test func theDoctorLooksAtTheFileWhenItsFormAsks() async throws {
+        let folder = TemporaryFolder()
+        let path = folder.file("penstock.db")
+        try await PenstockStore.open(path: path).close()
+        try await TestServer.run(path: path) { server in
+            let page = try await server.page("/doctor")
+            #expect(page.forms(to: "/doctor") == [[:]] && !page.text.contains("Findings"))
+            #expect(try await server.page("/doctor?run=true").status == 400)
+            let refused = try await server.submit("/doctor", headers: ["Sec-Fetch-Site": "cross-site"])
+            #expect(refused.status == 403)
+            let report = try await server.submit("/doctor")
+            #expect(report.status == 200 && report.text.contains("All is well"))
+        }
+    }
+
+    @Test func aQueueMayBeCalledNew() async throws {
+        let store = PenstockStore(InMemoryStore())
+        _ = try await store.queue("new")
+        try await TestServer.run(store: store) { (server) async throws in
+            #expect(try await server.page("/queues/new").text.contains("<h1>new</h1>"))
+            #expect(try await server.submit("/queues/new/pause").status == 303)
+        }
+    }
+
+    /// A page of the log that large payloads fill has the older ones of the last messages.
+    @Test func theEndOfALogIsShownHoweverLargeItsPayloadsAre() async throws {
+        let store = PenstockStore(InMemoryStore())
+        for name in ["mail", Audit.queue.text] {
+            let large = [UInt8](repeating: 1, count: 3 * 1024 * 1024)
+            try await store.queue(name).enqueue([large, large, large].map { NewMessage(payload: $0) })
+        }
+        try await TestServer.run(store: store) { server in
+            let log = try await server.page("/queues/mail/log")
+            #expect(log.text.contains("/messages/3") && !log.text.contains("newer →"))
+            #expect(try await server.submit("/queues/mail/pause").status == 303)
+            #expect(try await server.page("/audit").text.contains("pause queue"))
+        }
+    }
+
+    @Test func aLongJournalIsShownInPart() async throws {
+        let store = PenstockStore(InMemoryStore())
+        let queue = try await store.queue("mail")
+        try await queue.enqueue([1])
+        let claim = try await store.storage.claim(ClaimRequest(queue: queue.name, limit: 1, lease: .seconds(60)))
+        let lease = try #require(claim.messages.first).lease
+        for number in 1...20 {
+            let text = "step \(number): " + String(repeating: "x", count: 60 * 1024)
+            _ = try await store.storage.record(
+                StepName("s\(number)"), result: Array(text.utf8), on: lease, extendingBy: nil, durability: .powerLoss)
+        }
+        try await TestServer.run(store: store) { server in
+            let page = try await server.page("/messages/1")
+            #expect(page.text.contains("step 4:") && !page.text.contains("step 5:") && page.text.contains("s20"))
+            #expect(page.text.utf8.count < 512 * 1024)
+        }
+    }
+
+    @Test func whatManyTasksATaskWaitsForIsShownInPart() async throws {
+        let store = PenstockStore(InMemoryStore())
+        let queue = try await store.queue("mail").name
+        let message = NewMessage(payload: [])
+        let names = try (10..<35).map { try TaskName("t\($0)") }
+        let tasks =
+            names.map { NewTask($0, queue: queue, message: message) }
+            + [
+                NewTask(
+                    try TaskName("last"), queue: queue, message: message,
+                    dependencies: names.map { Dependency(on: $0) })
+            ]
+        _ = try await store.storage.start(NewWorkflow(WorkflowName("wide"), tasks: tasks), durability: .powerLoss)
+        try await TestServer.run(store: store) { server in
+            let page = try await server.page("/workflows/wide").text
+            #expect(page.contains("t28, t29 and 5 more<") && page.contains("class=\"graph\""))
+        }
+    }
+
+    @Test func whatWaitsInAGroupIsCountedToABound() async throws {
+        let store = PenstockStore(InMemoryStore())
+        let queue = try await store.queue("mail", policy: QueuePolicy(groups: .fifo()))
+        try await queue.enqueue((0...1001).map { _ in NewMessage(payload: [1], group: "a") })
+        try await TestServer.run(store: store) { (server) async throws in
+            #expect(try await server.page("/queues/mail").text.contains(">&gt;\u{202F}1\u{202F}000</td>"))
+            _ = try await store.storage.apply(.cancel, to: [SequenceNumber(5)])
+            #expect(try await server.page("/queues/mail").text.contains(">1\u{202F}000</td>"))
         }
     }
 

@@ -22,6 +22,23 @@ extension TestServer {
 }
 
 extension TestResponse {
+    /// What the forms of a page would send that lead to `path`, as they are shown.
+    func forms(to path: String) -> [[String: String]] {
+        text.components(separatedBy: "<form").dropFirst().compactMap { part in
+            let form = part.components(separatedBy: "</form>")[0]
+            return form.contains("action=\"\(path)\"") ? Self.fields(of: form) : nil
+        }
+    }
+
+    private static func fields(of form: String) -> [String: String] {
+        var fields: [String: String] = [:]
+        for field in form.matches(of: /name="([^"]*)" value="([^"]*)"/) {
+            let value = String(field.2).replacing("&quot;", with: "\"").replacing("&amp;", with: "&")
+            fields[String(field.1)] = value
+        }
+        return fields
+    }
+
     /// What is said on the next page.
     var said: String? {
         guard let cookie = header("Set-Cookie"), cookie.hasPrefix("penstock_said=") else { return nil }

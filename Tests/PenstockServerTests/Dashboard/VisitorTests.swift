@@ -71,6 +71,8 @@ import Testing
             #expect(page.status == 200)
             #expect(!page.text.contains("/pause") && !page.text.contains("/enqueue") && !page.text.contains("/delete"))
             #expect(!(try await server.page("/messages/1", headers: cookie("look")).text.contains("/redrive")))
+            let replay = try await server.page("/queues/mail/replay", headers: cookie("look"))
+            #expect(replay.text.contains("1 message would") && replay.forms(to: "/queues/mail/replay").isEmpty)
             for (path, name) in [
                 ("/queues/mail/pause", "look"), ("/queues/mail/enqueue", "look"), ("/queues/mail/enqueue", "mail"),
                 ("/queues/hold/pause", "mail"), ("/messages/1/redrive", "look"), ("/schedules/nightly/run", "look"),
@@ -78,7 +80,8 @@ import Testing
                 ("/queues/mail/policy", "look"),
                 ("/queues/mail/delete", "look"), ("/queues/mail/replay", "look"), ("/queues/mail/cancel", "look"),
             ] {
-                let fields = path.hasSuffix("delete") ? ["name": "mail"] : [:]
+                let forms = ["delete": ["name": "mail"], "cancel": ["expected": "1"], "replay": ["messages": "1"]]
+                let fields = path.split(separator: "/").last.flatMap { forms[String($0)] } ?? [:]
                 #expect(try await server.submit(path, fields, headers: cookie(name)).status == 403, "\(path)")
             }
             #expect(try await store.message(SequenceNumber(1)).state == .dead)
@@ -95,12 +98,36 @@ import Testing
             for (path, status) in [
                 ("/queues/hold", 403), ("/messages/2", 404), ("/messages/2/payload", 404), ("/messages/1", 200),
                 ("/workflows", 403), ("/audit", 403), ("/doctor", 403), ("/schedules/nightly", 404),
-                ("/queues/new", 403),
+                ("/queues", 403),
             ] {
                 #expect(try await server.page(path, headers: cookie("mail")).status == status, "\(path)")
             }
             #expect(!(try await server.page("/workers", headers: cookie("mail")).text.contains("hold")))
             #expect(!(try await server.page("/schedules", headers: cookie("mail")).text.contains("nightly")))
+        }
+    }
+
+    /// What workers have in hand of other queues is none of his business, however much that is.
+    @Test func aTokenOfSomeQueuesSeesTheWorkersOfThose() async throws {
+        let store = PenstockStore(InMemoryStore())
+        for (name, count, worker) in [("hold", 600, "theirs"), ("hold", 2, "ours"), ("mail", 1, "ours")] {
+            let queue = try await store.queue(name)
+            try await queue.enqueue((0..<count).map { _ in NewMessage(payload: [1]) })
+            let claim = try await store.storage.claim(
+                ClaimRequest(
+                    queue: queue.name, limit: count, lease: .seconds(60), remoteWorker: WorkerName(worker)))
+            #expect(claim.messages.count == count)
+        }
+        try await TestServer.run(store: store, tokens: try tokens()) { server in
+            let part = try await server.page("/workers", headers: cookie("mail"))
+            #expect(part.text.contains("/messages/603") && !part.text.contains("hold"))
+            #expect(part.text.contains("ours") && !part.text.contains("theirs"))
+            #expect(part.text.contains(/ours<\/th>.*data-label="has">1<\/td>/))
+            let whole = try await server.page("/workers", headers: cookie("look"))
+            #expect(whole.text.contains(/ours<\/th>.*data-label="has">3<\/td>/) && whole.text.contains("theirs"))
+            #expect(whole.text.contains("There are more"))
+            #expect(try await !server.page("/", headers: cookie("mail")).text.contains("workers alive"))
+            #expect(try await server.page("/", headers: cookie("look")).text.contains("workers alive"))
         }
     }
 
@@ -111,6 +138,7 @@ import Testing
             #expect(page.text.contains("read-only") && !page.text.contains("/pause"))
             #expect(try await server.submit("/queues/mail/pause", headers: cookie("ops")).status == 403)
             #expect(try await server.submit("/login", ["token": "\(Self.key)-ops"]).status == 303)
+            #expect(try await server.submit("/doctor", headers: cookie("ops")).status == 200, "It only looks.")
             #expect(try await server.submit("/v1/queues/mail/messages", headers: cookie("ops")).status == 403)
         }
     }

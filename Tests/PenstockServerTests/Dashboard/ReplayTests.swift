@@ -1,0 +1,98 @@
+import Foundation
+import Penstock
+import PenstockCore
+import PenstockHTTP
+import PenstockTestKit
+import Testing
+
+@testable import PenstockDashboard
+
+/// History put back in line by a page: what was shown, and nothing else.
+@Suite struct ReplayTests {
+    /// A store with messages 1, 2, ... in the log of `log`, whose payloads are their numbers, and a queue `copy`.
+    private func store(_ count: UInt8, copy: QueuePolicy = QueuePolicy()) async throws -> PenstockStore {
+        let store = PenstockStore(InMemoryStore())
+        _ = try await store.queue("log")
+        _ = try await store.queue("copy", policy: copy)
+        try await append(1...count, store)
+        return store
+    }
+
+    private func append(_ numbers: ClosedRange<UInt8>, _ store: PenstockStore) async throws {
+        _ = try await store.storage.append(
+            numbers.map { NewMessage(payload: [$0]) }, to: QueueName("log"), unless: nil, durability: .powerLoss)
+    }
+
+    /// The payloads of what was put in line.
+    private func copies(_ store: PenstockStore) async throws -> [[UInt8]?] {
+        try await store.list(MessageQuery(queue: QueueName("copy"), withPayload: true)).records.map(\.payload)
+    }
+
+    private func form(_ server: TestServer, _ query: String) async throws -> [String: String] {
+        let page = try await server.page("/queues/log/replay?\(query)")
+        return try #require(page.forms(to: "/queues/log/replay").first { $0["messages"] != nil })
+    }
+
+    @Test func whatWasShownIsReplayedWhateverHasComeSince() async throws {
+        let store = try await store(5)
+        try await TestServer.run(store: store) { server in
+            let form = try await form(server, "count=2&state=done&into=copy")
+            #expect(form == ["messages": "4-5", "state": "done", "into": "copy"])
+            // By now the last two are others.
+            try await append(6...9, store)
+            #expect(try await server.submit("/queues/log/replay", form).said == "2 messages replayed into 'copy'.")
+            #expect(try await copies(store) == [[4], [5]])
+        }
+    }
+
+    @Test func whatIsNotInThatStateAnyMoreIsLeftOut() async throws {
+        let store = try await store(1)
+        let log = try await store.queue("log")
+        try await log.enqueue([NewMessage(payload: [2]), NewMessage(payload: [3])])
+        let claim = try await store.storage.claim(ClaimRequest(queue: log.name, limit: 2, lease: .seconds(60)))
+        _ = try await store.storage.settle(claim.messages.map { Settlement($0.lease, .dead(error: "no host")) })
+        try await TestServer.run(store: store) { server in
+            let form = try await form(server, "state=dead&into=copy")
+            #expect(form["messages"] == "2-3")
+            _ = try await store.storage.apply(.redrive, to: [SequenceNumber(2)])
+            let done = try await server.submit("/queues/log/replay", form)
+            #expect(done.said?.hasPrefix("1 message replayed into 'copy'. The others") == true)
+            #expect(try await copies(store) == [[3]])
+        }
+    }
+
+    @Test func noOtherQueuesMessagesAreReplayed() async throws {
+        let store = try await store(2)
+        try await store.queue("secret").enqueue([9])
+        let tokens = try Tokens("log 0123456789abcdef read,produce,operate log\ncopy fedcba9876543210 produce copy")
+        try await TestServer.run(store: store, tokens: tokens) { server in
+            let cookie = ["Cookie": "penstock_token=0123456789abcdef"]
+            let done = try await server.submit("/queues/log/replay", ["messages": "1-3"], headers: cookie)
+            #expect(done.said?.hasPrefix("2 messages replayed into 'log'.") == true)
+            let refused = try await server.submit(
+                "/queues/log/replay", ["messages": "1", "into": "copy"], headers: cookie)
+            #expect(refused.status == 403)
+        }
+    }
+
+    /// A queue that is full makes a replay wait; the server does not wait for it when it is to stop.
+    @Test func aReplayThatWaitsForRoomEndsWithTheServer() async throws {
+        let store = try await store(1, copy: QueuePolicy(capacity: Capacity(1, whenFull: .wait)))
+        try await store.queue("copy").enqueue([9])
+        let (answers, continuation) = AsyncStream.makeStream(of: TestResponse?.self)
+        try await TestServer.run(store: store) { server in
+            Task {
+                continuation.yield(
+                    try? await server.submit("/queues/log/replay", ["messages": "1", "into": "copy"]))
+            }
+            // The act is written down before it begins.
+            try await eventually {
+                try await store.queues().contains { $0.name == Audit.queue && $0.totals.enqueued == 1 }
+            }
+        }
+        var iterator = answers.makeAsyncIterator()
+        let answer = await iterator.next() ?? nil
+        #expect(answer?.status == 503 && answer?.text.contains("cut short") == true)
+        #expect(try await copies(store) == [[9]])
+    }
+}
