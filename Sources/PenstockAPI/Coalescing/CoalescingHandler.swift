@@ -19,7 +19,7 @@ package final class CoalescingHandler: ChannelDuplexHandler, RemovableChannelHan
         case passing
         /// A request is taken, and its body comes.
         case taking(CoalescedEnqueuing.Call, body: ByteBuffer)
-        /// A request is taken, and its answer not there yet.
+        /// A request is taken, and its answer is not there yet, or the client reads too slowly for one more.
         case answering
     }
 
@@ -36,6 +36,8 @@ package final class CoalescingHandler: ChannelDuplexHandler, RemovableChannelHan
     private var passedCount = 0
     private var held: [Held] = []
     private var isReadHeld = false
+    /// Whether the answer to the request that is taken is written.
+    private var isAnswered = false
     private var start = ContinuousClock.now
     /// The last request that was taken, and what it asked for: a producer asks for the same again and again.
     private var last: (head: HTTPRequest, call: CoalescedEnqueuing.Call)?
@@ -155,6 +157,19 @@ package final class CoalescingHandler: ChannelDuplexHandler, RemovableChannelHan
         context.write(wrapOutboundOut(.head(head)), promise: nil)
         context.write(wrapOutboundOut(.body(body)), promise: nil)
         context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+        isAnswered = true
+        goOn(context)
+    }
+
+    package func channelWritabilityChanged(context: ChannelHandlerContext) {
+        goOn(context)
+        context.fireChannelWritabilityChanged()
+    }
+
+    /// Takes the next request when the last one is answered, unless answers wait for a client that does not read them.
+    private func goOn(_ context: ChannelHandlerContext) {
+        guard isAnswered, context.channel.isWritable else { return }
+        isAnswered = false
         state = .passing
         release(context)
     }

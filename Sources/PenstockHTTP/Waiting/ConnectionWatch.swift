@@ -84,7 +84,7 @@ final class ConnectionWatch: ChannelDuplexHandler, RemovableChannelHandler {
             return
         }
         switch unwrapOutboundIn(data) {
-        case .head(var head) where isBroken:
+        case .head(var head) where isBroken && requestCount == 1:
             head.headerFields[.connection] = "close"
             context.write(wrapOutboundOut(.head(head)), promise: promise)
         case .end:
@@ -110,7 +110,9 @@ final class ConnectionWatch: ChannelDuplexHandler, RemovableChannelHandler {
     func channelWritabilityChanged(context: ChannelHandlerContext) {
         unreadEnd?.cancel()
         unreadEnd = nil
-        if !context.channel.isWritable { endWhenUnread(context, bytes: Self.unreadBytes(context)) }
+        if !context.channel.isWritable {
+            endWhenUnread(context, bytes: Self.unreadBytes(context), since: context.eventLoop.now)
+        }
         context.fireChannelWritabilityChanged()
     }
 
@@ -158,12 +160,20 @@ final class ConnectionWatch: ChannelDuplexHandler, RemovableChannelHandler {
         }
     }
 
-    /// Closes the connection when of so many bytes none is read in time.
-    private func endWhenUnread(_ context: ChannelHandlerContext, bytes: Int) {
-        unreadEnd = context.eventLoop.assumeIsolated().scheduleTask(in: unreadTime) { [self] in
-            let left = Self.unreadBytes(context)
+    /// Closes the connection when so many bytes wait since that time, and none of them is read for as long as may be. It is
+    /// looked at several times, as the system takes some of them at first.
+    private func endWhenUnread(_ context: ChannelHandlerContext, bytes: Int, since start: NIODeadline) {
+        let step = TimeAmount.nanoseconds(unreadTime.nanoseconds / 5)
+        unreadEnd = context.eventLoop.assumeIsolated().scheduleTask(in: step) { [self] in
+            let (left, now) = (Self.unreadBytes(context), context.eventLoop.now)
             // A large answer takes its time where a line is slow.
-            if left < bytes { endWhenUnread(context, bytes: left) } else { context.close(promise: nil) }
+            if left < bytes {
+                endWhenUnread(context, bytes: left, since: now)
+            } else if now - start < unreadTime {
+                endWhenUnread(context, bytes: bytes, since: start)
+            } else {
+                context.close(promise: nil)
+            }
         }
     }
 

@@ -1,5 +1,10 @@
 import Foundation
+import HTTPTypes
+import Hummingbird
+import Logging
 import NIOCore
+import NIOEmbedded
+import NIOHTTPTypes
 import Penstock
 import PenstockCore
 import PenstockHTTP
@@ -186,6 +191,48 @@ import Testing
             half.finish()
             #expect(try await !half.receive().contains("201"))
             #expect(try await server.depths()["ready"] == 2)
+        }
+    }
+
+    /// A client that reads nothing is served no further than its connection holds.
+    @Test func whoReadsNoAnswersIsServedNoMore() async throws {
+        let store = PenstockStore(InMemoryStore())
+        _ = try await store.queue("q")
+        let coalescing = Coalescing(
+            store: store, checks: DoorChecks([Everybody()]), logger: Logger(label: "test")
+        ) { _, _, _ in }
+        let channel = NIOAsyncTestingChannel()
+        try await channel.testingEventLoop.executeInContext {
+            try channel.pipeline.syncOperations.addHandler(CoalescingHandler(coalescing))
+        }
+        try await channel.connect(to: SocketAddress(unixDomainSocketPath: "/x"))
+        func ask() async throws {
+            var head = HTTPRequest(method: .post, scheme: "http", authority: "localhost", path: "/v1/queues/q/messages")
+            head.headerFields[.contentLength] = "0"
+            try await channel.writeInbound(HTTPRequestPart.head(head))
+            try await channel.writeInbound(HTTPRequestPart.end(nil))
+        }
+        func answer() async throws {
+            for _ in 1...3 { _ = try await channel.waitForOutboundWrite(as: HTTPResponsePart.self) }
+        }
+        try await ask()
+        try await answer()
+        channel.isWritable = false
+        for _ in 1...3 { try await ask() }
+        try await answer()
+        await channel.testingEventLoop.run()
+        #expect(try await store.status(of: QueueName(stored: "q")).depths.ready == 2)
+        channel.isWritable = true
+        try await channel.testingEventLoop.executeInContext { channel.pipeline.fireChannelWritabilityChanged() }
+        for _ in 1...2 { try await answer() }
+        #expect(try await store.status(of: QueueName(stored: "q")).depths.ready == 4)
+        _ = try await channel.finish()
+    }
+
+    private struct Everybody: DoorCheck {
+        func refusal(of request: Request, _ context: inout ServerContext) -> Response? {
+            context.principal = .local
+            return nil
         }
     }
 

@@ -99,14 +99,16 @@ import Testing
         }
     }
 
-    /// A producer gives a message the key that a letter's copy would have.
+    /// A program with the file gives a message the key that a letter's copy would have; clients of the server may not.
     @Test func aKeyOfAnothersDoesNotMakeALetterVanish() async throws {
         try await withQueues { server in
             try await send("x", server)
             let sequence = try await server.store.storage.messages(MessageQuery(queue: mail)).records[0].sequence
             for attempt in ["", " 1"] {
                 let key = "amazon-sqs dead \(sequence)\(attempt)"
-                try await server.put("y", in: "dead", headers: ["Penstock-Key": key])
+                let message = NewMessage(
+                    payload: Array("y".utf8), uniqueKey: UniqueKey(key, scope: .period(.seconds(60))))
+                _ = try await server.store.storage.enqueue([message], to: dead, durability: .processCrash)
             }
             for message in try await server.sqsReceive("dead", ["MaxNumberOfMessages": 10]) {
                 #expect(message.body == "y")
