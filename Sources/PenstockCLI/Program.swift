@@ -84,6 +84,7 @@ public enum Program {
         if arguments.first == ServeCommand.configuration.commandName {
             return ServeCommand(arguments: Array(arguments.dropFirst()))
         }
+        if arguments == ["help", ServeCommand.configuration.commandName] { return ServeCommand(arguments: ["--help"]) }
         if !ServerStores.isKnown, ServerStores.isAddress(FileOptions.path(in: arguments)) {
             try CompanionProgram.remote.become(Array(CommandLine.arguments.dropFirst()))
         }

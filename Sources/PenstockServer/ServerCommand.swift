@@ -28,7 +28,7 @@ package struct ServerCommand: AsyncParsableCommand {
               penstock serve --listen 0.0.0.0:7700 --token-file tokens
 
             It prints a line with its URL when it takes requests. The URL is a dashboard's; the API is under /v1. At addresses of this machine no token \
-            is asked for unless there is a --token-file; others need one. TLS is for a proxy in front of it.
+            is asked for unless there is a --token-file, and at a socket never; others need one. TLS is for a proxy in front of it.
             """)
 
     @OptionGroup var location: FileOptions
@@ -72,6 +72,7 @@ package struct ServerCommand: AsyncParsableCommand {
         logOptions.logFormat.use()
         // What the process makes is its owner's alone: the folder beside the file, a socket.
         umask(0o077)
+        try location.file.requireFile(for: "serve")
         let tokens = try tokenFile.map { path throws(PenstockError) in try Tokens.read(path) }
         let logger = ErrorLog.logger(.notice)
         let tracing = CommandTracing(serviceName: "penstock-server")

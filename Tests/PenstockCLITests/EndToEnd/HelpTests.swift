@@ -20,6 +20,14 @@ struct HelpTests {
         #expect(help.contains("--db <path>"))
     }
 
+    /// The server is a program of its own, and what is said of it is said there.
+    @Test func theServersOptionsAreInItsHelp() async throws {
+        let tool = try Tool.empty()
+        let help = try await tool.succeed(["help", "serve"]).output
+        #expect(help.contains("--token-file <path>"))
+        #expect(try await tool.succeed(["serve", "--help"]).output == help)
+    }
+
     @Test func aListSaysWhichStatesItTakes() async throws {
         let help = try await Tool.empty().succeed(["list", "--help"]).output
         #expect(help.contains("Without --state: pending,scheduled,blocked,ready,leased."))
