@@ -121,8 +121,8 @@ public struct WorkerRecord: Hashable, Sendable {
     public var processID: Int32?
     /// When its process opened the store, or the remote worker first claimed.
     public var startedAt: Timestamp
-    /// Whether its process lives. A remote worker counts as alive as long as it is on record: while it holds messages, and for a
-    /// minute after its last claim.
+    /// Whether its process lives. A remote worker counts as alive while it holds a lease that has not ended, and for a minute
+    /// after it has asked for messages, also where there were none.
     public var isAlive: Bool
     /// How many messages it holds.
     public var leased: Int

@@ -31,7 +31,7 @@ package struct ServerCommand: AsyncParsableCommand {
             is asked for unless there is a --token-file, and at a socket never; others need one. TLS is for a proxy in front of it.
             """)
 
-    @OptionGroup var location: FileOptions
+    @OptionGroup var location: OnlyFileOptions
 
     @Option(
         help: ArgumentHelp(
@@ -70,6 +70,7 @@ package struct ServerCommand: AsyncParsableCommand {
     @MainActor
     package func run() async throws {
         logOptions.logFormat.use()
+        let file = try location.file(for: "serve")
         // What the process makes is its owner's alone: the folder beside the file, a socket.
         umask(0o077)
         try location.file.requireFile(for: "serve")
@@ -77,19 +78,19 @@ package struct ServerCommand: AsyncParsableCommand {
         let logger = ErrorLog.logger(.notice)
         let tracing = CommandTracing(serviceName: "penstock-server")
         if readOnly {
-            try await location.file.look { try await serve($0, tokens, logger, tracing) }
+            try await file.look { try await serve($0, file, tokens, logger, tracing) }
         } else {
-            try await location.file.use(logger: logger) { try await serve($0, tokens, logger, tracing) }
+            try await file.use(logger: logger) { try await serve($0, file, tokens, logger, tracing) }
         }
         await tracing?.tracer.shutdown()
     }
 
     private func serve(
-        _ store: PenstockStore, _ tokens: Tokens?, _ logger: Logger, _ tracing: CommandTracing?
+        _ store: PenstockStore, _ file: StoreFile, _ tokens: Tokens?, _ logger: Logger, _ tracing: CommandTracing?
     ) async throws {
         try await Server(
             store: store, listen: addresses, tokens: tokens, hosts: host, isReadOnly: readOnly, name: name,
-            path: location.file.path, logger: logger, tracer: tracing?.tracer
+            path: file.path, logger: logger, tracer: tracing?.tracer
         ).run { [count = addresses.count, told = Atomic(0)] address in
             Self.tell(address)
             if told.wrappingAdd(1, ordering: .relaxed).newValue == count { Supervisor.tellReady() }

@@ -63,6 +63,16 @@ import Testing
         try await second.close()
     }
 
+    /// A worker that waits asks often enough for the server to know that it is there, however long a process may rely on rings.
+    @Test func whoWaitsAsksWithinTheMinute() async throws {
+        let store = PenstockStore(PatientStore(InMemoryStore()))
+        let server = try await TestServer.start(store)
+        let client = try await RemoteStore.open(server.url, token: nil, worker: nil)
+        #expect(client.lookInterval == .seconds(30))
+        try await client.close()
+        await server.stop()
+    }
+
     /// What a client holds goes back when it is closed, uncounted, and comes back later when it is not.
     @Test func aCloseGivesBackWhatIsHeld() async throws {
         try await withServer { server in
@@ -185,4 +195,12 @@ private final class HangUp: ChannelInboundHandler, Sendable {
 /// Expects an error of that code.
 func expect(_ code: PenstockError.Code, _ body: () async throws -> Void) async {
     await #expect { try await body() } throws: { ($0 as? PenstockError)?.code == code }
+}
+
+/// A store whose waiters may rely on its rings for a minute, as on those of a file that is watched.
+private struct PatientStore: ForwardingStore {
+    let base: any MessageStore
+    var lookInterval: Duration { .seconds(60) }
+
+    init(_ base: any MessageStore) { self.base = base }
 }

@@ -78,6 +78,31 @@ import Testing
         }
     }
 
+    /// The scope of a worker is enough for one, and that of a producer for one; a refusal says what is in the way.
+    @Test func whoMayUseAQueueCanOpenIt() async throws {
+        try await withServer { open in
+            let producer = PenstockStore(try await open("producer"))
+            try await producer.queue("mail", of: String.self, create: false).enqueue("hello")
+            let consumer = PenstockStore(try await open("consumer"))
+            let mail = try await consumer.queue("mail", of: String.self, create: false)
+            try await Worker(mail, options: .init(drain: true)) { _ in }.run()
+            #expect(try await mail.status().totals.done == 1)
+            await #expect {
+                _ = try await consumer.queue("other", of: String.self, create: false)
+            } throws: {
+                ($0 as? PenstockError)?.message
+                    == "The token 'consumer' may not work on the queue 'other': its queues are others."
+            }
+            await #expect {
+                _ = try await consumer.storage.messages(MessageQuery(queue: self.mail))
+            } throws: {
+                ($0 as? PenstockError)?.message
+                    == "The token 'consumer' may not look at the queue 'mail': it does not have the scope 'read'."
+            }
+            for store in [producer, consumer] { try await store.close() }
+        }
+    }
+
     /// What concerns other queues is for tokens of all queues; and what a server makes out of its clients' words, for none of them.
     @Test func aTokenOfSomeQueuesHearsNothingOfOthers() async throws {
         try await withServer { open in

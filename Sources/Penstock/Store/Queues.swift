@@ -53,8 +53,9 @@ extension PenstockStore {
         if create {
             try await storage.configure(name, .create(policy ?? QueuePolicy(), ifAbsent: true))
         } else {
-            // A query is the cheapest question that throws when the queue does not exist.
-            _ = try await storage.messages(MessageQuery(queue: name, limit: 1))
+            // The cheapest question that throws when the queue does not exist. It asks for no message, so a server answers it to
+            // everybody who may use the queue.
+            _ = try await storage.messages(MessageQuery(queue: name, sequences: [], limit: 1))
         }
         return Queue(name, codec: QueueCodec(elements: codec, chain: chain), handle: handle)
     }

@@ -80,7 +80,7 @@ struct RingWaits: Sendable {
     private func answer(isRung: Bool, ring: UInt64) -> Response {
         var writer = WireWriter()
         writer(
-            RingAnswer(isRung: isRung, ring: ring, server: server, lookInterval: store.storage.lookInterval))
+            RingAnswer(isRung: isRung, ring: ring, server: server, lookInterval: store.storage.remoteLookInterval))
         return StoreCalling.response(writer.bytes, of: store)
     }
 }

@@ -54,7 +54,10 @@ struct StoreCallTable: Sendable {
         add(RemoteCalls.log) { caller, query in try caller.may(.read, query.queue) }
         add(RemoteCalls.moveCursor) { caller, cursor, queue, _ in try caller.may(cursor.scope, queue) }
         add(RemoteCalls.messages) { caller, query in
-            if query.queue == nil, let sequences = query.sequences {
+            if let queue = query.queue, query.sequences == [] {
+                // Asks whether the queue is there, as everybody does who is about to use it.
+                try caller.mayAny(of: .consume, .produce, .read, .operate, with: queue)
+            } else if query.queue == nil, let sequences = query.sequences {
                 try await caller.mayAny(of: .read, withQueuesOf: sequences)
             } else {
                 try caller.may(.read, query.queue)

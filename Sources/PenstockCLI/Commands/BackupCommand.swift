@@ -25,7 +25,7 @@ struct BackupCommand: AsyncParsableCommand {
             same name removes it.
             """)
 
-    @OptionGroup var fileOptions: FileOptions
+    @OptionGroup var fileOptions: OnlyFileOptions
     @OptionGroup var outputOptions: OutputOptions
 
     @Argument(help: "The backup's file.", completion: .file())
@@ -35,8 +35,7 @@ struct BackupCommand: AsyncParsableCommand {
     var replace = false
 
     @MainActor func run() async throws {
-        let file = fileOptions.file
-        try file.requireFile(for: "backup")
+        let file = try fileOptions.file(for: "backup")
         try file.refuseMissing()
         let report: BackupReport
         do {

@@ -29,7 +29,7 @@ struct DoctorCommand: AsyncParsableCommand {
             Exit status 1 when anything fails, with --repair or --dry-run when anything still does.
             """)
 
-    @OptionGroup var fileOptions: FileOptions
+    @OptionGroup var fileOptions: OnlyFileOptions
     @OptionGroup var outputOptions: OutputOptions
 
     @Option(
@@ -48,8 +48,7 @@ struct DoctorCommand: AsyncParsableCommand {
     }
 
     @MainActor func run() async throws {
-        let file = fileOptions.file
-        try file.requireFile(for: "doctor")
+        let file = try fileOptions.file(for: "doctor")
         try file.refuseMissing()
         let output = Output()
         let repaired = repair ? try await PenstockStore.repair(path: file.path, dryRun: dryRun) : nil

@@ -17,12 +17,11 @@ struct MigrateCommand: AsyncParsableCommand {
             it. A file with a newer schema is refused and left as it is.
             """)
 
-    @OptionGroup var fileOptions: FileOptions
+    @OptionGroup var fileOptions: OnlyFileOptions
     @OptionGroup var outputOptions: OutputOptions
 
     @MainActor func run() async throws {
-        let file = fileOptions.file
-        try file.requireFile(for: "migrate")
+        let file = try fileOptions.file(for: "migrate")
         let isNew = !file.exists
         try await file.use(mayCreate: true) { _ in }
         try Output().answer(

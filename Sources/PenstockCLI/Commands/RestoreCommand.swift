@@ -25,15 +25,14 @@ struct RestoreCommand: AsyncParsableCommand {
             removed.
             """)
 
-    @OptionGroup var fileOptions: FileOptions
+    @OptionGroup var fileOptions: OnlyFileOptions
     @OptionGroup var outputOptions: OutputOptions
 
     @Argument(help: "The backup's file.", completion: .file())
     var backup: String
 
     @MainActor func run() async throws {
-        let (source, file) = (StoreFile(path: backup), fileOptions.file)
-        try file.requireFile(for: "restore")
+        let (source, file) = (StoreFile(path: backup), try fileOptions.file(for: "restore"))
         guard source.exists else { throw Failure(.missing, "There is no backup at \(backup).") }
         let report: RestoreReport
         do {

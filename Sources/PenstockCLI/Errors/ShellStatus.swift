@@ -31,14 +31,16 @@ enum ShellStatus: Int32, CaseIterable {
         case .usage: "wrong arguments or input beyond a limit; nothing was done"
         case .data: "the file is damaged, or is no database of Penstock's"
         case .missing: "no such file, queue, schedule or message"
-        case .unavailable: "the queue is full and its policy is `fail`, or it is being deleted"
+        case .unavailable:
+            "the queue is full and its policy is `fail`, or it is being deleted; or the server cannot be reached"
         case .software: "an error in Penstock itself"
         case .cannotCreate: "the file, the queue or the schedule cannot be made"
         case .inputOutput: "reading or writing failed, for example because the disk is full"
         case .temporary: "busy, or timed out; the same command may work later"
         case .outcomeUnknown:
             "nobody knows whether it was done, or it was and the answer cannot be written; look before you run it again (with --key it is safe while the first one waits or runs)"
-        case .permission: "the file, or its folder, cannot be written"
+        case .permission:
+            "the file, or its folder, cannot be written; or the server asks for a token that may do this, or its socket is another user's"
         case .configuration: "the file's schema is newer than this program, or older than it reads"
         case .cannotRun: "`work`: the command is there but cannot be run"
         case .commandNotFound: "`work`: the command was not found; nothing was claimed"

@@ -5,15 +5,24 @@ package struct FileOptions: ParsableArguments {
     @Option(
         name: .customLong("db"),
         help: .init(
-            "The file with the queues, or the server: http://HOST:PORT, https://HOST or unix:PATH; else what PENSTOCK_DB says, else ./penstock.db.",
+            "The file with the queues, or the server: http://HOST:PORT, https://HOST or unix:PATH, with its token in PENSTOCK_TOKEN; else what PENSTOCK_DB says, else ./penstock.db.",
             valueName: "path"),
         completion: .file())
     var path: String?
 
     package init() {}
 
-    package mutating func validate() throws {
+    package mutating func validate() throws { try Self.check(path) }
+
+    /// Throws when that cannot be what is meant.
+    fileprivate static func check(_ path: String?) throws {
         if path == "" { throw ValidationError("The path after --db cannot be empty.") }
+        let used = path ?? defaultPath
+        if ServerStores.isForeignAddress(used) {
+            throw ValidationError(
+                "\(used) is no address of a server; write http://HOST:PORT, https://HOST or unix:PATH, or the path of a file."
+            )
+        }
     }
 
     /// The file.
@@ -29,12 +38,35 @@ package struct FileOptions: ParsableArguments {
         return apart ?? spelled.map(String.init) ?? defaultPath
     }
 
-    private static var defaultPath: String { pathOfEnvironment ?? "penstock.db" }
+    fileprivate static var defaultPath: String { pathOfEnvironment ?? "penstock.db" }
 
     private static var pathOfEnvironment: String? {
         guard let value = getenv("PENSTOCK_DB") else { return nil }
         let path = String(cString: value)
         return path.isEmpty ? nil : path
+    }
+}
+
+/// Which file a command works on that needs the file itself.
+package struct OnlyFileOptions: ParsableArguments {
+    @Option(
+        name: .customLong("db"),
+        help: .init("The file with the queues; else what PENSTOCK_DB says, else ./penstock.db.", valueName: "path"),
+        completion: .file())
+    var path: String?
+
+    package init() {}
+
+    package mutating func validate() throws { try FileOptions.check(path) }
+
+    /// The file.
+    ///
+    /// - Parameter command: what needs it.
+    /// - Throws: ``Failure`` when a server is named.
+    package func file(for command: String) throws -> StoreFile {
+        let file = StoreFile(path: path ?? FileOptions.defaultPath)
+        try file.requireFile(for: command)
+        return file
     }
 }
 

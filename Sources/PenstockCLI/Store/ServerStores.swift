@@ -16,13 +16,32 @@ package enum ServerStores {
 
     /// Whether what `--db` or PENSTOCK_DB says is the address of a server.
     static func isAddress(_ path: String) -> Bool {
-        ["http://", "https://", "unix:"].contains { path.hasPrefix($0) }
+        // Schemes are written in letters of either case.
+        let start = path.prefix(8).lowercased()
+        return ["http://", "https://", "unix:"].contains { start.hasPrefix($0) }
+    }
+
+    /// Whether it is an address that no server has: what has another scheme is no name of a file that anybody means.
+    static func isForeignAddress(_ path: String) -> Bool {
+        guard !isAddress(path), let end = path.firstRange(of: "://") else { return false }
+        let scheme = path[..<end.lowerBound].utf8
+        return !scheme.isEmpty
+            && scheme.allSatisfy { byte in
+                UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20 || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte
+                    || [UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: ".")].contains(byte)
+            }
+    }
+
+    /// Whether it looks like the host and the port of a server.
+    static func looksLikePort(_ path: String) -> Bool {
+        guard !path.contains("/"), let colon = path.lastIndex(of: ":"), colon > path.startIndex else { return false }
+        return (Int(path[path.index(after: colon)...]).map { 1...65_535 ~= $0 }) ?? false
     }
 
     /// The store at an address.
     static func open(_ url: String, _ options: PenstockStore.Options) async throws -> PenstockStore {
         guard let opener = opener.withLock({ $0 }) else {
-            throw Failure(.software, "This program does not speak with servers; call `penstock` instead.")
+            throw Failure(.usage, "\(url) is a server, and this program does not speak with one; it needs a file.")
         }
         return try await opener(url, options)
     }

@@ -33,7 +33,10 @@ package struct StoreFile: Sendable {
     /// Throws when there is none. Of one whose log is left the store says more.
     func refuseMissing() throws(Failure) {
         if exists || access(path + "-wal", F_OK) == 0 { return }
-        throw Failure(.missing, "There is no Penstock file at \(path); `penstock queue create NAME` makes one.")
+        let hint =
+            ServerStores.looksLikePort(path)
+            ? "for a server write http://\(path)" : "`penstock queue create NAME` makes one"
+        throw Failure(.missing, "There is no Penstock file at \(path); \(hint).")
     }
 
     /// Calls `body` with the store, open only to be read, and closes it. The file stays as it is, also when its schema is

@@ -11,9 +11,7 @@ enum BrokenConnection: Equatable {
     func error(at url: ServerURL, _ cause: any Error) -> PenstockError {
         switch self {
         case .nothingDone:
-            PenstockError(
-                .unreachable, "The server at \(url) cannot be reached, and nothing was done; is it running there?",
-                cause: cause)
+            ConnectFailure(cause).error(at: url, cause)
         case .perhapsDone:
             PenstockError(
                 .outcomeUnknown,

@@ -13,14 +13,14 @@ struct ServerURL: Sendable, CustomStringConvertible {
     /// - Throws: `PenstockError` with code `invalidInput` that says how it is written.
     init(_ text: String) throws(PenstockError) {
         let forms = "write http://HOST:PORT, https://HOST or unix:PATH"
-        if text.hasPrefix("unix:") {
+        if text.prefix("unix:".count).lowercased() == "unix:" {
             let path = String(text.dropFirst("unix:".count))
             try require(!path.isEmpty, "'\(text)' names no path of a socket; \(forms).")
             try require(path.utf8.count < 104, "The path of a socket has fewer than 104 bytes; '\(path)' has more.")
             guard let escaped = path.addingPercentEncoding(withAllowedCharacters: .alphanumerics) else {
                 throw PenstockError(.invalidInput, "'\(text)' is no path of a socket; \(forms).")
             }
-            (description, base) = (text, "http+unix://\(escaped)")
+            (description, base) = ("unix:\(path)", "http+unix://\(escaped)")
             return
         }
         guard let parts = URLComponents(string: text), let scheme = parts.scheme?.lowercased(),

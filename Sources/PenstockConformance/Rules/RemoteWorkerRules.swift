@@ -10,6 +10,8 @@ enum RemoteWorkerRules {
         "its messages are back when their leases end, and not before": leasesEnd,
         "after a reboot its leases go on by the wall clock": reboot,
         "is listed while it holds something, and for a minute": isListed,
+        "is alive while a lease of it lasts, and for a minute, whoever looks": isAlive,
+        "is alive while it asks for messages, also when there are none": asks,
         "one of that name is one worker, and another name another": names,
     ]
 
@@ -75,6 +77,7 @@ enum RemoteWorkerRules {
         bench.time.reboot(after: .seconds(30))
 
         let next = try await bench.open()
+        #expect(try await next.status(of: nil).workers.map(\.isAlive) == [true])
         #expect(try await next.extend([messages[1].lease], by: .seconds(40)) == [true])
         #expect(try await next.reclaim() == Reclaimed())
         bench.time.advance(by: .seconds(30) - .microseconds(1))
@@ -114,6 +117,54 @@ enum RemoteWorkerRules {
         bench.time.advance(by: .microseconds(1))
         _ = try await server.reclaim()
         #expect(try await server.status(of: nil).workers.isEmpty)
+    }
+
+    static func isAlive(_ bench: Bench) async throws {
+        let server = try await bench.open(.steady())
+        try await server.put((1...3).map { .text("\($0)") })
+        func standing() async throws -> [Bool] { try await server.status(of: nil).workers.map(\.isAlive) }
+        let first = try await server.take(for: .phone, lease: .seconds(600))
+        bench.time.advance(by: .seconds(600) - .microseconds(1))
+        #expect(try await standing() == [true])
+        #expect(try await server.waitReason(of: first.sequence).holder?.isAlive == true)
+        // Nobody reclaims, and all the same it is dead.
+        bench.time.advance(by: .microseconds(1))
+        #expect(try await standing() == [false])
+        #expect(try await server.waitReason(of: first.sequence).holder?.isAlive == false)
+        #expect(try await server.reclaim() == Reclaimed(fromExpiredLeases: 1))
+
+        let second = try await server.take(for: .phone)
+        _ = try await server.give(.done, for: second)
+        bench.time.advance(by: .seconds(60) - .microseconds(1))
+        #expect(try await standing() == [true])
+        bench.time.advance(by: .microseconds(1))
+        #expect(try await standing() == [false])
+        let ready = try #require(try await server.messages(MessageQuery(queue: .jobs, states: [.ready])).first)
+        #expect(try await server.waitReason(of: ready.sequence).causes.contains(.noWorker))
+    }
+
+    static func asks(_ bench: Bench) async throws {
+        let server = try await bench.open(.steady())
+        try await server.put("it")
+        _ = try await server.give(.done, for: server.take(for: .phone))
+        func ask(_ worker: WorkerName) async throws {
+            let claim = try await server.claim(
+                ClaimRequest(queue: .jobs, limit: 1, lease: .seconds(30), remoteWorker: worker))
+            #expect(claim.messages.isEmpty)
+        }
+        func standing() async throws -> [Bool] { try await server.status(of: nil).workers.map(\.isAlive) }
+        for round in 1...4 {
+            if round == 3 { try await server.configure(.jobs, .pause) }
+            bench.time.advance(by: .seconds(30))
+            try await ask(.phone)
+            try await ask(WorkerName("has got nothing yet"))
+            _ = try await server.reclaim()
+            #expect(try await standing() == [true])
+        }
+        bench.time.advance(by: .seconds(60))
+        #expect(try await standing() == [false])
+        _ = try await server.reclaim()
+        #expect(try await standing() == [])
     }
 
     static func names(_ bench: Bench) async throws {

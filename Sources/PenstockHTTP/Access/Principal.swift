@@ -30,18 +30,23 @@ package struct Principal: Sendable, Hashable {
     /// Throws a problem with status 403 when he may do that with no queue at all: before anything is looked up for him.
     package func require(_ scope: Scope) throws(Problem) {
         guard !scopes.contains(scope) else { return }
-        throw Problem(
-            .forbidden, code: "forbidden",
-            "The token '\(name)' may not \(scope.activity) any queue; use one with that scope.")
+        throw refusal(of: scope, "any queue")
     }
 
     /// Throws a problem with status 403 when he may not do that with the queue.
     package func require(_ scope: Scope, _ queue: QueueName?) throws(Problem) {
         guard !may(scope, queue) else { return }
         let what = queue.map { "the queue '\($0)'" } ?? "the whole store"
-        throw Problem(
-            .forbidden, code: "forbidden",
-            "The token '\(name)' may not \(scope.activity) \(what); use one with that scope.")
+        throw refusal(of: scope, what)
+    }
+
+    /// Says whether the scope is missing, or is there and holds for other queues alone.
+    private func refusal(of scope: Scope, _ what: String) -> Problem {
+        let reason =
+            scopes.contains(scope)
+            ? "its queues are others" : "it does not have the scope '\(scope.rawValue)'"
+        return Problem(
+            .forbidden, code: "forbidden", "The token '\(name)' may not \(scope.activity) \(what): \(reason).")
     }
 }
 

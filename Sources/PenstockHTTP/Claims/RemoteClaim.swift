@@ -58,7 +58,7 @@ package struct RemoteClaim: Sendable {
             guard let left = patience.left else { return [] }
             let changes = store.storage.changes
             let due = nextDue.map { max(.zero, $0 - time.now) }
-            let pause = min(left, store.storage.lookInterval, due ?? left)
+            let pause = min(left, store.storage.remoteLookInterval, due ?? left)
             let end = try await waited(changes, after: tokens, atMost: pause, context, time)
             // Where it ends here it may have been woken for a message just now, for which nobody else was.
             switch end {
@@ -119,6 +119,11 @@ extension ServerContext {
         try await store.giveBack(leases)
         throw Problem.clientGone
     }
+}
+
+extension MessageStore {
+    /// How long a remote worker waits before it claims again: that it asks is the only sign of it, and holds for a minute.
+    package var remoteLookInterval: Duration { min(lookInterval, .seconds(30)) }
 }
 
 extension PenstockStore {

@@ -11,7 +11,7 @@ struct WorkerInspection {
     func inspect(_ database: Database, _ report: inout HealthReport) throws {
         let boot = time.boot
         let now = time.now
-        let workers = try QueueReader.workers(database, boot: boot, folder)
+        let workers = try QueueReader.workers(database, time, folder)
         report.deadWorkers = workers.filter { !$0.isAlive }
         report.stuckWorkers = workers.filter { worker in
             guard worker.isAlive, let claimed = worker.oldestClaim else { return false }

@@ -11,6 +11,9 @@ extension Claiming {
         guard let queue = try connection.first(readQueue, .text(request.queue.text), read: Look.init) else {
             throw Transaction.unknownQueue(request.queue)
         }
+        if let worker = request.remoteWorker, try RemoteWorkers.mustRenew(worker, connection, at: time.boot, now) {
+            return nil
+        }
         let id = queue.id
         let isLimited = queue.isLimited
         // Its next step may make messages ready, here or elsewhere.

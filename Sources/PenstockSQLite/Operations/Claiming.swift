@@ -19,6 +19,7 @@ enum Claiming {
         _ request: ClaimRequest, limit: Int, worker: WorkerIdentity, in transaction: Transaction
     ) throws -> Claim {
         let account = try transaction.account(of: request.queue)
+        let remote = try request.remoteWorker.flatMap { try RemoteWorkers.renew($0, in: transaction) }
         try Cascade.goOn(in: transaction)
         let isLimited = account.policy.limitsClaims
         if account.isPaused || account.isDeleting { return .empty(isLimited: isLimited) }
@@ -55,7 +56,8 @@ enum Claiming {
         if !messages.isEmpty {
             let lease = LeaseRow(
                 tokenBase: tokenBase,
-                workerID: try request.remoteWorker.map { try RemoteWorkers.register($0, in: transaction) }
+                workerID: try remote
+                    ?? request.remoteWorker.map { try RemoteWorkers.register($0, in: transaction) }
                     ?? worker.register(in: transaction),
                 deadline: transaction.time.boot.microseconds + request.lease.wholeMicroseconds)
             try move(&messages, account, lease, in: transaction)

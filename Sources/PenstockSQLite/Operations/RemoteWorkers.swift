@@ -6,9 +6,9 @@ import PenstockCore
 /// clock it is on record by how much it was behind the wall clock, and whoever writes first after a reboot moves the ends of
 /// their leases to the new clock.
 enum RemoteWorkers {
-    /// How long the row of a worker that holds nothing stays after its last claim.
+    /// How long a worker that holds nothing is there after it asked for messages last, and its row stays.
     private static let keptFor = Duration.seconds(60)
-    /// How exactly its last claim is on record.
+    /// How exactly that moment is on record.
     private static let seenEvery = Duration.seconds(10)
     /// By how much the wall clock may go another way than the boot clock before that is written down.
     private static let driftMax = Duration.seconds(1)
@@ -17,16 +17,9 @@ enum RemoteWorkers {
 
     /// The number of the row of `name`, which is made at need.
     static func register(_ name: WorkerName, in transaction: Transaction) throws -> Int64 {
-        try rebase(in: transaction)
+        if let id = try renew(name, in: transaction) { return id }
         let connection = transaction.connection
         let (now, offset) = (transaction.now.microseconds, offset(in: transaction))
-        let found = try connection.first(read, .text(name.text)) { ($0.integer(0), $0.integer(1), $0.integer(2)) }
-        if let (id, seenAt, knownOffset) = found {
-            if isApart(now, seenAt, seenEvery) || isApart(offset, knownOffset, driftMax) {
-                try connection.run(see, .integer(id), .integer(now), .integer(offset))
-            }
-            return id
-        }
         try forgetIdle(in: transaction)
         let row = "remote:" + name.text
         try connection.run(
@@ -38,6 +31,41 @@ enum RemoteWorkers {
         return id
     }
 
+    /// Writes down that `name` asks for messages, whether it gets any or not: a worker that waits for them is there.
+    ///
+    /// - Returns: the number of its row; `nil`: it has none, as it has got nothing yet or was silent for long.
+    static func renew(_ name: WorkerName, in transaction: Transaction) throws -> Int64? {
+        try rebase(in: transaction)
+        let offset = offset(in: transaction)
+        guard let known = try known(name, transaction.connection) else { return nil }
+        if known.isOld(at: transaction.now, offset) {
+            try transaction.connection.run(
+                see, .integer(known.id), .integer(transaction.now.microseconds), .integer(offset))
+        }
+        return known.id
+    }
+
+    /// Whether ``renew(_:in:)`` has something to write down.
+    static func mustRenew(_ name: WorkerName, _ connection: Connection, at boot: BootTime, _ now: Timestamp) throws
+        -> Bool
+    {
+        try known(name, connection)?.isOld(at: now, offset(boot, now)) ?? false
+    }
+
+    /// Whether it is a remote worker that has not asked for messages for a while.
+    static func isSilent(_ worker: WorkerRow, at now: Timestamp) -> Bool {
+        worker.seenAt.map { $0 <= now - keptFor } ?? false
+    }
+
+    /// By remote worker, when the last of its leases ends, on the clock of `boot` also where nobody has moved it there yet.
+    static func lastEnds(at boot: BootTime, _ now: Timestamp, _ connection: Connection) throws -> [Int64: Int64] {
+        let ends = try connection.all(readEnds) { row in
+            let shift = row.text(2) == boot.bootID ? 0 : shift(from: row.integer(3), to: offset(boot, now))
+            return (row.integer(0), row.integer(1).clamped(to: -latest...latest) + shift)
+        }
+        return Dictionary(ends, uniquingKeysWith: max)
+    }
+
     /// Moves what remote workers hold from the clocks of earlier boots to this one.
     static func rebase(in transaction: Transaction) throws {
         if transaction.hasRebasedRemoteWorkers { return }
@@ -47,9 +75,7 @@ enum RemoteWorkers {
         let others = try connection.all(readOthers, .text(boot.bootID)) { ($0.integer(0), $0.integer(1)) }
         let offset = offset(in: transaction)
         for (id, before) in others {
-            // Within half of the range, so that no sum overflows: SQLite would go on with a floating-point number.
-            let (moved, overflow) = offset.subtractingReportingOverflow(before)
-            let shift = overflow ? 0 : moved.clamped(to: -latest...latest)
+            let shift = shift(from: before, to: offset)
             // No lease lasts longer than one that was just extended, whatever the clocks say.
             let end = boot.microseconds + Limits.leaseRange.upperBound.wholeMicroseconds
             try connection.run(shiftLeases, .integer(id), .integer(shift), .integer(end))
@@ -59,10 +85,10 @@ enum RemoteWorkers {
         }
     }
 
-    /// The workers that hold nothing and have not claimed for a while.
+    /// The workers that hold nothing and have not asked for messages for a while.
     static func idle(_ work: HeldWork, at now: Timestamp) -> [Int64] { work.idleWorkers(since: now - keptFor) }
 
-    /// Removes the rows of workers that hold nothing and have not claimed for a while.
+    /// Removes the rows of workers that hold nothing and have not asked for messages for a while.
     static func forgetIdle(in transaction: Transaction) throws {
         let connection = transaction.connection
         for id in idle(try HeldWork(connection), at: transaction.now) {
@@ -71,8 +97,34 @@ enum RemoteWorkers {
         }
     }
 
-    private static func offset(in transaction: Transaction) -> Int64 {
-        (transaction.time.boot.microseconds - transaction.now.microseconds).clamped(to: -latest...latest)
+    private static func offset(in transaction: Transaction) -> Int64 { offset(transaction.time.boot, transaction.now) }
+
+    private static func offset(_ boot: BootTime, _ now: Timestamp) -> Int64 {
+        (boot.microseconds - now.microseconds).clamped(to: -latest...latest)
+    }
+
+    /// By how much the ends of leases move with their clock, which was behind the wall clock by `before`.
+    private static func shift(from before: Int64, to offset: Int64) -> Int64 {
+        // Within half of the range, so that no sum overflows: SQLite would go on with a floating-point number.
+        let (moved, overflow) = offset.subtractingReportingOverflow(before)
+        return overflow ? 0 : moved.clamped(to: -latest...latest)
+    }
+
+    /// What is on record of a worker.
+    private struct Known {
+        var id: Int64
+        var seenAt: Int64
+        var offset: Int64
+
+        func isOld(at now: Timestamp, _ offset: Int64) -> Bool {
+            isApart(now.microseconds, seenAt, seenEvery) || isApart(offset, self.offset, driftMax)
+        }
+    }
+
+    private static func known(_ name: WorkerName, _ connection: Connection) throws -> Known? {
+        try connection.first(read, .text(name.text)) { row in
+            Known(id: row.integer(0), seenAt: row.integer(1), offset: row.integer(2))
+        }
     }
 
     private static func isApart(_ first: Int64, _ second: Int64, _ by: Duration) -> Bool {
@@ -85,6 +137,13 @@ enum RemoteWorkers {
         SELECT remote.worker_id, remote.seen_at, remote.wall_offset
         FROM penstock_remote_worker AS remote JOIN penstock_worker AS worker ON worker.id = remote.worker_id
         WHERE remote.name = ?1
+        """)
+    private static let readEnds = Query(
+        """
+        SELECT remote.worker_id, max(lease.deadline), worker.boot_id, remote.wall_offset
+        FROM penstock_lease AS lease JOIN penstock_remote_worker AS remote ON remote.worker_id = lease.worker_id
+            JOIN penstock_worker AS worker ON worker.id = remote.worker_id
+        GROUP BY remote.worker_id
         """)
     private static let see = Query(
         "UPDATE penstock_remote_worker SET seen_at = ?2, wall_offset = ?3 WHERE worker_id = ?1")

@@ -8,7 +8,7 @@ struct WorkerRow: Sendable {
     var lockName: String
     /// The name of the clock on which its leases end.
     var clockName: String
-    /// When a worker claimed last that claims through another process, and has no lock; `nil`: it is a process.
+    /// When a worker asked for messages last that claims through another process, and has no lock; `nil`: it is a process.
     var seenAt: Timestamp?
 
     var isRemote: Bool { seenAt != nil }
@@ -102,7 +102,7 @@ struct HeldWork: Sendable {
         }
     }
 
-    /// The remote workers that hold nothing, and have not claimed after `moment`.
+    /// The remote workers that hold nothing, and have not asked for messages after `moment`.
     func idleWorkers(since moment: Timestamp) -> [Int64] {
         workers.filter { worker in firstEnds[worker.id] == nil && worker.seenAt.map { $0 <= moment } ?? false }.map(
             \.id)

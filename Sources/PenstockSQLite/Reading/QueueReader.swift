@@ -10,7 +10,7 @@ enum QueueReader {
     ) throws -> StoreStatus {
         StoreStatus(
             queues: try queues(queue, at: time.now, database),
-            workers: try workers(database, boot: time.boot, folder),
+            workers: try workers(database, time, folder),
             cursors: try Cursors.all(of: queue, Connection(database)))
     }
 
@@ -68,10 +68,11 @@ enum QueueReader {
     }
 
     /// The workers that have a row, in the order in which they came.
-    static func workers(_ database: Database, boot: BootTime, _ folder: SharedFolder) throws -> [WorkerRecord] {
+    static func workers(
+        _ database: Database, _ time: any TimeSource, _ folder: SharedFolder
+    ) throws -> [WorkerRecord] {
         let connection = Connection(database)
-        let alive = try Set(
-            WorkerRow.all(connection).filter { !WorkerStanding(of: $0, at: boot, folder).isDead }.map(\.id))
+        let alive = try LivingWorkers(connection, at: time, folder)
         return try connection.all(selectWorkers) { row in
             WorkerRecord(
                 id: row.integer(0), name: row.text(1) ?? "",

@@ -208,10 +208,7 @@ struct WaitReader {
                 countEarlier, id, priority, .integer(turn), .integer(record.sequence.rawValue), limit
             ) { $0.integer(0) } ?? 0)
         if ahead > 0 { causes.append(.ahead(WaitReason.Count(Int(ahead)))) }
-        let isAnyAlive = try WorkerRow.all(connection).contains {
-            !WorkerStanding(of: $0, at: time.boot, folder).isDead
-        }
-        if !isAnyAlive { causes.append(.noWorker) }
+        if try LivingWorkers(connection, at: time, folder).isEmpty { causes.append(.noWorker) }
         return causes
     }
 
@@ -232,11 +229,10 @@ struct WaitReader {
 
     private func holder(of record: MessageRecord) throws -> WaitReason.Holder? {
         guard let id = record.worker else { return nil }
-        let row = try WorkerRow.all(connection).first { $0.id == id }
         let name = try connection.first(readWorkerName, .integer(id)) { $0.text(0) ?? "" }
         return WaitReason.Holder(
             worker: id, name: name ?? "",
-            isAlive: row.map { !WorkerStanding(of: $0, at: time.boot, folder).isDead } ?? false)
+            isAlive: try LivingWorkers(connection, at: time, folder).contains(id))
     }
 }
 

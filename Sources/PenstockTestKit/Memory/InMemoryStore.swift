@@ -144,7 +144,7 @@ public final class InMemoryStore: MessageStore {
     /// Counts what the store holds; see ``/PenstockCore/MessageStore``.
     public func status(of queue: QueueName?) async throws -> StoreStatus {
         try database.act(as: id) { state, moment throws(PenstockError) in
-            try state.status(of: queue, at: moment.now)
+            try state.status(of: queue, at: moment)
         }
     }
 

@@ -5,6 +5,7 @@ extension MemoryState {
         try request.validate()
         let queue = try queue(request.queue)
         if request.remoteWorker == nil { workers[worker]?.hasClaimed = true }
+        if let remote = request.remoteWorker { renew(remote, at: moment) }
         let isLimited = queue.policy.limitsClaims
         guard !queue.isPaused, !queue.isDeleting else { return .empty(isLimited: isLimited) }
 

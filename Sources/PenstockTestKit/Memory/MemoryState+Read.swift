@@ -94,14 +94,15 @@ extension MemoryState {
         )
     }
 
-    func status(of name: QueueName?, at now: Timestamp) throws(PenstockError) -> StoreStatus {
+    func status(of name: QueueName?, at moment: Moment) throws(PenstockError) -> StoreStatus {
         if let name { _ = try queue(name) }
         let names = name.map { [$0] } ?? queues.keys.sorted()
         let cursors = names.flatMap { name in
             (queues[name]?.cursors ?? [:]).values.sorted { $0.name < $1.name }
         }
         return StoreStatus(
-            queues: names.compactMap { status(ofExisting: $0, at: now) }, workers: workerRecords(), cursors: cursors)
+            queues: names.compactMap { status(ofExisting: $0, at: moment.now) }, workers: workerRecords(at: moment),
+            cursors: cursors)
     }
 
     private func status(ofExisting name: QueueName, at now: Timestamp) -> QueueStatus? {
@@ -137,12 +138,12 @@ extension MemoryState {
         return (ready.compactMap(\.readySince) + first + [due].compactMap(\.self)).min()
     }
 
-    private func workerRecords() -> [WorkerRecord] {
+    private func workerRecords(at moment: Moment) -> [WorkerRecord] {
         let claims = Dictionary(grouping: messages.values.compactMap(\.hold), by: \.worker)
         return workers.filter(\.value.hasClaimed).sorted { $0.key < $1.key }.map { id, worker in
             WorkerRecord(
                 id: id, name: worker.name, processID: worker.processID, startedAt: worker.startedAt,
-                isAlive: worker.isAlive, leased: claims[id]?.count ?? 0,
+                isAlive: isThere(id, at: moment), leased: claims[id]?.count ?? 0,
                 oldestClaim: claims[id]?.map(\.claimedAt).min())
         }
     }

@@ -7,14 +7,14 @@ extension MemoryState {
         var reason = WaitReason(message: record(of: message, withPayload: false, withAttempts: false))
         guard let queue = queues[message.queue], !message.state.isFinished else { return reason }
         if message.state == .leased {
-            reason.holder = holder(of: message)
+            reason.holder = holder(of: message, at: moment)
             return reason
         }
         if queue.isDeleting { reason.causes.append(.queueDeleting) }
         if queue.isPaused { reason.causes.append(.queuePaused) }
         switch message.state {
         case .scheduled: reason.causes += scheduled(message)
-        case .pending: reason.causes += pending(message)
+        case .pending: reason.causes += pending(message, at: moment)
         case .blocked: reason.causes += blocked(message, queue, at: moment)
         case .ready: reason.causes += ready(message, queue, at: moment)
         case .leased, .done, .dead, .dropped, .cancelled: break
@@ -29,9 +29,11 @@ extension MemoryState {
         return [.due(due, message.steps.isEmpty ? .asEnqueued : .suspended)]
     }
 
-    private func pending(_ message: MemoryMessage) -> [WaitReason.Cause] {
+    private func pending(_ message: MemoryMessage, at moment: Moment) -> [WaitReason.Cause] {
         let open = message.dependencies.filter { $0.state == .open }.compactMap { messages[$0.parent] }
-        let named = open.prefix(WaitReason.namedMax).map { WaitReason.Cause.task(other($0, task: $0.task?.task)) }
+        let named = open.prefix(WaitReason.namedMax).map {
+            WaitReason.Cause.task(other($0, task: $0.task?.task, at: moment))
+        }
         let causes = named + (open.count > WaitReason.namedMax ? [.moreTasks] : [])
         return causes.isEmpty ? [.untold] : causes
     }
@@ -42,7 +44,7 @@ extension MemoryState {
         if queue.pausedGroups.contains(group) { causes.append(.groupPaused) }
         causes += groupTime(group, queue, at: moment)
         let holders = (queue.line.permits[group] ?? []).sorted().compactMap { messages[$0] }
-        causes += holders.prefix(WaitReason.namedMax).map { .permit(other($0)) }
+        causes += holders.prefix(WaitReason.namedMax).map { .permit(other($0, at: moment)) }
         if holders.count > WaitReason.namedMax { causes.append(.morePermits) }
         let before = inOrder(
             Set(queue.line.blocked.elements.filter { messages[$0]?.group == group }), queue.policy.groups
@@ -81,19 +83,19 @@ extension MemoryState {
         }
         let ahead = queue.line.ready.elements.prefix { $0.sequence != message.sequence }.count
         if ahead > 0 { causes.append(.ahead(WaitReason.Count(ahead))) }
-        if !workers.values.contains(where: { $0.hasClaimed && $0.isAlive }) { causes.append(.noWorker) }
+        if !workers.contains(where: { $1.hasClaimed && isThere($0, at: moment) }) { causes.append(.noWorker) }
         return causes
     }
 
-    private func other(_ message: MemoryMessage, task: TaskName? = nil) -> WaitReason.Other {
+    private func other(_ message: MemoryMessage, task: TaskName? = nil, at moment: Moment) -> WaitReason.Other {
         WaitReason.Other(
             sequence: message.sequence, state: message.state, task: task, due: message.due,
-            holder: holder(of: message))
+            holder: holder(of: message, at: moment))
     }
 
-    private func holder(of message: MemoryMessage) -> WaitReason.Holder? {
+    private func holder(of message: MemoryMessage, at moment: Moment) -> WaitReason.Holder? {
         guard let id = message.hold?.worker else { return nil }
         return WaitReason.Holder(
-            worker: id, name: workers[id]?.name ?? "", isAlive: workers[id]?.isAlive ?? false)
+            worker: id, name: workers[id]?.name ?? "", isAlive: isThere(id, at: moment))
     }
 }

@@ -84,12 +84,21 @@ struct OperatingTests {
 
     /// What a server's answer means to a check.
     @Test(arguments: [
-        ("HTTP/1.1 200 OK\r\n\r\n", true), ("HTTP/1.1 503 Service Unavailable\r\n", false), ("", false),
+        ("HTTP/1.1 200 OK\r\nServer: it\r\n\r\n{\"status\": \"ok\"}\n", true),
+        ("HTTP/1.1 200 OK\r\n\r\n", false), ("HTTP/1.1 200 OK\r\n\r\n<html>ok</html>", false),
+        ("HTTP/1.1 503 Service Unavailable\r\n", false), ("", false),
         ("SSH-2.0-OpenSSH\r\n", false), ("HTTP/1.1 x", false),
     ])
     func answersOfServers(text: String, isReady: Bool) throws {
         let (found, _) = ServerProbe.answer(Array(text.utf8), try ListenAddress("127.0.0.1:1"))
         #expect(found == isReady)
+    }
+
+    /// An address is taken as the server prints it, too.
+    @Test(arguments: ["127.0.0.1:7700", "http://127.0.0.1:7700", "HTTP://127.0.0.1:7700/"])
+    func addressesOfServers(text: String) throws {
+        #expect(try ServerProbe.address(text) == .port(host: "127.0.0.1", 7700))
+        #expect(try ServerProbe.address("unix:/run/s") == .unix(path: "/run/s"))
     }
 
     @Test func aServerThatIsNotThereIsCritical() async throws {

@@ -34,8 +34,8 @@ struct CheckCommand: AsyncParsableCommand {
 
     @Option(
         help: .init(
-            "Ask the server at this address of the machine whether it can do its work, and look at nothing else.",
-            valueName: "address"), transform: { try ListenAddress($0) })
+            "Ask the server at this address of the machine whether it can do its work, and look at nothing else: HOST:PORT, http://HOST:PORT or unix:PATH.",
+            valueName: "address"), transform: { try ServerProbe.address($0) })
     var server: ListenAddress?
 
     @Flag(help: "Look at all queues.")

@@ -1,0 +1,54 @@
+import NIOCore
+import PenstockCore
+import PenstockTestKit
+import Testing
+
+@testable import PenstockClient
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#else
+    import Darwin
+#endif
+
+/// What is said of a server that cannot be reached: where the client can tell why, it does.
+@Suite(.timeLimit(.minutes(1))) struct UnreachableTests {
+    private func said(of url: String) async throws -> String {
+        do {
+            _ = try await RemoteStore.open(url, token: nil, worker: nil)
+            return ""
+        } catch let error as PenstockError {
+            #expect(error.code == .unreachable)
+            return error.message
+        }
+    }
+
+    @Test func aNameWithoutAnAddress() async throws {
+        #expect(try await said(of: "http://nowhere.invalid:7700").contains("the name has no address"))
+    }
+
+    @Test func nobodyListens() async throws {
+        let folder = TemporaryFolder()
+        #expect(try await said(of: "UNIX:\(folder.file("s"))").contains("is it running there?"))
+    }
+
+    @Test func aPortWithoutTLS() async throws {
+        let server = try await ScriptedServer.start { _ in ScriptedServer.greeting }
+        let url = "https://127.0.0.1:\(server.port)"
+        #expect(try await said(of: url).contains("write http:// for a server"))
+        try await server.stop()
+    }
+
+    /// Root may use any socket, so the word is the system's and the socket is not there.
+    @Test func aSocketOfAnotherUser() throws {
+        let url = try ServerURL("unix:/run/s")
+        for code in [EACCES, EPERM] {
+            let failure = ConnectFailure(IOError(errnoCode: code, reason: "connect"))
+            #expect(failure == .notAllowed)
+            #expect(failure.error(at: url, CancellationError()).code == .forbidden)
+        }
+        #expect(ConnectFailure(IOError(errnoCode: ECONNREFUSED, reason: "connect")) == .nobody)
+    }
+}
