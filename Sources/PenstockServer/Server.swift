@@ -73,6 +73,7 @@ struct Server {
         if let tracer { router.add(middleware: RequestSpans(tracer: tracer)) }
         router.add(middleware: ProblemResponses())
         router.add(middleware: checks)
+        router.add(middleware: dashboard.unknownPages)
         SQS(store: store, tokens: tokens).add(to: router)
         Health(store: store).add(to: router)
         Metrics(store: store, file: path, requests: requests).add(to: router)
