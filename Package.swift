@@ -145,7 +145,7 @@ let package = Package(
         .target(
             name: "PenstockHTTP",
             dependencies: [
-                "Penstock", "PenstockCore", "PenstockFormats",
+                "Penstock", "PenstockCore", "PenstockFormats", "PenstockProcesses",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),

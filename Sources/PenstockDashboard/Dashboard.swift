@@ -44,6 +44,9 @@ package struct Dashboard: Sendable {
         request.method == .post && ["/login", "/logout", "/doctor"].contains(request.uri.path)
     }
 
+    /// What answers a browser where no page is. It is asked behind all checks.
+    package var unknownPages: UnknownPages { UnknownPages(site: site) }
+
     private static let places: Set<String> = Set(Section.allCases.map(\.rawValue)).subtracting(["overview"])
         .union(["queues", "events", "assets", "login", "logout"])
 

@@ -73,6 +73,7 @@ struct Server {
         if let tracer { router.add(middleware: RequestSpans(tracer: tracer)) }
         router.add(middleware: ProblemResponses())
         router.add(middleware: checks)
+        router.add(middleware: dashboard.unknownPages)
         SQS(store: store, tokens: tokens).add(to: router)
         Health(store: store).add(to: router)
         Metrics(store: store, file: path, requests: requests).add(to: router)
@@ -84,7 +85,8 @@ struct Server {
     /// What answers enqueues together; `nil` where nothing is changed, or each request has a span of its own.
     private func coalescing(_ requests: RequestTimes) -> Coalescing? {
         if isReadOnly || tracer != nil { return nil }
-        return Coalescing(store: store, checks: checks, logger: logger) { path, status, duration in
+        return Coalescing(store: store, checks: checks, asksForTokens: tokens != nil, logger: logger) {
+            path, status, duration in
             requests.record(.post, path, status, duration)
         }
     }

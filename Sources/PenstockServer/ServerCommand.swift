@@ -28,7 +28,8 @@ package struct ServerCommand: AsyncParsableCommand {
               penstock serve --listen 0.0.0.0:7700 --token-file tokens
 
             It prints a line with its URL when it takes requests. The URL is a dashboard's; the API is under /v1. At addresses of this machine no token \
-            is asked for unless there is a --token-file, and at a socket never; others need one. TLS is for a proxy in front of it.
+            is asked for unless there is a --token-file; others need one. With one, every address asks for a token, sockets in the file \
+            system as well; the file is read again at SIGHUP. TLS is for a proxy in front of it.
             """)
 
     @OptionGroup var location: OnlyFileOptions
@@ -65,6 +66,10 @@ package struct ServerCommand: AsyncParsableCommand {
         if tokenFile == nil, let address = addresses.first(where: { !$0.isLocal }) {
             throw ValidationError("\(address) can be reached from other machines; give --token-file as well.")
         }
+        if let wrong = host.first(where: { !HostCheck.isName($0) }) {
+            throw ValidationError(
+                "'\(wrong)' is no name of a host; write it as in an address, such as queue.example, without a port.")
+        }
     }
 
     @MainActor
@@ -73,16 +78,33 @@ package struct ServerCommand: AsyncParsableCommand {
         let file = try location.file(for: "serve")
         // What the process makes is its owner's alone: the folder beside the file, a socket.
         umask(0o077)
-        try location.file.requireFile(for: "serve")
         let tokens = try tokenFile.map { path throws(PenstockError) in try Tokens.read(path) }
         let logger = ErrorLog.logger(.notice)
         let tracing = CommandTracing(serviceName: "penstock-server")
+        let hangUps = await HangUps.followed(rereading: tokenFile, into: tokens, logger)
+        defer { hangUps.cancel() }
         if readOnly {
             try await file.look { try await serve($0, file, tokens, logger, tracing) }
         } else {
-            try await file.use(logger: logger) { try await serve($0, file, tokens, logger, tracing) }
+            var isOpen = false
+            do {
+                try await file.use(logger: logger) { store in
+                    isOpen = true
+                    try await serve(store, file, tokens, logger, tracing)
+                }
+            } catch let error as PenstockError where error.code == .readOnly && !isOpen {
+                throw Self.refusal(ofReading: error)
+            }
         }
         await tracing?.tracer.shutdown()
+    }
+
+    /// What is said of a file that can only be read.
+    static func refusal(ofReading error: PenstockError) -> PenstockError {
+        let sentence = error.message.hasSuffix(".") ? String(error.message.dropLast()) : error.message
+        return PenstockError(
+            .readOnly, "\(sentence); with --read-only the server shows what is there, and changes nothing.",
+            cause: error)
     }
 
     private func serve(
@@ -101,13 +123,11 @@ package struct ServerCommand: AsyncParsableCommand {
 
     /// Says where the server takes requests. A program that has started it waits for this line.
     private static func tell(_ address: ListenAddress) {
-        let place: String
-        switch address {
-        case .port: place = "http://\(address)/"
-        case .unix(let path):
-            chmod(path, 0o600)
-            place = address.description
-        }
+        let place =
+            switch address {
+            case .port: "http://\(address)/"
+            case .unix: address.description
+            }
         // Nobody may be listening there, and the server works all the same.
         try? Descriptor.standardOutput.write(Array("Penstock serves at \(place)\n".utf8))
     }

@@ -12,6 +12,8 @@ import Synchronization
 package final class Coalescing: Sendable {
     let enqueuing: CoalescedEnqueuing
     let checks: DoorChecks
+    /// Whether a request has to show a token.
+    let asksForTokens: Bool
     let logger: Logger
     /// Is told of each answer: the path with the names of its parameters, the status, and how long it took.
     let record: @Sendable (String, HTTPResponse.Status, Duration) -> Void
@@ -21,15 +23,18 @@ package final class Coalescing: Sendable {
     /// - Parameters:
     ///   - store: where messages go.
     ///   - checks: what each request is asked before.
+    ///   - asksForTokens: whether a request has to show a token, which may be taken back at any time.
     ///   - logger: where to say what goes wrong.
     ///   - time: what time it is.
     ///   - record: is told of each answer: the path with the names of its parameters, the status, and how long it took.
     package init(
-        store: PenstockStore, checks: DoorChecks, logger: Logger, time: any TimeSource = SystemTime(),
+        store: PenstockStore, checks: DoorChecks, asksForTokens: Bool, logger: Logger,
+        time: any TimeSource = SystemTime(),
         record: @escaping @Sendable (String, HTTPResponse.Status, Duration) -> Void
     ) {
         enqueuing = CoalescedEnqueuing(store: store, time: time)
         self.checks = checks
+        self.asksForTokens = asksForTokens
         self.logger = logger
         self.time = time
         self.record = record

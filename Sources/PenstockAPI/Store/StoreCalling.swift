@@ -34,6 +34,14 @@ package struct StoreCalling: Sendable {
     }
 
     @Sendable private func call(_ request: Request, _ context: ServerContext) async throws -> Response {
+        do {
+            return try await answer(request, context)
+        } catch let error as PenstockError {
+            throw Problem(asThrown: error)
+        }
+    }
+
+    private func answer(_ request: Request, _ context: ServerContext) async throws -> Response {
         try Self.checkVersion(of: request)
         var reader = try await Self.reader(of: request, bytesMax: WireFormat.requestBytesMax)
         guard let entry = table[try reader()] else { throw PenstockError.noWireValue }

@@ -54,7 +54,7 @@ extension Visit {
                 ["title": item.title, "path": item.path, "isCurrent": item == section]
             }
             fields["visitor"] =
-                ["name": principal.name, "mayLeave": site.tokens != nil && !context.isLocalSocket] as Fields
+                ["name": principal.name, "mayLeave": site.tokens != nil] as Fields
         }
         fields["isKnown"] = context.isKnown
         fields["isReadOnly"] = site.isReadOnly

@@ -28,11 +28,36 @@ package enum JSONInput {
         case let failure as PenstockError: failure.message
         case DecodingError.keyNotFound(let key, let context):
             "\(place(context)) lacks \"\(key.stringValue)\"."
-        case DecodingError.typeMismatch(_, let context), DecodingError.valueNotFound(_, let context):
-            "\(place(context)) is of another kind than it has to be."
+        case DecodingError.typeMismatch(let type, let context), DecodingError.valueNotFound(let type, let context):
+            "\(place(context)) has to be \(kind(of: type))."
         case DecodingError.dataCorrupted(let context):
-            (context.underlyingError as? PenstockError)?.message ?? "It is no JSON."
+            (context.underlyingError as? PenstockError)?.message ?? misfit(context)
         default: "\(error)"
+        }
+    }
+
+    /// What is said of JSON whose values are of the right kinds, and of what is no JSON.
+    private static func misfit(_ context: DecodingError.Context) -> String {
+        if context.codingPath.isEmpty { return "It is no JSON." }
+        // The decoder says so of a fraction, and of a number too large, where a whole one is to be.
+        let isNumber = context.debugDescription.lowercased().contains("number")
+        return isNumber
+            ? "\(place(context)) has to be a whole number, and not too large."
+            : "\(place(context)) has a value that it cannot have."
+    }
+
+    /// The kind of JSON that a type is written as, for people.
+    private static func kind(of type: any Any.Type) -> String {
+        switch type {
+        case is String.Type: return "a text"
+        case is Bool.Type: return "true or false"
+        case is any BinaryInteger.Type: return "a whole number"
+        case is any BinaryFloatingPoint.Type, is Decimal.Type: return "a number"
+        default:
+            // What is in a list or an object is of no matter, and its type may be the decoder's own.
+            let name = "\(type)"
+            if name.hasPrefix("Array<") { return "a list" }
+            return name.hasPrefix("Dictionary<") ? "an object" : "of another kind"
         }
     }
 

@@ -38,5 +38,21 @@ package struct Members {
         try container.decodeIfPresent(Value.self, forKey: MemberKey(name))
     }
 
+    /// The member, which is one of some words; `nil` when there is none, or it is null.
+    ///
+    /// - Throws: `PenstockError` that names the words, for another one.
+    package func value<Value: CaseIterable & RawRepresentable>(_ name: String) throws -> Value?
+    where Value: Decodable, Value.RawValue == String {
+        guard let word: String = try container.decodeIfPresent(String.self, forKey: MemberKey(name)) else { return nil }
+        guard let value = Value(rawValue: word) else {
+            let known = Value.allCases.map(\.rawValue).joined(separator: ", ")
+            let place = (container.codingPath + [MemberKey(name)]).map { Escape.text($0.stringValue) }
+            throw PenstockError(
+                .invalidInput,
+                "\"\(place.joined(separator: "."))\" cannot be '\(Escape.text(word))'; it is one of \(known).")
+        }
+        return value
+    }
+
     package func has(_ name: String) -> Bool { container.contains(MemberKey(name)) }
 }

@@ -1,6 +1,7 @@
 import Crypto
 import Foundation
 package import PenstockCore
+import Synchronization
 
 /// The tokens that a server knows.
 ///
@@ -23,7 +24,16 @@ package struct Tokens: Sendable {
         fileprivate var digest: SHA256.Digest
     }
 
-    private var tokens: [Token] = []
+    /// Those that are known now, for all who have a copy of this.
+    private let known: Known
+
+    private final class Known: Sendable {
+        let tokens: Mutex<[Token]>
+
+        init(_ tokens: [Token]) { self.tokens = Mutex(tokens) }
+    }
+
+    private var tokens: [Token] { known.tokens.withLock { $0 } }
 
     /// Reads a file of tokens.
     ///
@@ -47,6 +57,7 @@ package struct Tokens: Sendable {
     ///
     /// - Throws: `PenstockError` with code `invalidInput` that names the line.
     package init(_ text: String) throws(PenstockError) {
+        var tokens: [Token] = []
         for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
             let words = line.split(whereSeparator: { $0 == " " || $0 == "\t" || $0 == "\r" }).map(String.init)
             guard let name = words.first, !name.hasPrefix("#") else { continue }
@@ -77,6 +88,13 @@ package struct Tokens: Sendable {
                     digest: SHA256.hash(data: Array(words[1].utf8))))
         }
         try require(!tokens.isEmpty, "There is no token in the file of tokens.")
+        known = Known(tokens)
+    }
+
+    /// Takes the tokens of `others` instead of its own, for all who have a copy of this.
+    package func become(_ others: Tokens) {
+        let tokens = others.tokens
+        known.tokens.withLock { $0 = tokens }
     }
 
     /// The principal that shows `secret`; `nil`: nobody does.

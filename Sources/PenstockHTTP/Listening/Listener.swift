@@ -4,7 +4,9 @@ package import Logging
 package import NIOCore
 import PenstockCore
 package import PenstockFormats
+import PenstockProcesses
 import ServiceLifecycle
+import Synchronization
 
 /// Takes connections at one address, as a service, and gives each request to the routes.
 package struct Listener<Responder: HTTPResponder>: Service
@@ -42,8 +44,27 @@ where Responder.Context: InitializableFromSource<ApplicationRequestContextSource
 
     /// Takes connections until it is told to stop.
     ///
-    /// - Throws: `PenstockError` with code `storage` when it cannot listen there.
+    /// - Throws: `PenstockError` that says why it cannot listen there.
     package func run() async throws {
+        if case .unix(let path) = address {
+            try SocketFile.makeRoom(at: path)
+            try SocketFile.makeRoom(at: SocketFile.draft(of: path))
+        }
+        let place = Mutex<Result<SocketFile, PenstockError>?>(nil)
+        defer { if case .success(let file)? = place.withLock({ $0 }) { file.remove() } }
+        try await listen { channel in
+            if case .unix(let path) = address {
+                let result = Result { () throws(PenstockError) in try SocketFile(publishing: path) }
+                place.withLock { $0 = result }
+                // With its channel closed the listener ends.
+                if case .failure = result { return try await channel.close() }
+            }
+            await isReady(bound(channel))
+        }
+        if case .failure(let error)? = place.withLock({ $0 }) { throw error }
+    }
+
+    private func listen(_ isBound: @escaping @Sendable (any Channel) async throws -> Void) async throws {
         let connections = OpenConnections()
         let application = Application(
             responder: responder,
@@ -56,7 +77,7 @@ where Responder.Context: InitializableFromSource<ApplicationRequestContextSource
             configuration: ApplicationConfiguration(
                 address: address.bindAddress, serverName: nil,
                 availableConnectionsDelegate: MaximumAvailableConnections(Self.connectionCountMax)),
-            onServerRunning: { channel in await isReady(bound(channel)) },
+            onServerRunning: { channel in try? await isBound(channel) },
             logger: logger)
         do {
             try await withGracefulShutdownHandler {
@@ -68,10 +89,8 @@ where Responder.Context: InitializableFromSource<ApplicationRequestContextSource
                     connections.closeAll()
                 }
             }
-        } catch let error as IOError {
-            throw PenstockError(
-                .storage, "This server cannot listen at \(address): \(error.description).",
-                cause: error)
+        } catch {
+            throw address.failure(error) ?? error
         }
     }
 

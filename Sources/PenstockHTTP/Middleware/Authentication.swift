@@ -13,7 +13,8 @@ package struct Authentication: DoorCheck {
     let passesBy: @Sendable (Request) -> Bool
 
     /// - Parameters:
-    ///   - tokens: the tokens that are known; `nil`: none is asked for, as only this machine can reach the server.
+    ///   - tokens: the tokens that are known, which every address asks for: a proxy may lead anybody to a socket in the file system;
+    ///     `nil`: none is asked for, as only this machine can reach the server.
     ///   - passesBy: whether a request shows by other means who makes it, or asks for what everybody may have.
     package init(_ tokens: Tokens?, passesBy: @escaping @Sendable (Request) -> Bool) {
         self.tokens = tokens
@@ -21,7 +22,7 @@ package struct Authentication: DoorCheck {
     }
 
     package func refusal(of request: Request, _ context: inout ServerContext) -> Response? {
-        if let tokens, !context.isLocalSocket {
+        if let tokens {
             if let principal = Self.shown(in: request).flatMap(tokens.principal(showing:)) {
                 context.principal = principal
             } else if !passesBy(request) {

@@ -25,6 +25,20 @@ package struct HostCheck: DoorCheck {
         return nil
     }
 
+    /// Whether a request may call its server that: a name or an address, without brackets and a port.
+    package static func isName(_ text: String) -> Bool {
+        guard !text.isEmpty else { return false }
+        let isVersion6 = text.filter { $0 == ":" }.count >= 2
+        return text.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"):
+                true
+            default: byte == UInt8(ascii: ":") && isVersion6
+            }
+        }
+    }
+
     /// The host of an authority such as `localhost:7700` or `[::1]:7700`.
     static func name(_ authority: String) -> String? {
         let host: Substring

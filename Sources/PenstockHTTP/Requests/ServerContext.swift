@@ -6,7 +6,7 @@ package struct ServerContext: RequestContext {
     package var coreContext: CoreRequestContextStorage
     /// Whoever makes it; set before any route is reached.
     package var principal = Principal.nobody
-    /// Whether it came through a socket in the file system, whose mode says who may speak.
+    /// Whether it came through a socket in the file system, which no page of the web can have a browser speak to.
     package let isLocalSocket: Bool
     let channel: any Channel
 

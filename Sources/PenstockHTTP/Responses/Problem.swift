@@ -37,11 +37,21 @@ package struct Problem: Error, HTTPResponseError, Sendable {
 
     /// What `error` is to somebody who speaks HTTP.
     package init(_ error: PenstockError) {
+        self.init(asThrown: error)
+        detail = HTTPAdvice.instead(of: detail)
+    }
+
+    /// What `error` is to a client that is Penstock's own, and throws it where a command may say it.
+    package init(asThrown error: PenstockError) {
         let status = Self.status(of: error.code)
         self.init(
             status, code: error.code.rawValue, error.message,
             retryAfterSeconds: status == .serviceUnavailable || status == .tooManyRequests ? 1 : nil)
     }
+
+    /// What is said of a path that there is not.
+    package static let unknownPath =
+        "There is no such path here; /openapi.json names those of the API, and / is the dashboard."
 
     /// That a parameter, or the body, is none.
     package static func invalid(_ detail: String) -> Problem {
@@ -63,6 +73,9 @@ package struct Problem: Error, HTTPResponseError, Sendable {
                 .serviceUnavailable, code: "closed", "The server is about to stop; ask again.", retryAfterSeconds: 1)
         case is IOError, is ChannelError: self = .clientGone("The connection has ended.")
         case is HTTPParserError: self = .invalid("This is no request as RFC 9112 has it.")
+        // The router's: a route that finds nothing says what.
+        case let error as HTTPError where error.status == .notFound && error.body == nil:
+            self.init(.notFound, code: Self.code(of: .notFound), Self.unknownPath)
         case let error as HTTPError:
             self.init(error.status, code: Self.code(of: error.status), error.body ?? error.status.reasonPhrase)
         default: return nil

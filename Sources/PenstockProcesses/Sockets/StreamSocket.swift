@@ -24,16 +24,12 @@ package struct StreamSocket: Sendable {
     /// Takes connections at `place`. A socket in the file system is its owner's alone, and takes the place of one that nobody listens
     /// at any more.
     ///
-    /// - Throws: `PenstockError` with code `storage` or `invalidInput`.
+    /// - Throws: `PenstockError` that says why it cannot.
     package static func listening(at place: Place) throws(PenstockError) -> StreamSocket {
+        if case .path(let path) = place { try SocketFile.makeRoom(at: path) }
         let socket = try made(for: place)
         var yes: Int32 = 1
         setsockopt(socket.descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, socklen_t(MemoryLayout<Int32>.size))
-        if case .path(let path) = place, (try? connected(to: place, timeout: .seconds(1)))?.close() == nil {
-            // Only a socket: what else is there is somebody's file.
-            var facts = stat()
-            if lstat(path, &facts) == 0, facts.st_mode & S_IFMT == S_IFSOCK { unlink(path) }
-        }
         guard try place.with({ bind(socket.descriptor, $0, $1) }) == 0, listen(socket.descriptor, 16) == 0 else {
             throw socket.failure("Nothing can listen at \(place)")
         }
@@ -114,7 +110,7 @@ package struct StreamSocket: Sendable {
 }
 
 extension StreamSocket {
-    private static func made(for place: Place) throws(PenstockError) -> StreamSocket {
+    static func made(for place: Place) throws(PenstockError) -> StreamSocket {
         let descriptor = socket(try place.with({ address, _ in Int32(address.pointee.sa_family) }), stream, 0)
         guard descriptor >= 0 else { throw SystemErrors.failure("No socket can be made", errno) }
         let made = StreamSocket(descriptor: descriptor)

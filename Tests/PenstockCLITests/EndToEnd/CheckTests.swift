@@ -21,6 +21,8 @@ struct CheckTests {
 
     @Test func whereNothingCanBeSaidThatIsSaid() async throws {
         let tool = try await Tool.withQueue()
+        try await tool.fail(["check"], with: 3, saying: "Name a queue, or write --all; ")
+        try await tool.fail(["check", "--wrong"], with: 3, saying: "--wrong")
         try await tool.fail(["check", "none"], with: 3, saying: "no queue 'none'")
         try await tool.fail(["check", "--all", "--db", "nowhere.db"], with: 3, saying: "no Penstock file")
         for arguments in [

@@ -168,6 +168,9 @@ import Testing
                 #expect(try await status("b", "b", ["Origin": "http://elsewhere"]) == 403)
                 #expect(try await status("b", "b", ["Content-Type": "text/plain"]) == 201)
             }
+            #expect(try await status("a", "a") == 201)
+            tokens.become(try Tokens("b 0123456789abcdef-b produce b"))
+            #expect(try await status("a", "a") == 401)
         }
         let query = MessageQuery(queue: QueueName(stored: "b"), limit: 10)
         let records = try await store.storage.messages(query)
@@ -199,7 +202,7 @@ import Testing
         let store = PenstockStore(InMemoryStore())
         _ = try await store.queue("q")
         let coalescing = Coalescing(
-            store: store, checks: DoorChecks([Everybody()]), logger: Logger(label: "test")
+            store: store, checks: DoorChecks([Everybody()]), asksForTokens: false, logger: Logger(label: "test")
         ) { _, _, _ in }
         let channel = NIOAsyncTestingChannel()
         try await channel.testingEventLoop.executeInContext {

@@ -81,6 +81,13 @@ import Testing
         }
     }
 
+    @Test func namesOfHostsAreWhatARequestMaySay() {
+        for name in ["queue.example", "a_b-1", "127.0.0.1", "::1"] { #expect(HostCheck.isName(name), "\(name)") }
+        for text in ["", "a b", "queue.example:80", "[::1]", "http://x", "x/y"] {
+            #expect(!HostCheck.isName(text), "\(text)")
+        }
+    }
+
     @Test(arguments: [
         (["Sec-Fetch-Site": "cross-site"], 403), (["Sec-Fetch-Site": "same-site"], 403),
         (["Sec-Fetch-Site": "same-origin"], 201), (["Sec-Fetch-Site": "none"], 201),
@@ -112,6 +119,11 @@ import Testing
             #expect(response.header("Content-Type") == "application/problem+json")
             let problem = try response.json()
             #expect(problem["status"] as? Int == 404)
+            #expect((problem["detail"] as? String)?.contains("/openapi.json") == true)
+            let page = try await server.request("GET", "/nowhere", headers: ["Accept": "text/html,*/*;q=0.8"])
+            #expect(page.status == 404)
+            #expect(page.header("Content-Type") == "text/html; charset=utf-8")
+            #expect(page.text.contains("There is no such path here"))
         }
     }
 

@@ -15,9 +15,12 @@ final class RawClient: Sendable {
     private let descriptor: Int32
 
     /// Connects to a port of this machine.
-    init(port: Int) throws {
+    convenience init(port: Int) throws { try self.init(at: .port(host: "127.0.0.1", port)) }
+
+    /// Connects to a program of this machine.
+    init(at place: StreamSocket.Place) throws {
         // A server that says nothing fails the test, and does not hang it.
-        descriptor = try StreamSocket.connected(to: .port(host: "127.0.0.1", port), timeout: .seconds(20)).descriptor
+        descriptor = try StreamSocket.connected(to: place, timeout: .seconds(20)).descriptor
     }
 
     deinit {

@@ -21,7 +21,7 @@ struct ServerProcess: Sendable {
 
     /// Calls `body` with a server on a file in `folder`, and then ends it with `signal`.
     static func run<Value: Sendable>(
-        in folder: TemporaryFolder = TemporaryFolder(), endingWith signal: Int32 = SIGTERM,
+        in folder: TemporaryFolder = TemporaryFolder(), options: [String] = [], endingWith signal: Int32 = SIGTERM,
         _ body: @escaping @Sendable (ServerProcess) async throws -> Value
     ) async throws -> Value {
         let made = try await Subprocess.run(
@@ -32,7 +32,8 @@ struct ServerProcess: Sendable {
         let task = Task {
             do {
                 return try await Subprocess.run(
-                    .path(FilePath(products + "/penstock")), arguments: ["serve", "--listen", "127.0.0.1:0"],
+                    .path(FilePath(products + "/penstock")),
+                    arguments: .init(["serve", "--listen", "127.0.0.1:0"] + options),
                     environment: .inherit.updating(["PENSTOCK_DB": folder.file("penstock.db")]), input: .none,
                     output: .sequence,
                     error: .fileDescriptor(.standardError, closeAfterSpawningProcess: false)
@@ -73,6 +74,11 @@ struct ServerProcess: Sendable {
     /// Tells it to stop.
     func stop() {
         kill(id.value, SIGTERM)
+    }
+
+    /// Sends it a signal.
+    func send(signal: Int32) {
+        kill(id.value, signal)
     }
 
     /// A client of its own.

@@ -25,15 +25,17 @@ struct TestServer {
     /// The same server, for somebody who shows a token.
     func showing(_ token: String) -> TestServer { TestServer(store: store, url: url, token: token) }
 
-    /// Calls `body` with a server that takes requests, and stops it.
+    /// Calls `body` with a server that takes requests, and stops it. One that listens at a socket in the file system is spoken to with
+    /// ``RawClient``.
     static func run(
-        store: PenstockStore = PenstockStore(InMemoryStore()), tokens: Tokens? = nil, hosts: [String] = [],
+        store: PenstockStore = PenstockStore(InMemoryStore()),
+        at address: ListenAddress = .port(host: "127.0.0.1", 0), tokens: Tokens? = nil, hosts: [String] = [],
         isReadOnly: Bool = false, name: String? = nil, path: String? = nil,
         logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, tracer: (any Tracer)? = nil,
         _ body: @escaping @Sendable (TestServer) async throws -> Void
     ) async throws {
         let server = Server(
-            store: store, listen: [.port(host: "127.0.0.1", 0)], tokens: tokens, hosts: hosts, isReadOnly: isReadOnly,
+            store: store, listen: [address], tokens: tokens, hosts: hosts, isReadOnly: isReadOnly,
             name: name, path: path, logger: logger, tracer: tracer)
         let (addresses, continuation) = AsyncStream.makeStream(of: ListenAddress.self)
         // Told to stop as by a signal. To be cancelled is for the worst: SwiftNIO traps when a connection has come that nobody has
@@ -45,7 +47,9 @@ struct TestServer {
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await service.run() }
             var ready = addresses.makeAsyncIterator()
-            guard let address = await ready.next(), let url = URL(string: "http://\(address)") else { return }
+            guard let address = await ready.next() else { return }
+            let place = if case .unix = address { "localhost" } else { "\(address)" }
+            guard let url = URL(string: "http://\(place)") else { return }
             try await body(TestServer(store: store, url: url))
             await service.triggerGracefulShutdown()
             try await group.next()

@@ -74,9 +74,7 @@ struct CheckCommand: AsyncParsableCommand {
             }
             return
         }
-        guard all == (queue == nil) else {
-            throw ValidationError(all ? "Name a queue or write --all, not both." : "Name a queue, or write --all.")
-        }
+        if all, queue != nil { throw ValidationError("Name a queue or write --all, not both.") }
         for (bound, name) in [
             (maxReady, "--max-ready"), (maxAge, "--max-age"), (maxDead, "--max-dead"), (maxUsed, "--max-used"),
         ] {
@@ -90,6 +88,10 @@ struct CheckCommand: AsyncParsableCommand {
     }
 
     @MainActor func run() async throws {
+        // Not as arguments are looked at: of an option that there is not the parser speaks after that.
+        if server == nil, !all, queue == nil {
+            throw Failure(.unknown, "Name a queue, or write --all; `penstock check --help` says more.")
+        }
         let output = Output()
         do {
             if let server { return try await say(of: server, on: output) }

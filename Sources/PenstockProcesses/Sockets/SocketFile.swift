@@ -1,0 +1,89 @@
+package import PenstockCore
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#else
+    import Darwin
+#endif
+
+/// The socket in the file system where a program listens, and which may be another program's by the time it stops.
+package struct SocketFile: Sendable {
+    private let path: String
+    private let identity: Identity
+
+    /// Which file a path leads to.
+    private struct Identity: Equatable {
+        let device: UInt64
+        let number: UInt64
+
+        init?(_ path: String) {
+            var facts = stat()
+            guard lstat(path, &facts) == 0, facts.st_mode & S_IFMT == S_IFSOCK else { return nil }
+            device = UInt64(truncatingIfNeeded: facts.st_dev)
+            number = UInt64(truncatingIfNeeded: facts.st_ino)
+        }
+    }
+
+    /// Where a program that makes its socket by itself makes it, before it takes its place.
+    package static func draft(of path: String) -> String { path + "~" }
+
+    /// Has the socket that is at the draft's path take its place, its owner's alone. It is there at once, with its mode.
+    ///
+    /// - Throws: `PenstockError` when the system does not do that.
+    package init(publishing path: String) throws(PenstockError) {
+        let draft = Self.draft(of: path)
+        guard chmod(draft, 0o600) == 0, let identity = Identity(draft), rename(draft, path) == 0 else {
+            let code = errno
+            unlink(draft)
+            throw SystemErrors.failure("Nothing can listen at \(path)", code)
+        }
+        (self.path, self.identity) = (path, identity)
+    }
+
+    /// Removes the socket, unless another one has taken its place.
+    package func remove() {
+        if Identity(path) == identity { unlink(path) }
+    }
+
+    /// Removes a socket that nobody listens at any more.
+    ///
+    /// - Throws: `PenstockError` with code `storage` when somebody does, `fileExists` when it is no socket, or one of the system's.
+    package static func makeRoom(at path: String) throws(PenstockError) {
+        var facts = stat()
+        guard lstat(path, &facts) == 0 else {
+            guard errno == ENOENT, access(folder(of: path), F_OK) == 0 else {
+                throw SystemErrors.failure("Nothing can listen at \(path)", errno)
+            }
+            return
+        }
+        guard facts.st_mode & S_IFMT == S_IFSOCK else {
+            throw PenstockError(
+                .fileExists, "Nothing can listen at \(path): it is no socket; give a path where there is no file.")
+        }
+        guard try isDead(path) else {
+            throw PenstockError(
+                .storage, "Another program listens at \(path); stop it, or give another path.")
+        }
+        guard unlink(path) == 0 || errno == ENOENT else {
+            throw SystemErrors.failure("The socket \(path), where nobody listens, cannot be removed", errno)
+        }
+    }
+
+    /// Whether nobody listens there. Whoever is too busy to answer, or is another user's, is there.
+    private static func isDead(_ path: String) throws(PenstockError) -> Bool {
+        let socket = try StreamSocket.made(for: .path(path))
+        defer { socket.close() }
+        socket.prepare(timeout: .seconds(1))
+        let result = try StreamSocket.Place.path(path).with { address, length in
+            connect(socket.descriptor, address, length) == 0 ? 0 : errno
+        }
+        return result == ECONNREFUSED || result == ENOENT
+    }
+
+    private static func folder(of path: String) -> String {
+        guard let slash = path.lastIndex(of: "/") else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
+    }
+}

@@ -1,0 +1,55 @@
+import Penstock
+import PenstockCore
+import PenstockHTTP
+import Testing
+
+/// What is said of JSON that is no such request, and of requests that cannot be carried out.
+@Suite(.timeLimit(.minutes(1))) struct WrongInputTests {
+    @Test(arguments: [
+        (
+            #"{"capacity":{"count":1,"whenFull":"explode"}}"#,
+            "\"capacity.whenFull\" cannot be 'explode'; it is one of dropNewest, dropOldest, fail, wait."
+        ),
+        (#"{"whenExpired":"x"}"#, "\"whenExpired\" cannot be 'x'; it is one of "),
+        (#"{"groups":{"fifo":true,"onDead":"x"}}"#, "\"groups.onDead\" cannot be 'x'; it is one of "),
+        (#"{"limit":"many"}"#, "\"limit\" has to be a whole number."),
+        (#"{"retry":{"factor":"x"}}"#, "\"retry.factor\" has to be a number."),
+        (#"{"isFair":"x"}"#, "\"isFair\" has to be true or false."),
+        (#"{"whenExpired":1}"#, "\"whenExpired\" has to be a text."),
+        (#"{"retry":3}"#, "\"retry\" has to be an object."),
+        ("[1]", "It has to be an object."), ("{", "It is no JSON."),
+    ])
+    func aWrongPolicyIsNamed(body: String, sentence: String) async throws {
+        try await TestServer.inMemory { server in
+            let response = try await server.send("PATCH", "/v1/queues/q", body)
+            #expect(response.status == 400)
+            let detail = try response.json()["detail"] as? String ?? ""
+            let isSaid = detail.contains(sentence)
+            #expect(isSaid, "\(detail)")
+        }
+    }
+
+    @Test func aWrongWordElsewhereIsNamed() async throws {
+        try await TestServer.inMemory { server in
+            let verdict = #"{"settlements":[{"sequence":1,"token":"1","verdict":"dead","reason":"boredom"}]}"#
+            let settled = try await server.send("POST", "/v1/settlements", verdict).text
+            #expect(settled.contains("cannot be 'boredom'; it is one of "), "\(settled)")
+            let schedule = #"{"queue":"q","spec":"every 1h","missed":"some"}"#
+            let scheduled = try await server.send("PUT", "/v1/schedules/s", schedule).text
+            #expect(scheduled.contains(#"\"missed\" cannot be 'some'; it is one of "#), "\(scheduled)")
+            let list = try await server.send("POST", "/v1/settlements", #"{"settlements":1}"#).text
+            #expect(list.contains(#"\"settlements\" has to be a list."#), "\(list)")
+        }
+    }
+
+    /// Whoever asks over HTTP may have no command line there.
+    @Test func whatToDoIsSaidInTheWordsOfHTTP() async throws {
+        try await TestServer.onFile { server in
+            let unknown = try await server.send("GET", "/v1/queues/none").json()["detail"] as? String
+            #expect(unknown == "There is no queue called 'none'; PUT /v1/queues/NAME makes one.")
+            try await server.put("x")
+            let full = try await server.send("DELETE", "/v1/queues/q").json()["detail"] as? String
+            #expect(full?.contains("?force=true") == true && full?.contains("--force") == false, "\(full ?? "")")
+        }
+    }
+}

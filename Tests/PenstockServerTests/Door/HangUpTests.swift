@@ -1,0 +1,72 @@
+import Foundation
+import Logging
+import PenstockCore
+import PenstockHTTP
+import PenstockTestKit
+import Testing
+
+@testable import PenstockServer
+
+/// SIGHUP, by which a server is told that its file of tokens is another one.
+@Suite(.timeLimit(.minutes(2))) struct HangUpTests {
+    private static let (old, new) = ("old-0123456789abcdef", "new-0123456789abcdef")
+
+    private static func write(_ token: String, to path: String) throws {
+        try Data("a \(token) read".utf8).write(to: URL(fileURLWithPath: path))
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
+    }
+
+    @Test func allWhoKnowTheTokensKnowTheNewOnes() throws {
+        let folder = TemporaryFolder()
+        let path = folder.file("tokens")
+        try Self.write(Self.old, to: path)
+        let tokens = try Tokens.read(path)
+        let copy = tokens
+        let records = LogRecords()
+        try Data("no token".utf8).write(to: URL(fileURLWithPath: path))
+        HangUps.reread(path, into: tokens, records.logger)
+        #expect(copy.principal(showing: Self.old) != nil)
+        #expect(records.all.count == 1 && records.all.first?.contains("The tokens stay as they were: ") == true)
+        try Self.write(Self.new, to: path)
+        HangUps.reread(path, into: tokens, records.logger)
+        #expect(copy.principal(showing: Self.old) == nil)
+        #expect(copy.principal(showing: Self.new) != nil)
+        #expect(copy.token(named: "a")?.secret == Self.new)
+    }
+
+    @Test func theSignalHasTheFileReadAgain() async throws {
+        let folder = TemporaryFolder()
+        let path = folder.file("tokens")
+        try Self.write(Self.old, to: path)
+        try await ServerProcess.run(in: folder, options: ["--token-file", path]) { server in
+            try Self.write(Self.new, to: path)
+            server.send(signal: SIGHUP)
+            // The signal is on its way: until it has come the server answers by the old tokens.
+            var answer = ""
+            repeat {
+                answer = try await server.send(
+                    "GET", "/v1/queues", headers: ["Authorization": "Bearer \(Self.new)"])
+            } while answer.contains("unauthorized")
+            #expect(answer.contains("made"))
+            let refused = try await server.send(
+                "GET", "/v1/queues", headers: ["Authorization": "Bearer \(Self.old)"])
+            #expect(refused.contains("unauthorized"))
+        }
+    }
+
+    @Test func withoutAFileTheSignalMeansNothing() async throws {
+        try await ServerProcess.run { server in
+            server.send(signal: SIGHUP)
+            let queues = try await server.send("GET", "/v1/queues")
+            #expect(queues.contains("made"))
+        }
+    }
+
+    @Test func aFileThatCanOnlyBeReadHasAWayToBeServed() {
+        let refused = ServerCommand.refusal(ofReading: PenstockError(.readOnly, "The file cannot be written."))
+        #expect(refused.code == .readOnly)
+        #expect(
+            refused.message
+                == "The file cannot be written; with --read-only the server shows what is there, and changes nothing.")
+    }
+}

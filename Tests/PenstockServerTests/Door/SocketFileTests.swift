@@ -1,0 +1,111 @@
+import Foundation
+import Logging
+import Penstock
+import PenstockCore
+import PenstockFormats
+import PenstockHTTP
+import PenstockProcesses
+import PenstockTestKit
+import Testing
+
+@testable import PenstockServer
+
+/// Servers at sockets in the file system, and at places where none can be.
+@Suite(.timeLimit(.minutes(1))) struct SocketFileTests {
+    private let folder = TemporaryFolder()
+    private var path: String { folder.file("s") }
+
+    /// What a server says that is to listen there; `nil`: it has listened.
+    private func refusal(at address: ListenAddress) async -> PenstockError? {
+        let server = Server(
+            store: PenstockStore(InMemoryStore()), listen: [address], tokens: nil, hosts: [], isReadOnly: true,
+            name: nil, path: nil, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        do {
+            try await server.run(gracefulShutdownSignals: []) { _ in Issue.record("It listens at \(address).") }
+            return nil
+        } catch {
+            return error as? PenstockError
+        }
+    }
+
+    private func answer(at path: String, headers: [String: String] = [:]) async throws -> String {
+        let client = try RawClient(at: .path(path))
+        try client.request("GET", "/v1/queues", headers: headers.merging(["Connection": "close"]) { own, _ in own })
+        return String(try await client.receive().prefix { $0 != "\r\n" })
+    }
+
+    @Test func aSocketAsksForATokenWhereTheServerKnowsSome() async throws {
+        let (path, token) = (path, "0123456789abcdef")
+        try await TestServer.run(at: .unix(path: path), tokens: try Tokens("a \(token) read")) { _ in
+            let unknown = try await answer(at: path)
+            #expect(unknown == "HTTP/1.1 401 Unauthorized")
+            let known = try await answer(at: path, headers: ["Authorization": "Bearer \(token)"])
+            #expect(known == "HTTP/1.1 200 OK")
+        }
+        try await TestServer.run(at: .unix(path: path)) { _ in
+            let answered = try await answer(at: path)
+            #expect(answered == "HTTP/1.1 200 OK")
+        }
+    }
+
+    @Test func aLiveServerKeepsItsSocket() async throws {
+        let path = path
+        try await TestServer.run(at: .unix(path: path)) { _ in
+            let attributes = try FileManager.default.attributesOfItem(atPath: path)
+            #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
+            let refused = await refusal(at: .unix(path: path))
+            #expect(refused?.code == .storage)
+            #expect(refused?.message.contains("Another program listens at \(path); stop it") == true)
+            let answered = try await answer(at: path)
+            #expect(answered == "HTTP/1.1 200 OK")
+        }
+        #expect(!FileManager.default.fileExists(atPath: path))
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
+    }
+
+    @Test func aDeadServersSocketIsTakenOver() async throws {
+        let path = path
+        // Closed, and left there: as by a server that was killed.
+        try StreamSocket.listening(at: .path(path)).close()
+        try await TestServer.run(at: .unix(path: path)) { _ in
+            let answered = try await answer(at: path)
+            #expect(answered == "HTTP/1.1 200 OK")
+        }
+    }
+
+    @Test func anotherServersSocketOutlivesAStop() async throws {
+        let path = path
+        try await TestServer.run(at: .unix(path: path)) { _ in
+            // Somebody has removed it by hand, and another program listens there.
+            try FileManager.default.removeItem(atPath: path)
+            try StreamSocket.listening(at: .path(path)).close()
+        }
+        #expect(FileManager.default.fileExists(atPath: path))
+    }
+
+    @Test func whereNothingCanListenItIsSaidWhatToDo() async throws {
+        try Data("mine".utf8).write(to: URL(fileURLWithPath: path))
+        let file = await refusal(at: .unix(path: path))
+        #expect(file?.code == .fileExists)
+        #expect(file?.message == "Nothing can listen at \(path): it is no socket; give a path where there is no file.")
+        #expect(FileManager.default.contents(atPath: path) == Data("mine".utf8))
+        let missing = await refusal(at: .unix(path: "\(folder.path)/none/s"))
+        #expect(missing?.code == .notFound)
+        #expect(missing?.message.hasSuffix("; make its folder first.") == true)
+    }
+
+    @Test func aPortThatIsTakenIsNamed() async throws {
+        try await TestServer.run { server in
+            let address = ListenAddress.port(host: "127.0.0.1", try #require(server.url.port))
+            let taken = await refusal(at: address)
+            #expect(taken?.code == .storage)
+            #expect(
+                taken?.message
+                    == "This server cannot listen at \(address), as another program does; stop it, or give another address "
+                    + "with --listen.")
+        }
+        let foreign = await refusal(at: .port(host: "192.0.2.1", 0))
+        #expect(foreign?.code == .invalidInput)
+        #expect(foreign?.message.contains("192.0.2.1 is no address of this machine") == true)
+    }
+}
