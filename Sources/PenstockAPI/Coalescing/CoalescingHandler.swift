@@ -123,9 +123,11 @@ package final class CoalescingHandler: ChannelDuplexHandler, RemovableChannelHan
         template = context
         guard coalescing.checks.refusal(of: request, &context) == nil else { return nil }
         let call = coalescing.enqueuing.call(request, context)
-        // What the options say may depend on the time.
-        last =
-            head.headerFields.contains { $0.name.canonicalName.hasPrefix("penstock-") } ? nil : call.map { (head, $0) }
+        // A token may be taken back meanwhile, and what options say may depend on the time.
+        let isKept =
+            !coalescing.asksForTokens
+            && !head.headerFields.contains { $0.name.canonicalName.hasPrefix("penstock-") }
+        last = isKept ? call.map { (head, $0) } : nil
         return call
     }
 
