@@ -48,6 +48,13 @@ struct Child: Sendable {
         life.send(signal)
     }
 
+    /// Stops the process, as a debugger does, and returns once it stands still: until then its threads go on.
+    ///
+    /// - Returns: whether it was there to be stopped.
+    func stop() -> Bool {
+        life.stop()
+    }
+
     /// Returns once the process has written `words` to standard error, or has ended.
     func waitUntilItSays(_ words: String) async {
         // Throws when the test is cancelled, and then its processes end as well.
@@ -115,6 +122,13 @@ struct Child: Sendable {
 
         func send(_ signal: Int32) -> Bool {
             isOver.withLock { !$0 && kill(id, signal) == 0 }
+        }
+
+        func stop() -> Bool {
+            guard send(SIGSTOP) else { return false }
+            var facts = siginfo_t()
+            // It is looked at and left for whoever waits for its end.
+            return waitid(P_PID, id_t(id), &facts, WSTOPPED | WEXITED | WNOWAIT) == 0
         }
 
         func end() {

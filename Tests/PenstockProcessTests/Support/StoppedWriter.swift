@@ -16,7 +16,7 @@ struct StoppedWriter {
         let probe = try DatabaseQueue(path: site.file, configuration: configuration)
         while true {
             // At whatever moment it is stopped, it may hold nothing; then it goes on for a while.
-            try #require(child.send(SIGSTOP), "It has ended before it was stopped in a transaction.")
+            try #require(child.stop(), "It has ended before it was stopped in a transaction.")
             do {
                 try probe.inDatabase { database in
                     try database.execute(sql: "BEGIN IMMEDIATE")
