@@ -80,14 +80,7 @@ public enum Program {
     /// Scripts call `enqueue` once for each message, so that a proper call of it is parsed without a look at all other
     /// commands, which takes milliseconds. Anything else, help and mistakes included, goes to the parser of all commands.
     @Sendable private static func parsed(_ arguments: [String]) async throws -> any ParsableCommand {
-        // What is behind it is the server's, its help as well.
-        if arguments.first == ServeCommand.configuration.commandName {
-            return ServeCommand(arguments: Array(arguments.dropFirst()))
-        }
-        if arguments == ["help", ServeCommand.configuration.commandName] { return ServeCommand(arguments: ["--help"]) }
-        if !ServerStores.isKnown, ServerStores.isAddress(FileOptions.path(in: arguments)) {
-            try CompanionProgram.remote.become(Array(CommandLine.arguments.dropFirst()))
-        }
+        if let command = try serve(arguments) { return command }
         if arguments.first == EnqueueCommand.configuration.commandName,
             let command = try? await EnqueueCommand.asyncParseAsRoot(Array(arguments.dropFirst()))
         {
@@ -95,6 +88,22 @@ public enum Program {
         }
         try CommandNames.check(arguments)
         return try await PenstockCommand.asyncParseAsRoot(arguments)
+    }
+
+    /// The server, if it is what `arguments` name. What is behind its name is its own, its help as well. Where they name a store at a
+    /// server the process becomes the program for those.
+    ///
+    /// Swift 6.3's optimizer does not survive this within an async function.
+    @inline(never) private static func serve(_ arguments: [String]) throws -> ServeCommand? {
+        let name = ServeCommand.configuration.commandName
+        if arguments.first == name { return ServeCommand(arguments: Array(arguments.dropFirst())) }
+        if arguments.count == 2, arguments[0] == "help", arguments[1] == name {
+            return ServeCommand(arguments: ["--help"])
+        }
+        if !ServerStores.isKnown, ServerStores.isAddress(FileOptions.path(in: arguments)) {
+            try CompanionProgram.remote.become(Array(CommandLine.arguments.dropFirst()))
+        }
+        return nil
     }
 
     /// Says what went wrong.
