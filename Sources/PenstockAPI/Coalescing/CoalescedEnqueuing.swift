@@ -78,16 +78,11 @@ struct CoalescedEnqueuing: Sendable {
             return messages.indices.map { index in
                 index < receipts.count ? .receipt(receipts[index], queue) : .failure(Problem.queueFull(queue))
             }
-        } catch let error as PenstockError where Self.isOfOne(error) && messages.count > 1 {
+        } catch let error as PenstockError where messages.count > 1 && error.mayBeOfOneMessage {
             return await enqueueEachAlone(messages, to: queue)
         } catch {
             return messages.map { _ in .failure(error) }
         }
-    }
-
-    /// Whether an enqueue that has failed with that, and changed nothing, might not have without one of its messages.
-    private static func isOfOne(_ error: PenstockError) -> Bool {
-        error.code == .invalidInput || error.code == .queueFull
     }
 
     /// One client's message is not to be refused because of another's.

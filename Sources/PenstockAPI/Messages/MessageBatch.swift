@@ -94,8 +94,7 @@ struct MessageBatch {
                 let problem = failure.map { Problem(known: $0) ?? .unexpected }
                 results.end(numbers.dropFirst(receipts.count), problem ?? .queueFull(offer.queue))
             }
-        } catch let error as PenstockError where [.invalidInput, .queueFull].contains(error.code) && messages.count > 1
-        {
+        } catch let error as PenstockError where messages.count > 1 && error.mayBeOfOneMessage {
             // Nothing of the batch is in line, and it is not known which message was at fault: each goes by itself.
             for (index, number) in numbers.enumerated() {
                 if results.isOver {

@@ -53,6 +53,11 @@ struct Offer: Sendable {
     }
 }
 
+extension PenstockError {
+    /// Whether an enqueue that has failed with this, and changed nothing, might not have without one of its messages.
+    var mayBeOfOneMessage: Bool { code == .invalidInput || code == .queueFull }
+}
+
 extension Problem {
     /// That a queue has no room, and for how long not to ask again.
     static func queueFull(_ queue: QueueName) -> Problem {

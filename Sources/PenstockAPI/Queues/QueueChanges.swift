@@ -22,8 +22,7 @@ struct QueueChanges: Sendable {
     @Sendable private func put(_ request: Request, _ context: ServerContext) async throws -> Response {
         let queue = try operated(request, context)
         let policy = try await request.json(PolicyEntry.self, as: "The policy").applied(to: QueuePolicy())
-        // A limit is of all queues that share it.
-        if policy.sharedLimit != nil { try context.principal.require(.operate, nil) }
+        try context.principal.requireSharing(policy.sharedLimit, insteadOf: nil)
         do {
             try await store.storage.configure(queue, .create(policy, ifAbsent: false))
             return .json(try await store.status(of: queue).json, status: .created)
@@ -43,8 +42,7 @@ struct QueueChanges: Sendable {
         while true {
             let before = try await store.status(of: queue).policy
             let after = try change.applied(to: before)
-            // A limit is of all queues that share it.
-            if after.sharedLimit != before.sharedLimit { try context.principal.require(.operate, nil) }
+            try context.principal.requireSharing(after.sharedLimit, insteadOf: before.sharedLimit)
             do {
                 try await store.storage.configure(queue, .set(after, replacing: before))
                 return .json(try await store.status(of: queue).json)

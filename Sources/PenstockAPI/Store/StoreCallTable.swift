@@ -55,7 +55,7 @@ struct StoreCallTable: Sendable {
         add(RemoteCalls.moveCursor) { caller, cursor, queue, _ in try caller.may(cursor.scope, queue) }
         add(RemoteCalls.messages) { caller, query in
             if let queue = query.queue, query.sequences == [] {
-                // Asks whether the queue is there, as everybody does who is about to use it.
+                // The client asks whether the queue is there, as it does before it uses one.
                 try caller.mayAny(of: .consume, .produce, .read, .operate, with: queue)
             } else if query.queue == nil, let sequences = query.sequences {
                 try await caller.mayAny(of: .read, withQueuesOf: sequences)

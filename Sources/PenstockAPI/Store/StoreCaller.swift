@@ -84,11 +84,10 @@ struct StoreCaller: Sendable {
     func mayShareLimits(_ queue: QueueName, _ change: QueueChange) async throws {
         if principal.queues == nil { return }
         switch change {
-        case .create(let policy, _):
-            if policy.sharedLimit != nil { try may(.operate, nil) }
+        case .create(let policy, _): try principal.requireSharing(policy.sharedLimit, insteadOf: nil)
         case .set(let policy, _):
             let before = try await store.status(of: queue).policy
-            if policy.sharedLimit != before.sharedLimit { try may(.operate, nil) }
+            try principal.requireSharing(policy.sharedLimit, insteadOf: before.sharedLimit)
         default: break
         }
     }

@@ -19,8 +19,6 @@ package struct StoreCalling: Sendable {
         self.isReadOnly = isReadOnly
     }
 
-    private static let partBytes = 256 * 1024
-
     /// Where calls go.
     private static let path = "/v1/store"
 
@@ -70,7 +68,8 @@ package struct StoreCalling: Sendable {
             : ResponseBody.handingOver(leases, of: store, length: buffer.readableBytes) { writer in
                 // A part is written when the client has read those before it, so it is noticed when it reads no more.
                 var rest = buffer
-                while let part = rest.readSlice(length: min(rest.readableBytes, Self.partBytes)), part.readableBytes > 0
+                while let part = rest.readSlice(length: min(rest.readableBytes, Bounds.partBytes)),
+                    part.readableBytes > 0
                 {
                     try await writer.write(part)
                 }

@@ -10,9 +10,6 @@ struct ClaimResponse: Sendable {
     let store: PenstockStore
     let claimed: [RemoteClaim.Claimed]
 
-    /// Bytes of payloads that are written at once, so that no more than that is there twice.
-    private static let partBytes = 256 * 1024
-
     /// The messages as a JSON object.
     ///
     /// - Parameter before: members of it that come before the messages.
@@ -23,7 +20,7 @@ struct ClaimResponse: Sendable {
         head.removeLast()
         head += (before.isEmpty ? "\"messages\":[" : ",\"messages\":[").utf8
         let fields: HTTPFields = [.contentType: "application/json"]
-        if claimed.reduce(0, { $0 + $1.message.payload.count }) <= Self.partBytes {
+        if claimed.reduce(0, { $0 + $1.message.payload.count }) <= Bounds.partBytes {
             var bytes = head
             for (index, message) in claimed.enumerated() { Self.append(message, isFirst: index == 0, to: &bytes) }
             bytes += "]}\n".utf8
@@ -34,7 +31,7 @@ struct ClaimResponse: Sendable {
             var bytes = head
             for (index, message) in claimed.enumerated() {
                 Self.append(message, isFirst: index == 0, to: &bytes)
-                if bytes.count >= Self.partBytes {
+                if bytes.count >= Bounds.partBytes {
                     try await writer.write(ByteBuffer(bytes: bytes))
                     bytes = []
                 }

@@ -12,7 +12,7 @@ package struct StoreFile: Sendable {
     /// Throws when it is at a server.
     ///
     /// - Parameter command: what needs the file itself.
-    package func requireFile(for command: String) throws {
+    func requireFile(for command: String) throws(Failure) {
         guard isAtServer else { return }
         throw Failure(
             .usage, "`penstock \(command)` needs the file itself, and \(path) is a server; run it on that machine.")

@@ -101,7 +101,7 @@ final class RingFollower: Sendable {
         }
     }
 
-    /// Nobody waits any more where somebody has followed, who is there for another place.
+    /// Follows the next place that waits for its turn: a task has followed another one to its end.
     private func goOn() {
         while let place = state.withLock({ $0.left.popFirst() }) {
             guard changes.hasSleepers(at: place.bucket, for: place.bell) else { continue }

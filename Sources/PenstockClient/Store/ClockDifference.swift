@@ -4,7 +4,7 @@ import PenstockCore
 /// which it was asked for and read here.
 ///
 /// Where the clocks may be the same they are taken for that, and no moment is changed. Where they are not, a moment is moved to
-/// where it certainly is not too early: whoever waits for it is not to find that it has not come, and wait again and again.
+/// where it certainly is not too early: a worker that waits for it would find that it has not come, and wait again and again.
 struct ClockDifference: Equatable, Sendable {
     private var least: Duration
     private var most: Duration

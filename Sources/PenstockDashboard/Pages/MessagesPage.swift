@@ -36,7 +36,7 @@ struct MessagesPage {
         fields["hasRows"] = !page.records.isEmpty
         // A page that was found from its old end goes on to newer ones, and the other way round.
         let (first, last) = (page.records.first?.sequence, page.records.last?.sequence)
-        // Whoever asks names any number; behind the last that there can be nothing is left out.
+        // A visitor may ask for any number, the largest one included.
         let older = after == nil ? page.next : first ?? after.map { SequenceNumber(min($0.rawValue, .max - 1) + 1) }
         let newer = after == nil ? (question.preceding == nil ? nil : last ?? question.preceding) : page.next
         if let older { fields["older"] = search.link(["preceding": "\(older)"]) }

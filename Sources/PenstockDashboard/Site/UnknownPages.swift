@@ -2,7 +2,7 @@ import HTTPTypes
 package import Hummingbird
 package import PenstockHTTP
 
-/// Shows a page to a person who has come to a path that there is not. Programs are told with a problem.
+/// Answers a browser at an unknown path with a page. Programs get a problem.
 package struct UnknownPages: RouterMiddleware {
     let site: Site
 

@@ -40,6 +40,12 @@ package struct Principal: Sendable, Hashable {
         throw refusal(of: scope, what)
     }
 
+    /// Throws a problem with status 403 when a queue is to share another limit than before, and he may not operate the whole store: a
+    /// limit is of all queues that share it.
+    package func requireSharing(_ limit: LimitName?, insteadOf before: LimitName?) throws(Problem) {
+        if limit != before { try require(.operate, nil) }
+    }
+
     /// Says whether the scope is missing, or is there and holds for other queues alone.
     private func refusal(of scope: Scope, _ what: String) -> Problem {
         let reason =

@@ -24,7 +24,7 @@ package struct Tokens: Sendable {
         fileprivate var digest: SHA256.Digest
     }
 
-    /// Those that are known now, for all who have a copy of this.
+    /// Those that are known now. All copies share them, so that the listeners and faces of a server change together.
     private let known: Known
 
     private final class Known: Sendable {
@@ -91,7 +91,7 @@ package struct Tokens: Sendable {
         known = Known(tokens)
     }
 
-    /// Takes the tokens of `others` instead of its own, for all who have a copy of this.
+    /// Takes the tokens of `others` instead of its own, in all copies.
     package func become(_ others: Tokens) {
         let tokens = others.tokens
         known.tokens.withLock { $0 = tokens }

@@ -22,6 +22,17 @@ import Testing
         }
     }
 
+    /// A store with a message that a remote worker has claimed.
+    private func claimed() async throws -> (PenstockStore, Lease) {
+        let store = PenstockStore(InMemoryStore())
+        let jobs = try await store.queue("jobs", of: [UInt8].self)
+        try await jobs.enqueue(Array("hello".utf8))
+        let request = ClaimRequest(
+            queue: try QueueName("jobs"), limit: 1, lease: .seconds(30), remoteWorker: try WorkerName("far"))
+        let lease = try #require(try await store.storage.claim(request).messages.first?.lease)
+        return (store, lease)
+    }
+
     /// A client may close the connection as soon as it has as many bytes as it was told of.
     @Test(arguments: [
         (length: 5, writes: true, finishes: true, isHeld: true),
@@ -33,12 +44,7 @@ import Testing
         (length: nil, writes: false, finishes: true, isHeld: false),
     ])
     func whatTheClientHasIsItsOwn(length: Int?, writes: Bool, finishes: Bool, isHeld: Bool) async throws {
-        let store = PenstockStore(InMemoryStore())
-        let jobs = try await store.queue("jobs", of: [UInt8].self)
-        try await jobs.enqueue(Array("hello".utf8))
-        let request = ClaimRequest(
-            queue: try QueueName("jobs"), limit: 1, lease: .seconds(30), remoteWorker: try WorkerName("far"))
-        let lease = try #require(try await store.storage.claim(request).messages.first?.lease)
+        let (store, lease) = try await claimed()
         let body = ResponseBody.handingOver([lease], of: store, length: length) {
             try await $0.write(ByteBuffer(string: "hello"))
         }
@@ -53,12 +59,7 @@ import Testing
 
     /// A connection may end before the head of its answer can be written: then nobody asks for the body.
     @Test func whatIsNeverWrittenIsGivenBack() async throws {
-        let store = PenstockStore(InMemoryStore())
-        let jobs = try await store.queue("jobs", of: [UInt8].self)
-        try await jobs.enqueue(Array("hello".utf8))
-        let request = ClaimRequest(
-            queue: try QueueName("jobs"), limit: 1, lease: .seconds(30), remoteWorker: try WorkerName("far"))
-        let lease = try #require(try await store.storage.claim(request).messages.first?.lease)
+        let (store, lease) = try await claimed()
         _ = ResponseBody.handingOver([lease], of: store, length: 5) { _ in }
         try await eventually { try await store.storage.extend([lease], by: .seconds(30)) == [false] }
     }

@@ -68,14 +68,19 @@ import Testing
         }
     }
 
+    /// Has a letter die, and the call that brings it over end between its two steps.
+    private func sendAndBringByHalf(_ server: TestServer, _ storage: FaultyStore) async throws {
+        try await send("x", server)
+        try await server.sqsFail("mail")
+        storage.fail(.apply)
+        #expect(try await server.sqsResponse("ReceiveMessage", ["QueueUrl": "dead"]).status == 500)
+    }
+
     /// A call ends between the two steps; then the letter is put back in line, and dies again.
     @Test func aLetterThatDiesAgainIsBroughtAgain() async throws {
         let storage = FaultyStore(InMemoryStore())
         try await withQueues(storage) { server in
-            try await send("x", server)
-            try await server.sqsFail("mail")
-            storage.fail(.apply)
-            #expect(try await server.sqsResponse("ReceiveMessage", ["QueueUrl": "dead"]).status == 500)
+            try await sendAndBringByHalf(server, storage)
             let copy = try await server.sqsReceive("dead")
             #expect(copy.map(\.body) == ["x"])
             try await server.sqs("DeleteMessage", ["QueueUrl": "dead", "ReceiptHandle": copy.first?.handle ?? ""])
@@ -89,10 +94,7 @@ import Testing
     @Test func aLetterThatWasBroughtIsNotBroughtAgain() async throws {
         let storage = FaultyStore(InMemoryStore())
         try await withQueues(storage) { server in
-            try await send("x", server)
-            try await server.sqsFail("mail")
-            storage.fail(.apply)
-            #expect(try await server.sqsResponse("ReceiveMessage", ["QueueUrl": "dead"]).status == 500)
+            try await sendAndBringByHalf(server, storage)
             #expect(try await bodies(server, "dead") == ["x"])
             #expect(try await bodies(server, "dead") == [])
             #expect(try await depths(server, mail)?.dead == 0)
