@@ -29,6 +29,7 @@ let package = Package(
         .library(name: "PenstockCodecs", targets: ["PenstockCodecs"]),
         .library(name: "PenstockCombine", targets: ["PenstockCombine"]),
         .library(name: "PenstockMetrics", targets: ["PenstockMetrics"]),
+        .library(name: "PenstockPostgres", targets: ["PenstockPostgres"]),
         .library(name: "PenstockPublishers", targets: ["PenstockPublishers"]),
         .library(name: "PenstockStreams", targets: ["PenstockStreams"]),
         .library(name: "PenstockTracing", targets: ["PenstockTracing"]),
@@ -228,12 +229,16 @@ let package = Package(
         .target(
             name: "PenstockSQLite",
             dependencies: [
-                "PenstockCore", "PenstockMigrations", "PenstockProcesses", "PenstockSchedules",
+                "PenstockCore", "PenstockMigrations", "PenstockProcesses", "PenstockSchedules", "PenstockSQL",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],
             swiftSettings: strict
         ),
+        // What every engine does in SQL: the operations of a store, and its readings.
+        .target(
+            name: "PenstockSQL",
+            dependencies: ["PenstockCore", "PenstockProcesses", "PenstockSchedules"], swiftSettings: strict),
         // What lies between the processes on one file: locks, wake-ups, shared memory. No SQL.
         .target(
             name: "PenstockProcesses", dependencies: ["CPenstockSystem", "PenstockCore"], swiftSettings: strict),
@@ -261,10 +266,36 @@ let package = Package(
         .target(
             name: "PenstockMigrations",
             path: "Migrations",
+            exclude: ["PostgreSQL"],
+            resources: [.embedInCode("SQL")],
+            swiftSettings: strict
+        ),
+        // The same queue in a PostgreSQL database.
+        .target(
+            name: "PenstockPostgres",
+            dependencies: [
+                "CPenstockPostgres", "Penstock", "PenstockCore", "PenstockPostgresMigrations", "PenstockProcesses",
+                "PenstockSQL",
+            ],
+            swiftSettings: strict
+        ),
+        .systemLibrary(
+            name: "CPenstockPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"]), .brew(["libpq"])]),
+        .target(
+            name: "PenstockPostgresMigrations",
+            path: "Migrations/PostgreSQL",
             resources: [.embedInCode("SQL")],
             swiftSettings: strict
         ),
 
+        .testTarget(
+            name: "PenstockPostgresTests",
+            dependencies: [
+                "Penstock", "PenstockConformance", "PenstockCore", "PenstockPostgres", "PenstockPostgresMigrations",
+                "PenstockSQL", "PenstockTestKit",
+            ],
+            swiftSettings: strict
+        ),
         .testTarget(
             name: "PenstockCoreTests",
             dependencies: ["PenstockConformance", "PenstockCore", "PenstockTestKit"],
@@ -321,7 +352,7 @@ let package = Package(
             name: "PenstockClientTests",
             dependencies: [
                 "Penstock", "PenstockClient", "PenstockConformance", "PenstockCore", "PenstockFormats", "PenstockHTTP",
-                "PenstockMain", "PenstockRemoteMain", "PenstockSQLite", "PenstockServer", "PenstockTestKit",
+                "PenstockMain", "PenstockRemoteMain", "PenstockSQL", "PenstockSQLite", "PenstockServer", "PenstockTestKit",
                 "PenstockWire",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -345,7 +376,7 @@ let package = Package(
         .testTarget(
             name: "PenstockSQLiteTests",
             dependencies: [
-                "PenstockConformance", "PenstockCore", "PenstockSQLite", "PenstockMigrations", "PenstockProcesses",
+                "PenstockConformance", "PenstockCore", "PenstockSQL", "PenstockSQLite", "PenstockMigrations", "PenstockProcesses",
                 "PenstockTestKit",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
@@ -356,7 +387,7 @@ let package = Package(
         .testTarget(
             name: "PenstockTests",
             dependencies: [
-                "Penstock", "PenstockCore", "PenstockProcesses", "PenstockSQLite", "PenstockStreams",
+                "Penstock", "PenstockCore", "PenstockProcesses", "PenstockSQL", "PenstockSQLite", "PenstockStreams",
                 "PenstockTestKit",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Logging", package: "swift-log"),
@@ -376,7 +407,7 @@ let package = Package(
         .testTarget(
             name: "PenstockCombineTests",
             dependencies: [
-                "PenstockCombine", "Penstock", "PenstockCore", "PenstockPublishers", "PenstockSQLite",
+                "PenstockCombine", "Penstock", "PenstockCore", "PenstockPublishers", "PenstockSQL", "PenstockSQLite",
                 "PenstockStreams",
                 "PenstockTestKit",
             ],

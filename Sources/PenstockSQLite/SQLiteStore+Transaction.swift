@@ -1,6 +1,7 @@
 public import GRDB
 public import PenstockCore
 import PenstockProcesses
+import PenstockSQL
 
 /// The store within an application's own transaction, on the pool that it was opened on. What is done here is there when
 /// that transaction commits, and only then. Workers are woken at the commit.
@@ -13,7 +14,7 @@ extension SQLiteStore {
     /// - Throws: ``PenstockError`` as ``MessageStore/enqueue(_:to:durability:)``, and `invalidInput` when `database` is
     ///   not in a transaction; then nothing of the call was written.
     public func enqueue(_ messages: [NewMessage], to queue: QueueName, in database: Database) throws -> [Receipt] {
-        try NewMessage.validate(batch: messages, now: time.now)
+        try NewMessage.validate(batch: messages, now: core.time.now)
         return try join(database) { transaction in
             let durability = try DatabaseAccess.durability(of: database)
             let receipts = try Enqueue.perform(messages, to: queue, durability: durability, in: transaction)
@@ -30,7 +31,7 @@ extension SQLiteStore {
     /// - Throws: ``PenstockError`` as ``MessageStore/settle(_:)``, and `invalidInput` when `database` is not in a
     ///   transaction; then nothing of the call was written.
     public func settle(_ settlements: [Settlement], in database: Database) throws -> [SettleResult] {
-        try Settling.validate(settlements, now: time.now)
+        try Settling.validate(settlements, now: core.time.now)
         return try join(database) { transaction in
             try Settling.perform(settlements, in: transaction)
         }
@@ -41,7 +42,7 @@ extension SQLiteStore {
     /// - Throws: ``PenstockError`` as ``MessageStore/start(_:durability:)``, and `invalidInput` when `database` is not in a
     ///   transaction; then nothing of the call was written.
     public func start(_ workflow: NewWorkflow, in database: Database) throws -> StartedWorkflow {
-        try workflow.validate(now: time.now)
+        try workflow.validate(now: core.time.now)
         return try join(database) { transaction in
             let durability = try DatabaseAccess.durability(of: database)
             return try Workflows.start(workflow, durability: durability, in: transaction)
@@ -78,29 +79,29 @@ extension SQLiteStore {
 
     /// What a message has left behind, within what the application's connection sees.
     package func journal(of sequence: SequenceNumber, in database: Database) throws -> MessageJournal {
-        try Journals.journal(of: sequence, Connection(database))
+        try Journals.journal(of: sequence, SQLiteConnection(database))
     }
 
     /// Reads tasks of a workflow, within what the application's connection sees.
     package func tasks(_ query: TaskQuery, in database: Database) throws -> [TaskRecord] {
-        try WorkflowReading.tasks(query, Connection(database))
+        try WorkflowReading.tasks(query, SQLiteConnection(database))
     }
 
     /// Whether the lease is held now, within what the application's connection sees.
     package func isHeld(_ lease: Lease, in database: Database) throws -> Bool {
-        try Settling.isHeld(lease, Connection(database))
+        try Settling.isHeld(lease, SQLiteConnection(database))
     }
 
     /// Runs `body` as part of the application's transaction, and undoes it alone when it throws.
     private func join<T>(_ database: Database, _ body: (Transaction) throws -> T) throws -> T {
-        try writer.refuseClosed()
+        try core.writer.refuseClosed()
         guard database.isInsideTransaction else {
             throw PenstockError(
                 .invalidInput, "This joins a transaction, and there is none; begin one, as with `pool.write`.")
         }
         do {
             let transaction = try Transaction(
-                Connection(database), path: access.path, time: time, random: random, policies: PolicyCache())
+                SQLiteConnection(database), path: access.path, time: core.time, random: core.random, policies: PolicyCache())
             let value = try transaction.nested {
                 let value = try body(transaction)
                 try Cascade.writeDown(in: transaction)

@@ -3,6 +3,7 @@ public import GRDB
 public import PenstockCore
 import PenstockProcesses
 import Synchronization
+public import PenstockSQL
 
 /// A ``MessageStore`` in an SQLite file, for any number of processes of one machine.
 ///
@@ -13,7 +14,7 @@ import Synchronization
 ///
 /// A store that is let go without ``close()`` finishes what it was asked for, and then counts as dead: what it had
 /// leased goes back in line.
-public final class SQLiteStore: MessageStore {
+public final class SQLiteStore: SQLStore {
     /// How to open a store.
     public struct Options: Sendable {
         /// The clocks.
@@ -55,19 +56,11 @@ public final class SQLiteStore: MessageStore {
         }
     }
 
+    public let core: SQLStoreCore
     let access: DatabaseAccess
     let folder: SharedFolder
-    let worker: WorkerIdentity
-    let suspension: MachineSuspension
-    let writer: GroupWriter
-    let time: any TimeSource
-    let random: any RandomSource
-    let afterStep: (@Sendable () async throws -> Void)?
-    let zoneSurvey = ZoneSurvey()
     private let listener: ChangeListener
     let doorbell: Doorbell
-    /// The last ring for work at each bucket before the last claim there.
-    private let claims = Mutex<[Int: Wakeups.Token]>([:])
     /// Let go after the pool; see ``OpenFile/Opened``.
     private let readOnlyConnection: DatabaseQueue?
 
@@ -111,29 +104,36 @@ public final class SQLiteStore: MessageStore {
             try migrator.migrate(database, busyMax: options.busyMax)
         }
         folder = try SharedFolder(besideDatabaseAt: path)
-        time = options.time
-        random = options.random
-        afterStep = options.afterStep
+        let (time, random) = (options.time, options.random)
         let writerLock = try WriterLock(folder)
         let timings = WriteTimings()
         let flusher = ownsPool ? try Flusher(path, timings: timings, flush: options.flush) : nil
-        access = DatabaseAccess(
+        let access = DatabaseAccess(
             path: path, identity: try FileIdentity(of: path), pool: pool, writerLock: writerLock, flusher: flusher,
             busyMax: options.busyMax, timings: timings)
-        worker = WorkerIdentity(folder, name: options.workerName, time: options.time)
-        suspension = MachineSuspension(asleep: options.asleep)
-        doorbell = try Doorbell(folder, time: options.time as? SystemTime ?? SystemTime())
-        listener = ChangeListener(database: path, folder: folder, doorbell: doorbell) {
-            [identity = access.identity, tables = access.tables, folder, time, suspension] in
+        self.access = access
+        let locks = FolderLocks(folder: folder)
+        let suspension = MachineSuspension(asleep: options.asleep)
+        let doorbell = try Doorbell(folder, time: time as? SystemTime ?? SystemTime())
+        self.doorbell = doorbell
+        listener = ChangeListener(database: path, folder: folder, doorbell: doorbell) { [folder] in
             ChangePoller(
-                path: path, identity: identity, tables: tables, folder: folder, time: time, suspension: suspension)
+                path: path, identity: access.identity, tables: access.tables, folder: folder, time: time,
+                suspension: suspension)
         }
-        writer = try GroupWriter(access: access, time: options.time, random: options.random, doorbell: doorbell)
+        let writer = try GroupWriter(busyMax: options.busyMax) { writer in
+            TransactionRunner(writer, access: access, time: time, random: random, doorbell: doorbell).run()
+        }
+        core = SQLStoreCore(
+            writer: writer, worker: WorkerIdentity(locks, name: options.workerName, time: time), locks: locks,
+            suspension: suspension, time: time, random: random, wakeups: doorbell.wakeups, doorbell: doorbell,
+            afterStep: options.afterStep, requireStill: { try access.requireStill() },
+            giveBack: { try FreePages.giveBack($0) }, read: { try await access.read($0) })
     }
 
     deinit {
         listener.stop()
-        writer.stop()
+        core.writer.stop()
     }
 
     /// Rings after every change that a waiter may be waiting for. The first use begins to listen to other processes.
@@ -150,13 +150,6 @@ public final class SQLiteStore: MessageStore {
     /// How long this process has waited for the disk, and for other processes that write.
     public var timings: StoreTimings { access.timings.now }
 
-    /// Whether it was rung for work at `bucket` since the last claim there: then there is something to take, most likely, and
-    /// a read-only check would be one read more.
-    func wasRungFor(_ bucket: Int) -> Bool {
-        let last = doorbell.wakeups.lastRing(for: .work, at: bucket)
-        return claims.withLock { $0.updateValue(last, forKey: bucket) } != last
-    }
-
     /// Finishes what was begun, gives back what this process has leased, and lets go of the file. A store that has
     /// leased nothing waits for other processes for a tenth of a second at most, and for none if it has claimed nothing either.
     ///
@@ -165,18 +158,19 @@ public final class SQLiteStore: MessageStore {
     public func close() async throws {
         // The last to let go of the file puts its write-ahead log away, which one that only reads cannot.
         await listener.end()
-        defer { worker.die() }
+        defer { core.worker.die() }
         do {
-            try await writer.close { [worker, access] connection in
+            try await core.writer.close { [worker = core.worker, access] connection in
                 guard let id = worker.id else { return true }
                 if try Reclaiming.hasLeases(id, connection) { return false }
                 // Should its row stay, the lock that goes with this process says all the same that it is no more, and the
                 // next process that reclaims removes the row.
-                if access.write(within: .milliseconds(100), connection, { try worker.unregister(connection) }) {
+                if let connection = connection as? SQLiteConnection,
+                    access.write(within: .milliseconds(100), connection, { try worker.unregister(connection) }) {
                     worker.letGo()
                 }
                 return true
-            } _: { [worker] transaction in
+            } _: { [worker = core.worker] transaction in
                 guard let id = worker.id else { return }
                 try Reclaiming.releaseAll(of: id, in: transaction)
                 try worker.unregister(transaction.connection)
@@ -191,7 +185,7 @@ public final class SQLiteStore: MessageStore {
     /// tests of crashes.
     package func crash() async {
         await listener.end()
-        await writer.close()
-        worker.die()
+        await core.writer.close()
+        core.worker.die()
     }
 }

@@ -5,6 +5,7 @@ import PenstockTestKit
 import Testing
 
 @testable import PenstockProcesses
+@testable import PenstockSQL
 @testable import PenstockSQLite
 
 /// A store in an application's pool waits for other processes by itself: the application's own writes do not wait with it.

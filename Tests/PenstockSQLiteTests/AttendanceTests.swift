@@ -4,6 +4,7 @@ import PenstockTestKit
 import Testing
 
 @testable import PenstockProcesses
+@testable import PenstockSQL
 @testable import PenstockSQLite
 
 /// Where a worker is at work and has room, nobody is woken; and nobody is forgotten for that.

@@ -4,6 +4,7 @@ import PenstockCore
 import PenstockTestKit
 import Testing
 
+@testable import PenstockSQL
 @testable import PenstockSQLite
 
 /// What waits, runs and has ended beside a message costs it nothing. Judged by pages that SQLite looks at, which are

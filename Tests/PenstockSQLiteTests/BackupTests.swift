@@ -5,6 +5,7 @@ import PenstockTestKit
 import Synchronization
 import Testing
 
+@testable import PenstockSQL
 @testable import PenstockSQLite
 
 /// A backup is what was committed at one moment, is there whole or not at all, and replaces only a backup.

@@ -4,6 +4,7 @@ import PenstockProcesses
 import PenstockTestKit
 import Testing
 
+@testable import PenstockSQL
 @testable import PenstockSQLite
 
 /// What follows from the end of a task that many wait for: in steps, by any process that comes next, and to the same

@@ -5,6 +5,7 @@ import PenstockProcesses
 import PenstockTestKit
 import Testing
 
+@testable import PenstockSQL
 @testable import PenstockSQLite
 
 /// How a store ends, and what is left of it.

@@ -2,6 +2,7 @@ import PenstockCore
 import PenstockTestKit
 import Testing
 
+@testable import PenstockSQL
 @testable import PenstockSQLite
 
 /// Rows and numbers that no program of Penstock's writes: each costs its own message, and the queue goes on.

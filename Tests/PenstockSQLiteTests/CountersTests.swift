@@ -3,6 +3,7 @@ import PenstockCore
 import PenstockTestKit
 import Testing
 
+@testable import PenstockSQL
 @testable import PenstockSQLite
 
 /// The numbers that are kept are those that a count gives, whoever wrote the rows.

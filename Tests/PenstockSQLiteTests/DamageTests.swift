@@ -3,6 +3,7 @@ import PenstockCore
 import PenstockTestKit
 import Testing
 
+@testable import PenstockSQL
 @testable import PenstockSQLite
 
 /// A damaged file: an error that says so, or the truth, and never a crash or a wrong message.

@@ -3,6 +3,7 @@ import PenstockTestKit
 import Synchronization
 import Testing
 
+@testable import PenstockSQL
 @testable import PenstockSQLite
 
 /// Deleting a queue, and what programs without this library do meanwhile.

@@ -4,6 +4,7 @@ import PenstockTestKit
 import Testing
 
 @testable import PenstockProcesses
+@testable import PenstockSQL
 @testable import PenstockSQLite
 
 /// The folder beside a database, as an inspection sees it and a repair puts it in order.

@@ -4,6 +4,7 @@ import PenstockCore
 import PenstockTestKit
 import Testing
 
+@testable import PenstockSQL
 @testable import PenstockSQLite
 
 /// Many calls in one transaction: cheap together, and each with its own answer.
@@ -81,12 +82,11 @@ import Testing
             }
             group.addTask {
                 await #expect(throws: (any Error).self) {
-                    try await store.writer.perform { transaction in
+                    try await store.core.writer.perform { transaction in
                         _ = try Enqueue.perform(
                             [.text("never")], to: .jobs, durability: .processCrash, in: transaction)
                         if kind == "its own" { throw PenstockError(.corrupt, "Halfway.") }
-                        try transaction.connection.database.execute(
-                            sql: "INSERT INTO penstock_depth (queue_id) VALUES (1)")
+                        try transaction.connection.run(Query("INSERT INTO penstock_depth (queue_id) VALUES (1)"))
                     }
                 }
             }

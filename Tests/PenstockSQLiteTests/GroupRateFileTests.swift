@@ -5,6 +5,7 @@ import PenstockTestKit
 import Testing
 
 @testable import PenstockProcesses
+@testable import PenstockSQL
 @testable import PenstockSQLite
 
 /// Groups that wait for their time, in a file that others write as well: by hand, or wrongly, or die as they do.

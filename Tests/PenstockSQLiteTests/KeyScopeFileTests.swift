@@ -4,6 +4,7 @@ import PenstockCore
 import PenstockTestKit
 import Testing
 
+@testable import PenstockSQL
 @testable import PenstockSQLite
 
 /// Scopes of unique keys in a file that others write as well: by hand, or wrongly.

@@ -1,5 +1,6 @@
 import Foundation
 import PenstockCore
+import PenstockSQL
 import PenstockSQLite
 import PenstockTestKit
 import Testing

@@ -1,4 +1,5 @@
 import PenstockCore
+import PenstockSQL
 import PenstockSQLite
 import PenstockTestKit
 import Testing

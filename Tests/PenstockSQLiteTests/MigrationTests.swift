@@ -5,6 +5,7 @@ import PenstockMigrations
 import PenstockTestKit
 import Testing
 
+@testable import PenstockSQL
 @testable import PenstockSQLite
 
 /// The schema: the same by program and by hand, in whole steps, and never of a version that is not known.

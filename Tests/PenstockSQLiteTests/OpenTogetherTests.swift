@@ -3,6 +3,7 @@ import PenstockCore
 import PenstockTestKit
 import Testing
 
+@testable import PenstockSQL
 @testable import PenstockSQLite
 
 @Suite struct OpenTogetherTests {

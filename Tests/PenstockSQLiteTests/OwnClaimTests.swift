@@ -3,6 +3,7 @@ import PenstockTestKit
 import Testing
 
 @testable import PenstockProcesses
+@testable import PenstockSQL
 @testable import PenstockSQLite
 
 /// Whom a transaction rings for that also claims: nobody for what it has taken itself.
@@ -59,7 +60,7 @@ import Testing
     /// between.
     @Test(arguments: [1, 2]) func whatComesAndGoesMakesRoomForWhomItSentAway(arrivals: Int) async throws {
         let store = try await SQLiteStore.openWithJobs(path, .bounded(1, .wait))
-        let change = try await store.writer.perform { [worker = store.worker] transaction in
+        let change = try await store.core.writer.perform { [worker = store.core.worker] transaction in
             for number in 1...arrivals {
                 let receipts = try Enqueue.perform(
                     [.text("\(number)")], to: .jobs, durability: .processCrash, in: transaction)

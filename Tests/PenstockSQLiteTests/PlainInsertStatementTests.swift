@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import GRDBSQLite
 import PenstockCore
+import PenstockSQL
 import PenstockSQLite
 import PenstockTestKit
 import Testing

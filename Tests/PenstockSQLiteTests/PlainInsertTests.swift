@@ -4,6 +4,7 @@ import PenstockCore
 import PenstockTestKit
 import Testing
 
+@testable import PenstockSQL
 @testable import PenstockSQLite
 
 /// An INSERT by another program and an `enqueue` leave the same rows, whatever came before.

@@ -4,6 +4,7 @@ import PenstockTestKit
 import Synchronization
 import Testing
 
+@testable import PenstockSQL
 @testable import PenstockSQLite
 
 /// An application's pool, with tables of its own.

@@ -4,6 +4,7 @@ import PenstockTestKit
 import Synchronization
 import Testing
 
+@testable import PenstockSQL
 @testable import PenstockSQLite
 
 /// How SQLite finds the rows of every statement that the store really runs.

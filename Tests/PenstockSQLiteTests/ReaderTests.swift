@@ -5,6 +5,7 @@ import PenstockMigrations
 import PenstockTestKit
 import Testing
 
+@testable import PenstockSQL
 @testable import PenstockSQLite
 
 /// A file that is only read: what is seen of it, and that nothing of it changes.

@@ -4,6 +4,7 @@ import PenstockProcesses
 import PenstockTestKit
 import Testing
 
+@testable import PenstockSQL
 @testable import PenstockSQLite
 
 /// What travels through shared memory comes out as it went in, and nothing else does any harm.

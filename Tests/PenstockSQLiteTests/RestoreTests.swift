@@ -4,6 +4,7 @@ import PenstockMigrations
 import PenstockTestKit
 import Testing
 
+@testable import PenstockSQL
 @testable import PenstockSQLite
 
 /// A store that is made of a backup goes on where the backup stood, gives no number twice, and replaces nothing.

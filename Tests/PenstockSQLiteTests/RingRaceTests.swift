@@ -4,6 +4,7 @@ import Synchronization
 import Testing
 
 @testable import PenstockProcesses
+@testable import PenstockSQL
 @testable import PenstockSQLite
 
 /// Token, look and wait against rings, tens of thousands of times.

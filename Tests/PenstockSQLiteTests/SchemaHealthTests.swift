@@ -4,6 +4,7 @@ import PenstockCore
 import PenstockTestKit
 import Testing
 
+@testable import PenstockSQL
 @testable import PenstockSQLite
 
 /// Parts of the schema that a file has lost, or that somebody has changed: what is said, and what is made anew.

@@ -4,6 +4,7 @@ import PenstockTestKit
 import Testing
 
 @testable import PenstockProcesses
+@testable import PenstockSQL
 @testable import PenstockSQLite
 
 /// The folder beside a database is used only by those who can open the database.

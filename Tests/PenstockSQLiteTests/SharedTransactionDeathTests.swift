@@ -5,6 +5,7 @@ import PenstockTestKit
 import Testing
 
 @testable import PenstockProcesses
+@testable import PenstockSQL
 @testable import PenstockSQLite
 
 /// Whichever process dies with calls of others in its hands, each call is carried out once and has its answer.
@@ -189,7 +190,7 @@ import Testing
     @Test func anotherReleasesAnswerReplacesNone() async throws {
         try await SQLiteStore.openWithJobs(path).close()
         try await DatabaseQueue(path: path).write { database in
-            let connection = Connection(database)
+            let connection = SQLiteConnection(database)
             try Answers.write([1, 2], slot: 3, ticket: 7, connection)
             for version in [nil, WriterSlots.layout.version - 1, WriterSlots.layout.version + 1] {
                 let row = Int64(version ?? 0) << 32 | 3

@@ -5,6 +5,7 @@ import PenstockTestKit
 import Testing
 
 @testable import PenstockProcesses
+@testable import PenstockSQL
 @testable import PenstockSQLite
 
 /// Writers of several processes share transactions.
@@ -225,7 +226,7 @@ import Testing
         #expect(taken.count == WriterSlots.count)
         let holder = try LockHolder(path)
         let call = Task { try await store.put(.text("it")) }
-        try await eventually { store.writer.count > 0 }
+        try await eventually { store.core.writer.count > 0 }
         holder.die()
         #expect(try await call.value.sequence.rawValue == 1)
         holder.enter()

@@ -5,6 +5,7 @@ import PenstockTestKit
 import Synchronization
 import Testing
 
+@testable import PenstockSQL
 @testable import PenstockSQLite
 
 /// A store that stalls for longer than leases last takes no message from a worker that lives.
@@ -118,7 +119,7 @@ import Testing
     @Test func theWordOfADeadWorkerCountsForNothing() async throws {
         let (store, _, file) = try await worker()
         let other = try await SQLiteStore.open(path: path, options: options())
-        store.worker.ask(at: time.boot.microseconds)
+        store.core.worker.ask(at: time.boot.microseconds)
         await store.crash()
         #expect(!WorkerLock.sight(of: file, in: side).isHeld)
         #expect(try await other.reclaim() == Reclaimed(fromDeadWorkers: 1))
@@ -131,11 +132,11 @@ import Testing
         let poller = ChangePoller(path: path, folder: side, time: time)
         #expect(try poller.look(forTheDead: true).nextEnd == .seconds(30))
         time.advance(by: .seconds(31))
-        store.worker.ask(at: time.boot.microseconds)
+        store.core.worker.ask(at: time.boot.microseconds)
         let seen = try poller.look(forTheDead: true)
         #expect(!seen.hasLostWork)
         #expect(seen.nextEnd == WorkerStanding.wordHolds)
-        store.worker.ask(at: nil)
+        store.core.worker.ask(at: nil)
         #expect(try poller.look(forTheDead: false).hasLostWork)
         poller.close()
         try await store.close()

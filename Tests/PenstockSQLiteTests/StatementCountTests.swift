@@ -2,6 +2,7 @@ import PenstockCore
 import PenstockTestKit
 import Testing
 
+@testable import PenstockSQL
 @testable import PenstockSQLite
 
 /// What calls ask of a file without workflows for the sake of workflows: one statement each.

@@ -2,6 +2,7 @@ import PenstockCore
 import PenstockTestKit
 import Testing
 
+@testable import PenstockSQL
 @testable import PenstockSQLite
 
 /// How long a process waits for the disk, and for others that write.

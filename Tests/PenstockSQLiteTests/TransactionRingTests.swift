@@ -4,6 +4,7 @@ import PenstockTestKit
 import Testing
 
 @testable import PenstockProcesses
+@testable import PenstockSQL
 @testable import PenstockSQLite
 
 /// What one transaction rings for, whatever its jobs are and in whichever order they come.
@@ -16,7 +17,7 @@ import Testing
         _ = try file.inDatabase { try SchemaMigrator(path: path).migrate($0) }
         try file.write { database in
             let transaction = try Transaction(
-                Connection(database), path: path, time: SystemTime(), random: SeededRandom(seed: 1),
+                SQLiteConnection(database), path: path, time: SystemTime(), random: SeededRandom(seed: 1),
                 policies: PolicyCache())
             try Configuring.perform(.create(policy, ifAbsent: false), of: .jobs, in: transaction)
             try body(transaction)

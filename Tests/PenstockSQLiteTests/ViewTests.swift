@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import PenstockCore
+import PenstockSQL
 import PenstockSQLite
 import PenstockTestKit
 import Testing

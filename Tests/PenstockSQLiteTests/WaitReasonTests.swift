@@ -3,6 +3,7 @@ import PenstockCore
 import PenstockTestKit
 import Testing
 
+@testable import PenstockSQL
 @testable import PenstockSQLite
 
 /// What a file says of a message that waits, as others have left it.

@@ -5,6 +5,7 @@ import PenstockTestKit
 import Testing
 
 @testable import PenstockProcesses
+@testable import PenstockSQL
 @testable import PenstockSQLite
 
 /// Which waiters are woken, by what, and that none is forgotten.

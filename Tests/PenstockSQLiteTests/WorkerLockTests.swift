@@ -4,6 +4,7 @@ import PenstockTestKit
 import Testing
 
 @testable import PenstockProcesses
+@testable import PenstockSQL
 @testable import PenstockSQLite
 
 /// The lock that says a worker lives: when it comes, when it goes, and how it is tidied up.
@@ -176,7 +177,7 @@ import Testing
         let store = try await SQLiteStore.openWithJobs(path)
         try await store.put(.text("a"))
         await #expect(throws: Fault.self) {
-            try await store.writer.perform { [worker = store.worker] transaction in
+            try await store.core.writer.perform { [worker = store.core.worker] transaction in
                 _ = try worker.register(in: transaction)
                 throw Fault()
             }

@@ -5,6 +5,7 @@ import PenstockMigrations
 import PenstockTestKit
 import Testing
 
+@testable import PenstockSQL
 @testable import PenstockSQLite
 
 /// Workflows as the file has them: steps of the schema, repairs, what is forgotten, and an application's transactions.

@@ -2,6 +2,7 @@ import PenstockCore
 import PenstockTestKit
 import Testing
 
+@testable import PenstockSQL
 @testable import PenstockSQLite
 
 /// What a pruning passes over in a file with workflows, and what it costs.

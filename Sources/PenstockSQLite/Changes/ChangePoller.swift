@@ -1,6 +1,7 @@
 import GRDB
 import PenstockCore
 import PenstockProcesses
+import PenstockSQL
 
 /// Sees what nobody rings for: what other programs write into the file, rings that were lost with the process that owed
 /// them, workers that died and leases that ended.
@@ -16,7 +17,7 @@ final class ChangePoller: ChangePolling {
     private let time: any TimeSource
     private let suspension: MachineSuspension?
     private var database: DatabaseQueue?
-    private var connection: Connection?
+    private var connection: SQLiteConnection?
     private var version: Int64?
     private var heldWork = HeldWork()
     /// Whether the ends of tasks are not told yet to all that wait for them.
@@ -43,7 +44,7 @@ final class ChangePoller: ChangePolling {
         try identity?.requireStill(at: path)
         let database = try opened()
         var sight = try database.unsafeReentrantWrite { database in
-            let connection = self.connection ?? Connection(database, isPassing: false)
+            let connection = self.connection ?? SQLiteConnection(database, isPassing: false)
             self.connection = connection
             return try look(connection)
         }
@@ -53,7 +54,7 @@ final class ChangePoller: ChangePolling {
         sight.hasLostWork =
             isCascading
             || heldWork.isLost(
-                at: now, folder, forTheDead: forTheDead, sparesLiving: suspension?.isJustOver(at: now) == true)
+                at: now, FolderSights(folder: folder), forTheDead: forTheDead, sparesLiving: suspension?.isJustOver(at: now) == true)
         return sight
     }
 
@@ -64,7 +65,7 @@ final class ChangePoller: ChangePolling {
         database = nil
     }
 
-    private func look(_ connection: Connection) throws -> ChangesSeen {
+    private func look(_ connection: SQLiteConnection) throws -> ChangesSeen {
         var sight = ChangesSeen()
         let version = try connection.first(Self.dataVersion) { $0.integer(0) }
         if version != self.version {

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import PenstockCore
+import PenstockSQL
 
 /// What SQLite reports, as what it means to people.
 enum StorageErrors {

@@ -1,5 +1,6 @@
 import GRDB
 import PenstockCore
+import PenstockSQL
 
 /// Whether the headers and the times in rows are ones that can be read.
 enum ContentInspection {

@@ -1,5 +1,6 @@
 import GRDB
 import PenstockCore
+import PenstockSQL
 
 /// Whether the messages that wait and expire, and no others, have rows in `penstock_expiry` that say when.
 enum ExpiryInspection {

@@ -1,5 +1,6 @@
 import GRDB
 import PenstockCore
+import PenstockSQL
 
 /// Whether the permits of groups agree with where the messages are. Groups that are noted to be seen to may disagree until then.
 enum GroupInspection {

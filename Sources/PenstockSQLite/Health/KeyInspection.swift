@@ -1,5 +1,6 @@
 import GRDB
 import PenstockCore
+import PenstockSQL
 
 /// Whether every unique key is held by the message that has it.
 enum KeyInspection {

@@ -1,5 +1,6 @@
 import GRDB
 import PenstockCore
+import PenstockSQL
 
 /// Whether the numbers in the file are ones that a program can have counted.
 enum NumberInspection {

@@ -1,5 +1,6 @@
 import GRDB
 import PenstockCore
+import PenstockSQL
 
 /// Unique keys.
 extension Repairing {

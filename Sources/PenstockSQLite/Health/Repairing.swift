@@ -1,5 +1,6 @@
 import GRDB
 import PenstockCore
+import PenstockSQL
 
 /// Making a file agree with itself again, in one transaction.
 ///

@@ -1,5 +1,6 @@
 import GRDB
 import PenstockCore
+import PenstockSQL
 
 /// Whether every schedule has a queue. One that has none keeps its name from others, and nobody sees it.
 enum ScheduleInspection {

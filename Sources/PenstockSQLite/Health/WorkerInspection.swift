@@ -1,6 +1,7 @@
 import GRDB
 import PenstockCore
 import PenstockProcesses
+import PenstockSQL
 
 /// Whether the workers that hold messages get on with them.
 struct WorkerInspection {
@@ -9,21 +10,23 @@ struct WorkerInspection {
     let folder: SharedFolder
 
     func inspect(_ database: Database, _ report: inout HealthReport) throws {
+        let connection = SQLiteConnection(database)
+        let locks = FolderLocks(folder: folder)
         let boot = time.boot
         let now = time.now
-        let workers = try QueueReader.workers(database, time, folder)
+        let workers = try QueueReader.workers(connection, time, locks)
         report.deadWorkers = workers.filter { !$0.isAlive }
         report.stuckWorkers = workers.filter { worker in
             guard worker.isAlive, let claimed = worker.oldestClaim else { return false }
             return now - claimed > stuckAfter
         }
-        report.expiredLeases = try Reclaiming.endedLeaseCount(Connection(database), boot: boot, folder)
+        report.expiredLeases = try Reclaiming.endedLeaseCount(connection, boot: boot, locks)
         describe(&report)
         report.add(
             .wrongWorkers, .error,
             "COUNT {row of penstock_worker names|rows of penstock_worker name} a file that no worker makes; `penstock doctor "
                 + "--repair` removes {it|them}.",
-            count: try WorkerRow.strays(Connection(database)).count)
+            count: try WorkerRow.strays(unless: WorkerLock.isName, connection).count)
     }
 
     private func describe(_ report: inout HealthReport) {

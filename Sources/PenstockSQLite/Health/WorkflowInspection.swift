@@ -1,5 +1,6 @@
 import GRDB
 import PenstockCore
+import PenstockSQL
 
 /// Whether every task is a message, and whatever waits has something to wait for.
 enum WorkflowInspection {

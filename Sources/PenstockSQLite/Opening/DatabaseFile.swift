@@ -3,6 +3,7 @@ import GRDB
 import PenstockCore
 import PenstockProcesses
 import Synchronization
+import PenstockSQL
 
 /// Where a database really lies.
 ///
@@ -184,7 +185,7 @@ final class KnownTables: Sendable {
     /// number to ask for.
     ///
     /// - Throws: `corrupt` when one is gone; `newerSchema` when a newer program has taken it away.
-    func look(_ connection: Connection, _ path: String) throws {
+    func look(_ connection: SQLiteConnection, _ path: String) throws {
         try requireStill()
         let version = try connection.first(Self.version) { $0.integer(0) } ?? 0
         let before = seen.withLock { $0 }
@@ -196,7 +197,7 @@ final class KnownTables: Sendable {
         try requireStill()
     }
 
-    private func loss(of table: String, _ connection: Connection, _ path: String) -> PenstockError {
+    private func loss(of table: String, _ connection: SQLiteConnection, _ path: String) -> PenstockError {
         do {
             _ = try SchemaMigrator(path: path).refuseNewer(connection.database)
         } catch let error as PenstockError {

@@ -57,7 +57,7 @@ final class ReadOnlyFile: Sendable {
             if let connection = try openConnection {
                 // Only programs that have the file open write into it, so it is enough to look before.
                 return try connection.read { database in
-                    try tables.look(Connection(database), path)
+                    try tables.look(SQLiteConnection(database), path)
                     return try body(database)
                 }
             }
@@ -106,7 +106,7 @@ final class ReadOnlyFile: Sendable {
         let connection = try DatabaseQueue(path: FileStillness.immutable(path), configuration: configuration)
         let value = try connection.read { database in
             try refuse(database)
-            try tables.look(Connection(database), path)
+            try tables.look(SQLiteConnection(database), path)
             return try body(database)
         }
         try connection.close()

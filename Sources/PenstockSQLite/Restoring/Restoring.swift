@@ -1,6 +1,7 @@
 import GRDB
 public import PenstockCore
 import PenstockProcesses
+import PenstockSQL
 
 /// Making a store out of a backup of one.
 ///

@@ -3,6 +3,7 @@ import GRDB
 import GRDBSQLite
 import PenstockCore
 import PenstockProcesses
+import PenstockSQL
 
 /// A database as the store uses it: its own file, or an application's pool.
 struct DatabaseAccess: Sendable {
@@ -28,6 +29,19 @@ struct DatabaseAccess: Sendable {
     func requireStill() throws {
         try identity.requireStill(at: path)
         try tables.requireStill()
+    }
+
+    /// Runs `body` in a snapshot that writers do not wait for.
+    func read(_ body: @escaping @Sendable (Connection) throws -> Void) async throws {
+        do {
+            try await pool.read { database in
+                // What is read from a file that has lost its name is of yesterday, and stays so.
+                try requireStill()
+                try body(SQLiteConnection(database))
+            }
+        } catch {
+            throw translated(error)
+        }
     }
 
     /// What an error of a call means to people. When the file is no longer what was opened, that is it, whatever SQLite made
@@ -61,7 +75,7 @@ struct DatabaseAccess: Sendable {
 
     /// Begins a transaction; false when another program has the file. That is not waited for here, within a queue of
     /// the application's: its time-out is put back at once. An application that waits in a callback of its own waits here.
-    func begin(_ connection: Connection) throws -> Bool {
+    func begin(_ connection: SQLiteConnection) throws -> Bool {
         var timeout: Int32?
         if flusher == nil, case .timeout(let seconds) = pool.configuration.busyMode { timeout = Int32(seconds * 1000) }
         if timeout != nil { sqlite3_busy_timeout(connection.database.sqliteConnection, 0) }
@@ -83,7 +97,7 @@ struct DatabaseAccess: Sendable {
     /// for processes that end together, and short enough when the one that writes is stopped.
     ///
     /// - Returns: whether it was committed.
-    func write(within max: Duration, _ connection: Connection, _ body: () throws -> Void) -> Bool {
+    func write(within max: Duration, _ connection: SQLiteConnection, _ body: () throws -> Void) -> Bool {
         let end = ContinuousClock.now + max
         while !writeAtOnce(connection, body) {
             guard ContinuousClock.now < end else { return false }
@@ -92,7 +106,7 @@ struct DatabaseAccess: Sendable {
         return true
     }
 
-    private func writeAtOnce(_ connection: Connection, _ body: () throws -> Void) -> Bool {
+    private func writeAtOnce(_ connection: SQLiteConnection, _ body: () throws -> Void) -> Bool {
         guard writerLock.tryAcquire() else { return false }
         defer { writerLock.release() }
         do {

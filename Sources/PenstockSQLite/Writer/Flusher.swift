@@ -2,6 +2,7 @@ import Foundation
 import PenstockCore
 import PenstockProcesses
 import Synchronization
+import PenstockSQL
 
 /// Puts on the disk what was committed, and answers the callers that wait for it.
 ///

@@ -1,6 +1,7 @@
 import GRDB
 import PenstockCore
 import PenstockProcesses
+import PenstockSQL
 
 /// Carries out jobs in transactions and answers them, on the writer's thread.
 ///
@@ -20,7 +21,7 @@ final class TransactionRunner {
     private lazy var writerAccess = WriterAccess(access, writer, random: random) { [unowned self] slot, ticket in
         try withConnection { try Answers.read(slot: slot, ticket: ticket, $0) }
     }
-    private var connection: Connection?
+    private var connection: SQLiteConnection?
 
     init(
         _ writer: GroupWriter, access: DatabaseAccess, time: any TimeSource, random: any RandomSource,
@@ -81,7 +82,7 @@ final class TransactionRunner {
         }
     }
 
-    private func isAnswered(_ job: any Job, _ connection: Connection) -> Bool {
+    private func isAnswered(_ job: any Job, _ connection: SQLiteConnection) -> Bool {
         do {
             return try job.check(connection, now: time.now)
         } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY {
@@ -243,7 +244,7 @@ final class TransactionRunner {
     }
 
     /// Rolls back, and gives `error` on. SQLite has rolled back by itself after some errors.
-    private func undone(_ error: any Error, _ connection: Connection) -> any Error {
+    private func undone(_ error: any Error, _ connection: SQLiteConnection) -> any Error {
         policies.forget()
         if connection.database.isInsideTransaction {
             do {
@@ -255,9 +256,9 @@ final class TransactionRunner {
         return error
     }
 
-    private func withConnection<T>(_ body: (Connection) throws -> T) rethrows -> T {
+    private func withConnection<T>(_ body: (SQLiteConnection) throws -> T) rethrows -> T {
         try access.pool.unsafeReentrantWrite { database in
-            let connection = self.connection ?? Connection(database, isPassing: false)
+            let connection = self.connection ?? SQLiteConnection(database, isPassing: false)
             self.connection = connection
             return try body(connection)
         }

@@ -1,5 +1,6 @@
 import PenstockCore
 import PenstockProcesses
+import PenstockSQL
 
 /// Gets the store's writer the right to write, or has its calls carried out by the process that has it.
 ///

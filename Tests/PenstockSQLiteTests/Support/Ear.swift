@@ -2,6 +2,7 @@ import Foundation
 import PenstockCore
 
 @testable import PenstockProcesses
+@testable import PenstockSQL
 @testable import PenstockSQLite
 
 /// A process that waits, without its thread: it hears when it is told to.

@@ -5,6 +5,7 @@ import PenstockProcesses
 import PenstockTestKit
 import Synchronization
 
+@testable import PenstockSQL
 @testable import PenstockSQLite
 
 /// Holds a store's writer in a transaction that changes nothing, so that the calls of a test gather behind it.
@@ -23,14 +24,14 @@ final class HeldWriter: Sendable {
                 mayEnd.wait()
             }
             let check: @Sendable (Connection, Timestamp) throws -> Void? = { _, _ in hold() }
-            try await store.writer.perform(check: inTransaction ? nil : check) { _ in hold() }
+            try await store.core.writer.perform(check: inTransaction ? nil : check) { _ in hold() }
         }
         try await SystemThread.run { [begun] in begun.wait() }
     }
 
     /// Returns once `count` calls wait.
     func waitForCalls(_ count: Int) async throws {
-        try await eventually { store.writer.count >= count }
+        try await eventually { store.core.writer.count >= count }
     }
 
     /// Lets the writer go on.

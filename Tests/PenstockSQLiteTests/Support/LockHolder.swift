@@ -4,6 +4,7 @@ import PenstockCore
 import PenstockTestKit
 
 @testable import PenstockProcesses
+@testable import PenstockSQL
 @testable import PenstockSQLite
 
 /// A process that holds the writer lock and does with it what a test says, step by step, or dies.
@@ -61,7 +62,7 @@ final class LockHolder {
                 }
                 let answer = RemoteAnswer.bytes(of: receipts, to: calls)
                 answers[request.ticket] = answer
-                try Answers.write(answer, slot: request.slot, ticket: request.ticket, Connection(database))
+                try Answers.write(answer, slot: request.slot, ticket: request.ticket, SQLiteConnection(database))
             }
         }
         try database.close()

@@ -4,6 +4,7 @@ import GRDB
 import PenstockTestKit
 import Synchronization
 
+@testable import PenstockSQL
 @testable import PenstockSQLite
 
 /// A disk that keeps of a store's log only what was flushed, and whose flushes can fail.

@@ -1,0 +1,56 @@
+/// How a statement of the store's operations is said to PostgreSQL. They are written once, in SQLite's dialect, with what both
+/// understand; these few words are all that differs.
+enum Dialect {
+    /// `sql` in PostgreSQL's dialect.
+    static func translated(_ sql: String) -> String {
+        var text = sql
+        // The planner of a server has statistics, and is not told which index to use.
+        text = text.replacing(#/ NOT INDEXED\b/#, with: "")
+        text = text.replacing(#/ INDEXED BY \w+/#, with: "")
+        text = text.replacing(#/CROSS JOIN ((?:\w+|json_each\([^)]*\)) AS \w+)(\s+)ON/#) { "JOIN \($0.output.1)\($0.output.2)ON" }
+        // A condition is true or false here, and no number.
+        text = text.replacing(#/AND (marks & \d+) (AND|ORDER)/#) { "AND \($0.output.1) <> 0 \($0.output.2)" }
+        if text.contains("header.type") { text = text.replacing("json_each(", with: "penstock_json_members(") }
+        text = text.replacing("json_each(", with: "penstock_json_each(")
+        text = text.replacing("ifnull(", with: "coalesce(")
+        text = text.replacing("json_object(", with: "json_build_object(")
+        text = text.replacing(#/CAST\(([\w.?]+) AS BLOB\)/#) { "penstock_bytes(\($0.output.1))" }
+        text = text.replacing(#/\bIS (?=\?\d)/#, with: "IS NOT DISTINCT FROM ")
+        text = text.replacing("IS NOT (", with: "IS DISTINCT FROM (")
+        return numbered(insertion(text))
+    }
+
+    /// The numbers of the parameters that a translated statement names.
+    static func parameters(of sql: String) -> Set<Int> {
+        Set(sql.matches(of: #/\$(\d+)/#).compactMap { Int($0.output.1) })
+    }
+
+    private static func numbered(_ sql: String) -> String {
+        var count = 0
+        return sql.replacing(#/\?(\d*)/#) { match in
+            if !match.output.1.isEmpty { return "$\(match.output.1)" }
+            count += 1
+            return "$\(count)"
+        }
+    }
+
+    /// What becomes of a row that is in the way is said at the end of an INSERT, and not at its beginning.
+    private static func insertion(_ sql: String) -> String {
+        if sql.contains("INSERT OR IGNORE INTO ") {
+            return sql.replacing("INSERT OR IGNORE INTO ", with: "INSERT INTO ") + " ON CONFLICT DO NOTHING"
+        }
+        guard let match = sql.firstMatch(of: #/INSERT OR REPLACE INTO (\w+) \(([^)]*)\)/#) else { return sql }
+        let columns = match.output.2.split(separator: ",").map { $0.trimmingPrefix(#/\s*/#) }
+        let key = keys[String(match.output.1)] ?? ["sequence"]
+        let changes = columns.filter { !key.contains(String($0)) }.map { "\($0) = excluded.\($0)" }
+        return sql.replacing("INSERT OR REPLACE INTO ", with: "INSERT INTO ")
+            + " ON CONFLICT (\(key.joined(separator: ", "))) DO UPDATE SET \(changes.joined(separator: ", "))"
+    }
+
+    /// The columns by which a row is the same, of tables in which these are more, or others, than the sequence number.
+    private static let keys = [
+        "penstock_attempt": ["sequence", "attempt"], "penstock_cascade": ["workflow_id", "sequence"],
+        "penstock_dependency": ["parent", "child"], "penstock_remote_worker": ["worker_id"],
+        "penstock_worker": ["lock_name"],
+    ]
+}

@@ -1,0 +1,122 @@
+import CPenstockPostgres
+import PenstockSQL
+
+/// A server's connection, as the operations of the store use it: they say what they want as SQLite understands it, and
+/// ``Dialect`` says it to the server.
+final class PostgresConnection: Connection {
+    let server: ServerConnection
+    private var statementCount = 0
+    fileprivate(set) var lastChangesCount = 0
+
+    init(_ server: ServerConnection) {
+        self.server = server
+    }
+
+    override func prepare(_ sql: String) throws -> PreparedStatement {
+        PostgresStatement(Dialect.translated(sql), self)
+    }
+
+    override var changesCount: Int { lastChangesCount }
+
+    fileprivate func newName() -> String {
+        statementCount += 1
+        return "penstock_\(statementCount)"
+    }
+}
+
+/// A statement that a server has prepared. It is run at its first step, which brings all its rows.
+final class PostgresStatement: PreparedStatement {
+    private let sql: String
+    private unowned let connection: PostgresConnection
+    /// The name under which the server knows it, and the types of its parameters there; `nil`: it was not run yet.
+    private var prepared: (name: String, types: [Oid])?
+    private var values: [[UInt8]?]
+    private var types: [Oid]
+    /// The types of parameters that have no value.
+    private let unbound: [Oid]
+    private var result: ServerResult?
+    private var row: Int32 = -1
+
+    init(_ sql: String, _ connection: PostgresConnection) {
+        self.sql = sql
+        self.connection = connection
+        let named = Dialect.parameters(of: sql)
+        values = Array(repeating: nil, count: named.max() ?? 0)
+        // The server does not guess the type of one that the statement does not name.
+        unbound = values.indices.map { named.contains($0 + 1) ? 0 : BinaryForm.text }
+        types = unbound
+    }
+
+    override func bind(_ value: Int64, at index: Int) { set(BinaryForm.encode(value), BinaryForm.integer, at: index) }
+    override func bind(_ value: Double, at index: Int) { set(BinaryForm.encode(value), BinaryForm.real, at: index) }
+    override func bind(_ text: String, at index: Int) { set(BinaryForm.encode(text), BinaryForm.text, at: index) }
+    override func bind(uncopied bytes: UnsafeRawBufferPointer, at index: Int) {
+        set(Array(bytes), BinaryForm.bytes, at: index)
+    }
+
+    private func set(_ value: [UInt8], _ type: Oid, at index: Int) {
+        guard index <= values.count else { return }
+        values[index - 1] = value
+        types[index - 1] = type
+    }
+
+    override func step() throws -> Bool {
+        if result == nil {
+            let answer: ServerResult
+            do {
+                answer = try connection.server.run(prepared: try preparedName(), values)
+            } catch var error as ServerError {
+                error.statement = sql
+                throw error
+            }
+            connection.lastChangesCount = answer.changesCount
+            result = answer
+        }
+        row += 1
+        return row < result?.rowCount ?? 0
+    }
+
+    /// What is bound says of which type each parameter is. One that was NULL at the first time has the type that the server
+    /// takes it for; should it not be that, the statement is prepared again.
+    private func preparedName() throws -> String {
+        if let prepared, zip(prepared.types, types).allSatisfy({ $0 == $1 || $1 == 0 }) { return prepared.name }
+        let name = connection.newName()
+        try connection.server.prepare(name, sql, types: types)
+        prepared = (name, types)
+        return name
+    }
+
+    override func reset() {
+        result = nil
+        row = -1
+        for index in values.indices { values[index] = nil }
+        types = unbound
+    }
+
+    override func integer(_ column: Int) -> Int64 {
+        guard let result, !result.isNull(row, column) else { return 0 }
+        return BinaryForm.integer(result.bytes(row, column), result.type(column))
+    }
+
+    override func real(_ column: Int) -> Double {
+        guard let result, !result.isNull(row, column) else { return 0 }
+        return BinaryForm.real(result.bytes(row, column), result.type(column))
+    }
+
+    override func text(_ column: Int) -> String? {
+        guard let result, !result.isNull(row, column) else { return nil }
+        return String(decoding: result.bytes(row, column), as: UTF8.self)
+    }
+
+    override func text(_ column: Int, isWrittenAs bytes: [UInt8]) -> Bool {
+        guard let result, !result.isNull(row, column) else { return false }
+        return result.bytes(row, column).elementsEqual(bytes)
+    }
+
+    override func bytes(_ column: Int) throws -> [UInt8] {
+        guard let result, !result.isNull(row, column) else { return [] }
+        return Array(result.bytes(row, column))
+    }
+
+    override func isNull(_ column: Int) -> Bool { result?.isNull(row, column) ?? true }
+}

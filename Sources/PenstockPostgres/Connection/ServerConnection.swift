@@ -1,0 +1,162 @@
+import CPenstockPostgres
+import Foundation
+
+/// A connection to a PostgreSQL server, by libpq. Its calls block, and it belongs to one thread at a time.
+final class ServerConnection {
+    private let connection: OpaquePointer
+    private let warnings = Warnings()
+
+    /// Connects.
+    ///
+    /// - Throws: ``ServerError``, without the password.
+    init(_ address: ServerAddress) throws {
+        guard let connection = address.withParameters({ PQconnectdbParams($0, $1, 1) }) else {
+            throw ServerError(message: "There is no memory for a connection.", isLost: true)
+        }
+        self.connection = connection
+        guard PQstatus(connection) == CONNECTION_OK else {
+            let message = Self.firstLine(String(cString: PQerrorMessage(connection)))
+            PQfinish(connection)
+            throw ServerError(state: nil, message: message, isLost: true)
+        }
+        // The object lives as long as the connection does.
+        PQsetNoticeReceiver(
+            connection,
+            { context, result in
+                guard let context, let text = PQresultErrorField(result, ServerConnection.primaryMessage) else { return }
+                Unmanaged<Warnings>.fromOpaque(context).takeUnretainedValue().last = String(cString: text)
+            }, Unmanaged.passUnretained(warnings).toOpaque())
+    }
+
+    deinit { PQfinish(connection) }
+
+    /// The descriptor to wait on.
+    var socket: Int32 { PQsocket(connection) }
+    var serverVersion: Int { Int(PQserverVersion(connection)) }
+    var isLost: Bool { PQstatus(connection) != CONNECTION_OK }
+    var isInTransaction: Bool {
+        let status = PQtransactionStatus(connection)
+        return status == PQTRANS_INTRANS || status == PQTRANS_INERROR
+    }
+
+    /// What the server has warned of since this was asked last.
+    func takeWarning() -> String? {
+        defer { warnings.last = nil }
+        return warnings.last
+    }
+
+    private final class Warnings {
+        var last: String?
+    }
+
+    /// The value of one of the settings that the server reports by itself, such as `in_hot_standby`.
+    func reported(_ setting: String) -> String? {
+        PQparameterStatus(connection, setting).map { String(cString: $0) }
+    }
+
+    /// Runs statements without parameters.
+    ///
+    /// - Returns: the last one's answer.
+    @discardableResult
+    func run(_ sql: String) throws -> ServerResult {
+        try checked(PQexec(connection, sql))
+    }
+
+    func prepare(_ name: String, _ sql: String, types: [Oid]) throws {
+        try checked(PQprepare(connection, name, sql, Int32(types.count), types))
+    }
+
+    /// Runs a statement that was prepared, with values in the server's binary form.
+    func run(prepared name: String, _ parameters: [[UInt8]?]) throws -> ServerResult {
+        let count = parameters.count
+        var values = [UnsafePointer<CChar>?](repeating: nil, count: count)
+        var lengths = [Int32](repeating: 0, count: count)
+        let formats = [Int32](repeating: 1, count: count)
+        // All values lie one after the other, so that their addresses hold for the length of the call.
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(parameters.reduce(0) { $0 + ($1?.count ?? 0) } + 1)
+        for parameter in parameters { if let parameter { bytes += parameter } }
+        bytes.append(0)
+        return try bytes.withUnsafeBytes { all in
+            var offset = 0
+            for (index, parameter) in parameters.enumerated() {
+                guard let parameter else { continue }
+                lengths[index] = Int32(parameter.count)
+                values[index] = all.baseAddress?.advanced(by: offset).assumingMemoryBound(to: CChar.self)
+                offset += parameter.count
+            }
+            return try checked(PQexecPrepared(connection, name, Int32(count), values, lengths, formats, 1))
+        }
+    }
+
+    /// The notifications that have come.
+    func notifications() -> [(channel: String, payload: String, isOwn: Bool)] {
+        PQconsumeInput(connection)
+        var found: [(String, String, Bool)] = []
+        while let notify = PQnotifies(connection) {
+            defer { PQfreemem(notify) }
+            found.append(
+                (
+                    String(cString: notify.pointee.relname), String(cString: notify.pointee.extra),
+                    notify.pointee.be_pid == PQbackendPID(connection)
+                ))
+        }
+        return found
+    }
+
+    /// `text` as a name in SQL.
+    static func quoted(name text: String) -> String {
+        "\"" + text.replacingOccurrences(of: "\"", with: "\"\"") + "\""
+    }
+
+    /// `text` as a text in SQL.
+    static func quoted(text: String) -> String {
+        "'" + text.replacingOccurrences(of: "'", with: "''") + "'"
+    }
+
+    @discardableResult
+    private func checked(_ result: OpaquePointer?) throws -> ServerResult {
+        guard let result else {
+            throw ServerError(message: Self.firstLine(String(cString: PQerrorMessage(connection))), isLost: isLost)
+        }
+        let answer = ServerResult(result)
+        switch PQresultStatus(result) {
+        case PGRES_COMMAND_OK, PGRES_TUPLES_OK, PGRES_EMPTY_QUERY: return answer
+        default:
+            let state = PQresultErrorField(result, Self.sqlState).map { String(cString: $0) }
+            let primary = PQresultErrorField(result, Self.primaryMessage).map { String(cString: $0) }
+            throw ServerError(
+                state: state, message: primary ?? Self.firstLine(String(cString: PQerrorMessage(connection))),
+                isLost: isLost)
+        }
+    }
+
+    private static func firstLine(_ text: String) -> String {
+        text.split(separator: "\n").first.map(String.init) ?? "there was no answer"
+    }
+
+    // PG_DIAG_SQLSTATE and PG_DIAG_MESSAGE_PRIMARY, macros of characters that Swift does not see as such.
+    private static let sqlState = Int32(UInt8(ascii: "C"))
+    private static let primaryMessage = Int32(UInt8(ascii: "M"))
+}
+
+/// The rows that a statement gave, in the server's binary form.
+final class ServerResult {
+    private let result: OpaquePointer
+
+    init(_ result: OpaquePointer) { self.result = result }
+
+    deinit { PQclear(result) }
+
+    var rowCount: Int32 { PQntuples(result) }
+    /// How many rows the statement changed.
+    var changesCount: Int { Int(String(cString: PQcmdTuples(result))) ?? 0 }
+
+    func isNull(_ row: Int32, _ column: Int) -> Bool { PQgetisnull(result, row, Int32(column)) != 0 }
+    func type(_ column: Int) -> Oid { PQftype(result, Int32(column)) }
+
+    func bytes(_ row: Int32, _ column: Int) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(
+            start: PQgetvalue(result, row, Int32(column)), count: Int(PQgetlength(result, row, Int32(column))))
+    }
+}

@@ -1,0 +1,40 @@
+import PenstockCore
+
+/// What a server reports, as what it means to people.
+enum ServerFailures {
+    /// `error` as a ``PenstockError`` about a database; errors that are one already, and cancellation, pass.
+    static func translated(_ error: any Error, _ address: ServerAddress) -> any Error {
+        guard let error = error as? ServerError else { return error }
+        let place = address.description
+        func failure(_ code: PenstockError.Code, _ message: String) -> PenstockError {
+            PenstockError(code, message, cause: error)
+        }
+        switch (error.errorClass, error.state) {
+        case (_, "28P01"), (_, "28000"):
+            return failure(
+                .forbidden, "\(place) does not let this user in (\(error.message)); look at the user, PGPASSWORD and ~/.pgpass.")
+        case (_, "42501"):
+            return failure(
+                .forbidden, "The user may not do that at \(place) (\(error.message)); grant the role what it needs on the schema.")
+        case (_, "3D000"):
+            return failure(.notFound, "There is no such database at \(place) (\(error.message)); createdb makes one.")
+        case (_, "25006"):
+            return failure(.readOnly, "\(place) is a standby, or only to be read; connect to the primary.")
+        case (_, "53100"):
+            return failure(.diskFull, "No room is left on the disk of \(place); what was not acknowledged was not stored.")
+        case (_, "55P03"), (_, "40P01"), (_, "40001"):
+            return failure(.busy, "Another program holds the tables of \(place) and does not let go; end its transaction.")
+        case ("23", _):
+            return failure(.corrupt, "\(place) contradicts itself (\(error.message)); run `penstock doctor` on it.")
+        case (_, "42P01"), (_, "42703"), (_, "42883"), (_, "3F000"):
+            return failure(
+                .corrupt, "\(place) has lost a part of its schema (\(error.message)); restore it from a copy.")
+        case ("XX", _):
+            return failure(.corrupt, "\(place) is damaged (\(error.message)); see to the server before anything else.")
+        case ("08", _), ("57", _), ("53", _), (nil, _):
+            return failure(.unreachable, "\(place) cannot be reached (\(error.message)); nothing was done.")
+        default:
+            return failure(.storage, "The server of \(place) reported an error: \(error.message).")
+        }
+    }
+}

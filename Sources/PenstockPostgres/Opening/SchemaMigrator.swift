@@ -1,0 +1,105 @@
+import Foundation
+import PenstockCore
+import PenstockPostgresMigrations
+
+/// Brings a schema to the tables that this program knows, in one transaction: who looks meanwhile finds the old ones or the new.
+struct SchemaMigrator {
+    let address: ServerAddress
+    let server: ServerConnection
+
+    static var newest: Int { PostgresMigration.all.count }
+
+    /// The oldest server whose SQL has all that is used.
+    private static let oldestServer = 130_000
+
+    func refuseOldServer() throws {
+        guard server.serverVersion >= Self.oldestServer else {
+            throw PenstockError(
+                .invalidInput,
+                "The server of \(address.description) is PostgreSQL \(server.serverVersion / 10_000), and Penstock needs 13 or newer.")
+        }
+    }
+
+    /// The version of the schema: 0 when there is none of Penstock's tables.
+    private func version() throws -> Int {
+        let table = ServerConnection.quoted(name: address.schema) + ".penstock_migration"
+        let known = try server.run("SELECT to_regclass(\(ServerConnection.quoted(text: table))) IS NOT NULL")
+        guard text(known) == "t" else { return 0 }
+        return Int(text(try server.run("SELECT coalesce(max(version), 0) FROM penstock_migration"))) ?? 0
+    }
+
+    private func text(_ result: ServerResult) -> String {
+        result.rowCount == 0 ? "" : String(decoding: result.bytes(0, 0), as: UTF8.self)
+    }
+
+    /// - Throws: `newerSchema`, `olderSchema` when steps are missing, `notFound` when there are no tables.
+    func refuseUnready() throws {
+        let found = try refuseNewer()
+        if found == 0 {
+            throw PenstockError(
+                .notFound,
+                "\(address.description) has none of Penstock's tables in its schema \(address.schema); `penstock queue create` makes them."
+            )
+        }
+        guard found == Self.newest else {
+            throw PenstockError(
+                .olderSchema,
+                "\(address.description) has schema version \(found), and this program has version \(Self.newest); run `penstock "
+                    + "migrate` to bring it up to date.")
+        }
+    }
+
+    private func refuseNewer() throws -> Int {
+        let found = try version()
+        guard found <= Self.newest else {
+            throw PenstockError(
+                .newerSchema,
+                "\(address.description) has schema version \(found), and this program knows up to \(Self.newest); use a newer "
+                    + "penstock.")
+        }
+        return found
+    }
+
+    /// Applies the steps that are missing.
+    ///
+    /// - Returns: the names of the steps that were applied.
+    @discardableResult
+    func migrate() throws -> [String] {
+        if try refuseNewer() == Self.newest { return [] }
+        try server.run("BEGIN")
+        do {
+            // Of two processes that come at once the second finds the steps done.
+            try server.run("SELECT pg_advisory_xact_lock(hashtextextended('penstock:' || \(schemaText), 0))")
+            let found = try refuseNewer()
+            if found == 0 { try makeSchema() }
+            let missing = PostgresMigration.all.filter { $0.version > found }
+            for step in missing {
+                try server.run(step.sql.replacing("@schema@", with: ServerConnection.quoted(name: address.schema)))
+            }
+            try server.run("COMMIT")
+            return missing.map(\.name)
+        } catch {
+            if server.isInTransaction { _ = try? server.run("ROLLBACK") }
+            throw error
+        }
+    }
+
+    private var schemaText: String { ServerConnection.quoted(text: address.schema) }
+
+    /// Makes the schema. One that is there is taken when it is empty, and never when it has another program's tables.
+    private func makeSchema() throws {
+        let isThere = try server.run("SELECT 1 FROM pg_namespace WHERE nspname = \(schemaText)").rowCount > 0
+        if !isThere { try server.run("CREATE SCHEMA \(ServerConnection.quoted(name: address.schema))") }
+        let other = try server.run(
+            """
+            SELECT relname FROM pg_class WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = \(schemaText))
+                AND relkind IN ('r', 'p', 'v', 'm', 'f') LIMIT 1
+            """)
+        guard other.rowCount == 0 else {
+            throw PenstockError(
+                .notADatabase,
+                "The schema \(address.schema) of \(address.description) belongs to another program (it has '\(text(other))'); give "
+                    + "Penstock one of its own with ?schema=NAME.")
+        }
+    }
+}

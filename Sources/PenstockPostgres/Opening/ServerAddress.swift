@@ -1,0 +1,106 @@
+import CPenstockPostgres
+import Foundation
+import PenstockCore
+
+/// Where a database is, and in which of its schemas the store lies.
+///
+/// The text is one that libpq takes, `postgres://USER@HOST:PORT/DATABASE?sslmode=verify-full`, with a parameter of Penstock's own,
+/// `schema`. What it leaves out, libpq takes from the environment (`PGPASSWORD`, `PGSERVICE`) and from `~/.pgpass`. So a password
+/// need not be in it, where other users of the machine see it in the list of processes.
+///
+/// Source: PostgreSQL's manual, "Connection URIs" and "Environment Variables" of libpq.
+struct ServerAddress: Sendable {
+    /// The schema's name.
+    let schema: String
+    /// What people are told: no password, and no parameters.
+    let description: String
+    private let text: String
+
+    /// How the text of an address begins.
+    static let schemes = ["postgres://", "postgresql://"]
+
+    /// - Throws: `invalidInput` when `text` is no address. The message has nothing of it, as it may have a password.
+    init(_ text: String) throws {
+        guard Self.schemes.contains(where: text.hasPrefix), !text.utf8.contains(0) else {
+            throw PenstockError(
+                .invalidInput, "This is no address of a PostgreSQL database; write postgres://HOST/DATABASE.")
+        }
+        let (rest, schema) = try Self.splitSchema(text)
+        self.text = rest
+        self.schema = schema
+        description = try Self.describe(rest, schema)
+    }
+
+    /// Takes Penstock's own parameter out, which libpq would refuse.
+    private static func splitSchema(_ text: String) throws -> (rest: String, schema: String) {
+        guard let mark = text.firstIndex(of: "?") else { return (text, "penstock") }
+        var schema = "penstock"
+        var others: [Substring] = []
+        for parameter in text[text.index(after: mark)...].split(separator: "&") {
+            guard parameter.hasPrefix("schema=") else {
+                others.append(parameter)
+                continue
+            }
+            guard let name = parameter.dropFirst("schema=".count).removingPercentEncoding, !name.isEmpty,
+                name.utf8.count <= schemaBytesMax, !name.utf8.contains(0), !name.hasPrefix("pg_")
+            else {
+                throw PenstockError(
+                    .invalidInput,
+                    "The schema of the address has no name that can be: 1 to \(schemaBytesMax) bytes, and not pg_ before them.")
+            }
+            schema = name
+        }
+        return (text[..<mark] + (others.isEmpty ? "" : "?" + others.joined(separator: "&")), schema)
+    }
+
+    /// As long as leaves room for the name of a channel.
+    private static let schemaBytesMax = 54
+
+    private static func describe(_ text: String, _ schema: String) throws -> String {
+        guard let options = PQconninfoParse(text, nil) else {
+            throw PenstockError(
+                .invalidInput,
+                "The address of the database cannot be read; write postgres://USER@HOST:PORT/DATABASE, and put other characters than "
+                    + "letters and digits as %XX.")
+        }
+        defer { PQconninfoFree(options) }
+        var found: [String: String] = [:]
+        var option = options
+        while let keyword = option.pointee.keyword {
+            if let value = option.pointee.val { found[String(cString: keyword)] = String(cString: value) }
+            option += 1
+        }
+        let place = (found["host"] ?? "") + (found["port"].map { ":\($0)" } ?? "")
+        return "postgres://\(place)/\(found["dbname"] ?? "")" + (schema == "penstock" ? "" : "?schema=\(schema)")
+    }
+
+    /// Calls `body` with libpq's parameters. What the address says itself stands before what is said here, and so counts.
+    func withParameters<T>(
+        _ body: (UnsafePointer<UnsafePointer<CChar>?>, UnsafePointer<UnsafePointer<CChar>?>) -> T
+    ) -> T {
+        let parameters = Self.defaults + [("dbname", text)]
+        let copies = parameters.map { (strdup($0.0), strdup($0.1)) }
+        defer {
+            for (keyword, value) in copies {
+                free(keyword)
+                free(value)
+            }
+        }
+        let keywords = copies.map { UnsafePointer($0.0) } + [nil]
+        let values = copies.map { UnsafePointer($0.1) } + [nil]
+        return keywords.withUnsafeBufferPointer { keywords in
+            values.withUnsafeBufferPointer { values in
+                // Neither is empty.
+                guard let keywords = keywords.baseAddress, let values = values.baseAddress else { fatalError() }
+                return body(keywords, values)
+            }
+        }
+    }
+
+    /// A host that vanishes is noticed in seconds. Of several hosts the one is taken that can be written.
+    private static let defaults = [
+        ("application_name", "penstock"), ("client_encoding", "UTF8"), ("connect_timeout", "5"),
+        ("target_session_attrs", "read-write"), ("tcp_user_timeout", "5000"), ("keepalives_idle", "2"),
+        ("keepalives_interval", "1"), ("keepalives_count", "3"), ("gssencmode", "disable"),
+    ]
+}

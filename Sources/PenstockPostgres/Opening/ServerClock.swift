@@ -1,0 +1,39 @@
+import CPenstockPostgres
+import PenstockCore
+import Synchronization
+
+/// The clock of the server, by which all processes on it go: machines have clocks of their own, and a lease that one of them gives
+/// must end at the same moment for all.
+///
+/// Between two answers of the server it goes on with this machine's.
+final class ServerClock: TimeSource {
+    private let own = SystemTime()
+    /// By how much the server's clock is ahead of this machine's boot clock, in microseconds.
+    private let ahead = Mutex<Int64>(0)
+
+    /// Asks the server for the time. The answer's way is part of the difference; it is well under a millisecond, or all else is slow, too.
+    func read(_ server: ServerConnection) throws {
+        note(try server.run(Self.question))
+    }
+
+    static let question = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+
+    /// Takes the server's answer to the ``question``, which has just come.
+    func note(_ answer: ServerResult) {
+        guard answer.rowCount == 1, let time = Int64(String(decoding: answer.bytes(0, 0), as: UTF8.self)) else { return }
+        let boot = own.boot.microseconds
+        ahead.withLock { $0 = time - boot }
+    }
+
+    private var microseconds: Int64 { own.boot.microseconds + ahead.withLock { $0 } }
+
+    var now: Timestamp { Timestamp(microseconds: microseconds) }
+    var boot: BootTime { BootTime(bootID: "server", microseconds: microseconds) }
+
+    func sleep(until deadline: Timestamp) async throws {
+        let left = min(deadline - now, .seconds(15))
+        if left > .zero { try await own.sleep(for: left) }
+    }
+
+    func sleep(for duration: Duration) async throws { try await own.sleep(for: duration) }
+}

@@ -1,0 +1,52 @@
+import PenstockCore
+import PenstockSQL
+
+/// The locks of workers that share a database: advisory locks of their sessions. The server lets go of them when the process or
+/// its host is gone, as it does of all that a session holds.
+struct SessionLocks: WorkerLocks {
+    /// The number of this process's lock.
+    let id: Int32
+
+    init(random: any RandomSource) {
+        id = Int32(truncatingIfNeeded: random.next() >> 33)
+    }
+
+    func look(_ connection: Connection) throws -> any WorkerSights {
+        let held = try connection.all(Self.selectHeld) { String($0.integer(0)) }
+        return SessionSights(held: Set(held.map { Self.prefix + $0 }))
+    }
+
+    /// Every session of this process has it already.
+    func take() throws -> any HeldWorkerLock { HeldSessionLock(name: Self.prefix + String(id)) }
+
+    func removeLeft(_ name: String) {}
+    func removeAbandoned() {}
+
+    private static let prefix = "session-"
+
+    // Locks of two numbers; pg_locks shows them as numbers without a sign.
+    private static let selectHeld = Query(
+        """
+        SELECT DISTINCT CAST(objid AS BIGINT) FROM pg_locks
+        WHERE locktype = 'advisory' AND objsubid = 2 AND granted
+            AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+            AND CAST(classid AS BIGINT) = (CAST(\(Sessions.lockClass) AS BIGINT) & 4294967295)
+        """)
+}
+
+private struct SessionSights: WorkerSights {
+    let held: Set<String>
+
+    func isHeld(_ name: String) -> Bool { held.contains(name) }
+    // Deadlines go by the server's clock, and a server that stalls for all does not count them meanwhile.
+    func askedAt(_ name: String) -> Int64? { nil }
+}
+
+private final class HeldSessionLock: HeldWorkerLock {
+    let name: String
+
+    init(name: String) { self.name = name }
+
+    func remove() {}
+    func ask(at moment: Int64?) {}
+}

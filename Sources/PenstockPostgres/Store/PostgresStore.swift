@@ -1,0 +1,170 @@
+public import PenstockCore
+import PenstockProcesses
+public import PenstockSQL
+
+/// A ``MessageStore`` in a schema of a PostgreSQL database, for any number of processes of any number of machines.
+///
+/// Guarantees, beyond the protocol's:
+/// - A call with durability `powerLoss` is on the server's disk when it returns and, where the server waits for standbys
+///   (`synchronous_standby_names`), on theirs.
+/// - A call whose answer was lost with its connection is found again or made again, on the same server or on one that was promoted
+///   meanwhile: it takes effect once, or ends with `outcomeUnknown`.
+/// - All processes go by the server's clock.
+/// - The messages of a process that dies are given back at the first ``reclaim()`` after its death.
+///
+/// Differences from a file: `processCrash` survives the death of every process of Penstock's, but the last moments before a crash of
+/// the server may be lost with it; and an enqueue in a transaction of the application's own is made by SQL
+/// (`INSERT INTO penstock_messages`).
+public final class PostgresStore: SQLStore {
+    /// How to open a store.
+    public struct Options: Sendable {
+        /// The clocks; `nil`: the server's, which all processes share.
+        public var time: (any TimeSource)?
+        /// Where tokens and jitter come from.
+        public var random: any RandomSource
+        /// Whether the tables are made where there are none.
+        public var createIfMissing: Bool
+        /// What becomes of tables of an older schema.
+        public var migration: MigrationPolicy
+        /// What people see in the list of workers; `nil`: host and process number.
+        public var workerName: String?
+        /// How long other programs may be in the way, or the server be away, before calls end with an error.
+        package var busyMax = Duration.seconds(30)
+        /// Called between the steps of a call that works in several transactions. For tests.
+        package var afterStep: (@Sendable () async throws -> Void)?
+
+        /// Makes options: the server's clock, the system's generator, and tables made at need.
+        public init(
+            time: (any TimeSource)? = nil, random: any RandomSource = SystemRandom(), createIfMissing: Bool = true,
+            migration: MigrationPolicy = .automatic, workerName: String? = nil
+        ) {
+            self.time = time
+            self.random = random
+            self.createIfMissing = createIfMissing
+            self.migration = migration
+            self.workerName = workerName
+        }
+    }
+
+    public let core: SQLStoreCore
+    private let sessions: Sessions
+    private let readers: ReaderPool
+    private let bell: ServerBell
+    private let writeTimings: WriteTimings
+
+    /// Opens the store at `url`, and brings its tables to the newest schema unless the options say otherwise.
+    ///
+    /// - Parameter url: `postgres://USER@HOST:PORT/DATABASE`, with any of libpq's parameters and `schema=NAME` (else `penstock`). What it
+    ///   leaves out is taken from the environment and `~/.pgpass`, as by `psql`.
+    /// - Throws: ``PenstockError`` with code `invalidInput`, `unreachable`, `forbidden`, `notFound`, `notADatabase`, `newerSchema`,
+    ///   `olderSchema`, `readOnly` or `busy`.
+    public static func open(url: String, options: Options = Options()) async throws -> PostgresStore {
+        let address = try ServerAddress(url)
+        return try await SystemThread.run {
+            do {
+                try prepare(address, options)
+                return try PostgresStore(address, options)
+            } catch {
+                throw ServerFailures.translated(error, address)
+            }
+        }
+    }
+
+    private static func prepare(_ address: ServerAddress, _ options: Options) throws {
+        let migrator = SchemaMigrator(
+            address: address, server: try Sessions.connect(to: address, busyMax: options.busyMax))
+        try migrator.refuseOldServer()
+        switch (options.createIfMissing, options.migration) {
+        case (true, .automatic): try migrator.migrate()
+        default: try migrator.refuseUnready()
+        }
+    }
+
+    private init(_ address: ServerAddress, _ options: Options) throws {
+        let clock = ServerClock()
+        let time = options.time ?? clock
+        let random = options.random
+        // Of the machine's own generator: two processes of one seed must not have one lock.
+        let locks = SessionLocks(random: SystemRandom())
+        let sessions = Sessions(address, clock: clock, locks: locks, busyMax: options.busyMax)
+        self.sessions = sessions
+        let readers = ReaderPool(sessions)
+        self.readers = readers
+        let bell = try ServerBell(sessions, random: SystemRandom())
+        self.bell = bell
+        let timings = WriteTimings()
+        writeTimings = timings
+        let writer = try GroupWriter(busyMax: options.busyMax) { writer in
+            TransactionRunner(
+                writer, sessions: sessions, time: time, random: random, timings: timings, bell: bell
+            ).run()
+        }
+        core = SQLStoreCore(
+            writer: writer, worker: WorkerIdentity(locks, name: options.workerName, time: time), locks: locks,
+            // The server's clock goes on while this machine is suspended, and its leases end.
+            suspension: MachineSuspension(asleep: { .zero }), time: time, random: random, wakeups: bell.wakeups,
+            afterStep: options.afterStep, requireStill: {}, read: { try await readers.read($0) })
+    }
+
+    deinit {
+        bell.stop()
+        core.writer.stop()
+    }
+
+    /// Rings after every change that a waiter may be waiting for. The first use begins to listen to other processes.
+    public var changes: Wakeups {
+        bell.start()
+        return bell.wakeups
+    }
+
+    /// A second while the server's notifications are heard: nobody tells that a worker has died.
+    public var lookInterval: Duration { bell.isListening ? .seconds(1) : .milliseconds(250) }
+
+    /// How long this process has waited for the server's disk, and for the other processes that write.
+    public var timings: StoreTimings { writeTimings.now }
+
+    /// Finishes what was begun, gives back what this process has leased, and lets go of the server.
+    ///
+    /// - Throws: what the server reported when the leases could not be given back. The store is closed all the same, and what it
+    ///   had leased goes back in line as after its death.
+    public func close() async throws {
+        await bell.close()
+        defer {
+            core.worker.die()
+            readers.close()
+        }
+        do {
+            try await core.writer.close { [worker = core.worker] connection in
+                guard let id = worker.id else { return true }
+                return try !Reclaiming.hasLeases(id, connection) && Self.unregister(worker, connection)
+            } _: { [worker = core.worker] transaction in
+                guard let id = worker.id else { return }
+                try Reclaiming.releaseAll(of: id, in: transaction)
+                try worker.unregister(transaction.connection)
+                transaction.onCommit { worker.letGo() }
+            }
+        } catch {
+            throw ServerFailures.translated(error, sessions.address)
+        }
+    }
+
+    /// Removes the worker's row outside of a transaction; it holds nothing.
+    private static func unregister(_ worker: WorkerIdentity, _ connection: Connection) throws -> Bool {
+        try worker.unregister(connection)
+        worker.letGo()
+        return true
+    }
+
+    /// Stops as a killed process does: nothing is given back, nothing is closed in good order, and the sessions go. For tests of
+    /// crashes.
+    ///
+    /// - Returns: the number of the lock that goes with the sessions.
+    @discardableResult
+    package func crash() async -> Int32 {
+        await bell.close()
+        await core.writer.close()
+        readers.close()
+        core.worker.die()
+        return sessions.locks.id
+    }
+}

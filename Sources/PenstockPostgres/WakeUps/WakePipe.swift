@@ -1,0 +1,54 @@
+import Foundation
+import PenstockCore
+import Synchronization
+
+/// Wakes a thread that waits on a socket.
+final class WakePipe: Sendable {
+    private let reading: Int32
+    private let writing: Int32
+    private let isWoken = Mutex(false)
+
+    /// - Throws: `storage` when the process has no descriptors left.
+    init() throws {
+        var ends: [Int32] = [0, 0]
+        guard pipe(&ends) == 0 else {
+            throw PenstockError(.storage, "No pipe can be made; raise the limit on open files (`ulimit -n`).")
+        }
+        (reading, writing) = (ends[0], ends[1])
+        for end in ends {
+            _ = fcntl(end, F_SETFD, FD_CLOEXEC)
+            _ = fcntl(end, F_SETFL, O_NONBLOCK)
+        }
+    }
+
+    deinit {
+        close(reading)
+        close(writing)
+    }
+
+    func wake() {
+        let isFirst = isWoken.withLock { isWoken in
+            defer { isWoken = true }
+            return !isWoken
+        }
+        var byte: UInt8 = 1
+        if isFirst { _ = write(writing, &byte, 1) }
+    }
+
+    /// Whether the last wait ended before its time.
+    var wasWoken: Bool { lastWait.withLock { $0 } }
+    private let lastWait = Mutex(true)
+
+    /// Returns when it is woken, when there is something to read from `socket`, or after `duration`.
+    func wait(or socket: Int32, for duration: Duration) {
+        var watched = [
+            pollfd(fd: reading, events: Int16(POLLIN), revents: 0), pollfd(fd: socket, events: Int16(POLLIN), revents: 0),
+        ]
+        let count = poll(&watched, 2, Int32(duration.wholeMicroseconds / 1000))
+        lastWait.withLock { $0 = count != 0 }
+        // In this order: what is said from here on is read at the next wait, or by the caller, who looks now.
+        isWoken.withLock { $0 = false }
+        var bytes = [UInt8](repeating: 0, count: 16)
+        while read(reading, &bytes, bytes.count) > 0 {}
+    }
+}

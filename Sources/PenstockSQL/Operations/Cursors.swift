@@ -1,0 +1,126 @@
+import PenstockCore
+
+/// Named places in the queues' logs.
+enum Cursors {
+    /// Carries out one call of ``MessageStore/moveCursor(_:of:_:)``.
+    static func perform(
+        _ move: CursorMove, _ name: CursorName, of queue: QueueName, in transaction: Transaction
+    ) throws -> CursorRecord? {
+        let account = try transaction.account(of: queue)
+        let known = try find(name, account, in: transaction)
+        switch move {
+        case .place(let sequence, let note):
+            if let known { return known }
+            return try place(name, account, after: sequence, note, in: transaction)
+        case .advance(let sequence, let missed):
+            guard var cursor = known else {
+                throw PenstockError(
+                    .unknownCursor, "The log '\(queue)' has no cursor '\(name)'; subscribe by that name again.")
+            }
+            try refuseAhead(sequence, in: transaction)
+            if sequence <= cursor.sequence, missed == 0 { return cursor }
+            cursor.sequence = max(cursor.sequence, sequence)
+            let (sum, overflow) = cursor.missed.addingReportingOverflow(missed)
+            cursor.missed = overflow ? .max : sum
+            cursor.movedAt = transaction.now
+            try transaction.connection.run(
+                update, .integer(account.id), .text(name.text), .integer(cursor.sequence.rawValue),
+                .integer(Int64(cursor.missed)), .integer(transaction.now.microseconds))
+            return cursor
+        case .remove:
+            guard let known else { return nil }
+            try transaction.connection.run(delete, .integer(account.id), .text(name.text))
+            account.ring(messages: 0)
+            return known
+        }
+    }
+
+    private static func place(
+        _ name: CursorName, _ account: QueueAccount, after sequence: SequenceNumber?, _ note: String?,
+        in transaction: Transaction
+    ) throws -> CursorRecord {
+        if let sequence { try refuseAhead(sequence, in: transaction) }
+        let count = try transaction.connection.first(countAll, .integer(account.id)) { $0.integer(0) } ?? 0
+        guard count < Limits.cursorCountMax else {
+            throw PenstockError(
+                .invalidInput,
+                "The log '\(account.name)' has \(count) cursors (cursorCountMax); remove one that nobody reads by.")
+        }
+        let place = sequence ?? SequenceNumber(transaction.lastSequence)
+        try transaction.connection.run(
+            insert, .integer(account.id), .text(name.text), .integer(place.rawValue), Value(note),
+            .integer(transaction.now.microseconds))
+        account.ring(messages: 0)
+        return CursorRecord(queue: account.name, name: name, sequence: place, note: note, movedAt: transaction.now)
+    }
+
+    private static func refuseAhead(_ sequence: SequenceNumber, in transaction: Transaction) throws {
+        guard sequence.rawValue <= transaction.lastSequence else {
+            throw PenstockError(
+                .invalidInput, "The log has not come to message \(sequence) yet, and so no cursor can be there.")
+        }
+    }
+
+    /// The cursor called `name` of a queue, when there is one.
+    static func find(
+        _ name: CursorName, _ account: QueueAccount, in transaction: Transaction
+    ) throws -> CursorRecord? {
+        try find(name, of: account.name, id: account.id, transaction.connection)
+    }
+
+    /// The same outside of a transaction that writes.
+    static func find(
+        _ name: CursorName, of queue: QueueName, id: Int64, _ connection: Connection
+    ) throws -> CursorRecord? {
+        try connection.first(select, .integer(id), .text(name.text)) { row in
+            CursorRecord(
+                queue: queue, name: name, sequence: SequenceNumber(row.integer(0)), missed: Int(row.integer(1)),
+                note: row.text(2), movedAt: Timestamp(microseconds: row.integer(3)))
+        }
+    }
+
+    /// Every cursor of one queue or of all, by queue and name.
+    static func all(of queue: QueueName?, _ connection: Connection) throws -> [CursorRecord] {
+        try connection.all(selectAll) { row in
+            CursorRecord(
+                queue: QueueName(stored: row.text(0) ?? ""), name: CursorName(stored: row.text(1) ?? ""),
+                sequence: SequenceNumber(row.integer(2)), missed: Int(row.integer(3)), note: row.text(4),
+                movedAt: Timestamp(microseconds: row.integer(5)))
+        }.filter { queue == nil || $0.queue == queue }
+    }
+
+    /// Counts, for each cursor of a queue, those of `forgotten` that it had not gone past. They are in order.
+    package static func count(forgotten: [Int64], _ account: QueueAccount, in transaction: Transaction) throws {
+        guard let last = forgotten.last else { return }
+        let behind = try transaction.connection.all(selectBehind, .integer(account.id), .integer(last)) { row in
+            (name: row.text(0) ?? "", sequence: row.integer(1))
+        }
+        for cursor in behind {
+            let missed = forgotten.count { $0 > cursor.sequence }
+            try transaction.connection.run(
+                addMissed, .integer(account.id), .text(cursor.name), .integer(Int64(missed)))
+        }
+    }
+
+    private static let select = Query(
+        "SELECT sequence, missed, note, moved_at FROM penstock_cursor WHERE queue_id = ?1 AND name = ?2")
+    private static let selectAll = Query(
+        """
+        SELECT queue.name, cursor.name, cursor.sequence, cursor.missed, cursor.note, cursor.moved_at
+        FROM penstock_cursor AS cursor JOIN penstock_queue AS queue ON queue.id = cursor.queue_id
+        ORDER BY queue.name, cursor.name
+        """)
+    private static let selectBehind = Query(
+        "SELECT name, sequence FROM penstock_cursor WHERE queue_id = ?1 AND sequence < ?2")
+    private static let countAll = Query("SELECT count(*) FROM penstock_cursor WHERE queue_id = ?1")
+    private static let insert = Query(
+        "INSERT INTO penstock_cursor (queue_id, name, sequence, note, moved_at) VALUES (?1, ?2, ?3, ?4, ?5)")
+    private static let update = Query(
+        """
+        UPDATE penstock_cursor SET sequence = ?3, missed = ?4, moved_at = ?5 WHERE queue_id = ?1 AND name = ?2
+        """)
+    private static let addMissed = Query(
+        "UPDATE penstock_cursor SET missed = missed + min(?3, 9223372036854775807 - missed) WHERE queue_id = ?1 AND name = ?2"
+    )
+    private static let delete = Query("DELETE FROM penstock_cursor WHERE queue_id = ?1 AND name = ?2")
+}

@@ -1,0 +1,184 @@
+package import PenstockCore
+
+/// Accepting messages.
+package enum Enqueue {
+    /// Carries out one call of ``MessageStore/enqueue(_:to:durability:)``.
+    package static func perform(
+        _ messages: [NewMessage], to queue: QueueName, durability: Durability, in transaction: Transaction
+    ) throws -> [Receipt] {
+        let account = try transaction.account(of: queue)
+        try account.refuseDeleting()
+        try GroupKey.refuse(messages, queue, account.policy)
+        try Expiring.makeRoom(for: messages.count, account, in: transaction)
+        if messages.count > 1, try areReadyAtOnce(messages, account, in: transaction) {
+            return try acceptTogether(messages, account, durability, in: transaction)
+        }
+        func acceptEach() throws -> [Receipt] {
+            var receipts: [Receipt] = []
+            receipts.reserveCapacity(messages.count)
+            for message in messages {
+                guard let receipt = try accept(message, account, durability, in: transaction) else { break }
+                receipts.append(receipt)
+            }
+            return receipts
+        }
+        // All or none: the one that finds no room undoes those before it.
+        let isUndone =
+            messages.count > 1
+            && (account.policy.capacity?.whenFull == .fail || messages.contains { $0.mayExpireEarly })
+        return isUndone ? try transaction.nested(acceptEach) : try acceptEach()
+    }
+
+    /// Puts messages in line that come with a verdict. All or none, whatever the policy of their queues: the verdict waits for room
+    /// with its message.
+    ///
+    /// - Throws: `queueFull`, for policy `wait` as well, and the caller undoes what was written then.
+    package static func perform(_ drafts: [Draft], in transaction: Transaction) throws {
+        for (queue, messages) in drafts.byQueue {
+            let receipts = try perform(messages, to: queue, durability: .processCrash, in: transaction)
+            guard receipts.count == messages.count else {
+                throw PenstockError(
+                    .queueFull,
+                    "The queue '\(queue)' is full, and nothing was settled or enqueued; try again when some of its messages are "
+                        + "worked.")
+            }
+        }
+    }
+
+    /// Whether there is room for all of `messages`, and nothing to look up or to decide for any of them.
+    private static func areReadyAtOnce(
+        _ messages: [NewMessage], _ account: QueueAccount, in transaction: Transaction
+    ) throws -> Bool {
+        try messages.allSatisfy { $0.uniqueKey == nil && $0.dueTime(acceptedAt: transaction.now) == nil }
+            && account.hasRoom(for: messages.count, transaction.connection)
+    }
+
+    private static func acceptTogether(
+        _ messages: [NewMessage], _ account: QueueAccount, _ durability: Durability, in transaction: Transaction
+    ) throws -> [Receipt] {
+        let hasKeys = messages.contains { $0.group != nil }
+        let areReady =
+            hasKeys && account.policy.groups != nil
+            ? try GroupedBatch.areReady(messages, account, in: transaction) : nil
+        let turns =
+            account.hasTurns
+            ? try Turns.give(
+                to: messages, areReady: areReady ?? Array(repeating: true, count: messages.count), account,
+                transaction.connection) : nil
+        let sequences = try LogRows.write(messages, account, turns: turns, in: transaction)
+        let expires = messages.contains { $0.expiry != nil }
+        var blocked: Set<Int64> = []
+        if let areReady {
+            blocked = try GroupedBatch.place(messages, areReady, sequences, in: transaction)
+        } else {
+            try transaction.connection.run(
+                !hasKeys && !expires ? insertReady : insertReadyWithMarks, .integer(sequences.lowerBound),
+                .integer(sequences.upperBound))
+        }
+        if expires { try ExpiryRows.insert(sequences, transaction.connection) }
+        let readyCount = messages.count - blocked.count
+        account.change.count(.ready, Int64(readyCount))
+        account.change.count(.blocked, Int64(blocked.count))
+        account.change.enqueuedTotal += Int64(messages.count)
+        account.ring(messages: expires ? max(1, readyCount) : readyCount)
+        return sequences.map { sequence in
+            Receipt(
+                sequence: SequenceNumber(sequence), state: blocked.contains(sequence) ? .blocked : .ready,
+                durability: durability)
+        }
+    }
+
+    private static let insertReady = Query(
+        """
+        INSERT INTO penstock_ready (queue_id, priority, turn, sequence, attempt, forgiven, marks)
+        SELECT queue_id, priority, turn, sequence, 0, 0, 0 FROM penstock_log WHERE sequence BETWEEN ?1 AND ?2
+        """)
+
+    // A group that shares a queue fairly needs no permits.
+    private static let insertReadyWithMarks = Query(
+        """
+        INSERT INTO penstock_ready (queue_id, priority, turn, sequence, attempt, forgiven, marks)
+        SELECT queue_id, priority, turn, sequence, 0, 0,
+            \(Marks.expirySQL) + \(Marks.groupSQL)
+        FROM penstock_log WHERE sequence BETWEEN ?1 AND ?2
+        """)
+
+    /// Accepts one message.
+    ///
+    /// - Returns: its receipt, or `nil` when the queue is full and its policy is `wait`.
+    private static func accept(
+        _ message: NewMessage, _ account: QueueAccount, _ durability: Durability, in transaction: Transaction
+    ) throws -> Receipt? {
+        var standing = KeyStanding()
+        var replaced: (entry: LineEntry, as: ReplacedMessage)?
+        if let key = message.uniqueKey {
+            let (found, existing) = try UniqueKeys.liveStanding(of: key.key, account, in: transaction)
+            standing = found
+            if let holder = found.holder {
+                guard key.onConflict.replaces, let existing, existing.state.isWaiting else {
+                    // The other one may have been enqueued without waiting for the disk; this receipt says that it did.
+                    if durability == .powerLoss { transaction.flush() }
+                    return Receipt(
+                        sequence: SequenceNumber(holder.sequence), state: existing?.state ?? .done,
+                        durability: durability, skipped: true)
+                }
+                replaced = (existing, try Line.replaced(existing, since: holder.since, in: transaction))
+                try message.validateExpiry(acceptedAt: transaction.now, replacing: replaced?.as)
+            }
+        }
+        var displaced = replaced.map { SequenceNumber($0.entry.sequence) }
+        if let replaced {
+            // The arriving message takes its place, so nobody asks whether there is room.
+            try Line.move(replaced.entry, by: .replaced, in: transaction)
+        } else if try !account.hasRoom(for: 1, transaction.connection), let policy = account.policy.capacity {
+            switch policy.whenFull {
+            case .fail:
+                throw PenstockError(
+                    .queueFull,
+                    "The queue '\(account.name)' is full: its capacity is \(policy.count); try again when some messages are worked."
+                )
+            case .wait:
+                return nil
+            case .dropNewest:
+                return try dropArriving(message, account, durability, in: transaction)
+            case .dropOldest:
+                displaced = try Overflow.displaceOldest(account, in: transaction)
+            }
+        }
+        let sequence = try LogRows.write([message], account, in: transaction).lowerBound
+        let due = message.dueTime(acceptedAt: transaction.now, replacing: replaced?.as)
+        if let key = message.uniqueKey {
+            try UniqueKeys.hold(
+                key.key, key.scope, sequence, standing, since: replaced?.as.since, account, in: transaction)
+        }
+        var place = Lifecycle.Outcome(state: due == nil ? .ready : .scheduled, due: due, attempt: 0, forgiven: 0)
+        if let key = message.group, place.state == .ready,
+            try Groups.admit(sequence, to: Group(account: account, key: key), in: transaction) != .admitted
+        {
+            place.state = .blocked
+        }
+        let entry = LineEntry(
+            sequence: sequence, account: account, state: place.state, priority: Int64(message.priority), attempt: 0,
+            forgiven: 0, marks: Marks(of: message))
+        try Line.insert(entry, place, isNew: true, in: transaction)
+        if message.expiry != nil { try ExpiryRows.insert(sequence...sequence, transaction.connection) }
+        account.change.count(place.state, 1)
+        account.change.enqueuedTotal += 1
+        account.ring(messages: place.state == .blocked && message.expiry == nil ? 0 : 1)
+        return Receipt(
+            sequence: SequenceNumber(sequence), state: place.state, durability: durability,
+            displaced: displaced)
+    }
+
+    private static func dropArriving(
+        _ message: NewMessage, _ account: QueueAccount, _ durability: Durability, in transaction: Transaction
+    ) throws -> Receipt {
+        let sequence = try LogRows.write([message], account, in: transaction).lowerBound
+        try Line.record(sequence, account, .dropped, .dropNewest, attempt: 0, in: transaction)
+        account.change.enqueuedTotal += 1
+        account.change.count(.dropped, 1)
+        account.change.countEnd(.dropped)
+        return Receipt(
+            sequence: SequenceNumber(sequence), state: .dropped, durability: durability)
+    }
+}

@@ -1,0 +1,70 @@
+package import PenstockCore
+
+/// The rows of `penstock_expiry`: one for each message that waits and has ``Marks/expiry``.
+package enum ExpiryRows {
+    /// The message of a queue that expires first, and when; `nil` when none does.
+    package static func first(of queueID: Int64, _ connection: Connection) throws -> (sequence: Int64, expires: Timestamp)? {
+        try connection.first(readFirst, .integer(queueID)) {
+            ($0.integer(0), Timestamp(microseconds: $0.integer(1)))
+        }
+    }
+
+    /// When the first message of the queue of that name expires.
+    package static func first(of queue: QueueName, _ connection: Connection) throws -> Timestamp? {
+        try connection.first(readFirstNamed, .text(queue.text)) { Timestamp(microseconds: $0.integer(0)) }
+    }
+
+    /// When message `sequence` expires; `nil` when it does not, or does not wait.
+    package static func time(of sequence: Int64, _ connection: Connection) throws -> Timestamp? {
+        try connection.first(readTime, .integer(sequence)) { Timestamp(microseconds: $0.integer(0)) }
+    }
+
+    /// Gives those of these messages their rows that expire. They are in the log.
+    package static func insert(_ sequences: ClosedRange<Int64>, _ connection: Connection) throws {
+        try connection.run(insertRange, .integer(sequences.lowerBound), .integer(sequences.upperBound))
+    }
+
+    /// Gives those of these messages their rows that expire. They are in the log.
+    package static func insert(_ sequences: [Int64], _ connection: Connection) throws {
+        if !sequences.isEmpty { try connection.run(insertListed, .text(SequenceList(sequences).json)) }
+    }
+
+    /// Takes away the rows of messages that a worker has now.
+    package static func end(_ sequences: [Int64], _ connection: Connection) throws {
+        if !sequences.isEmpty { try connection.run(deleteListed, .text(SequenceList(sequences).json)) }
+    }
+
+    /// Takes away the row of message `sequence`.
+    package static func end(_ sequence: Int64, _ connection: Connection) throws {
+        try connection.run(delete, .integer(sequence))
+    }
+
+    /// Sees to the row of a message that expires as it goes to `state`: one that has ended has none, and one that a worker gives
+    /// back has its own again.
+    package static func follow(_ entry: LineEntry, to state: MessageState, _ connection: Connection) throws {
+        if state.isFinished {
+            if entry.state != .leased { try end(entry.sequence, connection) }
+        } else if entry.state == .leased {
+            try insert(entry.sequence...entry.sequence, connection)
+        }
+    }
+
+    private static let readFirstNamed = Query(
+        """
+        SELECT expires_at FROM penstock_expiry WHERE queue_id = (SELECT id FROM penstock_queue WHERE name = ?1)
+        ORDER BY expires_at LIMIT 1
+        """)
+    private static let readFirst = Query(
+        "SELECT sequence, expires_at FROM penstock_expiry WHERE queue_id = ?1 ORDER BY expires_at, sequence LIMIT 1")
+    private static let readTime = Query("SELECT expires_at FROM penstock_expiry WHERE sequence = ?1")
+    // A row that is there already contradicts the line, and is as good as this one.
+    private static let insert = """
+        INSERT OR REPLACE INTO penstock_expiry (sequence, queue_id, expires_at)
+        SELECT sequence, queue_id, expires_at FROM penstock_log WHERE expires_at IS NOT NULL
+        """
+    private static let insertRange = Query("\(insert) AND sequence BETWEEN ?1 AND ?2")
+    private static let insertListed = Query("\(insert) AND sequence IN (SELECT value FROM json_each(?1))")
+    private static let deleteListed = Query(
+        "DELETE FROM penstock_expiry WHERE sequence IN (SELECT value FROM json_each(?1))")
+    private static let delete = Query("DELETE FROM penstock_expiry WHERE sequence = ?1")
+}

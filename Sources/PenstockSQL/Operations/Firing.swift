@@ -1,0 +1,261 @@
+import PenstockCore
+import PenstockSchedules
+
+/// Enqueueing what schedules ask for.
+///
+/// A firing is one transaction: its row in `penstock_firing`, its message, and the schedule's next due time, which is changed
+/// only where it is still the one that was read. Whatever dies when, each firing happens once.
+enum Firing {
+    /// Schedules that one transaction looks at, at most, and messages that it enqueues for them, but for those of the last one.
+    static let stepMax = 1000
+
+    /// Fires what is due.
+    ///
+    /// - Parameter queueID: of that queue alone; `nil`: of all.
+    /// - Returns: whether more is left to do now.
+    static func fireDue(of queueID: Int64?, in transaction: Transaction) throws -> Bool {
+        let zones = ZoneReader()
+        var enqueuedCount = 0
+        let ids = try due(of: queueID, in: transaction)
+        for id in ids {
+            guard enqueuedCount < stepMax else { return true }
+            guard let row = try row(id, transaction.connection) else { continue }
+            enqueuedCount += try fire(row, zones, in: transaction)
+        }
+        guard ids.count < stepMax else { return true }
+        // Schedules of which so many firings are made good that one transaction does not take them.
+        return try enqueuedCount > 0 && !due(of: queueID, in: transaction).isEmpty
+    }
+
+    /// Reckons when a schedule fires next, which nobody has yet.
+    static func reckon(_ row: ScheduleRow, in transaction: Transaction) throws {
+        _ = try fire(row, ZoneReader(), in: transaction)
+    }
+
+    /// Reckons anew what was reckoned with data of zones that has changed since.
+    static func surveyZones(in transaction: Transaction) throws {
+        let zones = ZoneReader()
+        let rows = try transaction.connection.all(selectZones) { ($0.integer(0), $0.text(1) ?? "", $0.integer(2)) }
+        for (id, name, data) in rows {
+            guard let zone = try? zones.zone(name), zone.fingerprint != data,
+                let row = try row(id, transaction.connection)
+            else { continue }
+            _ = try fire(row, zones, in: transaction)
+        }
+    }
+
+    /// The first due time after `now` of the queue's schedules, or of all; `nil` when there is none.
+    static func nextDue(of queueID: Int64?, after now: Timestamp, _ connection: Connection) throws -> Timestamp? {
+        let found =
+            if let queueID {
+                try connection.first(nextOfQueue, .integer(queueID), .integer(now.microseconds)) { $0.integer(0) }
+            } else {
+                try connection.first(nextOfAll, .integer(now.microseconds)) { $0.integer(0) }
+            }
+        return found.flatMap { $0 == ScheduleRow.never ? nil : Timestamp(microseconds: $0) }
+    }
+
+    /// Whether something is due, or is to be reckoned.
+    static func hasDue(of queueID: Int64?, at now: Timestamp, _ connection: Connection) throws -> Bool {
+        let found =
+            if let queueID {
+                try connection.first(anyOfQueue, .integer(queueID), .integer(now.microseconds)) { $0.integer(0) }
+            } else {
+                try connection.first(anyOfAll, .integer(now.microseconds)) { $0.integer(0) }
+            }
+        return found == 1
+    }
+
+    /// Whether a schedule was reckoned with data of a zone.
+    static func hasZones(_ connection: Connection) throws -> Bool {
+        try connection.first(anyZone) { _ in true } ?? false
+    }
+
+    static func row(_ id: Int64, _ connection: Connection) throws -> ScheduleRow? {
+        try connection.first(selectRow, .integer(id), read: ScheduleRow.init)
+    }
+
+    private static func due(of queueID: Int64?, in transaction: Transaction) throws -> [Int64] {
+        let connection = transaction.connection
+        let (now, limit) = (Value.integer(transaction.now.microseconds), Value.integer(Int64(stepMax)))
+        // Two statements: with one, SQLite would go through all schedules.
+        if let queueID {
+            let queue = Value.integer(queueID)
+            return try connection.all(unreckonedOfQueue, queue, limit) { $0.integer(0) }
+                + connection.all(dueOfQueue, queue, limit, now) { $0.integer(0) }
+        }
+        return try connection.all(unreckonedOfAll, limit) { $0.integer(0) }
+            + connection.all(dueOfAll, limit, now) { $0.integer(0) }
+    }
+
+    /// Does what one schedule asks for now: reckons its next firing, fires, or writes down why it cannot.
+    ///
+    /// - Returns: how many messages came of it.
+    private static func fire(_ row: ScheduleRow, _ zones: ZoneReader, in transaction: Transaction) throws -> Int {
+        let now = transaction.now
+        let rule: FiringRule
+        let zone: Zone
+        do {
+            zone = try zones.zone(row.schedule.zone)
+            rule = try FiringRule(row.schedule, zone: zone, anchor: row.anchor)
+        } catch {
+            try note(error, of: row, in: transaction.connection)
+            return 0
+        }
+        var due = row.nextDue
+        var from = row.reckonedFrom ?? now
+        if due == nil {
+            // The clock may have been set back since the last firing: nothing fires again.
+            from = max(now, from)
+            due = rule.next(after: from)?.microseconds ?? ScheduleRow.never
+        } else if row.zoneData != zone.fingerprint {
+            due = rule.next(after: from)?.microseconds ?? ScheduleRow.never
+        }
+        var plan = FiringPlan()
+        if let due, due <= now.microseconds {
+            plan = rule.plan(from: Timestamp(microseconds: due), at: now)
+            from = plan.next.map { $0 > now } ?? true ? now : plan.firings.last ?? now
+        } else {
+            plan.next = due == ScheduleRow.never ? nil : due.map { Timestamp(microseconds: $0) }
+        }
+        // Before the messages: what another transaction has fired is not fired by this one.
+        try transaction.connection.run(
+            advance, .integer(row.id), .integer(row.revision), Value(row.nextDue),
+            .integer(plan.next?.microseconds ?? ScheduleRow.never), .integer(from.microseconds),
+            .integer(zone.fingerprint), .integer(Int64(plan.missedCount)))
+        guard transaction.connection.changesCount == 1 else { return 0 }
+        var count = 0
+        do {
+            for firing in plan.firings where try enqueue(row, due: firing, in: transaction) { count += 1 }
+        } catch let error as PenstockError where error.isRefusal {
+            // It must not keep the queue's messages from those who claim. A queue that has no groups may have some again.
+            let isForGroups = row.schedule.message.group != nil
+            try note(error, of: row, isFinal: !isForGroups, in: transaction.connection)
+        }
+        try keep(row, firedCount: count, in: transaction.connection)
+        return count
+    }
+
+    private static func enqueue(_ row: ScheduleRow, due: Timestamp, in transaction: Transaction) throws -> Bool {
+        let connection = transaction.connection
+        let known = try connection.first(selectFiring, .integer(row.id), .integer(due.microseconds)) { _ in true }
+        if known == true { return false }
+        var message = row.schedule.message
+        if row.schedule.jitter > .zero {
+            let delay = Double(row.schedule.jitter.wholeMicroseconds) * transaction.random.nextUnit()
+            message.putOff(to: due + .microseconds(Int64(delay)), now: transaction.now)
+        }
+        let (outcome, sequence) = try accept(message, of: row, in: transaction)
+        try connection.run(
+            insertFiring, .integer(row.id), .integer(due.microseconds), .integer(transaction.now.microseconds),
+            .text(outcome.rawValue), Value(sequence))
+        return outcome == .enqueued
+    }
+
+    /// Puts a schedule's message in line.
+    static func accept(
+        _ message: NewMessage, of row: ScheduleRow, in transaction: Transaction
+    ) throws -> (outcome: FiringRecord.Outcome, sequence: Int64?) {
+        do {
+            let receipts = try Enqueue.perform(
+                [message], to: row.schedule.queue, durability: .processCrash, in: transaction)
+            // A queue that has its producers wait has no room.
+            guard let receipt = receipts.first else { return (.queueFull, nil) }
+            if receipt.state == .dropped { return (.queueFull, receipt.sequence.rawValue) }
+            return (receipt.skipped ? .skipped : .enqueued, receipt.sequence.rawValue)
+        } catch let error as PenstockError where error.code == .queueFull {
+            return (.queueFull, nil)
+        }
+    }
+
+    /// Counts, and forgets firings beyond those that are kept.
+    static func keep(_ row: ScheduleRow, firedCount: Int, in connection: Connection) throws {
+        if firedCount > 0 { try connection.run(countFired, .integer(row.id), .integer(Int64(firedCount))) }
+        try connection.run(forget, .integer(row.id), .integer(Int64(Limits.firingsKeptMax)))
+    }
+
+    /// Writes down why a schedule cannot fire. One that only this machine has no zones for is left to others.
+    private static func note(
+        _ error: PenstockError, of row: ScheduleRow, isFinal: Bool = true, in connection: Connection
+    ) throws {
+        if error.code == .notFound || !isFinal {
+            if row.problem != error.message { try connection.run(setProblem, .integer(row.id), .text(error.message)) }
+        } else {
+            try connection.run(giveUp, .integer(row.id), .text(error.message), .integer(ScheduleRow.never))
+        }
+    }
+
+    private static let selectRow = Query(
+        "SELECT \(ScheduleRow.columns) FROM \(ScheduleRow.tables) WHERE schedule.id = ?1")
+    // A queue that is being deleted accepts nothing, and its schedules go with it.
+    private static let open = "queue_id NOT IN (SELECT id FROM penstock_queue WHERE deleting <> 0)"
+    // By its name, as SQLite goes through all schedules where statistics say that there are few.
+    private static let inOrder = "penstock_schedule INDEXED BY penstock_schedule_next"
+    private static let unreckonedOfQueue = Query(
+        "SELECT id FROM penstock_schedule WHERE queue_id = ?1 AND paused = 0 AND next_due IS NULL AND \(open) "
+            + "ORDER BY id LIMIT ?2")
+    private static let dueOfQueue = Query(
+        "SELECT id FROM penstock_schedule WHERE queue_id = ?1 AND paused = 0 AND next_due <= ?3 AND \(open) "
+            + "ORDER BY next_due, id LIMIT ?2")
+    private static let unreckonedOfAll = Query(
+        "SELECT id FROM \(inOrder) WHERE paused = 0 AND next_due IS NULL AND \(open) ORDER BY id LIMIT ?1")
+    private static let dueOfAll = Query(
+        "SELECT id FROM \(inOrder) WHERE paused = 0 AND next_due <= ?2 AND \(open) ORDER BY next_due, id LIMIT ?1"
+    )
+    private static let nextOfQueue = Query(
+        "SELECT next_due FROM penstock_schedule WHERE queue_id = ?1 AND paused = 0 AND next_due > ?2 "
+            + "ORDER BY next_due LIMIT 1")
+    private static let nextOfAll = Query(
+        "SELECT next_due FROM \(inOrder) WHERE paused = 0 AND next_due > ?1 ORDER BY next_due LIMIT 1")
+    private static let anyOfQueue = Query(
+        """
+        SELECT EXISTS (SELECT 1 FROM penstock_schedule WHERE queue_id = ?1 AND paused = 0 AND next_due <= ?2)
+            OR EXISTS (SELECT 1 FROM penstock_schedule WHERE queue_id = ?1 AND paused = 0 AND next_due IS NULL)
+        """)
+    private static let anyOfAll = Query(
+        """
+        SELECT EXISTS (SELECT 1 FROM \(inOrder) WHERE paused = 0 AND next_due <= ?1 AND \(open))
+            OR EXISTS (SELECT 1 FROM \(inOrder) WHERE paused = 0 AND next_due IS NULL AND \(open))
+        """)
+    private static let selectZones = Query(
+        "SELECT id, zone, zone_data FROM penstock_schedule WHERE paused = 0 AND zone_data <> 0 AND next_due IS NOT NULL "
+            + "AND \(open)")
+    private static let anyZone = Query("SELECT 1 FROM penstock_schedule WHERE zone_data <> 0 LIMIT 1")
+    /// A sum that stays within 64 bits: what was counted may have been written by hand, and must not stop a firing.
+    private static func sum(_ total: String, _ count: String) -> String {
+        "min(\(total), \(Int64.max) - \(count)) + \(count)"
+    }
+
+    private static let advance = Query(
+        """
+        UPDATE penstock_schedule SET next_due = ?4, reckoned_from = ?5, zone_data = ?6, missed_total = \(sum("missed_total", "?7")),
+            problem = NULL
+        WHERE id = ?1 AND revision = ?2 AND next_due IS ?3
+        """)
+    private static let selectFiring = Query("SELECT 1 FROM penstock_firing WHERE schedule_id = ?1 AND due = ?2")
+    static let insertFiring = Query(
+        "INSERT OR IGNORE INTO penstock_firing (schedule_id, due, fired_at, outcome, sequence) VALUES (?1, ?2, ?3, ?4, ?5)"
+    )
+    private static let countFired = Query(
+        "UPDATE penstock_schedule SET fired_total = \(sum("fired_total", "?2")) WHERE id = ?1")
+    private static let forget = Query(
+        """
+        DELETE FROM penstock_firing WHERE schedule_id = ?1 AND due <= (
+            SELECT due FROM penstock_firing WHERE schedule_id = ?1 ORDER BY due DESC LIMIT 1 OFFSET ?2)
+        """)
+    private static let setProblem = Query("UPDATE penstock_schedule SET problem = ?2 WHERE id = ?1")
+    private static let giveUp = Query(
+        "UPDATE penstock_schedule SET problem = ?2, next_due = ?3, reckoned_from = NULL WHERE id = ?1")
+}
+
+/// Zones that one transaction has read.
+final class ZoneReader {
+    private var known: [String: Zone] = [:]
+
+    func zone(_ name: String) throws(PenstockError) -> Zone {
+        if let zone = known[name] { return zone }
+        let zone = try ZoneFolder.system.zone(ZoneName(name))
+        known[name] = zone
+        return zone
+    }
+}

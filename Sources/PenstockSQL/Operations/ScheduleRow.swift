@@ -1,0 +1,73 @@
+import PenstockCore
+
+/// A schedule as its row has it.
+struct ScheduleRow {
+    package var id: Int64
+    var name: ScheduleName
+    var queueID: Int64
+    var schedule: Schedule
+    var isPaused: Bool
+    var anchor: Timestamp
+    /// `nil`: it is to be reckoned. ``never``: there is none.
+    var nextDue: Int64?
+    var reckonedFrom: Timestamp?
+    var revision: Int64
+    var zoneData: Int64?
+    var firedCount: Int64
+    var missedCount: Int64
+    var problem: String?
+
+    /// The due time of a schedule that fires no more.
+    static let never = Int64.max
+
+    /// The columns that ``init(_:)`` reads, in its order.
+    static let columns = """
+        schedule.id, schedule.name, schedule.queue_id, queue.name, schedule.spec, schedule.zone, schedule.payload,
+        schedule.headers, schedule.priority, schedule.attempts_max, schedule.unique_key, schedule.on_conflict,
+        schedule.missed, schedule.missed_window, schedule.jitter, schedule.starts_at, schedule.ends_at, schedule.paused,
+        schedule.anchor, schedule.next_due, schedule.reckoned_from, schedule.revision, schedule.zone_data,
+        schedule.fired_total, schedule.missed_total, schedule.problem, schedule.group_key,
+        schedule.key_scope, schedule.expires_after
+        """
+    static let tables = "penstock_schedule AS schedule JOIN penstock_queue AS queue ON queue.id = schedule.queue_id"
+
+    init(_ row: PreparedStatement) throws {
+        id = row.integer(0)
+        name = ScheduleName(stored: row.text(1) ?? "")
+        queueID = row.integer(2)
+        var message = NewMessage(
+            payload: try row.bytes(6), headers: HeaderText.decode(row.text(7)), priority: Int(row.integer(8)),
+            attemptsMax: row.optionalInteger(9).map(Int.init), group: row.text(26),
+            expiry: row.optionalInteger(28).map { .after(.microseconds($0)) })
+        if let key = row.text(10) {
+            message.uniqueKey = UniqueKey(
+                key, scope: KeyScope(stored: row.optionalInteger(27)),
+                onConflict: row.text(11).flatMap(KeyConflict.init) ?? .skip)
+        }
+        schedule = Schedule(
+            queue: QueueName(stored: row.text(3) ?? ""), spec: row.text(4) ?? "", zone: row.text(5) ?? "",
+            message: message, missed: row.text(12).flatMap(MissedFirings.init) ?? .one,
+            window: .microseconds(row.integer(13)), jitter: .microseconds(row.integer(14)),
+            starts: row.optionalInteger(15).map { Timestamp(microseconds: $0) },
+            ends: row.optionalInteger(16).map { Timestamp(microseconds: $0) })
+        isPaused = row.integer(17) != 0
+        anchor = Timestamp(microseconds: row.integer(18))
+        nextDue = row.optionalInteger(19)
+        reckonedFrom = row.optionalInteger(20).map { Timestamp(microseconds: $0) }
+        revision = row.integer(21)
+        zoneData = row.optionalInteger(22)
+        firedCount = row.integer(23)
+        missedCount = row.integer(24)
+        problem = row.text(25)
+    }
+
+    /// The schedule for people and programs.
+    func record(_ firings: [FiringRecord]) -> ScheduleRecord {
+        let isNamed = !isPaused && nextDue != Self.never
+        return ScheduleRecord(
+            name: name, schedule: schedule, isPaused: isPaused,
+            nextDue: isNamed ? nextDue.map { Timestamp(microseconds: $0) } : nil,
+            isReckoned: isPaused || nextDue != nil,
+            firedCount: firedCount, missedCount: missedCount, problem: problem, firings: firings)
+    }
+}

@@ -1,0 +1,201 @@
+package import PenstockCore
+
+/// Verdicts on leased messages, and more time for them.
+package enum Settling {
+    /// Throws `invalidInput` when a verdict, or a task that is added, is one that cannot be.
+    package static func validate(_ settlements: [Settlement], now: Timestamp) throws {
+        for settlement in settlements {
+            try settlement.validate()
+            try settlement.added?.validate(now: now)
+            try Draft.validate(settlement.drafts, now: now)
+        }
+    }
+
+    /// Carries out verdicts, in their order: each if its lease is still held.
+    ///
+    /// - Throws: what messages that come into line with a verdict are refused for. Then nothing of the call is written.
+    package static func perform(_ settlements: [Settlement], in transaction: Transaction) throws -> [SettleResult] {
+        let results =
+            settlements.contains(where: \.bringsMessages)
+            ? try transaction.nested { try performEach(settlements, in: transaction) }
+            : try performEach(settlements, in: transaction)
+        // What has waited for these is there for a claim in the same transaction.
+        try Cascade.perform(in: transaction)
+        return results
+    }
+
+    private static func performEach(
+        _ settlements: [Settlement], in transaction: Transaction
+    ) throws -> [SettleResult] {
+        var results: [SettleResult] = []
+        results.reserveCapacity(settlements.count)
+        while results.count < settlements.count {
+            let count = try DoneRun.finish(settlements[results.count...], in: transaction)
+            if count > 0 {
+                results += repeatElement(.settled(.done), count: count)
+            } else {
+                results.append(try perform(settlements[results.count], in: transaction))
+            }
+        }
+        return results
+    }
+
+    private static func perform(_ settlement: Settlement, in transaction: Transaction) throws -> SettleResult {
+        guard var entry = try Line.leased(settlement.lease.sequence.rawValue, in: transaction),
+            entry.lease?.token == settlement.lease.token.rawValue
+        else { return .leaseLost }
+        if settlement.bringsMessages {
+            // What the verdicts before this one have released takes room before what comes with it.
+            try Cascade.perform(in: transaction)
+            if let added = settlement.added { try Workflows.add(added, by: entry, in: transaction) }
+            try Enqueue.perform(settlement.drafts, in: transaction)
+        }
+        let outcome: Lifecycle.Outcome?
+        if case .done = settlement.verdict {
+            // What `Lifecycle` says of `done` depends on nothing that would have to be read first.
+            outcome = Lifecycle.Outcome(state: .done, attempt: Int(entry.attempt), forgiven: Int(entry.forgiven))
+        } else if case .suspend(let until, let event?) = settlement.verdict {
+            outcome = try Events.suspend(&entry, until: until, awaiting: event, in: transaction)
+        } else {
+            outcome = try Line.outcome(of: .settled(settlement.verdict), on: entry, in: transaction)
+        }
+        guard let outcome else { return .leaseLost }
+        if let result = settlement.result { try Journals.keep(result, of: entry.sequence, transaction.connection) }
+        let state = try Line.move(entry, to: outcome, in: transaction)
+        if let lease = entry.lease, settlement.verdict.isOfWork {
+            entry.account.change.latency.work.record(microseconds: transaction.now.microseconds - lease.claimedAt)
+        }
+        if case .retry(_, _, let delay?, holdsGroup: true) = settlement.verdict {
+            try GroupRates.hold(entry, for: delay, in: transaction)
+        }
+        if outcome.failure != nil, state.isWaiting { entry.account.change.retriedTotal += 1 }
+        return .settled(state)
+    }
+
+    /// Carries out an extension, if the lease is still held, and says how it stands.
+    package static func extend(_ wanted: LeaseExtension, in transaction: Transaction) throws -> LeaseStanding {
+        let standing = try extend(wanted.lease, by: wanted.duration, in: transaction)
+        if standing.isHeld, let progress = wanted.progress {
+            try ProgressRows.write(progress, of: wanted.lease.sequence.rawValue, in: transaction)
+        }
+        return standing
+    }
+
+    /// Moves the end of one lease to `duration` from now, if it is still held, and says how it stands.
+    @discardableResult
+    package static func extend(_ lease: Lease, by duration: Duration?, in transaction: Transaction) throws -> LeaseStanding {
+        let connection = transaction.connection
+        let sequence = lease.sequence.rawValue
+        let standing = try CancelRequests.standing(of: lease, connection)
+        guard let duration, standing.isHeld else { return standing }
+        try RemoteWorkers.rebase(in: transaction)
+        var deadline = transaction.time.boot.microseconds + duration.wholeMicroseconds
+        if standing == .cancelRequested {
+            deadline = try CancelRequests.bounded(deadline, of: sequence, in: transaction)
+        }
+        try connection.run(writeDeadline, .integer(sequence), .integer(deadline))
+        return standing
+    }
+
+    package static func isHeld(_ lease: Lease, _ connection: Connection) throws -> Bool {
+        let token = try connection.first(readToken, .integer(lease.sequence.rawValue)) { $0.integer(0) }
+        return token == lease.token.rawValue
+    }
+
+    private static let readToken = Query("SELECT token FROM penstock_lease WHERE sequence = ?1")
+    private static let writeDeadline = Query("UPDATE penstock_lease SET deadline = ?2 WHERE sequence = ?1")
+}
+
+/// Finishing messages by the run.
+///
+/// What workers hand in is mostly a run of leases, one after the other in the table, whose messages are all done. Two
+/// statements move such a run, where each message by itself takes three.
+enum DoneRun {
+    /// Leases of other queues that lie within one run at most. Where there are more, going through them would cost more
+    /// than the run saves.
+    private static let passedMax = 1000
+
+    /// Finishes the run of at least two messages that `settlements` begins with.
+    ///
+    /// It ends before a verdict other than `done`, a result, messages that come with the verdict, a lease that is lost, a message
+    /// with a mark that asks for more than a task's, and a message of another queue. Leases of other queues may lie in between.
+    ///
+    /// - Returns: how many messages it finished; 0 when there is no such run.
+    static func finish(_ settlements: ArraySlice<Settlement>, in transaction: Transaction) throws -> Int {
+        guard settlements.count > 1, let first = settlements.first?.lease.sequence.rawValue,
+            let run = try run(settlements, from: first, in: transaction), run.count > 1
+        else { return 0 }
+        guard let account = try transaction.account(id: run.queueID) else { return 0 }
+        // Between the first and the last the queue has no leases but those of the run.
+        do {
+            try transaction.connection.run(
+                insertOutcomes, .integer(first), .integer(run.last), .integer(run.queueID),
+                .integer(transaction.now.microseconds))
+        } catch  where error.isContradiction {
+            // One of them has ended before, going by the table. Each by itself finds out which.
+            return 0
+        }
+        try transaction.connection.run(deleteLeases, .integer(first), .integer(run.last), .integer(run.queueID))
+        account.change.count(.leased, -Int64(run.count))
+        account.change.count(.done, Int64(run.count))
+        account.change.doneTotal += Int64(run.count)
+        account.change.latency.work.add(run.work)
+        if !run.tasks.isEmpty { try DoneTasks.tell(run.tasks, in: transaction) }
+        return run.count
+    }
+
+    private struct Run {
+        var queueID: Int64
+        var count: Int
+        var last: Int64
+        /// Those that are tasks of workflows.
+        var tasks: [Int64] = []
+        /// How long they have been leased.
+        var work = LatencyHistogram()
+    }
+
+    /// Goes through settlements and leases side by side for as long as they agree.
+    private static func run(
+        _ settlements: ArraySlice<Settlement>, from first: Int64, in transaction: Transaction
+    ) throws -> Run? {
+        let statement = try transaction.connection.statement(readLeases)
+        defer { statement.reset() }
+        statement.bind(first, at: 1)
+        guard try statement.step() else { return nil }
+        var run = Run(queueID: statement.integer(2), count: 0, last: first)
+        var isAtLease = true
+        var passed = 0
+        for settlement in settlements {
+            let wanted = settlement.lease.sequence.rawValue
+            while isAtLease, passed < passedMax, statement.integer(2) != run.queueID, statement.integer(0) < wanted {
+                isAtLease = try statement.step()
+                passed += 1
+            }
+            guard isAtLease, case .done = settlement.verdict, settlement.result == nil, !settlement.bringsMessages,
+                statement.integer(0) == wanted, statement.integer(2) == run.queueID,
+                statement.integer(1) == settlement.lease.token.rawValue
+            else { break }
+            let marks = Marks(rawValue: statement.integer(3))
+            // One that holds its key only while it waits holds none, and one that expires has no row meanwhile.
+            guard marks.isSubset(of: [.task, .keyWhileWaiting, .expiry]) else { break }
+            if marks.contains(.task) { run.tasks.append(wanted) }
+            run.count += 1
+            run.last = statement.integer(0)
+            run.work.record(microseconds: transaction.now.microseconds - statement.integer(4))
+            isAtLease = try statement.step()
+        }
+        return run
+    }
+
+    private static let readLeases = Query(
+        "SELECT sequence, token, queue_id, marks, claimed_at FROM penstock_lease WHERE sequence >= ?1 ORDER BY sequence"
+    )
+    private static let insertOutcomes = Query(
+        """
+        INSERT INTO penstock_outcome (queue_id, sequence, state, reason, attempt, finished_at)
+        SELECT queue_id, sequence, 'done', NULL, attempt, ?4 FROM penstock_lease
+        WHERE sequence BETWEEN ?1 AND ?2 AND queue_id = ?3
+        """)
+    private static let deleteLeases = Query(
+        "DELETE FROM penstock_lease WHERE sequence BETWEEN ?1 AND ?2 AND queue_id = ?3")
+}

@@ -1,0 +1,184 @@
+import PenstockCore
+
+/// The turns of messages whose queue is shared fairly among its groups.
+///
+/// Start-time fair queueing (Goyal, Vin and Cheng, 1996), for each priority by itself: as it becomes ready a message has the later
+/// of two turns, the one that was claimed last and the one behind its group's last message. So a group that comes new waits for
+/// no more than one message of each other group, or two where some are tried again, however much those have waiting; and one
+/// that was away, or had its messages put off, has saved nothing up. What is ready no more and has not started gives its turn back.
+enum Turns {
+    /// The turn of message `sequence`, which is ready.
+    static func turn(of sequence: Int64, _ account: QueueAccount, _ connection: Connection) throws -> Int64 {
+        guard account.hasTurns else { return 0 }
+        return try connection.first(readTurn, .integer(sequence)) { $0.integer(0) } ?? 0
+    }
+
+    /// Gives a message its turn that becomes ready, and writes it into the log.
+    static func enter(
+        _ entry: LineEntry, _ outcome: Lifecycle.Outcome, in transaction: Transaction
+    ) throws -> Int64 {
+        let account = entry.account
+        let connection = transaction.connection
+        let known = try turn(of: entry.sequence, account, connection)
+        guard account.hasTurns, known == 0 || !isReleased(entry, outcome) else { return known }
+        let lane = Lane(account: account, priority: entry.priority)
+        var turn = try lane.last(connection)
+        if account.policy.isFair {
+            let key = try key(of: entry, connection)
+            var share = try lane.share(of: key, connection)
+            turn = share.take(again: outcome.attempt > outcome.forgiven, notBefore: try lane.current(connection))
+            try lane.write(share, of: key, connection)
+        }
+        if turn != known { try connection.run(writeTurn, .integer(entry.sequence), .integer(turn)) }
+        return turn
+    }
+
+    /// The turns of messages that are accepted together. Those that are not ready at once have none.
+    static func give(
+        to messages: [NewMessage], areReady: [Bool], _ account: QueueAccount, _ connection: Connection
+    ) throws -> [Int64] {
+        var lanes: [Int: (lane: Lane, current: Int64, shares: [[UInt8]: FairShare])] = [:]
+        var turns = Array(repeating: Int64(0), count: messages.count)
+        for (index, message) in messages.enumerated() where areReady[index] {
+            var (lane, current, shares) =
+                try lanes[message.priority]
+                ?? {
+                    let lane = Lane(account: account, priority: Int64(message.priority))
+                    // Without shares they come behind all that have a turn from when the queue was shared.
+                    return (lane, try account.policy.isFair ? lane.current(connection) : lane.last(connection), [:])
+                }()
+            if account.policy.isFair {
+                // By its bytes, as in the tables: Swift takes two ways to write an accent for one text.
+                let key = Array((message.group ?? "").utf8)
+                var share = try shares[key] ?? lane.share(of: message.group ?? "", connection)
+                turns[index] = share.take(again: false, notBefore: current)
+                shares[key] = share
+            } else {
+                turns[index] = current
+            }
+            lanes[message.priority] = (lane, current, shares)
+        }
+        for (lane, _, shares) in lanes.values {
+            for (key, share) in shares { try lane.write(share, of: String(decoding: key, as: UTF8.self), connection) }
+        }
+        return turns
+    }
+
+    /// Whether a worker gives a message back unbegun, and so has not used its turn up.
+    private static func isReleased(_ entry: LineEntry, _ outcome: Lifecycle.Outcome) -> Bool {
+        entry.state == .leased && Int64(outcome.attempt) < entry.attempt
+    }
+
+    /// Takes the turn of a message back that was ready, or was given back unbegun, and goes elsewhere.
+    static func leave(_ entry: LineEntry, _ outcome: Lifecycle.Outcome, in transaction: Transaction) throws {
+        guard entry.account.hasTurns, entry.account.policy.isFair,
+            entry.state == .ready || outcome.state == .blocked && isReleased(entry, outcome)
+        else { return }
+        let connection = transaction.connection
+        let lane = Lane(account: entry.account, priority: entry.priority)
+        let key = try key(of: entry, connection)
+        var share = try lane.share(of: key, connection)
+        share.giveBack(again: outcome.attempt > outcome.forgiven)
+        try lane.write(share, of: key, connection)
+    }
+
+    /// Writes down that messages of a priority were claimed up to a turn. Groups that have had no more than the others are
+    /// forgotten, and so is what any has had when nothing is left to be shared.
+    static func claimed(
+        _ turn: Int64, _ account: QueueAccount, priority: Int64, _ connection: Connection
+    ) throws {
+        let (id, level) = (Value.integer(account.id), Value.integer(priority))
+        let isAnyReady = try connection.first(anyReady, id, level) { _ in true } ?? false
+        let highest = isAnyReady ? nil : try connection.first(readHighest, id, level) { $0.integer(0) }
+        let reached = max(turn, highest ?? turn).clamped(to: 1...Int64.max / 2)
+        try connection.run(writeCurrent, id, level, .integer(reached))
+        try connection.run(deletePassed, id, level, .integer(reached), .integer(Int64(Limits.batchCountMax)))
+    }
+
+    /// Sets how much a group weighs.
+    static func setWeight(
+        _ weight: Int, of key: String, _ account: QueueAccount, _ connection: Connection
+    ) throws {
+        if weight == 1 {
+            try connection.run(deleteWeight, .integer(account.id), .text(key))
+        } else {
+            try connection.run(writeWeight, .integer(account.id), .text(key), .integer(Int64(weight)))
+        }
+    }
+
+    /// The messages of one priority of a queue.
+    private struct Lane {
+        var account: QueueAccount
+        var priority: Int64
+
+        private var id: Value { .integer(account.id) }
+
+        /// The turn that was claimed last.
+        func current(_ connection: Connection) throws -> Int64 {
+            try connection.first(readCurrent, id, .integer(priority)) { $0.integer(0) } ?? 1
+        }
+
+        /// The highest turn that any message has.
+        func last(_ connection: Connection) throws -> Int64 {
+            max(
+                try current(connection),
+                try connection.first(readLast, id, .integer(priority)) { $0.integer(0) } ?? 1)
+        }
+
+        func share(of key: String, _ connection: Connection) throws -> FairShare {
+            let weight = try connection.first(readWeight, id, .text(key)) { $0.integer(0) } ?? 1
+            return try connection.first(readShare, id, .integer(priority), .text(key)) {
+                FairShare(weight: weight, next: $0.integer(0), again: $0.integer(1))
+            } ?? FairShare(weight: weight)
+        }
+
+        func write(_ share: FairShare, of key: String, _ connection: Connection) throws {
+            try connection.run(
+                writeShare, id, .integer(priority), .text(key), .integer(share.next), .integer(share.again))
+        }
+    }
+
+    private static func key(of entry: LineEntry, _ connection: Connection) throws -> String {
+        try Groups.key(of: entry.sequence, connection) ?? ""
+    }
+
+    private static let readTurn = Query("SELECT turn FROM penstock_log WHERE sequence = ?1")
+    private static let writeTurn = Query("UPDATE penstock_log SET turn = ?2 WHERE sequence = ?1")
+    private static let readCurrent = Query("SELECT turn FROM penstock_fair WHERE queue_id = ?1 AND priority = ?2")
+    private static let writeCurrent = Query(
+        """
+        INSERT INTO penstock_fair (queue_id, priority, turn) VALUES (?1, ?2, ?3)
+        ON CONFLICT (queue_id, priority) DO UPDATE SET turn = max(penstock_fair.turn, excluded.turn)
+        """)
+    private static let readLast = Query(
+        "SELECT turn FROM penstock_ready WHERE queue_id = ?1 AND priority = ?2 ORDER BY turn DESC, sequence DESC LIMIT 1"
+    )
+    private static let anyReady = Query("SELECT 1 FROM penstock_ready WHERE queue_id = ?1 AND priority = ?2 LIMIT 1")
+    private static let readShare = Query(
+        """
+        SELECT next_turn, again_turn FROM penstock_share WHERE queue_id = ?1 AND priority = ?2 AND group_key = ?3
+        """)
+    private static let writeShare = Query(
+        """
+        INSERT INTO penstock_share (queue_id, priority, group_key, next_turn, again_turn) VALUES (?1, ?2, ?3, ?4, ?5)
+        ON CONFLICT (queue_id, priority, group_key)
+            DO UPDATE SET next_turn = excluded.next_turn, again_turn = excluded.again_turn
+        """)
+    private static let readHighest = Query(
+        """
+        SELECT next_turn FROM penstock_share WHERE queue_id = ?1 AND priority = ?2 ORDER BY next_turn DESC LIMIT 1
+        """)
+    private static let deletePassed = Query(
+        """
+        DELETE FROM penstock_share WHERE queue_id = ?1 AND priority = ?2 AND group_key IN (
+            SELECT group_key FROM penstock_share WHERE queue_id = ?1 AND priority = ?2 AND next_turn <= ?3
+            ORDER BY next_turn LIMIT ?4)
+        """)
+    private static let readWeight = Query("SELECT weight FROM penstock_weight WHERE queue_id = ?1 AND group_key = ?2")
+    private static let deleteWeight = Query("DELETE FROM penstock_weight WHERE queue_id = ?1 AND group_key = ?2")
+    private static let writeWeight = Query(
+        """
+        INSERT INTO penstock_weight (queue_id, group_key, weight) VALUES (?1, ?2, ?3)
+        ON CONFLICT (queue_id, group_key) DO UPDATE SET weight = excluded.weight
+        """)
+}

@@ -1,0 +1,31 @@
+import PenstockCore
+import PenstockProcesses
+
+/// The locks by which the processes that share a store see of each other that they live. Each engine has its own kind.
+public protocol WorkerLocks: Sendable {
+    /// Looks which of them are held, at one moment.
+    func look(_ connection: Connection) throws -> any WorkerSights
+    /// Takes one that no other process has.
+    func take() throws -> any HeldWorkerLock
+    /// Lets go of what a dead worker's lock has left behind.
+    func removeLeft(_ name: String)
+    /// Lets go of what was left behind by workers of which there is no row.
+    func removeAbandoned()
+}
+
+/// Which workers live, as one look has found.
+public protocol WorkerSights {
+    /// Whether the process lives that holds the lock `name`.
+    func isHeld(_ name: String) -> Bool
+    /// When it last said that it asks for more time for its leases, in microseconds on its boot clock; `nil`: it does not ask.
+    func askedAt(_ name: String) -> Int64?
+}
+
+/// A lock that this process holds. It goes with the object, as at the death of the process.
+public protocol HeldWorkerLock: AnyObject, Sendable {
+    var name: String { get }
+    /// Lets go in good order, and leaves nothing behind.
+    func remove()
+    /// Says at `moment` that this process asks for more time for its leases; `nil`: that it does not ask any more.
+    func ask(at moment: Int64?)
+}

@@ -1,0 +1,172 @@
+package import PenstockCore
+
+/// Starting and cancelling workflows, and adding tasks to one.
+package enum Workflows {
+    /// Carries out one call of ``MessageStore/start(_:durability:)``; the workflow was checked.
+    package static func start(
+        _ workflow: NewWorkflow, durability: Durability, in transaction: Transaction
+    ) throws -> StartedWorkflow {
+        let connection = transaction.connection
+        if let name = workflow.name, let id = try find(name, connection) {
+            // The other start may not have waited for the disk; this answer says that it is there.
+            if durability == .powerLoss { transaction.flush() }
+            let receipts = try WorkflowReading.states(of: id, limit: Limits.rowsMax, connection).map { task in
+                Receipt(
+                    sequence: SequenceNumber(task.sequence), state: task.state, durability: durability, skipped: true)
+            }
+            return StartedWorkflow(name: name, receipts: receipts, isNew: false)
+        }
+        var tasks = try Tasks(workflow.tasks, durability: durability, in: transaction)
+        let sequences = try tasks.writeLog()
+        guard let first = sequences.first else {
+            throw PenstockError(.invalidInput, "A workflow has at least one task.")
+        }
+        let name = try workflow.name ?? freeName(first, connection)
+        try connection.run(insert, .integer(first), .text(name.text), .integer(transaction.now.microseconds))
+        var receipts = try tasks.place(sequences, workflowID: first)
+        // What depends on those that were dropped as they came, or went for others, is told at once.
+        try Cascade.perform(in: transaction)
+        if tasks.hasDropped {
+            for index in receipts.indices {
+                guard let entry = try Line.locate(receipts[index].sequence.rawValue, in: transaction) else { continue }
+                receipts[index].state = entry.state
+            }
+        }
+        return StartedWorkflow(name: name, receipts: receipts, isNew: true)
+    }
+
+    /// A name for a workflow that was given none. Somebody may have given its own to another one.
+    private static func freeName(_ first: Int64, _ connection: Connection) throws -> WorkflowName {
+        let name = WorkflowName(firstTask: SequenceNumber(first))
+        if try find(name, connection) == nil { return name }
+        for number in 2... {
+            let other = WorkflowName(stored: "\(name)-\(number)")
+            if try find(other, connection) == nil { return other }
+        }
+        return name
+    }
+
+    /// Begins to cancel a workflow. What is too much for one transaction is left in `penstock_cascade`.
+    ///
+    /// - Returns: how many tasks have not ended, and are cancelled or asked to end.
+    package static func cancel(_ name: WorkflowName, in transaction: Transaction) throws -> Int {
+        let connection = transaction.connection
+        guard let id = try find(name, connection) else { throw unknown(name) }
+        let openCount = try connection.first(countOpen, .integer(id)) { Int($0.integer(0)) } ?? 0
+        if openCount > 0 {
+            try connection.run(setCancelled, .integer(id), .integer(transaction.now.microseconds))
+            transaction.cascade.note(cancelled: id)
+            try Cascade.perform(in: transaction)
+        }
+        return openCount
+    }
+
+    /// Adds tasks to the workflow of a task that is about to be done. Nothing is written when it throws.
+    package static func add(
+        _ added: AddedTasks, by entry: LineEntry, in transaction: Transaction
+    ) throws {
+        let connection = transaction.connection
+        guard entry.marks.contains(.task), let id = try TaskRows.workflow(of: entry.sequence, connection) else {
+            throw PenstockError(
+                .invalidInput,
+                "Message \(entry.sequence) is no task of a workflow, and so it cannot add tasks to one; nothing was settled."
+            )
+        }
+        if added.tasks.isEmpty { return }
+        try refuseTooMany(added, id, connection)
+        for task in added.tasks where try findTask(task.name, of: id, connection) != nil {
+            throw PenstockError(
+                .invalidInput, "The workflow has a task called '\(task.name)' already; nothing was settled.")
+        }
+        let waiting = added.isAwaited ? try waitingChildren(of: entry.sequence, connection) : []
+        guard waiting.count * added.tasks.count <= Limits.dependencyCountMax else {
+            throw PenstockError(
+                .invalidInput,
+                "\(waiting.count) tasks would wait for \(added.tasks.count) more each, and the most is "
+                    + "\(Limits.dependencyCountMax) dependencies (dependencyCountMax); let one of the added tasks wait for the "
+                    + "others. Nothing was settled.")
+        }
+        var tasks = try Tasks(added.tasks, durability: .processCrash, in: transaction)
+        let sequences = try tasks.writeLog()
+        // Before the task's own dependencies are met: a task that waits for it never slips through.
+        let rows = waiting.flatMap { child in
+            sequences.map { DependencyRows.New(parent: $0, child: child, need: .done(whenDead: .cancel)) }
+        }
+        try DependencyRows.insert(rows, connection)
+        _ = try tasks.place(sequences, workflowID: id)
+        // Of a workflow that was cancelled nothing begins any more, also if a task of it was done all the same.
+        if entry.marks.contains(.cancelRequested),
+            try connection.first(readCancelled, .integer(id), read: { _ in true }) == true
+        {
+            transaction.cascade.note(cancelled: id)
+        }
+    }
+
+    private static func refuseTooMany(_ added: AddedTasks, _ id: Int64, _ connection: Connection) throws {
+        let count = try connection.first(countTasks, .integer(id)) { Int($0.integer(0)) } ?? 0
+        guard count + added.tasks.count <= Limits.taskCountMax else {
+            throw PenstockError(
+                .invalidInput,
+                "The workflow has \(count) tasks, and with \(added.tasks.count) more it would have more than "
+                    + "\(Limits.taskCountMax) (taskCountMax); nothing was settled.")
+        }
+    }
+
+    /// Those that wait for a task, and those that were cancelled as they waited in vain for another one: that one's redrive brings
+    /// them back.
+    private static func waitingChildren(of sequence: Int64, _ connection: Connection) throws -> [Int64] {
+        try connection.all(selectWaitingChildren, .integer(sequence)) { $0.integer(0) }
+    }
+
+    /// The number of the workflow called `name`.
+    package static func find(_ name: WorkflowName, _ connection: Connection) throws -> Int64? {
+        try connection.first(selectNamed, .text(name.text)) { $0.integer(0) }
+    }
+
+    /// Whether a task of the workflow has not ended.
+    package static func hasOpen(_ id: Int64, _ connection: Connection) throws -> Bool {
+        try connection.first(anyOpen, .integer(id)) { _ in true } ?? false
+    }
+
+    /// The message of a task.
+    package static func findTask(_ name: TaskName, of id: Int64, _ connection: Connection) throws -> Int64? {
+        try connection.first(selectTask, .integer(id), .text(name.text)) { $0.integer(0) }
+    }
+
+    package static func unknown(_ name: WorkflowName) -> PenstockError {
+        PenstockError(
+            .unknownWorkflow, "There is no workflow called '\(name)'; look at its name, or start one that is called so."
+        )
+    }
+
+    private static let selectNamed = Query("SELECT id FROM penstock_workflow WHERE name = ?1")
+    private static let selectTask = Query("SELECT sequence FROM penstock_task WHERE workflow_id = ?1 AND name = ?2")
+    private static let insert = Query("INSERT INTO penstock_workflow (id, name, started_at) VALUES (?1, ?2, ?3)")
+    private static let setCancelled = Query(
+        "UPDATE penstock_workflow SET cancelled_at = ?2 WHERE id = ?1 AND cancelled_at IS NULL")
+    private static let readCancelled = Query(
+        "SELECT 1 FROM penstock_workflow WHERE id = ?1 AND cancelled_at IS NOT NULL")
+    /// Tasks of a workflow whose messages have not ended.
+    private static let open = """
+        FROM penstock_task AS task INDEXED BY penstock_task_workflow
+        CROSS JOIN penstock_log AS log ON log.sequence = task.sequence
+        WHERE task.workflow_id = ?1 AND NOT EXISTS (SELECT 1 FROM penstock_outcome AS outcome
+            WHERE outcome.queue_id = log.queue_id AND outcome.sequence = log.sequence)
+        """
+    private static let countOpen = Query("SELECT count(*) \(open)")
+    // From the last task on: it is mostly the one that ends last.
+    private static let anyOpen = Query("SELECT 1 \(open) ORDER BY task.sequence DESC LIMIT 1")
+    private static let countTasks = Query("SELECT count(*) FROM penstock_task WHERE workflow_id = ?1")
+    private static let selectWaitingChildren = Query(
+        """
+        SELECT dependency.child FROM penstock_dependency AS dependency
+        CROSS JOIN penstock_log AS log ON log.sequence = dependency.child
+        WHERE dependency.parent = ?1 AND (
+            EXISTS (SELECT 1 FROM penstock_pending AS pending
+                WHERE pending.queue_id = log.queue_id AND pending.sequence = log.sequence)
+            OR EXISTS (SELECT 1 FROM penstock_outcome AS outcome
+                WHERE outcome.queue_id = log.queue_id AND outcome.sequence = log.sequence
+                    AND outcome.state = 'cancelled' AND outcome.reason = 'parentFailed'))
+        ORDER BY dependency.child
+        """)
+}

@@ -1,0 +1,67 @@
+package import PenstockCore
+
+/// Reads a queue's log page by page, from the log itself: no look at where each message is in the line.
+package enum LogReader {
+    /// Answers one query. Everything in it is of the snapshot that `connection` reads.
+    package static func page(_ query: LogQuery, _ connection: Connection) throws -> LogPage {
+        guard
+            let (id, accepted) = try connection.first(
+                readQueue, .text(query.queue.text), read: { ($0.integer(0), $0.integer(1)) })
+        else { throw Transaction.unknownQueue(query.queue) }
+        // Readers count with these.
+        let end = (try connection.first(readEnd) { $0.integer(0) } ?? 0).clamped(to: StoredRange.counts)
+        var after: Int64
+        var count: Int?
+        switch query.start {
+        case .after(let sequence):
+            after = sequence.rawValue
+        case .last(let wanted):
+            // The index is gone through backwards, and gives its last ones without a look at the log.
+            let last = try connection.all(
+                selectLast, .integer(id), .integer(Int64(wanted)), read: { $0.integer(0) })
+            after = last.last.map { $0 - 1 } ?? end
+            count = last.count
+        }
+        var records: [LogRecord] = []
+        var bound = PageBytes()
+        var isAtEnd = true
+        var headers = HeaderReader()
+        let statement = try connection.statement(selectPage)
+        defer { statement.reset() }
+        statement.bind(id, at: 1)
+        statement.bind(after, at: 2)
+        // One more than wanted says whether the page is the last one.
+        statement.bind(Int64(query.limit) + 1, at: 3)
+        while count != 0, try statement.step() {
+            let fields = headers.headers(of: statement, at: 2)
+            guard records.count < query.limit, bound.admits(Int(statement.integer(4)) + fields.headerBytes) else {
+                isAtEnd = false
+                break
+            }
+            let payload = try statement.bytes(3)
+            records.append(
+                LogRecord(
+                    sequence: SequenceNumber(statement.integer(0)),
+                    enqueuedAt: Timestamp(microseconds: statement.integer(1)),
+                    headers: fields, payload: payload))
+        }
+        return LogPage(
+            records: records, count: count ?? (isAtEnd ? records.count : nil), isAtEnd: isAtEnd,
+            end: SequenceNumber(end), accepted: Int(accepted.clamped(to: StoredRange.counts)),
+            cursor: try query.cursor.flatMap { try Cursors.find($0, of: query.queue, id: id, connection) })
+    }
+
+    private static let readQueue = Query(
+        """
+        SELECT queue.id, depth.enqueued_total FROM penstock_queue AS queue
+        JOIN penstock_depth AS depth ON depth.queue_id = queue.id WHERE queue.name = ?1
+        """)
+    private static let readEnd = Query("SELECT last_sequence FROM penstock_state WHERE id = 1")
+    private static let selectLast = Query(
+        "SELECT sequence FROM penstock_log WHERE queue_id = ?1 AND sequence > 0 ORDER BY sequence DESC LIMIT ?2")
+    private static let selectPage = Query(
+        """
+        SELECT sequence, enqueued_at, headers, payload, length(payload) FROM penstock_log
+        WHERE queue_id = ?1 AND sequence > ?2 ORDER BY sequence LIMIT ?3
+        """)
+}

@@ -1,0 +1,98 @@
+package import PenstockCore
+import PenstockProcesses
+
+/// Reads queues, their numbers, and the workers.
+package enum QueueReader {
+    /// Everything that is counted: of one queue, or of all.
+    package static func status(
+        of queue: QueueName?, _ connection: Connection, _ time: any TimeSource, _ locks: any WorkerLocks
+    ) throws -> StoreStatus {
+        StoreStatus(
+            queues: try queues(queue, at: time.now, connection),
+            workers: try workers(connection, time, locks),
+            cursors: try Cursors.all(of: queue, connection))
+    }
+
+    /// The ids of one queue, or of all.
+    package static func ids(_ queue: QueueName?, _ connection: Connection) throws -> [Int64] {
+        guard let queue else { return try connection.all(selectIDs) { $0.integer(0) } }
+        let id = try connection.first(readID, .text(queue.text)) { $0.integer(0) }
+        guard let id else { throw Transaction.unknownQueue(queue) }
+        return [id]
+    }
+
+    /// The queues by name, with their numbers.
+    package static func queues(_ queue: QueueName?, at now: Timestamp, _ connection: Connection) throws -> [QueueStatus] {
+                let ids = try Set(ids(queue, connection))
+        let leases = try AgeReader.oldestLeases(connection)
+        return try connection.all(selectQueues) { row -> (Int64, QueueStatus) in
+            let found = QueueRow(row)
+            let at = QueueRow.columnCount
+            func number(_ offset: Int) -> Int { Int(row.integer(at + offset)) }
+            var depths = Depths()
+            depths.pending = number(12)
+            depths.blocked = number(13)
+            depths.scheduled = number(0)
+            depths.ready = number(1)
+            depths.leased = number(2)
+            depths.dead = number(3)
+            depths.kept = number(4)
+            var totals = Totals()
+            totals.enqueued = number(5)
+            totals.done = number(6)
+            totals.dead = number(7)
+            totals.dropped = number(8)
+            totals.cancelled = number(9)
+            totals.retried = number(10)
+            totals.reclaimed = number(11)
+            var latency = QueueLatency()
+            latency.wait = LatencyText.decode(row.text(at + 14))
+            latency.work = LatencyText.decode(row.text(at + 15))
+            return (
+                found.id,
+                QueueStatus(
+                    name: found.name, policy: found.policy, isPaused: found.isPaused, isDeleting: found.isDeleting,
+                    depths: depths, totals: totals, latency: latency)
+            )
+        }.filter { ids.contains($0.0) }.map { id, status in
+            var status = status
+            status.oldestReady = try AgeReader.oldestReady(id, at: now, connection)
+            status.oldestLease = leases[id]
+            return status
+        }
+    }
+
+    /// The workers that have a row, in the order in which they came.
+    package static func workers(
+        _ connection: Connection, _ time: any TimeSource, _ locks: any WorkerLocks
+    ) throws -> [WorkerRecord] {
+                let alive = try LivingWorkers(connection, at: time, locks)
+        return try connection.all(selectWorkers) { row in
+            WorkerRecord(
+                id: row.integer(0), name: row.text(1) ?? "",
+                processID: row.optionalInteger(2).map { Int32(truncatingIfNeeded: $0) },
+                startedAt: Timestamp(microseconds: row.integer(3)), isAlive: alive.contains(row.integer(0)),
+                leased: Int(row.integer(4)),
+                oldestClaim: row.optionalInteger(5).map(Timestamp.init(microseconds:)))
+        }
+    }
+
+    // The index of names would give them in no order of theirs.
+    private static let selectIDs = Query("SELECT id FROM penstock_queue NOT INDEXED ORDER BY id")
+    private static let readID = Query("SELECT id FROM penstock_queue WHERE name = ?1")
+    private static let selectQueues = Query(
+        """
+        SELECT \(QueueRow.columns), depth.scheduled, depth.ready, depth.leased, depth.dead, depth.kept,
+            depth.enqueued_total, depth.done_total, depth.dead_total, depth.dropped_total, depth.cancelled_total,
+            depth.retried_total, depth.reclaimed_total, depth.pending, depth.blocked, depth.wait_latency, depth.work_latency
+        FROM penstock_queue AS queue JOIN penstock_depth AS depth ON depth.queue_id = queue.id ORDER BY queue.name
+        """)
+    private static let selectWorkers = Query(
+        """
+        SELECT worker.id, worker.name,
+            CASE WHEN NOT EXISTS (SELECT 1 FROM penstock_remote_worker WHERE worker_id = worker.id) THEN process_id END,
+            worker.started_at, count(lease.sequence), min(lease.claimed_at)
+        FROM penstock_worker AS worker LEFT JOIN penstock_lease AS lease ON lease.worker_id = worker.id
+        GROUP BY worker.id ORDER BY worker.id
+        """)
+}

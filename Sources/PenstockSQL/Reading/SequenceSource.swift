@@ -1,0 +1,153 @@
+import PenstockCore
+
+/// Where the sequence numbers are found that may answer a query, each in one order by an index.
+enum SequenceSource {
+    /// The log of a queue; `nil`: of all.
+    case log(queueID: Int64?)
+    /// What was enqueued with a unique key, in whichever queue.
+    case key(String)
+    /// The rows of one state in a queue, other than `ready`.
+    case line(MessageState, queueID: Int64)
+    /// The ready rows of a queue with that priority; `nil`: those with turns.
+    case ready(priority: Int64?, queueID: Int64)
+
+    /// The sources of a query that names no sequence numbers: together they have every message that may answer it.
+    ///
+    /// - Parameter queues: the ids of the queues that it is about.
+    static func all(of query: MessageQuery, _ queues: [Int64], _ connection: Connection) throws -> [SequenceSource] {
+        if let key = query.matching.uniqueKey { return [.key(key)] }
+        guard let states = query.states else {
+            return query.queue == nil ? [.log(queueID: nil)] : queues.map { .log(queueID: $0) }
+        }
+        return try queues.flatMap { queueID in
+            try MessageState.allCases.filter(states.contains).flatMap { state -> [SequenceSource] in
+                guard state == .ready else { return [.line(state, queueID: queueID)] }
+                // Ready rows lie by priority: the first of each are taken together, and those with turns apart.
+                let priorities: [Int64?] = try priorities(of: queueID, connection)
+                return (priorities + [nil]).map { .ready(priority: $0, queueID: queueID) }
+            }
+        }
+    }
+
+    /// The first or last `limit` sequence numbers of a stretch, nearest its beginning or end first.
+    func sequences(_ stretch: Stretch, _ end: MessageQuery.End, limit: Int, _ connection: Connection) throws -> [Int64] {
+        var conditions: [String] = []
+        var values: [Value] = []
+        func bound(_ value: Value) -> String {
+            values.append(value)
+            return "?\(values.count)"
+        }
+        if case .key(let key) = self {
+            conditions.append("line.unique_key = \(bound(.text(key)))")
+        } else if let queueID {
+            conditions.append("line.queue_id = \(bound(.integer(queueID)))")
+        }
+        conditions.append("line.sequence > \(bound(.integer(stretch.after)))")
+        if let preceding = stretch.preceding {
+            conditions.append("line.sequence < \(bound(.integer(preceding)))")
+        }
+        let (table, condition) = table
+        if let condition { conditions.append(condition) }
+        let statement = try connection.statement(
+            sql: """
+                SELECT line.sequence FROM \(table) WHERE \(conditions.joined(separator: " AND "))
+                ORDER BY line.sequence \(end == .first ? "ASC" : "DESC") LIMIT \(bound(.integer(Int64(limit))))
+                """)
+        return try connection.all(statement, values) { $0.integer(0) }
+    }
+
+    /// The part of a stretch that holds what was accepted in the query's time. Of what has a key all is left in.
+    func narrowed(_ stretch: Stretch, to query: MessageQuery, _ connection: Connection) throws -> Stretch {
+        if case .key = self { return stretch }
+        var stretch = stretch
+        if let since = query.since {
+            stretch.after = max(stretch.after, try lastBefore(since, connection))
+        }
+        if let before = query.before {
+            let end = try lastBefore(before, connection) + 1
+            stretch.preceding = min(stretch.preceding ?? end, end)
+        }
+        return stretch
+    }
+
+    private var queueID: Int64? {
+        switch self {
+        case .log(let queueID): queueID
+        case .key: nil
+        case .line(_, let queueID), .ready(_, let queueID): queueID
+        }
+    }
+
+    // Which index is said where SQLite, without statistics, would take the wrong one: all of a queue's scheduled
+    // messages put in order for one page, or all its finished ones looked through for a few dead letters.
+    private var table: (name: String, condition: String?) {
+        switch self {
+        case .log: ("penstock_log AS line", nil)
+        case .key: ("penstock_log AS line INDEXED BY penstock_log_unique", nil)
+        case .ready(let priority?, _):
+            ("penstock_ready AS line", "line.priority = \(priority) AND line.turn = 0")
+        case .ready(nil, _), .line(.ready, _):
+            ("penstock_ready AS line INDEXED BY penstock_ready_sequence", "line.turn <> 0")
+        case .line(.scheduled, _): ("penstock_scheduled AS line NOT INDEXED", nil)
+        case .line(.pending, _): ("penstock_pending AS line", nil)
+        case .line(.blocked, _): ("penstock_blocked AS line INDEXED BY penstock_blocked_sequence", nil)
+        case .line(.leased, _): ("penstock_lease AS line", nil)
+        case .line(.done, _): ("penstock_outcome AS line", "line.state = 'done'")
+        case .line(.dead, _): ("penstock_outcome AS line INDEXED BY penstock_outcome_dead", "line.state = 'dead'")
+        case .line(.dropped, _):
+            ("penstock_outcome AS line INDEXED BY penstock_outcome_dropped", "line.state = 'dropped'")
+        case .line(.cancelled, _): ("penstock_outcome AS line", "line.state = 'cancelled'")
+        }
+    }
+
+    /// A message before which everything of the queue was accepted before `moment`; 0 when there is none.
+    ///
+    /// Halves the log, whose times rise with the sequence. Where a clock was set back, messages around the jump may
+    /// be left out.
+    private func lastBefore(_ moment: Timestamp, _ connection: Connection) throws -> Int64 {
+        let own = queueID.map { [Value.integer($0)] } ?? []
+        let ofQueue = queueID == nil ? "" : "queue_id = ?1 AND"
+        let last = try connection.all(
+            connection.statement(sql: "SELECT max(sequence) FROM penstock_log WHERE \(ofQueue) sequence > 0"), own
+        ) { $0.optionalInteger(0) }.first
+        guard let last = last ?? nil else { return 0 }
+        let probe = try connection.statement(
+            sql: """
+                SELECT sequence, enqueued_at FROM penstock_log WHERE \(ofQueue) sequence >= ?\(own.count + 1)
+                ORDER BY sequence LIMIT 1
+                """)
+        // Everything up to `low` is before the moment; the first message from `high` on is not.
+        var low: Int64 = 0
+        var high = last == .max ? last : last + 1
+        while low + 1 < high {
+            let middle = low + (high - low) / 2
+            let found = try connection.all(probe, own + [.integer(middle)]) { ($0.integer(0), $0.integer(1)) }
+            guard let (sequence, enqueuedAt) = found.first else {
+                high = middle
+                continue
+            }
+            if enqueuedAt < moment.microseconds {
+                low = sequence
+            } else {
+                high = middle
+            }
+        }
+        return low
+    }
+
+    /// The priorities of a queue's ready messages.
+    static func priorities(of queueID: Int64, _ connection: Connection) throws -> [Int64] {
+        try connection.all(selectPriorities, .integer(queueID)) { $0.integer(0) }
+    }
+
+    private static let selectPriorities = Query(
+        """
+        WITH RECURSIVE found (priority) AS (
+            SELECT (SELECT max(priority) FROM penstock_ready WHERE queue_id = ?1)
+            UNION ALL
+            SELECT (SELECT max(priority) FROM penstock_ready WHERE queue_id = ?1 AND priority < found.priority)
+            FROM found WHERE found.priority IS NOT NULL
+        )
+        SELECT priority FROM found WHERE priority IS NOT NULL
+        """)
+}

@@ -1,0 +1,98 @@
+import PenstockCore
+
+/// Goes through the messages that may answer a query, from the end that it asks for, one after the other. Of each source it reads
+/// no more than about twice what is needed.
+struct SequenceWalk {
+    /// How many sequence numbers one statement reads at most.
+    private static let chunkMax = 4096
+
+    /// Whether the messages are in the queues and the states that the query asks for. Otherwise each is still to be asked.
+    let isByState: Bool
+
+    private let connection: Connection
+    private let end: MessageQuery.End
+    private var streams: [Stream]
+    private var last: Int64?
+
+    /// - Parameter queues: the ids of the queues that the query is about.
+    init(_ query: MessageQuery, _ queues: [Int64], _ connection: Connection) throws {
+        self.connection = connection
+        end = query.end
+        isByState = query.sequences == nil && query.matching.uniqueKey == nil
+        let whole = Stretch(after: query.after?.rawValue ?? 0, preceding: query.preceding?.rawValue)
+        if let wanted = query.sequences {
+            let inStretch = Set(wanted.map(\.rawValue)).filter { whole.contains($0) }.sorted()
+            let known = try inStretch.filter { sequence in
+                try connection.first(Self.findInLog, .integer(sequence)) { _ in true } ?? false
+            }
+            streams = [Stream(ahead: end == .first ? known[...] : known.reversed()[...], stretch: whole)]
+        } else {
+            let chunk = min(min(query.limit, query.lookMax) + 1, Self.chunkMax)
+            streams = try SequenceSource.all(of: query, queues, connection).map { source in
+                let stretch = try source.narrowed(whole, to: query, connection)
+                return Stream(stretch: stretch, source: source, chunk: chunk)
+            }
+        }
+    }
+
+    /// The next one; `nil` at the end.
+    mutating func next() throws -> Int64? {
+        while let sequence = try head() {
+            // In a file that contradicts itself two tables may have the same message.
+            if sequence == last { continue }
+            last = sequence
+            return sequence
+        }
+        return nil
+    }
+
+    private mutating func head() throws -> Int64? {
+        var first: Int?
+        for index in streams.indices {
+            if streams[index].ahead.isEmpty { try streams[index].readOn(end, connection) }
+            guard let sequence = streams[index].ahead.first else { continue }
+            if let other = first.flatMap({ streams[$0].ahead.first }),
+                end == .first ? other <= sequence : other >= sequence
+            {
+                continue
+            }
+            first = index
+        }
+        return first.flatMap { streams[$0].ahead.popFirst() }
+    }
+
+    /// What was read of one source and is still to come.
+    private struct Stream {
+        var ahead: ArraySlice<Int64> = []
+        /// What was not read yet.
+        var stretch: Stretch
+        /// `nil`: everything was read.
+        var source: SequenceSource?
+        var chunk = 0
+
+        mutating func readOn(_ end: MessageQuery.End, _ connection: Connection) throws {
+            guard let source else { return }
+            let read = try source.sequences(stretch, end, limit: chunk, connection)
+            ahead = read[...]
+            if read.count < chunk { self.source = nil }
+            if let last = read.last { stretch = stretch.rest(behind: last, end) }
+            chunk = min(chunk * 2, SequenceWalk.chunkMax)
+        }
+    }
+
+    private static let findInLog = Query("SELECT 1 FROM penstock_log WHERE sequence = ?1")
+}
+
+/// The part of the log between two messages, without them.
+struct Stretch {
+    var after: Int64
+    /// `nil`: it has no end.
+    var preceding: Int64?
+
+    func contains(_ sequence: Int64) -> Bool { sequence > after && sequence < preceding ?? .max }
+
+    /// What is left of it behind a message, for a reading that begins at `end`.
+    func rest(behind sequence: Int64, _ end: MessageQuery.End) -> Stretch {
+        end == .first ? Stretch(after: sequence, preceding: preceding) : Stretch(after: after, preceding: sequence)
+    }
+}

@@ -1,0 +1,226 @@
+public import PenstockCore
+import PenstockProcesses
+
+/// So many bytes of payload weigh as much as a row, so that a transaction is bounded in bytes as well.
+private let bytesInRow = 8192
+
+extension SQLStore {
+    /// About how many rows it is to write `messages`.
+    func weight(of messages: [NewMessage]) -> Int {
+        messages.count + messages.reduce(0) { $0 + $1.payload.count } / bytesInRow
+    }
+
+    /// About how many rows it is to carry out `settlements`.
+    func weight(of settlements: [Settlement]) -> Int {
+        settlements.reduce(settlements.count) { weight, settlement in
+            weight + (settlement.result?.count ?? 0) / bytesInRow
+                + (settlement.added.map { self.weight(of: $0.tasks) } ?? 0)
+                + settlement.drafts.reduce(0) { $0 + 1 + $1.message.payload.count / bytesInRow }
+        }
+    }
+
+    /// About how many rows it is to write `tasks`.
+    func weight(of tasks: [NewTask]) -> Int {
+        weight(of: tasks.map(\.message)) + tasks.reduce(0) { $0 + $1.dependencies.count }
+    }
+
+    /// Accepts messages, as ``MessageStore/enqueue(_:to:durability:)`` says, in one transaction with what else is asked for.
+    public func enqueue(
+        _ messages: [NewMessage], to queue: QueueName, durability: Durability
+    ) async throws -> [Receipt] {
+        try Task.checkCancellation()
+        try NewMessage.validate(batch: messages, now: core.time.now)
+        if messages.isEmpty { return [] }
+        let call = RemoteCall(messages, to: queue, durability: durability)
+        return try await core.writer.perform(
+            durability: durability, weight: weight(of: messages), remote: call.map { ($0, answer: { $0 }) }
+        ) { transaction in
+            try Enqueue.perform(messages, to: queue, durability: durability, in: transaction)
+        }
+    }
+
+    /// Leases up to `limit` ready messages to the caller, by priority and then by sequence; fewer when their payloads
+    /// have more than ``Limits/batchBytesMax`` bytes.
+    public func claim(_ request: ClaimRequest) async throws -> Claim {
+        guard case .claimed(let claim)? = try await perform([.claim(request)]).answers.first else {
+            throw PenstockError(.storage, "The store gave no answer to a claim.")
+        }
+        return claim
+    }
+
+    /// Carries out verdicts, as ``MessageStore/settle(_:)`` says, in one transaction with what else is asked for.
+    public func settle(_ settlements: [Settlement]) async throws -> [SettleResult] {
+        if settlements.isEmpty { return [] }
+        try Settling.validate(settlements, now: core.time.now)
+        return try await core.writer.perform(weight: weight(of: settlements)) { transaction in
+            try Settling.perform(settlements, in: transaction)
+        }
+    }
+
+    /// Moves the ends of leases, as ``MessageStore/extend(_:)`` says. While it waits for a store that stalls, nobody takes
+    /// this process's messages away because their leases have ended. What only asks is one read, which no writer waits for.
+    public func extend(_ extensions: [LeaseExtension]) async throws -> [LeaseStanding] {
+        if extensions.isEmpty { return [] }
+        for wanted in extensions { try wanted.validate() }
+        guard extensions.contains(where: \.changesSomething) else {
+            return try await core.read { connection in
+                                return try extensions.map { try CancelRequests.standing(of: $0.lease, connection) }
+            }
+        }
+        _ = core.suspension.isJustOver(at: core.time.boot)
+        return try await core.worker.askingForMoreTime {
+            try await core.writer.perform(weight: extensions.count) { transaction in
+                try extensions.map { try Settling.extend($0, in: transaction) }
+            }
+        }
+    }
+
+    /// Puts lost messages back in line, as ``MessageStore/reclaim()`` says: at once when the kernel has let go of their
+    /// worker's lock, and otherwise when their lease has ended on the boot clock. Many messages are put back in steps, each a
+    /// transaction of its own, so that others get their turn.
+    public func reclaim() async throws -> Reclaimed {
+        var reclaimed = Reclaimed()
+        while true {
+            let step = try await core.writer.perform(
+                weight: Reclaiming.stepCount,
+                check: { [core] connection, now in
+                    try Reclaiming.check(connection, at: core.time.boot, now, core.locks, core.suspension)
+                },
+                { [core] transaction in try Reclaiming.perform(core.locks, core.suspension, in: transaction) })
+            reclaimed.fromDeadWorkers += step.reclaimed.fromDeadWorkers
+            reclaimed.fromExpiredLeases += step.reclaimed.fromExpiredLeases
+            if !step.hasMore { return reclaimed }
+        }
+    }
+}
+
+/// Operations that share a transaction.
+extension SQLStore {
+    /// Carries out operations in their order, as ``MessageStore/perform(_:)`` says, in one transaction with what else is
+    /// asked for: a crash leaves all of them or none, and others see none before all are done.
+    public func perform(_ operations: [StoreOperation], flushed: Flushed?) async throws -> Performed {
+        // An operation that cannot be is found here, outside of the transaction of the others.
+        var steps: [Step] = []
+        var refusal: (any Error)?
+        do {
+            for operation in operations { steps.append(try Step(operation, isFirst: steps.isEmpty, of: self)) }
+        } catch {
+            if steps.isEmpty { throw error }
+            refusal = error
+        }
+        if steps.isEmpty {
+            flushed?(nil)
+            return Performed()
+        }
+        try Task.checkCancellation()
+        let durabilities = steps.compactMap(\.durability)
+        var performed = try await core.writer.perform(
+            durability: durabilities.contains(.powerLoss) ? .powerLoss : durabilities.first,
+            weight: steps.reduce(0) { $0 + $1.weight }, check: steps.count == 1 ? steps[0].check(core.requireStill) : nil,
+            unflushed: { Performed(answers: $0.answers, failure: $1) }, flushed: flushed
+        ) { [steps, worker = core.worker] transaction in
+            var performed = Performed()
+            for step in steps {
+                do {
+                    let answer = try step.perform(worker, in: transaction)
+                    performed.answers.append(answer)
+                    if step.operation.isCutShort(by: answer) { break }
+                } catch let error as PenstockError where error.isRefusal && !performed.answers.isEmpty {
+                    performed.failure = error
+                    break
+                }
+            }
+            return performed
+        }
+        if let failure = performed.failure as? PenstockError, failure.code == .outcomeUnknown {
+            // The caller has no answer, and so nobody knows what was claimed for it. What cannot be given back, or is not
+            // as this process dies, comes back when its lease ends.
+            let claimed = performed.answers.flatMap { answer -> [ClaimedMessage] in
+                if case .claimed(let claim) = answer { claim.messages } else { [] }
+            }
+            _ = try? await settle(claimed.map { Settlement($0.lease, .release) })
+            throw failure
+        }
+        for (step, answer) in zip(steps, performed.answers) { step.tell(core.doorbell, of: answer) }
+        // The operation that cannot be is reached only if those before it were carried out whole.
+        if performed.answers.count == steps.count, performed.failure == nil, let last = steps.last,
+            performed.answers.last.map(last.operation.isCutShort) == false
+        {
+            performed.failure = refusal
+        }
+        return performed
+    }
+}
+
+/// An operation, and what is known of it before the transaction.
+private struct Step: Sendable {
+    let operation: StoreOperation
+    let weight: Int
+    /// Whether the messages are left to another worker, which has room.
+    private var isLeft = false
+    /// What is announced to processes where a claim takes its messages from; `nil`: nothing.
+    private var announced: DoorbellBoard.Word?
+    /// Whether it is first found out by reading that a claim, which comes alone, has something to take.
+    private var checksFirst = false
+    private let time: any TimeSource
+
+    /// - Parameter isFirst: whether nothing comes before it, so that the call is not worth while without it.
+    init(_ operation: StoreOperation, isFirst: Bool, of store: some SQLStore) throws {
+        self.operation = operation
+        time = store.core.time
+        switch operation {
+        case .enqueue(let messages, _, _):
+            try NewMessage.validate(batch: messages, now: store.core.time.now)
+            weight = store.weight(of: messages)
+        case .settle(let settlements):
+            try Settling.validate(settlements, now: store.core.time.now)
+            weight = store.weight(of: settlements)
+        case .claim(let request):
+            try request.validate()
+            weight = request.limit
+            let bucket = RingBucket.of(request.queue)
+            checksFirst = isFirst && !store.core.wasRungFor(bucket)
+            guard let doorbell = store.core.doorbell else { break }
+            isLeft =
+                request.leavesToOthers && !isFirst
+                && doorbell.isOthers(bucket, tag: RingBucket.tag(of: request.queue))
+            announced = isLeft ? nil : doorbell.board.word(at: bucket)
+        }
+    }
+
+    var durability: Durability? {
+        if case .enqueue(_, _, let durability) = operation { durability } else { nil }
+    }
+
+    /// Answers a claim in an empty queue.
+    func check(_ requireStill: @escaping @Sendable () throws -> Void) -> (@Sendable (Connection, Timestamp) throws -> Performed?)? {
+        guard checksFirst, case .claim(let request) = operation else { return nil }
+        let time = self.time
+        return { connection, now in
+            // A store that nobody tells that its file is gone, or a table, would find nothing for ever.
+            try requireStill()
+            return try Claiming.check(request, connection, now, time).map { Performed(answers: [.claimed($0)]) }
+        }
+    }
+
+    func perform(_ worker: WorkerIdentity, in transaction: Transaction) throws -> StoreAnswer {
+        switch operation {
+        case .enqueue(let messages, let queue, let durability):
+            if messages.isEmpty { return .enqueued([]) }
+            return .enqueued(try Enqueue.perform(messages, to: queue, durability: durability, in: transaction))
+        case .settle(let settlements):
+            return .settled(try Settling.perform(settlements, in: transaction))
+        case .claim(let request):
+            let limit = isLeft ? 0 : request.limit
+            return .claimed(try Claiming.perform(request, limit: limit, worker: worker, in: transaction))
+        }
+    }
+
+    /// Tells other processes after the commit that this one has claimed, and what it left.
+    func tell(_ doorbell: Doorbell?, of answer: StoreAnswer) {
+        guard let doorbell, let announced, case .claim(let request) = operation, case .claimed(let claim) = answer else { return }
+        doorbell.claim(
+            at: RingBucket.of(request.queue), tag: RingBucket.tag(of: request.queue), announced: announced,
+            isAllThatThereWas: claim.isAll(of: request.limit) && !claim.isWithheld)
+    }
+}

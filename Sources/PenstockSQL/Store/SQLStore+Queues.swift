@@ -1,0 +1,142 @@
+public import PenstockCore
+
+extension SQLStore {
+    /// Reads messages, as ``MessageStore/messages(_:)`` says, in one snapshot that writers do not wait for.
+    public func messages(_ query: MessageQuery) async throws -> MessagePage {
+        try query.validate()
+        return try await core.read { connection in try MessageReader.messages(query, connection) }
+    }
+
+    /// Puts dead letters into groups, as ``MessageStore/deadGroups(_:)`` says, in one snapshot that writers do not wait for.
+    public func deadGroups(_ query: DeadGroupQuery) async throws -> DeadGroupPage {
+        try query.validate()
+        return try await core.read { connection in try DeadGroupReader.groups(query, connection) }
+    }
+
+    /// Says what a message waits for, as ``MessageStore/waitReason(of:)`` says, in one snapshot that writers do not wait for.
+    public func waitReason(of sequence: SequenceNumber) async throws -> WaitReason {
+        let (time, locks) = (core.time, core.locks)
+        return try await core.read { connection in try WaitReader.reason(of: sequence, connection, time, locks) }
+    }
+
+    /// Counts what the store holds, as ``MessageStore/status(of:)`` says. Reads counters, and counts no rows but those of leases.
+    public func status(of queue: QueueName?) async throws -> StoreStatus {
+        let (time, locks) = (core.time, core.locks)
+        return try await core.read { connection in try QueueReader.status(of: queue, connection, time, locks) }
+    }
+
+    /// Makes, changes or removes a queue, as ``MessageStore/configure(_:_:)`` says.
+    public func configure(_ queue: QueueName, _ change: QueueChange) async throws {
+        switch change {
+        case .create(let policy, _), .set(let policy, _): try policy.validate()
+        case .pauseGroup(let key), .resumeGroup(let key): try GroupKey.validate(key)
+        case .setGroupWeight(let key, let weight): try GroupKey.validate(key, weight: weight)
+        case .pause, .resume: break
+        case .delete(let force): return try await delete(queue, force: force)
+        }
+        try await core.writer.perform(durability: .powerLoss) { transaction in
+            try Configuring.perform(change, of: queue, in: transaction)
+        }
+        switch change {
+        case .set, .pauseGroup, .resumeGroup: try await regroup(queue)
+        case .create, .pause, .resume, .setGroupWeight, .delete: break
+        }
+    }
+
+    /// Deletes a queue in steps. A crash between two of them leaves a queue that says that it is being deleted, with fewer
+    /// messages, and the call can be made again.
+    private func delete(_ queue: QueueName, force: Bool) async throws {
+        try await core.writer.perform { transaction in
+            try Deleting.begin(queue, force: force, in: transaction)
+        }
+        deleting: while true {
+            try await core.afterStep?()
+            let step = try await core.writer.perform(durability: .powerLoss, weight: Commanding.stepMax) { transaction in
+                try Deleting.step(queue, force: force, limit: Commanding.stepMax, in: transaction)
+            }
+            switch step {
+            case .goesOn: continue
+            case .isRefused(let openCount): throw Deleting.refusal(queue, openCount: openCount)
+            case .isGone: break deleting
+            }
+        }
+        try await finishCascade()
+        try await giveBack(all: true)
+    }
+
+    /// Has the end of a message rung for, as ``MessageStore/expectEnd(of:)`` says, in one transaction with what else is asked for.
+    public func expectEnd(of sequence: SequenceNumber) async throws -> MessageState {
+        try Task.checkCancellation()
+        return try await core.writer.perform(weight: 1) { try AwaitedEnds.expect(sequence, in: $0) }
+    }
+
+    /// Forgets ended messages beyond their queue's retention: one small step. When it is the last one, the pages that
+    /// have come free are given back to the file system, also in small steps.
+    public func prune(_ request: PruneRequest) async throws -> Pruned {
+        try request.validate()
+        let limit = min(request.limit, Pruning.stepMax)
+        var pruned = Pruned()
+        var place: RetentionLook.Place?
+        // More than one transaction only when many tasks are passed over.
+        repeat {
+            var rest = request
+            rest.limit = limit - pruned.messages
+            let step = try await core.writer.perform(weight: limit * 4) { [rest, place] transaction in
+                try Pruning.perform(rest, from: place, in: transaction)
+            }
+            pruned.messages += step.pruned.messages
+            pruned.hasMore = step.pruned.hasMore
+            place = step.place
+            if place != nil { try await core.afterStep?() }
+        } while place != nil
+        if pruned.messages > 0 { try await giveBack(all: !pruned.hasMore) }
+        return pruned
+    }
+
+    /// Gives room that has come free back to the system, a little at a time so that writers get their turn: one step, or all.
+    private func giveBack(all: Bool) async throws {
+        guard let giveBack = core.giveBack else { return }
+        repeat {
+            let hasMore = try await core.writer.perform(weight: SQLStoreCore.giveBackWeight) { transaction in
+                try giveBack(transaction.connection)
+            }
+            if !hasMore { return }
+        } while all
+    }
+}
+
+/// The store as a keeper of logs: messages that are read and not worked, and the places of their readers.
+extension SQLStore {
+    /// Accepts messages that end as they are accepted, as ``MessageStore/append(_:to:unless:durability:)`` says, in one
+    /// transaction with what else is asked for.
+    public func append(
+        _ messages: [NewMessage], to queue: QueueName, unless cursor: CursorName?, durability: Durability
+    ) async throws -> [Receipt] {
+        try Task.checkCancellation()
+        try NewMessage.validate(appended: messages, now: core.time.now)
+        if messages.isEmpty { return [] }
+        return try await core.writer.perform(durability: durability, weight: weight(of: messages)) { transaction in
+            try Appending.perform(messages, to: queue, unless: cursor, durability: durability, in: transaction)
+        }
+    }
+
+    /// Reads a page of a queue's log, as ``MessageStore/log(_:)`` says, in one snapshot that writers do not wait for.
+    public func log(_ query: LogQuery) async throws -> LogPage {
+        try query.validate()
+        return try await core.read { connection in try LogReader.page(query, connection) }
+    }
+
+    /// Places, moves or removes a cursor, as ``MessageStore/moveCursor(_:of:_:)`` says.
+    @discardableResult
+    public func moveCursor(
+        _ cursor: CursorName, of queue: QueueName, _ move: CursorMove
+    ) async throws -> CursorRecord? {
+        try move.validate()
+        var durability: Durability? = .powerLoss
+        // Losing an advance means that somebody reads a few messages again.
+        if case .advance = move { durability = nil }
+        return try await core.writer.perform(durability: durability) { transaction in
+            try Cursors.perform(move, cursor, of: queue, in: transaction)
+        }
+    }
+}

@@ -1,0 +1,52 @@
+public import PenstockCore
+import PenstockSchedules
+
+extension SQLStore {
+    /// Makes, changes, runs or removes a schedule, as ``MessageStore/schedule(_:_:)`` says.
+    @discardableResult
+    public func schedule(_ name: ScheduleName, _ change: ScheduleChange) async throws -> ScheduleRecord? {
+        try Task.checkCancellation()
+        var weight = 1
+        if case .put(let schedule, _) = change {
+            _ = try schedule.validated(now: core.time.now)
+            weight = self.weight(of: [schedule.message])
+        }
+        return try await core.writer.perform(durability: .powerLoss, weight: weight) { transaction in
+            try Scheduling.perform(change, name, in: transaction)
+        }
+    }
+
+    /// Reads schedules, as ``MessageStore/schedules(_:)`` says, in one snapshot that writers do not wait for.
+    public func schedules(_ name: ScheduleName?) async throws -> [ScheduleRecord] {
+        try await core.read { connection in try Scheduling.records(name, connection) }
+    }
+
+    /// Fires what is due, as ``MessageStore/fire()`` says, in steps, each a transaction of its own. When nothing is due, this is
+    /// one read. Once in an hour it looks whether data of zones has changed.
+    public func fire() async throws -> Timestamp? {
+        var mustSurvey = core.zoneSurvey.isDue(at: core.time.boot)
+        while true {
+            let surveys = mustSurvey
+            mustSurvey = false
+            let step = try await core.writer.perform(
+                weight: Firing.stepMax,
+                check: { connection, now -> FiringStep? in
+                    if try Firing.hasDue(of: nil, at: now, connection) { return nil }
+                    if try surveys && Firing.hasZones(connection) { return nil }
+                    return FiringStep(hasMore: false, next: try Firing.nextDue(of: nil, after: now, connection))
+                },
+                { transaction in
+                    if surveys { try Firing.surveyZones(in: transaction) }
+                    return FiringStep(
+                        hasMore: try Firing.fireDue(of: nil, in: transaction),
+                        next: try Firing.nextDue(of: nil, after: transaction.now, transaction.connection))
+                })
+            if !step.hasMore { return step.next }
+        }
+    }
+}
+
+private struct FiringStep: Sendable {
+    var hasMore: Bool
+    var next: Timestamp?
+}

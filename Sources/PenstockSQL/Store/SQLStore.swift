@@ -1,0 +1,89 @@
+public import PenstockCore
+package import PenstockProcesses
+import Synchronization
+
+/// A ``MessageStore`` whose operations are said in SQL, by the statements of this module.
+///
+/// An engine opens the database, carries out the writer's transactions and reads snapshots; what a call does in them is written
+/// once, here, for all engines.
+public protocol SQLStore: MessageStore {
+    /// What an engine gives the operations.
+    var core: SQLStoreCore { get }
+}
+
+/// What an engine gives the operations of a store.
+public struct SQLStoreCore: Sendable {
+    /// Runs a body in a snapshot that writers do not wait for, and says in the words of a ``PenstockError`` what failed.
+    package typealias Read = @Sendable (_ body: @escaping @Sendable (Connection) throws -> Void) async throws -> Void
+
+    package let writer: GroupWriter
+    package let worker: WorkerIdentity
+    package let locks: any WorkerLocks
+    package let suspension: MachineSuspension
+    package let time: any TimeSource
+    package let random: any RandomSource
+    /// Called between the steps of a call that works in several transactions. For tests.
+    package let afterStep: (@Sendable () async throws -> Void)?
+    /// Throws when what was opened is no longer there.
+    package let requireStill: @Sendable () throws -> Void
+    /// Gives room that has come free back to the system, a step at a time; says whether there is more. `nil`: the engine sees to it.
+    package let giveBack: (@Sendable (Connection) throws -> Bool)?
+    /// About how many rows such a step is worth.
+    package static let giveBackWeight = 1000
+    let zoneSurvey = ZoneSurvey()
+    private let snapshot: Read
+    /// What wakes the processes of one machine; `nil`: the processes are on many machines.
+    let doorbell: Doorbell?
+    let wakeups: Wakeups
+    /// The last ring for work at each bucket before the last claim there.
+    private let claims = Claims()
+
+    package init(
+        writer: GroupWriter, worker: WorkerIdentity, locks: any WorkerLocks, suspension: MachineSuspension,
+        time: any TimeSource, random: any RandomSource, wakeups: Wakeups, doorbell: Doorbell? = nil,
+        afterStep: (@Sendable () async throws -> Void)? = nil, requireStill: @escaping @Sendable () throws -> Void,
+        giveBack: (@Sendable (Connection) throws -> Bool)? = nil, read: @escaping Read
+    ) {
+        self.writer = writer
+        self.worker = worker
+        self.locks = locks
+        self.suspension = suspension
+        self.time = time
+        self.random = random
+        self.wakeups = wakeups
+        self.doorbell = doorbell
+        self.afterStep = afterStep
+        self.requireStill = requireStill
+        self.giveBack = giveBack
+        snapshot = read
+    }
+
+    /// Whether it was rung for work at `bucket` since the last claim there: then there is something to take, most likely, and
+    /// a read-only check would be one read more.
+    func wasRungFor(_ bucket: Int) -> Bool {
+        let last = wakeups.lastRing(for: .work, at: bucket)
+        return claims.last.withLock { $0.updateValue(last, forKey: bucket) } != last
+    }
+
+    /// Runs `body` in a snapshot that writers do not wait for.
+    package func read<T: Sendable>(_ body: @escaping @Sendable (Connection) throws -> T) async throws -> T {
+        try writer.refuseClosed()
+        let answer = Answer<T>()
+        try await snapshot { connection in
+            let value = try body(connection)
+            answer.value.withLock { $0 = value }
+        }
+        guard let value = answer.value.withLock({ $0 }) else {
+            throw PenstockError(.storage, "The store gave no answer to a reading.")
+        }
+        return value
+    }
+
+    private final class Answer<T: Sendable>: Sendable {
+        let value = Mutex<T?>(nil)
+    }
+
+    private final class Claims: Sendable {
+        let last = Mutex<[Int: Wakeups.Token]>([:])
+    }
+}

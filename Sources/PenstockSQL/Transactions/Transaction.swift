@@ -1,0 +1,203 @@
+package import PenstockCore
+package import PenstockProcesses
+
+/// One write transaction: what its jobs share, and what is written once for all of them at its end.
+///
+/// Sequence numbers and depths are read once and written once, so that neither costs anything per message.
+package final class Transaction {
+    package let connection: Connection
+    let path: String
+    package let now: Timestamp
+    package let time: any TimeSource
+    let random: any RandomSource
+    /// What follows from the ends and the returns of tasks, and is still to be done.
+    var cascade = CascadeWork()
+    /// Whether what remote workers hold is on this boot's clock.
+    var hasRebasedRemoteWorkers = false
+    /// Queues that somebody may be waiting for, beside what their accounts say.
+    private var rungApart: [QueueName: Ring] = [:]
+
+    private let policies: PolicyCache
+    /// The last sequence number given so far.
+    private(set) var lastSequence: Int64
+    /// The last one given before: what has a higher one came in this transaction.
+    let lastSequenceBefore: Int64
+    private var accounts: [Int64: QueueAccount] = [:]
+    private var accountIDs: [QueueName: Int64] = [:]
+    private var afterCommit: [() -> Void] = []
+    private var mustFlush = false
+
+    /// Begins the bookkeeping of a transaction that SQLite has begun already.
+    package init(
+        _ connection: Connection, path: String, time: any TimeSource, random: any RandomSource, policies: PolicyCache
+    ) throws {
+        self.connection = connection
+        self.path = path
+        self.time = time
+        self.random = random
+        self.policies = policies
+        now = time.now
+        let state = try connection.first(Self.readState) { ($0.integer(0), $0.integer(1)) }
+        guard let state else {
+            throw PenstockError(
+                .corrupt, "\(path) has lost its row in penstock_state; run `penstock doctor --repair`.")
+        }
+        lastSequence = state.0
+        lastSequenceBefore = state.0
+        policies.validate(at: state.1)
+    }
+
+    /// The account of the queue called `name`.
+    func account(of name: QueueName) throws -> QueueAccount {
+        if let id = accountIDs[name], let account = accounts[id] { return account }
+        guard let row = try policies.row(named: name, connection) else { throw Self.unknownQueue(name) }
+        return open(row)
+    }
+
+    /// The account of the queue with that id, which a row of the line names; `nil` when there is no such queue.
+    func account(id: Int64) throws -> QueueAccount? {
+        if let account = accounts[id] { return account }
+        return try policies.row(id: id, connection).map(open)
+    }
+
+    /// Whether the queue has schedules. Kept in memory, as its policy is.
+    func hasSchedules(_ account: QueueAccount) throws -> Bool {
+        try policies.hasSchedules(account.id, connection)
+    }
+
+    /// Whether there is a queue called `name`.
+    func exists(_ name: QueueName) throws -> Bool {
+        try policies.row(named: name, connection) != nil
+    }
+
+    /// The next `count` sequence numbers.
+    ///
+    /// - Returns: the first of them.
+    /// - Throws: `corrupt` when the file says that the last one given is one that cannot be.
+    func nextSequences(_ count: Int) throws -> Int64 {
+        let last = StoredRange.sequences.upperBound - Int64(count)
+        guard (0...last).contains(lastSequence) else {
+            throw PenstockError(
+                .corrupt,
+                "\(path) says that the last sequence number given is \(lastSequence), which cannot be; run `penstock "
+                    + "doctor --repair`.")
+        }
+        defer { lastSequence += Int64(count) }
+        return lastSequence + 1
+    }
+
+    /// Rings for all tasks that wait for `queue` once this is committed.
+    func ringAll(_ queue: QueueName) {
+        rungApart[queue, default: Ring()].isForAll = true
+    }
+
+    /// The queues that somebody may be waiting for.
+    var rung: [QueueName: Ring] {
+        var rung = rungApart
+        for account in accounts.values {
+            if let ring = account.ring { rung[account.name, default: Ring()].add(ring) }
+        }
+        return rung
+    }
+
+    /// What to ring for once this is committed.
+    package var rings: [(bucket: Int, ring: Ring)] {
+        rung.map { queue, ring in
+            var ring = ring
+            ring.tag = RingBucket.tag(of: queue)
+            return (RingBucket.of(queue), ring)
+        }
+    }
+
+    /// Sees to it that the commit, if it waits for the disk, does so even when nothing else is written. Then everything
+    /// that was committed before, by whichever process, is on the disk as well.
+    func flush() {
+        mustFlush = true
+    }
+
+    /// Runs `action` once this is committed, and not otherwise.
+    package func onCommit(_ action: @escaping () -> Void) {
+        afterCommit.append(action)
+    }
+
+    /// Runs `body`, which writes, and undoes all of it when it throws.
+    package func nested<T>(_ body: () throws -> T) throws -> T {
+        let sequence = lastSequence
+        let changes = accounts.mapValues { ($0.change, $0.ring) }
+        let rungBefore = rungApart
+        let cascadeBefore = cascade
+        try connection.run(Self.savepoint)
+        do {
+            let value = try body()
+            try connection.run(Self.release)
+            return value
+        } catch {
+            try connection.run(Self.undo)
+            try connection.run(Self.release)
+            lastSequence = sequence
+            for (id, account) in accounts { account.undone(to: changes[id]) }
+            rungApart = rungBefore
+            hasRebasedRemoteWorkers = false
+            cascade = cascade.undone(to: cascadeBefore)
+            throw error
+        }
+    }
+
+    /// Forgets the queues read so far, after a change to one of them.
+    func queuesChanged() throws {
+        try writeDown()
+        // What an account has found is forgotten with it; to ring once too often does no harm.
+        for account in accounts.values where account.wasFull { account.ringForRoom() }
+        rungApart = rung
+        policies.forget()
+        accounts = [:]
+        accountIDs = [:]
+    }
+
+    /// Writes sequence and depths. The last thing before COMMIT.
+    package func writeDown() throws {
+        if lastSequence != lastSequenceBefore {
+            try connection.run(Self.writeSequence, .integer(lastSequence))
+        } else if mustFlush {
+            // A transaction that changes nothing writes nothing, and so waits for nothing.
+            try connection.run(Self.countFlush)
+        }
+        try ringForLimits()
+        for account in accounts.values { try account.writeDown(connection) }
+    }
+
+    /// Rings for messages that a limit may have kept back, where fewer are leased than before.
+    private func ringForLimits() throws {
+        for account in accounts.values where account.change.leased < 0 {
+            for queue in try LeaseLimits.queuesToRing(of: account, connection) {
+                rungApart[queue, default: Ring()].messages += Int(-account.change.leased)
+            }
+        }
+    }
+
+    /// Called after COMMIT.
+    package func committed() {
+        for action in afterCommit { action() }
+    }
+
+    static func unknownQueue(_ name: QueueName) -> PenstockError {
+        PenstockError(
+            .unknownQueue, "There is no queue called '\(name)'; `penstock queue create` makes one.")
+    }
+
+    private func open(_ row: QueueRow) -> QueueAccount {
+        let account = QueueAccount(row, policies.latency(of: row.id))
+        accounts[row.id] = account
+        accountIDs[row.name] = row.id
+        return account
+    }
+
+    private static let readState = Query(
+        "SELECT last_sequence, policy_version FROM penstock_state WHERE id = 1")
+    private static let writeSequence = Query(
+        "UPDATE penstock_state SET last_sequence = ?1 WHERE id = 1")
+    private static let countFlush = Query("UPDATE penstock_state SET flush_count = flush_count + 1 WHERE id = 1")
+    private static let savepoint = Query("SAVEPOINT penstock_nested")
+    private static let release = Query("RELEASE penstock_nested")
+    private static let undo = Query("ROLLBACK TO penstock_nested")
+}

@@ -1,0 +1,148 @@
+package import PenstockCore
+import Synchronization
+
+/// One caller's part of a transaction.
+package protocol Job: AnyObject, Sendable {
+    var durability: Durability? { get }
+    var weight: Int { get }
+    /// Whether the answer, once it is committed, must also be on the disk. A refusal need not.
+    var awaitsFlush: Bool { get }
+    /// Whether ``check(_:now:)`` may answer without a transaction.
+    var canCheck: Bool { get }
+
+    /// Until when the caller waits for the right to write.
+    var deadline: ContinuousClock.Instant { get }
+    /// The same work for another process to carry out; `nil` when this one has to.
+    var remoteCall: RemoteCall? { get }
+
+    /// Finds out by reading whether there is anything to do; answers the caller and returns true if not.
+    func check(_ connection: Connection, now: Timestamp) throws -> Bool
+    /// Does the work and keeps the answer, a refusal included. Throws only what must undo the whole transaction.
+    func perform(in transaction: Transaction) throws
+    /// Keeps the answer of the process that has carried out the ``remoteCall``.
+    func accept(_ receipts: [Receipt])
+    /// It is committed, and not on the disk yet: answers a caller that does not wait for that.
+    ///
+    /// - Returns: whether the caller has its answer.
+    func answerUnflushed() -> Bool
+    /// Gives the caller its answer: that of ``perform(in:)`` or, when the transaction came to nothing, `error`.
+    func finish(_ error: (any Error)?)
+}
+
+/// A job that answers a waiting task.
+package final class PendingJob<Answer: Sendable>: Job {
+    package typealias Check = @Sendable (Connection, Timestamp) throws -> Answer?
+    /// The same call for another process to carry out, and what its receipts are to the caller.
+    package typealias Remote = (call: RemoteCall, answer: @Sendable ([Receipt]) -> Answer)
+    package typealias Unflushed = @Sendable (Answer, any Error) -> Answer
+
+    package let durability: Durability?
+    package let weight: Int
+    package let deadline: ContinuousClock.Instant
+    private let remote: Remote?
+    private let readOnlyCheck: Check?
+    private let unflushed: Unflushed?
+    private let flushed: (any MessageStore).Flushed?
+    private let body: @Sendable (Transaction) throws -> Answer
+    private let continuation: CheckedContinuation<Answer, any Error>
+    private let answer = Mutex<Result<Answer, PenstockError>?>(nil)
+    /// Whether the caller has its answer, and only the flush is still to be told.
+    private let isAnswered = Mutex(false)
+
+    package init(
+        durability: Durability? = nil,
+        weight: Int = 1,
+        check: Check?,
+        deadline: ContinuousClock.Instant,
+        remote: Remote? = nil,
+        unflushed: Unflushed? = nil,
+        flushed: (any MessageStore).Flushed? = nil,
+        body: @escaping @Sendable (Transaction) throws -> Answer,
+        continuation: CheckedContinuation<Answer, any Error>
+    ) {
+        self.durability = durability
+        self.weight = weight
+        readOnlyCheck = check
+        self.unflushed = unflushed
+        self.flushed = flushed
+        self.deadline = deadline
+        self.remote = remote
+        self.body = body
+        self.continuation = continuation
+    }
+
+    package var canCheck: Bool { readOnlyCheck != nil }
+
+    package var remoteCall: RemoteCall? { remote?.call }
+
+    package var awaitsFlush: Bool {
+        guard durability == .powerLoss, case .success = answer.withLock({ $0 }) else { return false }
+        return true
+    }
+
+    package func check(_ connection: Connection, now: Timestamp) throws -> Bool {
+        do {
+            guard let answer = try readOnlyCheck?(connection, now) else { return false }
+            continuation.resume(returning: answer)
+            flushed?(nil)
+        } catch let error as PenstockError {
+            continuation.resume(throwing: error)
+        }
+        return true
+    }
+
+    package func perform(in transaction: Transaction) throws {
+        do {
+            let value = try body(transaction)
+            answer.withLock { $0 = .success(value) }
+        } catch let error as PenstockError where error.isRefusal {
+            answer.withLock { $0 = .failure(error) }
+        }
+    }
+
+    package func accept(_ receipts: [Receipt]) {
+        if let remote { answer.withLock { $0 = .success(remote.answer(receipts)) } }
+    }
+
+    package func answerUnflushed() -> Bool {
+        guard flushed != nil, case .success(let value)? = answer.withLock({ $0 }) else { return false }
+        isAnswered.withLock { $0 = true }
+        continuation.resume(returning: value)
+        return true
+    }
+
+    package func finish(_ error: (any Error)?) {
+        let answer = answer.withLock { $0 }
+        if isAnswered.withLock({ $0 }) {
+            flushed?(error)
+        } else if let error {
+            if let unflushed, case .success(let value) = answer, (error as? PenstockError)?.code == .outcomeUnknown {
+                continuation.resume(returning: unflushed(value, error))
+            } else {
+                continuation.resume(throwing: error)
+            }
+        } else if let answer {
+            continuation.resume(with: answer.mapError { $0 as any Error })
+            if case .success = answer { flushed?(nil) }
+        } else {
+            continuation.resume(throwing: PenstockError(.storage, "The transaction ended without an answer."))
+        }
+    }
+}
+
+extension PenstockError {
+    /// Whether the call was refused before its first write, because of what was asked. Anything else may have come in
+    /// the middle of it, and what it has written must not be committed.
+    package var isRefusal: Bool {
+        switch code {
+        case .invalidInput, .unknownSchedule, .unknownLimit, .scheduleExists, .unknownWorkflow, .unknownTask,
+            .unknownQueue,
+            .queueDeleting, .queueExists, .policyChanged,
+            .unknownMessage, .queueFull,
+            .illegalTransition, .leaseLost:
+            true
+        default:
+            false
+        }
+    }
+}

@@ -1,0 +1,31 @@
+import PenstockCore
+import PenstockProcesses
+import PenstockSQL
+
+/// The locks of workers that share a file: each locks a file of its own in the folder beside the database.
+struct FolderLocks: WorkerLocks {
+    let folder: SharedFolder
+
+    func look(_ connection: Connection) throws -> any WorkerSights { FolderSights(folder: folder) }
+    func take() throws -> any HeldWorkerLock { HeldFile(lock: try WorkerLock(in: folder)) }
+    func removeLeft(_ name: String) { WorkerLock.removeFile(name, in: folder) }
+    func removeAbandoned() { WorkerLock.removeAbandoned(in: folder) }
+}
+
+/// Asks the kernel about each lock when it is asked about.
+struct FolderSights: WorkerSights {
+    let folder: SharedFolder
+
+    func isHeld(_ name: String) -> Bool { WorkerLock.sight(of: name, in: folder).isHeld }
+    func askedAt(_ name: String) -> Int64? { WorkerLock.sight(of: name, in: folder).askedAt }
+}
+
+private final class HeldFile: HeldWorkerLock {
+    private let lock: WorkerLock
+
+    init(lock: WorkerLock) { self.lock = lock }
+
+    var name: String { lock.name }
+    func remove() { lock.removeFile() }
+    func ask(at moment: Int64?) { lock.ask(at: moment) }
+}

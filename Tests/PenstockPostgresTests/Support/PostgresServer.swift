@@ -1,0 +1,76 @@
+import Foundation
+import Synchronization
+
+/// A PostgreSQL server of the tests' own, on a socket in a folder of its own. One serves the whole run; it ends with the process, by
+/// whatever means that ends.
+final class PostgresServer: Sendable {
+    /// The server of this run, which the first test that asks starts.
+    static let shared = Result { try PostgresServer() }
+
+    /// Where its programs are; `nil`: this machine has none.
+    static let programs: String? = {
+        let versions = (try? FileManager.default.contentsOfDirectory(atPath: "/usr/lib/postgresql")) ?? []
+        let folders = versions.sorted().reversed().map { "/usr/lib/postgresql/\($0)/bin" } + ["/opt/homebrew/bin", "/usr/local/bin"]
+        return folders.first { FileManager.default.isExecutableFile(atPath: $0 + "/initdb") }
+    }()
+
+    private let folder: String
+    // Held open: the script that runs the server reads from it, and stops the server at its end.
+    private let process: Process
+
+    struct Failure: Error, CustomStringConvertible {
+        var description: String
+    }
+
+    private init() throws {
+        guard let programs = Self.programs else { throw Failure(description: "There is no PostgreSQL on this machine.") }
+        folder = "/tmp/penstock-pg-\(UUID().uuidString.prefix(8))"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+        process = Process()
+        let script = ["/bin/sh", "-c", Self.script, programs, folder]
+        // A server does not run as root.
+        if getuid() == 0 {
+            guard let user = getpwnam("postgres") else { throw Failure(description: "There is no user postgres.") }
+            chown(folder, user.pointee.pw_uid, user.pointee.pw_gid)
+            process.executableURL = URL(filePath: "/usr/bin/setpriv")
+            process.arguments = ["--reuid=postgres", "--regid=postgres", "--clear-groups"] + script
+        } else {
+            process.executableURL = URL(filePath: script[0])
+            process.arguments = Array(script.dropFirst())
+        }
+        process.currentDirectoryURL = URL(filePath: "/tmp")
+        let (input, output) = (Pipe(), Pipe())
+        process.standardInput = input
+        process.standardOutput = output
+        try process.run()
+        guard output.fileHandleForReading.availableData == Data("ready\n".utf8) else {
+            throw Failure(description: "The server did not start; its log is in \(folder).")
+        }
+    }
+
+    private static let script = """
+        set -e
+        "$0/initdb" -D "$1/data" -U penstock -A trust --no-sync -E UTF8 --locale C > "$1/log" 2>&1
+        "$0/pg_ctl" -D "$1/data" -w -s -l "$1/log" -o "-k $1 -c listen_addresses= -c fsync=off -c max_connections=500" start >&2
+        echo ready
+        read end || true
+        "$0/pg_ctl" -D "$1/data" -s -m immediate stop
+        rm -rf "$1"
+        """
+
+    /// The address of a schema there.
+    func url(schema: String) -> String {
+        "postgres://penstock@/postgres?host=\(folder)&schema=\(schema)"
+    }
+
+    private static let schemaCount = Mutex(0)
+
+    /// The name of a schema that nobody has.
+    static func newSchema() -> String {
+        let number = schemaCount.withLock { count in
+            count += 1
+            return count
+        }
+        return "test_\(number)"
+    }
+}
