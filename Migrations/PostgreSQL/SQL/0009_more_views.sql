@@ -89,7 +89,7 @@ SELECT
 FROM penstock_event AS event
 LEFT JOIN penstock_workflow AS workflow ON workflow.id = event.workflow_id;
 
--- Without the join with one row, PostgreSQL would let rows of the table be deleted through the view; so it is with other views here.
+-- Without the join with one row, PostgreSQL would let rows of the table be deleted through the view; so it is with others here.
 CREATE VIEW penstock_limits AS
 SELECT
     shared.name AS limit_name,

@@ -72,12 +72,12 @@ END $$;
 CREATE FUNCTION penstock_drop_oldest(queue penstock_queue, now BIGINT) RETURNS VOID LANGUAGE plpgsql
 SET search_path TO @schema@, pg_temp AS $$
 DECLARE
-    gone      penstock_log;
-    ready     penstock_ready;
-    scheduled penstock_scheduled;
-    blocked   penstock_blocked;
-    next      penstock_blocked;
-    back      BIGINT;
+    gone          penstock_log;
+    was_ready     penstock_ready;
+    was_scheduled penstock_scheduled;
+    was_blocked   penstock_blocked;
+    next          penstock_blocked;
+    back          BIGINT;
 BEGIN
     SELECT log.* INTO gone FROM penstock_oldest_waiting AS oldest JOIN penstock_log AS log ON log.sequence = oldest.sequence
         WHERE oldest.queue_id = queue.id;
@@ -90,37 +90,37 @@ BEGIN
     DELETE FROM penstock_awaited AS awaited WHERE awaited.sequence = gone.sequence;
 
     DELETE FROM penstock_ready AS line WHERE line.queue_id = gone.queue_id AND line.priority = gone.priority
-        AND line.turn = gone.turn AND line.sequence = gone.sequence RETURNING line.* INTO ready;
-    DELETE FROM penstock_scheduled AS line WHERE line.sequence = gone.sequence RETURNING line.* INTO scheduled;
+        AND line.turn = gone.turn AND line.sequence = gone.sequence RETURNING line.* INTO was_ready;
+    DELETE FROM penstock_scheduled AS line WHERE line.sequence = gone.sequence RETURNING line.* INTO was_scheduled;
     DELETE FROM penstock_blocked AS line WHERE line.queue_id = gone.queue_id AND line.sequence = gone.sequence
-        RETURNING line.* INTO blocked;
+        RETURNING line.* INTO was_blocked;
     DELETE FROM penstock_expiry AS expiry WHERE expiry.sequence = gone.sequence;
     DELETE FROM penstock_unique AS held
         WHERE held.queue_id = gone.queue_id AND held.unique_key = gone.unique_key AND held.sequence = gone.sequence;
     INSERT INTO penstock_outcome (queue_id, sequence, state, reason, attempt, finished_at) VALUES (gone.queue_id, gone.sequence,
-        'dropped', 'dropOldest', coalesce(ready.attempt, scheduled.attempt, blocked.attempt), now);
+        'dropped', 'dropOldest', coalesce(was_ready.attempt, was_scheduled.attempt, was_blocked.attempt), now);
     UPDATE penstock_depth AS depth SET
-        scheduled = depth.scheduled - (penstock_drop_oldest.scheduled.sequence IS NOT NULL)::INTEGER,
-        ready = depth.ready - (penstock_drop_oldest.ready.sequence IS NOT NULL)::INTEGER,
-        blocked = depth.blocked - (penstock_drop_oldest.blocked.sequence IS NOT NULL)::INTEGER,
+        scheduled = depth.scheduled - (was_scheduled.sequence IS NOT NULL)::INTEGER,
+        ready = depth.ready - (was_ready.sequence IS NOT NULL)::INTEGER,
+        blocked = depth.blocked - (was_blocked.sequence IS NOT NULL)::INTEGER,
         kept = depth.kept + 1, dropped_total = depth.dropped_total + 1
         WHERE depth.queue_id = gone.queue_id;
 
     -- It has not started, so its turn is its group's again.
-    IF queue.fair <> 0 AND ready.sequence IS NOT NULL THEN
+    IF queue.fair <> 0 AND was_ready.sequence IS NOT NULL THEN
         back := 1000000 / coalesce((SELECT weight.weight FROM penstock_weight AS weight
             WHERE weight.queue_id = gone.queue_id AND weight.group_key = coalesce(gone.group_key, '')), 1);
         UPDATE penstock_share AS share SET
-            again_turn = CASE WHEN ready.attempt > ready.forgiven THEN greatest(0, share.again_turn - back)
+            again_turn = CASE WHEN was_ready.attempt > was_ready.forgiven THEN greatest(0, share.again_turn - back)
                 ELSE share.again_turn END,
-            next_turn = greatest(CASE WHEN ready.attempt > ready.forgiven THEN greatest(0, share.again_turn - back)
+            next_turn = greatest(CASE WHEN was_ready.attempt > was_ready.forgiven THEN greatest(0, share.again_turn - back)
                 ELSE share.again_turn END, share.next_turn - back)
             WHERE share.queue_id = gone.queue_id AND share.priority = gone.priority
             AND share.group_key = coalesce(gone.group_key, '');
     END IF;
 
-    -- Its permit goes to the next one of its group, if that is not in order and may start by all that is known without a boot clock.
-    -- Otherwise it is free, and the next claim gives it to another one.
+    -- Its permit goes to the next one of its group, if that is not in order and may start by all that is known without a boot
+    -- clock. Otherwise it is free, and the next claim gives it to another one.
     IF NOT EXISTS (SELECT 1 FROM penstock_permit AS permit WHERE permit.queue_id = gone.queue_id
         AND permit.group_key = gone.group_key AND permit.sequence = gone.sequence) THEN RETURN; END IF;
     IF queue.limit_per_key IS NOT NULL AND queue.key_rate_count IS NULL

@@ -16,7 +16,6 @@ DECLARE
     -- The group that it shares the queue in, and by how much it puts off the next one of that.
     share_key  TEXT;
     step       BIGINT;
-    marks      BIGINT;
     is_grouped BOOLEAN;
     is_timed   BOOLEAN;
     place      TEXT := 'ready';
@@ -27,8 +26,6 @@ BEGIN
     SELECT * INTO into_queue FROM penstock_queue AS named WHERE named.name = penstock_enqueue.queue;
     IF into_queue.id IS NULL THEN
         RAISE EXCEPTION USING MESSAGE = 'penstock: there is no queue of that name';
-    ELSIF into_queue.deleting <> 0 THEN
-        RAISE EXCEPTION USING MESSAGE = 'penstock: the queue is being deleted, and takes no messages';
     ELSIF payload IS NULL THEN
         RAISE EXCEPTION USING MESSAGE = 'penstock: payload must be given';
     ELSIF octet_length(payload) > 16777216 THEN
@@ -83,6 +80,9 @@ BEGIN
     END IF;
     IF due > now AND new.expires_at <= due THEN
         RAISE EXCEPTION USING MESSAGE = 'penstock: the message would expire before it is due, and never start';
+    -- Deleting goes in steps, and what was accepted between two of them would be deleted with the rest.
+    ELSIF into_queue.deleting <> 0 THEN
+        RAISE EXCEPTION USING MESSAGE = 'penstock: the queue is being deleted, and takes no messages';
     END IF;
 
     UPDATE penstock_state AS state SET last_sequence = state.last_sequence + 1 RETURNING state.last_sequence INTO new.sequence;
@@ -164,7 +164,7 @@ DECLARE
         + 8 * (new.group_key IS NOT NULL)::INTEGER;
 BEGIN
     IF new.unique_key IS NOT NULL THEN
-        -- The row of a period that is over goes when somebody has the key again: no clock that is set back gives it a second holder.
+        -- The row of a period that is over goes when somebody has the key again: no clock that is set back gives it two holders.
         DELETE FROM penstock_unique_period AS held WHERE held.queue_id = new.queue_id AND held.unique_key = new.unique_key;
         IF new.key_scope > 0 THEN
             INSERT INTO penstock_unique_period (queue_id, unique_key, sequence, until)

@@ -50,6 +50,7 @@ final class PostgresStatement: PreparedStatement {
     override func bind(_ value: Int64, at index: Int) { set(BinaryForm.encode(value), BinaryForm.integer, at: index) }
     override func bind(_ value: Double, at index: Int) { set(BinaryForm.encode(value), BinaryForm.real, at: index) }
     override func bind(_ text: String, at index: Int) { set(BinaryForm.encode(text), BinaryForm.text, at: index) }
+    override func bind(_ bytes: [UInt8], at index: Int) { set(bytes, BinaryForm.bytes, at: index) }
     override func bind(uncopied bytes: UnsafeRawBufferPointer, at index: Int) {
         set(Array(bytes), BinaryForm.bytes, at: index)
     }

@@ -134,6 +134,7 @@ open class PreparedStatement {
     open func bind(_ value: Int64, at index: Int) { Self.isEngines() }
     open func bind(_ value: Double, at index: Int) { Self.isEngines() }
     open func bind(_ text: String, at index: Int) { Self.isEngines() }
+    open func bind(_ bytes: [UInt8], at index: Int) { Self.isEngines() }
     /// Binds `bytes` without a copy; they must outlive the next step.
     open func bind(uncopied bytes: UnsafeRawBufferPointer, at index: Int) { Self.isEngines() }
 

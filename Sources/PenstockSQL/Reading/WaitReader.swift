@@ -271,7 +271,7 @@ private let countGoFirst = Query(
 private let readLeased = Query("SELECT leased FROM penstock_depth WHERE queue_id = ?1")
 private let readSharedLimit = Query(
     """
-    SELECT shared.count, (SELECT CAST(total(depth.leased) AS INTEGER) FROM penstock_queue AS queue
+    SELECT shared.count, (SELECT CAST(total(depth.leased) AS BIGINT) FROM penstock_queue AS queue
         JOIN penstock_depth AS depth ON depth.queue_id = queue.id WHERE queue.share_limit = shared.name)
     FROM penstock_limit AS shared WHERE shared.name = ?1
     """)

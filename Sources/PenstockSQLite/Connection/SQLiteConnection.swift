@@ -80,6 +80,10 @@ final class SQLiteStatement: PreparedStatement {
         }
     }
 
+    override func bind(_ bytes: [UInt8], at index: Int) {
+        note(sqlite3_bind_blob(pointer, Int32(index), bytes, Int32(bytes.count), Self.copied))
+    }
+
     /// Binds `bytes` without a copy; they must outlive the next step.
     override func bind(uncopied bytes: UnsafeRawBufferPointer, at index: Int) {
         if let start = bytes.baseAddress, bytes.count > 0 {
