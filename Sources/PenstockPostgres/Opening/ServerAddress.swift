@@ -57,12 +57,11 @@ struct ServerAddress: Sendable {
     private static let schemaBytesMax = 54
 
     private static func describe(_ text: String, _ schema: String) throws -> String {
-        guard let options = PQconninfoParse(text, nil) else {
-            throw PenstockError(
-                .invalidInput,
-                "The address of the database cannot be read; write postgres://USER@HOST:PORT/DATABASE, and put other characters than "
-                    + "letters and digits as %XX.")
-        }
+        let unreadable = PenstockError(
+            .invalidInput,
+            "The address of the database cannot be read; write postgres://USER@HOST:PORT/DATABASE, and put other characters than "
+                + "letters and digits as %XX.")
+        guard let options = PQconninfoParse(text, nil) else { throw unreadable }
         defer { PQconninfoFree(options) }
         var found: [String: String] = [:]
         var option = options
@@ -70,6 +69,8 @@ struct ServerAddress: Sendable {
             if let value = option.pointee.val { found[String(cString: keyword)] = String(cString: value) }
             option += 1
         }
+        // Of a password with an @ in it the rest would be taken for the host, and be told of. A socket in the abstract begins with one.
+        guard found["host"]?.dropFirst().contains("@") != true else { throw unreadable }
         let place = (found["host"] ?? "") + (found["port"].map { ":\($0)" } ?? "")
         return "postgres://\(place)/\(found["dbname"] ?? "")" + (schema == "penstock" ? "" : "?schema=\(schema)")
     }

@@ -42,5 +42,7 @@ final class PostgresHarness: StoreHarness {
         // The server lets go of a session a moment after its socket is closed.
         let server = try Sessions.connect(to: address, busyMax: .seconds(30))
         try server.run("SELECT pg_advisory_lock(\(Sessions.lockClass), \(lock))")
+        // So does it of this one.
+        try server.run("SELECT pg_advisory_unlock(\(Sessions.lockClass), \(lock))")
     }
 }

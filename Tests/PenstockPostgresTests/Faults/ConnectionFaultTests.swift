@@ -1,0 +1,122 @@
+import Foundation
+import PenstockCore
+import PenstockSQL
+import Testing
+
+@testable import PenstockPostgres
+
+/// What becomes of calls when something is wrong with a connection, or somebody is in the way.
+@Suite(.serialized, .timeLimit(.minutes(2)), .enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."))
+struct ConnectionFaultTests {
+    private let queue: QueueName
+    private let url: String
+    private let address: ServerAddress
+
+    init() throws {
+        queue = try QueueName("mail")
+        url = try PostgresServer.shared.get().url(schema: PostgresServer.newSchema())
+        address = try ServerAddress(url)
+    }
+
+    private func open(busyMax: Duration = .seconds(30)) async throws -> PostgresStore {
+        var options = PostgresStore.Options()
+        options.busyMax = busyMax
+        let store = try await PostgresStore.open(url: url, options: options)
+        try await store.configure(queue, .create(QueuePolicy(), ifAbsent: true))
+        return store
+    }
+
+    private func enqueue(_ payload: String, _ store: PostgresStore) async throws -> Receipt {
+        try await store.enqueue([NewMessage(payload: Array(payload.utf8))], to: queue, durability: .powerLoss)[0]
+    }
+
+    @Test func aStoreGoesOnAfterAnotherProgramHeldTheWriteLock() async throws {
+        let store = try await open(busyMax: .seconds(1))
+        let other = try Sessions.connect(to: address, busyMax: .seconds(30))
+        try other.run("BEGIN; SELECT penstock_write_lock()")
+        let start = ContinuousClock.now
+        // However many wait, they wait together.
+        await withTaskGroup(of: Void.self) { group in
+            for number in 0..<20 {
+                group.addTask {
+                    await #expect { try await enqueue("\(number)", store) } throws: { ($0 as? PenstockError)?.code == .busy }
+                }
+            }
+        }
+        #expect(ContinuousClock.now - start < .seconds(5))
+        try other.run("ROLLBACK")
+        #expect(try await enqueue("after", store).state == .ready)
+        #expect(try await store.log(LogQuery(queue: queue, .last(10))).records.count == 1)
+        try await store.close()
+    }
+
+    @Test func aMessageOfAWorkerWhoseSessionsWereEndedStaysItsOwn() async throws {
+        let (worker, other) = (try await open(), try await open())
+        _ = try await enqueue("long", worker)
+        let claim = try await worker.claim(ClaimRequest(queue: queue, limit: 1, lease: .seconds(60)))
+        let admin = try Sessions.connect(to: address, busyMax: .seconds(30))
+        let lock = try admin.run("SELECT split_part(lock_name, '-', 2) FROM penstock_worker")
+        let id = String(decoding: lock.bytes(0, 0), as: UTF8.self)
+        try admin.run("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND objid = \(id)::oid")
+        let reclaimed = try await other.reclaim()
+        #expect(reclaimed.fromDeadWorkers == 0)
+        #expect(try await worker.settle([Settlement(claim.messages[0].lease, .done)]) == [.settled(.done)])
+        try await worker.close()
+        try await other.close()
+    }
+
+    @Test func aStoreIsClosedWhileItsServerIsAway() async throws {
+        let servers = try FaultyServers()
+        let node = servers.node("a")
+        try await servers.makePrimary(node)
+        var options = PostgresStore.Options()
+        options.busyMax = .seconds(2)
+        let store = try await PostgresStore.open(url: node.address, options: options)
+        try await store.configure(queue, .create(QueuePolicy(), ifAbsent: true))
+        _ = try await enqueue("held", store)
+        _ = try await store.claim(ClaimRequest(queue: queue, limit: 1, lease: .seconds(60)))
+        try await servers.kill(node)
+        let start = ContinuousClock.now
+        // A reading ends in seconds, and so does the end.
+        await #expect { try await store.status(of: nil) } throws: { ($0 as? PenstockError)?.code == .unreachable }
+        await #expect(throws: PenstockError.self) { try await store.close() }
+        #expect(ContinuousClock.now - start < .seconds(15))
+        await #expect { try await PostgresStore.open(url: node.address) } throws: { ($0 as? PenstockError)?.code == .unreachable }
+    }
+
+    @Test func aRefusedConnectionSaysWhyAndHasNoPassword() async throws {
+        let absent = url.replacing("penstock@/postgres", with: "penstock:secretword@/nothere")
+        let failure = await #expect(throws: PenstockError.self) { try await PostgresStore.open(url: absent) }
+        #expect(failure?.code == .notFound)
+        #expect(!"\(String(describing: failure))".contains("secretword"))
+        let split = await #expect(throws: PenstockError.self) {
+            try await PostgresStore.open(url: "postgres://penstock:pass@secretword@host/shop")
+        }
+        #expect(split?.code == .invalidInput)
+        #expect(!"\(String(describing: split))".contains("secretword"))
+    }
+
+    @Test(arguments: ["a\"b.c d'e;--", "$$ä\\ '' %", "Größe \u{1F4EE}"])
+    func anyNameOfASchemaIsOne(_ name: String) async throws {
+        let encoded = name.utf8.map { String(format: "%%%02X", $0) }.joined()
+        let url = self.url.replacing("schema=\(address.schema)", with: "schema=\(encoded)")
+        let store = try await PostgresStore.open(url: url)
+        try await store.configure(queue, .create(QueuePolicy(), ifAbsent: true))
+        let admin = try Sessions.connect(to: ServerAddress(url), busyMax: .seconds(30))
+        try admin.run("SELECT penstock_enqueue('mail', 'by hand')")
+        #expect(try await enqueue("by the store", store).sequence == SequenceNumber(2))
+        #expect(try await store.claim(ClaimRequest(queue: queue, limit: 5, lease: .seconds(60))).messages.count == 2)
+        try await store.close()
+    }
+
+    @Test func rowsOfWritersThatEndedLongAgoAreRemoved() async throws {
+        let first = try await open()
+        let admin = try Sessions.connect(to: address, busyMax: .seconds(30))
+        try admin.run("INSERT INTO penstock_writer VALUES (7, 1, penstock_now() - 90000000000), (8, 1, penstock_now())")
+        let second = try await open()
+        #expect(try admin.run("SELECT 1 FROM penstock_writer WHERE id = 7").rowCount == 0)
+        try await first.close()
+        try await second.close()
+        #expect(try admin.run("SELECT id FROM penstock_writer").rowCount == 1)
+    }
+}

@@ -1,0 +1,86 @@
+import PenstockCore
+import PenstockSQL
+import Testing
+
+@testable import PenstockPostgres
+
+/// A primary and the standby that it waits for: what was acknowledged outlives the primary, and what no standby has is not acknowledged.
+@Suite(.serialized, .timeLimit(.minutes(3)), .enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."))
+struct StandbyFaultTests {
+    private let servers: FaultyServers
+    private let primary: FaultyServers.Node
+    private let standby: FaultyServers.Node
+
+    init() async throws {
+        servers = try FaultyServers()
+        (primary, standby) = (servers.node("a"), servers.node("b"))
+        try await servers.makePrimary(primary)
+        try await servers.makeStandby(standby, of: primary)
+        try await servers.ask(primary, "ALTER SYSTEM SET synchronous_standby_names = 'FIRST 1 (b)'")
+        try await servers.ask(primary, "SELECT pg_reload_conf()")
+        try await wait(for: "SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'")
+    }
+
+    /// Asks the primary again and again: it tells nobody.
+    private func wait(for sql: String) async throws {
+        while try await servers.ask(primary, sql).isEmpty { await Task.yield() }
+    }
+
+    @Test func acknowledgedOutlivesThePrimary() async throws {
+        let load = try await FaultLoad(servers.address(of: [primary, standby]), stores: 2, busyMax: .seconds(10))
+        try await load.run {
+            try await servers.kill(primary)
+            let start = ContinuousClock.now
+            let before = load.ledger.now.receipts.count
+            try await servers.promote(standby)
+            let promoted = ContinuousClock.now
+            await load.ledger.wait { $0.receipts.count > before }
+            print("    promotion took \(promoted - start), and \(ContinuousClock.now - promoted) later was the first receipt")
+            #expect(ContinuousClock.now - promoted < .seconds(5))
+        }
+        try await load.check("after a promotion") { try await servers.ask(standby, $0) }
+    }
+
+    @Test func whatNoStandbyHasIsNotAcknowledged() async throws {
+        var options = PostgresStore.Options()
+        options.busyMax = .seconds(30)
+        let store = try await PostgresStore.open(url: primary.address, options: options)
+        let queue = try QueueName("mail")
+        try await store.configure(queue, .create(QueuePolicy(), ifAbsent: true))
+        try await servers.freeze(standby)
+        let waiting = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+
+        // Somebody ends the wait: the server commits, and warns that no standby has it.
+        let cancelled = Task { try await store.enqueue([NewMessage(payload: Array("cancelled".utf8))], to: queue, durability: .powerLoss) }
+        try await wait(for: waiting)
+        // What need not be there goes on meanwhile.
+        _ = try await store.enqueue([NewMessage(payload: Array("other".utf8))], to: queue, durability: .processCrash)
+        let claim = try await store.claim(ClaimRequest(queue: queue, limit: 1, lease: .seconds(60)))
+        #expect(try await store.settle(claim.messages.map { Settlement($0.lease, .done) }) == [.settled(.done)])
+        try await servers.ask(primary, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+        await #expect { try await cancelled.value } throws: { ($0 as? PenstockError)?.code == .outcomeUnknown }
+
+        // Nobody does, and its time is over.
+        var impatient = options
+        impatient.busyMax = .seconds(1)
+        let other = try await PostgresStore.open(url: primary.address, options: impatient)
+        await #expect {
+            try await other.enqueue([NewMessage(payload: Array("late".utf8))], to: queue, durability: .powerLoss)
+        } throws: {
+            ($0 as? PenstockError)?.code == .outcomeUnknown
+        }
+
+        // The standby is back.
+        let patient = Task { try await store.enqueue([NewMessage(payload: Array("patient".utf8))], to: queue, durability: .powerLoss) }
+        try await wait(for: waiting)
+        try await servers.thaw(standby)
+        #expect(try await patient.value.count == 1)
+        let there = try await servers.ask(primary, "SELECT convert_from(payload, 'UTF8') FROM penstock.penstock_log ORDER BY sequence")
+        #expect(there == ["cancelled", "other", "late", "patient"])
+        // The session that waited in vain is not left behind.
+        _ = try await other.enqueue([NewMessage(payload: Array("again".utf8))], to: queue, durability: .powerLoss)
+        #expect(try await servers.ask(primary, waiting).isEmpty)
+        try await store.close()
+        try await other.close()
+    }
+}
