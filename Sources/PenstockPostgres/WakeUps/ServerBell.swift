@@ -87,7 +87,7 @@ final class ServerBell: Sendable {
                 backoff.reset()
                 state.withLock { $0.isListening = true }
                 // What was rung for while nobody listened is not known.
-                wakeups.ring(nil)
+                    wakeups.ring(nil)
                 try serve(server)
             } catch {
                 state.withLock { $0.isListening = false }
