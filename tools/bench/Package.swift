@@ -22,7 +22,19 @@ let package = Package(
     ],
     targets: [
         .executableTarget(
-            name: "penstock-bench",
+            name: "penstock-bench", dependencies: ["PenstockBench"], path: "Sources/PenstockBenchMain", swiftSettings: strict),
+        .executableTarget(
+            name: "postgres-bench",
+            dependencies: [
+                "PenstockBench",
+                .product(name: "Penstock", package: "penstock"),
+                .product(name: "PenstockPostgres", package: "penstock"),
+            ],
+            path: "Sources/PostgresBenchMain",
+            swiftSettings: strict
+        ),
+        .target(
+            name: "PenstockBench",
             dependencies: [
                 "Shared",
                 .product(name: "Penstock", package: "penstock"),

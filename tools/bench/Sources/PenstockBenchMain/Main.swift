@@ -1,0 +1,5 @@
+import PenstockBench
+
+@main struct Main {
+    static func main() async { await BenchCommand.main() }
+}
