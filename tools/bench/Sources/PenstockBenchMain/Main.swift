@@ -1,3 +1,4 @@
+import ArgumentParser
 import PenstockBench
 
 @main struct Main {

@@ -1,6 +1,8 @@
+import ArgumentParser
 import Penstock
 import PenstockBench
 import PenstockPostgres
+import Synchronization
 
 /// The same work on a store in PostgreSQL: a program of its own, so that the other has nothing of libpq in it.
 @main struct Main {
