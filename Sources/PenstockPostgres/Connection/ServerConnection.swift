@@ -1,24 +1,37 @@
 import CPenstockPostgres
 import Foundation
+import PenstockCore
 
 /// A connection to a PostgreSQL server, by libpq. Its calls block, and it belongs to one thread at a time.
+///
+/// No call blocks for ever: a server that is stopped, or hangs, keeps its connections and says nothing, and nothing but the time tells.
 final class ServerConnection {
     private let connection: OpaquePointer
     private let warnings = Warnings()
+    /// How long the server may take for an answer.
+    private let silenceMax: Duration
+    /// When an answer must have come, if that is sooner or later than ``silenceMax`` says.
+    var deadline: ContinuousClock.Instant?
+    /// Whether an answer did not come in time. One that comes after all must not be taken for the next one's.
+    private(set) var isAbandoned = false
 
     /// Connects.
     ///
     /// - Throws: ``ServerError``, without the password.
-    init(_ address: ServerAddress) throws {
+    init(_ address: ServerAddress, silenceMax: Duration = .seconds(30)) throws {
         guard let connection = address.withParameters({ PQconnectdbParams($0, $1, 1) }) else {
             throw ServerError(message: "There is no memory for a connection.", isLost: true)
         }
         self.connection = connection
-        guard PQstatus(connection) == CONNECTION_OK else {
+        self.silenceMax = silenceMax
+        if PQstatus(connection) != CONNECTION_OK {
             let message = Self.firstLine(String(cString: PQerrorMessage(connection)))
-            PQfinish(connection)
-            throw ServerError(state: nil, message: message, isLost: true)
+            // What is thrown here ends the object, which lets go of the connection.
+            let state = Self.refusal(connection, message)
+            guard PQstatus(connection) == CONNECTION_OK else { throw ServerError(state: state, message: message, isLost: true) }
         }
+        // A server that takes nothing in must not hold the thread either.
+        PQsetnonblocking(connection, 1)
         // The object lives as long as the connection does.
         PQsetNoticeReceiver(
             connection,
@@ -30,10 +43,24 @@ final class ServerConnection {
 
     deinit { PQfinish(connection) }
 
+    /// Asks once more a server that has refused a connection, and so gets to know by which letters it says why: libpq leaves them out of
+    /// the first answer.
+    ///
+    /// - Returns: the letters; `nil` when no server has spoken. The second try may also have connected.
+    private static func refusal(_ connection: OpaquePointer, _ message: String) -> String? {
+        guard message.contains("FATAL") else { return nil }
+        PQsetErrorVerbosity(connection, PQERRORS_VERBOSE)
+        PQreset(connection)
+        PQsetErrorVerbosity(connection, PQERRORS_DEFAULT)
+        let answer = String(cString: PQerrorMessage(connection))
+        return answer.firstMatch(of: #/FATAL:\s+([0-9A-Z]{5}):/#).map { String($0.output.1) }
+    }
+
     /// The descriptor to wait on.
     var socket: Int32 { PQsocket(connection) }
     var serverVersion: Int { Int(PQserverVersion(connection)) }
-    var isLost: Bool { PQstatus(connection) != CONNECTION_OK }
+    var processID: Int32 { PQbackendPID(connection) }
+    var isLost: Bool { isAbandoned || PQstatus(connection) != CONNECTION_OK }
     var isInTransaction: Bool {
         let status = PQtransactionStatus(connection)
         return status == PQTRANS_INTRANS || status == PQTRANS_INERROR
@@ -59,11 +86,11 @@ final class ServerConnection {
     /// - Returns: the last one's answer.
     @discardableResult
     func run(_ sql: String) throws -> ServerResult {
-        try checked(PQexec(connection, sql))
+        try answer(PQsendQuery(connection, sql))
     }
 
     func prepare(_ name: String, _ sql: String, types: [Oid]) throws {
-        try checked(PQprepare(connection, name, sql, Int32(types.count), types))
+        try answer(PQsendPrepare(connection, name, sql, Int32(types.count), types))
     }
 
     /// Runs a statement that was prepared, with values in the server's binary form.
@@ -85,7 +112,7 @@ final class ServerConnection {
                 values[index] = all.baseAddress?.advanced(by: offset).assumingMemoryBound(to: CChar.self)
                 offset += parameter.count
             }
-            return try checked(PQexecPrepared(connection, name, Int32(count), values, lengths, formats, 1))
+            return try answer(PQsendQueryPrepared(connection, name, Int32(count), values, lengths, formats, 1))
         }
     }
 
@@ -114,22 +141,58 @@ final class ServerConnection {
         "'" + text.replacingOccurrences(of: "'", with: "''") + "'"
     }
 
+    /// Waits for the answer to what was sent: the last of its results, or the one that says what went wrong.
     @discardableResult
-    private func checked(_ result: OpaquePointer?) throws -> ServerResult {
-        guard let result else {
-            throw ServerError(message: Self.firstLine(String(cString: PQerrorMessage(connection))), isLost: isLost)
+    private func answer(_ isSent: Int32) throws -> ServerResult {
+        if isAbandoned { throw Self.silence }
+        guard isSent == 1 else { throw ServerError(message: lastMessage, isLost: true) }
+        let end = deadline ?? .now + silenceMax
+        var last: ServerResult?
+        var failure: ServerError?
+        while true {
+            try wait(until: end)
+            guard let result = PQgetResult(connection) else { break }
+            let answer = ServerResult(result)
+            switch PQresultStatus(result) {
+            case PGRES_COMMAND_OK, PGRES_TUPLES_OK, PGRES_EMPTY_QUERY: last = answer
+            default: failure = failure ?? error(result)
+            }
         }
-        let answer = ServerResult(result)
-        switch PQresultStatus(result) {
-        case PGRES_COMMAND_OK, PGRES_TUPLES_OK, PGRES_EMPTY_QUERY: return answer
-        default:
-            let state = PQresultErrorField(result, Self.sqlState).map { String(cString: $0) }
-            let primary = PQresultErrorField(result, Self.primaryMessage).map { String(cString: $0) }
-            throw ServerError(
-                state: state, message: primary ?? Self.firstLine(String(cString: PQerrorMessage(connection))),
-                isLost: isLost)
+        if var failure {
+            failure.isLost = failure.isLost || isLost
+            throw failure
+        }
+        guard let last else { throw ServerError(message: lastMessage, isLost: true) }
+        return last
+    }
+
+    private func error(_ result: OpaquePointer) -> ServerError {
+        let state = PQresultErrorField(result, Self.sqlState).map { String(cString: $0) }
+        let primary = PQresultErrorField(result, Self.primaryMessage).map { String(cString: $0) }
+        return ServerError(
+            state: state, message: primary ?? Self.firstLine(String(cString: PQresultErrorMessage(result))),
+            isLost: ServerError.endsSession(state))
+    }
+
+    /// Sends what is to be sent, and returns when libpq has a result or knows that none will come.
+    private func wait(until end: ContinuousClock.Instant) throws {
+        while true {
+            let unsent = PQflush(connection)
+            if unsent < 0 || (unsent == 0 && PQisBusy(connection) == 0) || PQsocket(connection) < 0 { return }
+            let left = (end - .now).wholeMicroseconds
+            guard left > 0 else {
+                isAbandoned = true
+                throw Self.silence
+            }
+            let events = POLLIN | (unsent == 0 ? 0 : POLLOUT)
+            var watched = pollfd(fd: PQsocket(connection), events: Int16(events), revents: 0)
+            poll(&watched, 1, Int32(clamping: left / 1000 + 1))
+            if watched.revents != 0, PQconsumeInput(connection) == 0 { return }
         }
     }
+
+    private static let silence = ServerError(message: "the server does not answer", isLost: true)
+    private var lastMessage: String { Self.firstLine(String(cString: PQerrorMessage(connection))) }
 
     private static func firstLine(_ text: String) -> String {
         text.split(separator: "\n").first.map(String.init) ?? "there was no answer"
