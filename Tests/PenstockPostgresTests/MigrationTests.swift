@@ -9,12 +9,15 @@ import Testing
 struct MigrationTests {
     /// The list names every file of the folder, in order.
     @Test func theListIsTheFolder() throws {
-        let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Migrations/PostgreSQL/SQL")
-        let files = try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.hasSuffix(".sql") }.sorted()
+        let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(
+            path: "../../Migrations/PostgreSQL/SQL")
+        let files = try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.hasSuffix(".sql") }
+            .sorted()
         #expect(files.count == PostgresMigration.all.count)
         for (number, (file, step)) in zip(files, PostgresMigration.all).enumerated() {
             #expect(step.version == number + 1)
-            #expect(file == String(repeating: "0", count: 4 - "\(step.version)".count) + "\(step.version)_\(step.name).sql")
+            #expect(
+                file == String(repeating: "0", count: 4 - "\(step.version)".count) + "\(step.version)_\(step.name).sql")
             #expect(try String(contentsOf: folder.appending(path: file), encoding: .utf8) == step.sql)
         }
     }

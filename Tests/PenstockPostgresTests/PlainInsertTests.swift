@@ -32,7 +32,8 @@ struct PlainInsertTests {
 
     @Test func anInsertIsAnEnqueue() async throws {
         try insert("by hand")
-        let receipt = try await store.enqueue([NewMessage(payload: Array("second".utf8))], to: jobs, durability: .powerLoss)
+        let receipt = try await store.enqueue(
+            [NewMessage(payload: Array("second".utf8))], to: jobs, durability: .powerLoss)
         #expect(receipt[0].sequence == SequenceNumber(2))
         let claim = try await store.claim(ClaimRequest(queue: jobs, limit: 10, lease: .seconds(30)))
         #expect(claim.messages.map { String(decoding: $0.payload, as: UTF8.self) } == ["by hand", "second"])

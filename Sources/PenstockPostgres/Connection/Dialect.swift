@@ -7,7 +7,9 @@ enum Dialect {
         // The planner of a server has statistics, and is not told which index to use.
         text = text.replacing(#/ NOT INDEXED\b/#, with: "")
         text = text.replacing(#/ INDEXED BY \w+/#, with: "")
-        text = text.replacing(#/CROSS JOIN ((?:\w+|json_each\([^)]*\)) AS \w+)(\s+)ON/#) { "JOIN \($0.output.1)\($0.output.2)ON" }
+        text = text.replacing(#/CROSS JOIN ((?:\w+|json_each\([^)]*\)) AS \w+)(\s+)ON/#) {
+            "JOIN \($0.output.1)\($0.output.2)ON"
+        }
         // A condition is true or false here, and no number.
         text = text.replacing(#/AND (marks & \d+) (AND|ORDER)/#) { "AND \($0.output.1) <> 0 \($0.output.2)" }
         if text.contains("header.type") { text = text.replacing("json_each(", with: "penstock_json_members(") }

@@ -23,7 +23,11 @@ final class PostgresConnection: Connection {
 
     override func attempt<T>(_ body: () throws -> T) throws -> T {
         guard guardsAttempts else {
-            do { return try body() } catch let error as ServerError where error.isContradiction { throw Contradicted(cause: error) }
+            do {
+                return try body()
+            } catch let error as ServerError where error.isContradiction {
+                throw Contradicted(cause: error)
+            }
         }
         try server.run("SAVEPOINT penstock_attempt")
         do {

@@ -28,7 +28,9 @@ final class ServerConnection {
             let message = Self.firstLine(String(cString: PQerrorMessage(connection)))
             // What is thrown here ends the object, which lets go of the connection.
             let state = Self.refusal(connection, message)
-            guard PQstatus(connection) == CONNECTION_OK else { throw ServerError(state: state, message: message, isLost: true) }
+            guard PQstatus(connection) == CONNECTION_OK else {
+                throw ServerError(state: state, message: message, isLost: true)
+            }
         }
         // A server that takes nothing in must not hold the thread either.
         PQsetnonblocking(connection, 1)
@@ -36,7 +38,9 @@ final class ServerConnection {
         PQsetNoticeReceiver(
             connection,
             { context, result in
-                guard let context, let text = PQresultErrorField(result, ServerConnection.primaryMessage) else { return }
+                guard let context, let text = PQresultErrorField(result, ServerConnection.primaryMessage) else {
+                    return
+                }
                 Unmanaged<Warnings>.fromOpaque(context).takeUnretainedValue().last = String(cString: text)
             }, Unmanaged.passUnretained(warnings).toOpaque())
     }

@@ -44,5 +44,6 @@ struct ServerError: Error, CustomStringConvertible {
 }
 
 extension ServerError: EngineError {
+    /// Class 23: an integrity constraint is violated.
     public var isContradiction: Bool { errorClass == "23" }
 }

@@ -12,18 +12,22 @@ enum ServerFailures {
         switch (error.errorClass, error.state) {
         case (_, "28P01"), (_, "28000"):
             return failure(
-                .forbidden, "\(place) does not let this user in (\(error.message)); look at the user, PGPASSWORD and ~/.pgpass.")
+                .forbidden,
+                "\(place) does not let this user in (\(error.message)); look at the user, PGPASSWORD and ~/.pgpass.")
         case (_, "42501"):
             return failure(
-                .forbidden, "The user may not do that at \(place) (\(error.message)); grant the role what it needs on the schema.")
+                .forbidden,
+                "The user may not do that at \(place) (\(error.message)); grant the role what it needs on the schema.")
         case (_, "3D000"):
             return failure(.notFound, "There is no such database at \(place) (\(error.message)); createdb makes one.")
         case (_, "25006"):
             return failure(.readOnly, "\(place) is a standby, or only to be read; connect to the primary.")
         case (_, "53100"):
-            return failure(.diskFull, "No room is left on the disk of \(place); what was not acknowledged was not stored.")
+            return failure(
+                .diskFull, "No room is left on the disk of \(place); what was not acknowledged was not stored.")
         case (_, "55P03"), (_, "40P01"), (_, "40001"):
-            return failure(.busy, "Another program holds the tables of \(place) and does not let go; end its transaction.")
+            return failure(
+                .busy, "Another program holds the tables of \(place) and does not let go; end its transaction.")
         case ("23", _):
             return failure(.corrupt, "\(place) contradicts itself (\(error.message)); run `penstock doctor` on it.")
         case (_, "42P01"), (_, "42703"), (_, "42883"), (_, "3F000"):

@@ -46,6 +46,7 @@ public final class PostgresStore: SQLStore {
         }
     }
 
+    /// What the operations work with.
     public let core: SQLStoreCore
     private let sessions: Sessions
     private let readers: ReaderPool

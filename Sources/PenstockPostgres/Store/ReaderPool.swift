@@ -36,8 +36,10 @@ final class ReaderPool: Sendable {
     func read(_ body: @escaping @Sendable (Connection) throws -> Void) async throws {
         try await SystemThread.run { [self] in
             let start = ContinuousClock.now
-            guard places.wait(timeout: .now() + .microseconds(Int(sessions.busyMax.wholeMicroseconds))) == .success else {
-                throw PenstockError(.busy, "\(sessions.address.description) does not answer those who read; make the call again.")
+            guard places.wait(timeout: .now() + .microseconds(Int(sessions.busyMax.wholeMicroseconds))) == .success
+            else {
+                throw PenstockError(
+                    .busy, "\(sessions.address.description) does not answer those who read; make the call again.")
             }
             defer { places.signal() }
             do {

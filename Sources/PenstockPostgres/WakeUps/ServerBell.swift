@@ -95,7 +95,7 @@ final class ServerBell: Sendable {
                 try serve(server)
             } catch {
                 state.withLock { $0.isListening = false }
-                // Who closes the store does not wait for that; rings wait for the connection.
+                // A caller that closes the store does not wait for that; rings wait for the connection.
                 let end = ContinuousClock.now + backoff.next()
                 while !state.withLock({ $0.isStopping }), end > .now { pipe.wait(for: end - .now) }
             }
@@ -139,7 +139,8 @@ final class ServerBell: Sendable {
     private func hear(_ payload: String) {
         guard payload.hasPrefix(Self.mark) else { return wakeups.ring(try? QueueName(payload)) }
         for part in payload.dropFirst(Self.mark.count).split(separator: ",") {
-            guard let code = part.last, let bucket = Int(part.dropLast()), (0..<RingBucket.count).contains(bucket) else { continue }
+            guard let code = part.last, let bucket = Int(part.dropLast()), (0..<RingBucket.count).contains(bucket)
+            else { continue }
             if code == "a" { wakeups.notices.ring(at: bucket) }
             wakeups.ringAll(at: bucket, for: code == "r" ? .room : code == "l" ? .log : .work)
         }

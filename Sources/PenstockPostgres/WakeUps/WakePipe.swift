@@ -44,11 +44,13 @@ final class WakePipe: Sendable {
     /// - Parameter socket: `-1`: there is none.
     func wait(or socket: Int32 = -1, for duration: Duration) {
         var watched = [
-            pollfd(fd: reading, events: Int16(POLLIN), revents: 0), pollfd(fd: socket, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: reading, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: socket, events: Int16(POLLIN), revents: 0),
         ]
         let count = poll(&watched, 2, Int32(duration.wholeMicroseconds / 1000))
         lastWait.withLock { $0 = count != 0 }
-        // In this order: who wakes before the byte is gone is seen by the caller, who looks now, and after that puts another one.
+        // In this order: a thread that wakes before the byte is gone is seen by the caller, which looks now; one that
+        // wakes after that puts another byte.
         var bytes = [UInt8](repeating: 0, count: 16)
         while read(reading, &bytes, bytes.count) > 0 {}
         isWoken.withLock { $0 = false }

@@ -38,7 +38,8 @@ final class TransactionRunner {
     private let numbers = SystemRandom()
 
     init(
-        _ writer: GroupWriter, sessions: Sessions, time: any TimeSource, random: any RandomSource, timings: WriteTimings,
+        _ writer: GroupWriter, sessions: Sessions, time: any TimeSource, random: any RandomSource,
+        timings: WriteTimings,
         bell: ServerBell, stalls: Stalls
     ) {
         self.writer = writer
@@ -58,7 +59,8 @@ final class TransactionRunner {
         flushes.close()
         if let server = session?.server, !server.isLost, !rows.isEmpty {
             server.deadline = .now + .seconds(2)
-            _ = try? server.run("DELETE FROM penstock_writer WHERE id IN (\(rows.map(String.init).joined(separator: ", ")))")
+            _ = try? server.run(
+                "DELETE FROM penstock_writer WHERE id IN (\(rows.map(String.init).joined(separator: ", ")))")
         }
         session = nil
     }
@@ -134,6 +136,9 @@ final class TransactionRunner {
             } catch let error as PostgresConnection.Contradicted {
                 if guardsAttempts { throw error.cause }
                 guardsAttempts = true
+            } catch let error as ServerError where error.isContradiction && !guardsAttempts {
+                // It may have been told of after the attempt that it belongs to.
+                guardsAttempts = true
             } catch let error as ServerError where error.isLost || error.mayBeTriedAgain {
                 if error.isLost { disconnect() }
                 guard ContinuousClock.now < deadline else { throw error }
@@ -187,7 +192,8 @@ final class TransactionRunner {
         let start = ContinuousClock.now
         // The session waits for as long as a call may. One that has waited already has less time.
         let left = max(deadline - start, .milliseconds(100))
-        let lockMax = left * 10 < sessions.busyMax * 9 ? "SET LOCAL lock_timeout = \(left.wholeMicroseconds / 1000); " : ""
+        let lockMax =
+            left * 10 < sessions.busyMax * 9 ? "SET LOCAL lock_timeout = \(left.wholeMicroseconds / 1000); " : ""
         server.deadline = start + left + Self.grace
         let clock = try server.run("BEGIN; \(lockMax)SELECT penstock_write_lock(); \(ServerClock.question)")
         timings.recordWriterLock(since: start)

@@ -12,6 +12,7 @@ open class Connection {
     /// be asked.
     private static let textsMax = 256
 
+    /// For engines, which have connections of their own.
     public init() {}
 
     /// Prepares a statement. Called once for each ``Query``.
@@ -122,6 +123,7 @@ public enum Value: Sendable {
 }
 
 extension Value: ExpressibleByIntegerLiteral {
+    /// The integer as a value.
     public init(integerLiteral value: Int64) { self = .integer(value) }
 }
 
@@ -144,6 +146,7 @@ package struct Query: Sendable {
 ///
 /// Columns count from 0, bound values from 1, as in SQLite.
 open class PreparedStatement {
+    /// For engines, which have statements of their own.
     public init() {}
 
     open func bind(_ value: Int64, at index: Int) { Self.isEngines() }

@@ -49,7 +49,9 @@ package enum Events {
     }
 
     /// What an event brought that a message sees.
-    package static func payload(_ name: EventName, for sequence: SequenceNumber, _ connection: Connection) throws -> [UInt8]? {
+    package static func payload(_ name: EventName, for sequence: SequenceNumber, _ connection: Connection) throws
+        -> [UInt8]?
+    {
         try Journals.requireKnown(sequence, connection)
         return try seen(name, by: sequence.rawValue, connection)
     }

@@ -71,7 +71,9 @@ package enum Reclaiming {
     }
 
     /// How many leases of living workers have ended, so that their messages are to be put back.
-    package static func endedLeaseCount(_ connection: Connection, boot: BootTime, _ locks: any WorkerLocks) throws -> Int {
+    package static func endedLeaseCount(_ connection: Connection, boot: BootTime, _ locks: any WorkerLocks) throws
+        -> Int
+    {
         let sights = try locks.look(connection)
         return try WorkerRow.all(connection).reduce(0) { count, worker in
             guard case .lives(endsCount: true) = WorkerStanding(of: worker, at: boot, sights) else { return count }

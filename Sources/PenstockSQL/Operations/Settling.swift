@@ -83,7 +83,9 @@ package enum Settling {
 
     /// Moves the end of one lease to `duration` from now, if it is still held, and says how it stands.
     @discardableResult
-    package static func extend(_ lease: Lease, by duration: Duration?, in transaction: Transaction) throws -> LeaseStanding {
+    package static func extend(_ lease: Lease, by duration: Duration?, in transaction: Transaction) throws
+        -> LeaseStanding
+    {
         let connection = transaction.connection
         let sequence = lease.sequence.rawValue
         let standing = try CancelRequests.standing(of: lease, connection)

@@ -6,7 +6,9 @@ import Testing
 @testable import PenstockPostgres
 
 /// What becomes of calls when something is wrong with a connection, or somebody is in the way.
-@Suite(.serialized, .timeLimit(.minutes(2)), .enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."))
+@Suite(
+    .serialized, .timeLimit(.minutes(2)),
+    .enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."))
 struct ConnectionFaultTests {
     private let queue: QueueName
     private let url: String
@@ -39,7 +41,9 @@ struct ConnectionFaultTests {
         await withTaskGroup(of: Void.self) { group in
             for number in 0..<20 {
                 group.addTask {
-                    await #expect { try await enqueue("\(number)", store) } throws: { ($0 as? PenstockError)?.code == .busy }
+                    await #expect { try await enqueue("\(number)", store) } throws: {
+                        ($0 as? PenstockError)?.code == .busy
+                    }
                 }
             }
         }
@@ -57,7 +61,8 @@ struct ConnectionFaultTests {
         let admin = try Sessions.connect(to: address, busyMax: .seconds(30))
         let lock = try admin.run("SELECT split_part(lock_name, '-', 2) FROM penstock_worker")
         let id = String(decoding: lock.bytes(0, 0), as: UTF8.self)
-        try admin.run("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND objid = \(id)::oid")
+        try admin.run(
+            "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND objid = \(id)::oid")
         let reclaimed = try await other.reclaim()
         #expect(reclaimed.fromDeadWorkers == 0)
         #expect(try await worker.settle([Settlement(claim.messages[0].lease, .done)]) == [.settled(.done)])
@@ -81,7 +86,28 @@ struct ConnectionFaultTests {
         await #expect { try await store.status(of: nil) } throws: { ($0 as? PenstockError)?.code == .unreachable }
         await #expect(throws: PenstockError.self) { try await store.close() }
         #expect(ContinuousClock.now - start < .seconds(15))
-        await #expect { try await PostgresStore.open(url: node.address) } throws: { ($0 as? PenstockError)?.code == .unreachable }
+        await #expect { try await PostgresStore.open(url: node.address) } throws: {
+            ($0 as? PenstockError)?.code == .unreachable
+        }
+    }
+
+    @Test func numbersJumpAfterACrashAndGoOnAfterAnOrderlyEnd() async throws {
+        let servers = try FaultyServers()
+        let node = servers.node("a")
+        try await servers.makePrimary(node)
+        let store = try await PostgresStore.open(url: node.address)
+        try await store.configure(queue, .create(QueuePolicy(), ifAbsent: true))
+        let byHand = "SELECT penstock.penstock_enqueue('mail', 'by hand')::text"
+        #expect(try await enqueue("first", store).sequence == SequenceNumber(1))
+        try await servers.stop(node)
+        try await servers.start(node)
+        #expect(try await servers.ask(node, byHand) == ["2"])
+        try await servers.stopAtOnce(node)
+        try await servers.start(node)
+        // The store was not the first to come, and finds that the numbers have jumped.
+        #expect(try await servers.ask(node, byHand) == ["\((1 << 32) + 3)"])
+        #expect(try await enqueue("last", store).sequence == SequenceNumber((1 << 32) + 4))
+        try await store.close()
     }
 
     @Test func aRefusedConnectionSaysWhyAndHasNoPassword() async throws {

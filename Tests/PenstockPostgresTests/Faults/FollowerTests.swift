@@ -5,7 +5,9 @@ import Testing
 @testable import PenstockPostgres
 
 /// A reader of the log beside writers in other processes.
-@Suite(.serialized, .timeLimit(.minutes(2)), .enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."))
+@Suite(
+    .serialized, .timeLimit(.minutes(2)),
+    .enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."))
 struct FollowerTests {
     @Test func readsEachMessageOnceAndInOrderWhileOthersWrite() async throws {
         let url = try PostgresServer.shared.get().url(schema: PostgresServer.newSchema())
@@ -19,7 +21,9 @@ struct FollowerTests {
                 group.addTask {
                     let store = try await PostgresStore.open(url: url)
                     for call in 0..<callCount {
-                        let messages = (0...(call % 3)).map { NewMessage(payload: Array("\(writer)-\(call)-\($0)".utf8)) }
+                        let messages = (0...(call % 3)).map {
+                            NewMessage(payload: Array("\(writer)-\(call)-\($0)".utf8))
+                        }
                         _ = try await store.enqueue(messages, to: queue, durability: .processCrash)
                     }
                     try await store.close()

@@ -7,7 +7,9 @@ import Testing
 
 /// What stays true when a server is harmed under load. `PENSTOCK_PROOF_SCALE` multiplies the rounds, `PENSTOCK_PROOF_SEED` repeats
 /// the choices.
-@Suite(.serialized, .timeLimit(.minutes(5)), .enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."))
+@Suite(
+    .serialized, .timeLimit(.minutes(5)),
+    .enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."))
 struct ServerFaultTests {
     private enum Fault: CaseIterable {
         case endsSessions, killsBackend, stopsAtOnce, freezes
@@ -16,7 +18,8 @@ struct ServerFaultTests {
     @Test func acceptedIsThereOnceWhateverHappensToTheServer() async throws {
         let environment = ProcessInfo.processInfo.environment
         let scale = max(1, Int(environment["PENSTOCK_PROOF_SCALE"] ?? "") ?? 1)
-        let random = SeededRandom(seed: UInt64(environment["PENSTOCK_PROOF_SEED"] ?? "") ?? UInt64.random(in: 1...UInt64(UInt32.max)))
+        let random = SeededRandom(
+            seed: UInt64(environment["PENSTOCK_PROOF_SEED"] ?? "") ?? UInt64.random(in: 1...UInt64(UInt32.max)))
         let comment: Comment = "PENSTOCK_PROOF_SEED=\(random.seed)"
         let servers = try FaultyServers()
         let node = servers.node("a")
@@ -26,7 +29,8 @@ struct ServerFaultTests {
             for _ in 0..<scale {
                 var left = Fault.allCases
                 while !left.isEmpty {
-                    try await harm(node, left.remove(at: random.next(in: 0...(left.count - 1))), servers, load.ledger, random)
+                    try await harm(
+                        node, left.remove(at: random.next(in: 0...(left.count - 1))), servers, load.ledger, random)
                     await load.ledger.waitForReceipts(60)
                 }
             }
@@ -35,7 +39,8 @@ struct ServerFaultTests {
     }
 
     private func harm(
-        _ node: FaultyServers.Node, _ fault: Fault, _ servers: FaultyServers, _ ledger: FaultLedger, _ random: SeededRandom
+        _ node: FaultyServers.Node, _ fault: Fault, _ servers: FaultyServers, _ ledger: FaultLedger,
+        _ random: SeededRandom
     ) async throws {
         let sessions = "FROM pg_stat_activity WHERE application_name = 'penstock' AND pid <> pg_backend_pid()"
         switch fault {

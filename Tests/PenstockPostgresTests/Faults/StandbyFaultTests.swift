@@ -5,7 +5,9 @@ import Testing
 @testable import PenstockPostgres
 
 /// A primary and the standby that it waits for: what was acknowledged outlives the primary, and what no standby has is not acknowledged.
-@Suite(.serialized, .timeLimit(.minutes(3)), .enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."))
+@Suite(
+    .serialized, .timeLimit(.minutes(3)),
+    .enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."))
 struct StandbyFaultTests {
     private let servers: FaultyServers
     private let primary: FaultyServers.Node
@@ -35,7 +37,9 @@ struct StandbyFaultTests {
             try await servers.promote(standby)
             let promoted = ContinuousClock.now
             await load.ledger.wait { $0.receipts.count > before }
-            print("    promotion took \(promoted - start), and \(ContinuousClock.now - promoted) later was the first receipt")
+            print(
+                "    promotion took \(promoted - start), and \(ContinuousClock.now - promoted) later was the first receipt"
+            )
             #expect(ContinuousClock.now - promoted < .seconds(5))
         }
         try await load.check("after a promotion") { try await servers.ask(standby, $0) }
@@ -51,13 +55,16 @@ struct StandbyFaultTests {
         let waiting = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
 
         // Somebody ends the wait: the server commits, and warns that no standby has it.
-        let cancelled = Task { try await store.enqueue([NewMessage(payload: Array("cancelled".utf8))], to: queue, durability: .powerLoss) }
+        let cancelled = Task {
+            try await store.enqueue([NewMessage(payload: Array("cancelled".utf8))], to: queue, durability: .powerLoss)
+        }
         try await wait(for: waiting)
         // What need not be there goes on meanwhile.
         _ = try await store.enqueue([NewMessage(payload: Array("other".utf8))], to: queue, durability: .processCrash)
         let claim = try await store.claim(ClaimRequest(queue: queue, limit: 1, lease: .seconds(60)))
         #expect(try await store.settle(claim.messages.map { Settlement($0.lease, .done) }) == [.settled(.done)])
-        try await servers.ask(primary, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+        try await servers.ask(
+            primary, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
         await #expect { try await cancelled.value } throws: { ($0 as? PenstockError)?.code == .outcomeUnknown }
 
         // Nobody does, and its time is over.
@@ -71,11 +78,14 @@ struct StandbyFaultTests {
         }
 
         // The standby is back.
-        let patient = Task { try await store.enqueue([NewMessage(payload: Array("patient".utf8))], to: queue, durability: .powerLoss) }
+        let patient = Task {
+            try await store.enqueue([NewMessage(payload: Array("patient".utf8))], to: queue, durability: .powerLoss)
+        }
         try await wait(for: waiting)
         try await servers.thaw(standby)
         #expect(try await patient.value.count == 1)
-        let there = try await servers.ask(primary, "SELECT convert_from(payload, 'UTF8') FROM penstock.penstock_log ORDER BY sequence")
+        let there = try await servers.ask(
+            primary, "SELECT convert_from(payload, 'UTF8') FROM penstock.penstock_log ORDER BY sequence")
         #expect(there == ["cancelled", "other", "late", "patient"])
         // The session that waited in vain is not left behind.
         _ = try await other.enqueue([NewMessage(payload: Array("again".utf8))], to: queue, durability: .powerLoss)

@@ -6,7 +6,9 @@ import Testing
 
 /// Rows that were made wrong by hand: each costs one message, and the queue goes on, though a refused statement ends a transaction of
 /// the server's.
-@Suite(.serialized, .timeLimit(.minutes(2)), .enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."))
+@Suite(
+    .serialized, .timeLimit(.minutes(2)),
+    .enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."))
 struct WrongRowFaultTests {
     private let queue: QueueName
     private let store: PostgresStore
@@ -39,13 +41,15 @@ struct WrongRowFaultTests {
         let claimed = try await claim()
         #expect(claimed.map(\.lease.sequence.rawValue) == [1, 2, 4, 5, 6])
         #expect(try count("penstock_quarantine") == "1")
-        #expect(try await store.settle(claimed.map { Settlement($0.lease, .done) }).allSatisfy { $0 == .settled(.done) })
+        #expect(
+            try await store.settle(claimed.map { Settlement($0.lease, .done) }).allSatisfy { $0 == .settled(.done) })
         try await store.close()
     }
 
     @Test func aLeasedMessageThatHasEndedAlready() async throws {
         let claimed = try await claim()
-        try admin.run("INSERT INTO penstock_outcome SELECT queue_id, 2, 'dead', 'rejected', 1, 0 FROM penstock_lease LIMIT 1")
+        try admin.run(
+            "INSERT INTO penstock_outcome SELECT queue_id, 2, 'dead', 'rejected', 1, 0 FROM penstock_lease LIMIT 1")
         let results = try await store.settle(claimed.map { Settlement($0.lease, .done) })
         #expect(results.allSatisfy { $0 == .settled(.done) })
         #expect(try count("penstock_lease") == "0")
@@ -65,7 +69,8 @@ struct WrongRowFaultTests {
         // The next number, which somebody has put in line by hand.
         try admin.run("INSERT INTO penstock_scheduled SELECT 7, id, 9000000000000000, 0, 0, 0, 0 FROM penstock_queue")
         let receipts = try await store.enqueue(
-            [NewMessage(payload: [1], due: .after(.seconds(60))), NewMessage(payload: [2])], to: queue, durability: .powerLoss)
+            [NewMessage(payload: [1], due: .after(.seconds(60))), NewMessage(payload: [2])], to: queue,
+            durability: .powerLoss)
         #expect(receipts.map(\.sequence.rawValue) == [7, 8])
         #expect(try count("penstock_quarantine") == "1")
         // Six from the beginning, and the one that is due.

@@ -63,7 +63,8 @@ final class FaultLoad: Sendable {
             let payload = "\(name)-\(number)"
             let start = ContinuousClock.now
             do {
-                let receipt = try await store.enqueue([NewMessage(payload: Array(payload.utf8))], to: queue, durability: durability)[0]
+                let receipt = try await store.enqueue(
+                    [NewMessage(payload: Array(payload.utf8))], to: queue, durability: durability)[0]
                 ledger.note { $0.receipts[payload] = receipt }
             } catch {
                 let isUnknown = (error as? PenstockError)?.code == .outcomeUnknown
@@ -85,7 +86,9 @@ final class FaultLoad: Sendable {
                 ledger.note { state in for payload in payloads { state.worked[payload, default: 0] += 1 } }
                 let results = try await store.settle(claim.messages.map { Settlement($0.lease, .done) })
                 ledger.note { state in
-                    for (payload, result) in zip(payloads, results) where result == .settled(.done) { state.settled.insert(payload) }
+                    for (payload, result) in zip(payloads, results) where result == .settled(.done) {
+                        state.settled.insert(payload)
+                    }
                 }
                 _ = try await store.reclaim()
             } catch {
@@ -126,7 +129,9 @@ final class FaultLoad: Sendable {
             #expect(parts[0] == "leaseExpired", "\(end) \(comment)")
         }
         #expect(told.slowestCall < .seconds(30), "\(told.slowestCall) \(comment)")
-        print("    \(told.receipts.count) receipts, \(told.unknown.count) unknown, \(told.refused.count) refused, slowest call \(told.slowestCall)")
+        print(
+            "    \(told.receipts.count) receipts, \(told.unknown.count) unknown, \(told.refused.count) refused, slowest call \(told.slowestCall)"
+        )
         for (word, count) in told.failures.sorted(by: { $0.key < $1.key }) { print("    \(count) x \(word)") }
     }
 }

@@ -52,14 +52,17 @@ final class FaultyServers: Sendable {
 
     func makePrimary(_ node: Node) async throws {
         try await command("mkdir", node.socketFolder)
-        try await program("initdb", "-D", node.data, "-U", "penstock", "-A", "trust", "--no-sync", "-E", "UTF8", "--locale", "C")
+        try await program(
+            "initdb", "-D", node.data, "-U", "penstock", "-A", "trust", "--no-sync", "-E", "UTF8", "--locale", "C")
         try await start(node)
     }
 
     /// Copies `primary`, and starts the copy as a standby of it.
     func makeStandby(_ node: Node, of primary: Node) async throws {
         try await command("mkdir", node.socketFolder)
-        try await program("pg_basebackup", "-h", primary.socketFolder, "-U", "penstock", "-D", node.data, "-R", "--no-sync", "-c", "fast")
+        try await program(
+            "pg_basebackup", "-h", primary.socketFolder, "-U", "penstock", "-D", node.data, "-R", "--no-sync", "-c",
+            "fast")
         let connection = "host=\(primary.socketFolder) user=penstock application_name=\(node.name)"
         // The last line of a setting is the one that counts.
         try await command(
@@ -80,6 +83,10 @@ final class FaultyServers: Sendable {
         try await program("pg_ctl", "-D", node.data, "-s", "-w", "-m", "immediate", "stop")
     }
 
+    func stop(_ node: Node) async throws {
+        try await program("pg_ctl", "-D", node.data, "-s", "-w", "-m", "fast", "stop")
+    }
+
     func promote(_ node: Node) async throws {
         try await program("pg_ctl", "-D", node.data, "-s", "-w", "promote")
     }
@@ -98,7 +105,9 @@ final class FaultyServers: Sendable {
 
     private func signal(_ node: Node, _ number: Int32) async throws {
         let text = try String(contentsOfFile: node.data + "/postmaster.pid", encoding: .utf8)
-        guard let postmaster = text.split(separator: "\n").first else { throw PostgresServer.Failure(description: "no process") }
+        guard let postmaster = text.split(separator: "\n").first else {
+            throw PostgresServer.Failure(description: "no process")
+        }
         try await command(
             "sh", "-c",
             """
@@ -127,7 +136,9 @@ final class FaultyServers: Sendable {
     // MARK: Programs
 
     private func program(_ name: String, _ arguments: String...) async throws {
-        guard let programs = PostgresServer.programs else { throw PostgresServer.Failure(description: "There is no PostgreSQL.") }
+        guard let programs = PostgresServer.programs else {
+            throw PostgresServer.Failure(description: "There is no PostgreSQL.")
+        }
         try await run([programs + "/" + name] + arguments)
     }
 
@@ -153,13 +164,17 @@ final class FaultyServers: Sendable {
             process.terminationHandler = { continuation.resume(returning: $0.terminationStatus) }
             do { try process.run() } catch { continuation.resume(throwing: error) }
         }
-        if status != 0 { throw PostgresServer.Failure(description: "\(words.joined(separator: " ")) ended with status \(status)") }
+        if status != 0 {
+            throw PostgresServer.Failure(description: "\(words.joined(separator: " ")) ended with status \(status)")
+        }
     }
 
     /// A server does not run as root, and nobody else may signal it.
     private static func process(_ words: [String]) -> Process {
         let process = Process()
-        let words = getuid() == 0 ? ["/usr/bin/setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"] + words : words
+        let words =
+            getuid() == 0
+            ? ["/usr/bin/setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"] + words : words
         process.executableURL = URL(filePath: words[0])
         process.arguments = Array(words.dropFirst())
         process.currentDirectoryURL = URL(filePath: "/tmp")
