@@ -6,10 +6,13 @@ import PenstockSQL
 final class PostgresConnection: Connection {
     let server: ServerConnection
     private var statementCount = 0
-    fileprivate(set) var lastChangesCount = 0
+    private var changesFailure: (any Error)?
 
     /// Whether attempts are made in a savepoint each, so that a refusal ends the attempt and not the transaction.
     var guardsAttempts = false
+    /// Whether statements without rows are sent ahead of their answers (``Pipeline``): in a transaction, and where no attempt has to
+    /// know at once what came of it.
+    var sendsAhead = false
 
     init(_ server: ServerConnection) {
         self.server = server
@@ -49,7 +52,21 @@ final class PostgresConnection: Connection {
         PostgresStatement(Dialect.translated(sql), self)
     }
 
-    override var changesCount: Int { lastChangesCount }
+    /// When an answer that is read for this is a failure, the next statement tells.
+    override var changesCount: Int {
+        do {
+            return try server.changesCount()
+        } catch {
+            changesFailure = error
+            return 0
+        }
+    }
+
+    fileprivate func tellFailure() throws {
+        guard let failure = changesFailure else { return }
+        changesFailure = nil
+        throw failure
+    }
 
     fileprivate func newName() -> String {
         statementCount += 1
@@ -96,20 +113,34 @@ final class PostgresStatement: PreparedStatement {
         types[index - 1] = type
     }
 
+    override func run() throws {
+        guard connection.sendsAhead else {
+            _ = try step()
+            return
+        }
+        try carryOut { try connection.server.send(prepared: $0, values) }
+    }
+
     override func step() throws -> Bool {
         if result == nil {
-            let answer: ServerResult
-            do {
-                answer = try connection.server.run(prepared: try preparedName(), values)
-            } catch var error as ServerError {
-                error.statement = sql
-                throw error
+            try carryOut { name in
+                let answer = try connection.server.run(prepared: name, values)
+                connection.server.pipeline.lastChangesCount = answer.changesCount
+                result = answer
             }
-            connection.lastChangesCount = answer.changesCount
-            result = answer
         }
         row += 1
         return row < result?.rowCount ?? 0
+    }
+
+    private func carryOut(_ body: (_ name: String) throws -> Void) throws {
+        try connection.tellFailure()
+        do {
+            try body(try preparedName())
+        } catch var error as ServerError {
+            error.statement = sql
+            throw error
+        }
     }
 
     /// What is bound says of which type each parameter is. One that was NULL at the first time has the type that the server

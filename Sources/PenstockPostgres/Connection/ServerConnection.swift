@@ -6,7 +6,9 @@ import PenstockCore
 ///
 /// No call blocks for ever: a server that is stopped, or hangs, keeps its connections and says nothing, and nothing but the time tells.
 final class ServerConnection {
-    private let connection: OpaquePointer
+    let connection: OpaquePointer
+    /// What was sent ahead of its answers.
+    var pipeline = Pipeline()
     private let warnings = Warnings()
     /// How long the server may take for an answer.
     private let silenceMax: Duration
@@ -90,15 +92,31 @@ final class ServerConnection {
     /// - Returns: the last one's answer.
     @discardableResult
     func run(_ sql: String) throws -> ServerResult {
-        try answer(PQsendQuery(connection, sql))
+        try endPipeline()
+        return try answer(PQsendQuery(connection, sql))
     }
 
     func prepare(_ name: String, _ sql: String, types: [Oid]) throws {
-        try answer(PQsendPrepare(connection, name, sql, Int32(types.count), types))
+        let isSent = PQsendPrepare(connection, name, sql, Int32(types.count), types)
+        guard pipeline.isOpen else { 
+            try answer(isSent)
+            return
+        }
+        try sentAhead(isSent)
+        // Read at once: a statement that was not prepared, as one before it has failed, must not be taken for prepared.
+        try readPipeline()
     }
 
     /// Runs a statement that was prepared, with values in the server's binary form.
     func run(prepared name: String, _ parameters: [[UInt8]?]) throws -> ServerResult {
+        let isSent = submit(name, parameters)
+        guard pipeline.isOpen else { return try answer(isSent) }
+        try sentAhead(isSent)
+        return try readPipeline()
+    }
+
+    /// Hands a statement with its values to libpq.
+    func submit(_ name: String, _ parameters: [[UInt8]?]) -> Int32 {
         let count = parameters.count
         var values = [UnsafePointer<CChar>?](repeating: nil, count: count)
         var lengths = [Int32](repeating: 0, count: count)
@@ -108,7 +126,7 @@ final class ServerConnection {
         bytes.reserveCapacity(parameters.reduce(0) { $0 + ($1?.count ?? 0) } + 1)
         for parameter in parameters { if let parameter { bytes += parameter } }
         bytes.append(0)
-        return try bytes.withUnsafeBytes { all in
+        return bytes.withUnsafeBytes { all in
             var offset = 0
             for (index, parameter) in parameters.enumerated() {
                 guard let parameter else { continue }
@@ -116,7 +134,7 @@ final class ServerConnection {
                 values[index] = all.baseAddress?.advanced(by: offset).assumingMemoryBound(to: CChar.self)
                 offset += parameter.count
             }
-            return try answer(PQsendQueryPrepared(connection, name, Int32(count), values, lengths, formats, 1))
+            return PQsendQueryPrepared(connection, name, Int32(count), values, lengths, formats, 1)
         }
     }
 
@@ -147,7 +165,7 @@ final class ServerConnection {
 
     /// Waits for the answer to what was sent: the last of its results, or the one that says what went wrong.
     @discardableResult
-    private func answer(_ isSent: Int32) throws -> ServerResult {
+    func answer(_ isSent: Int32) throws -> ServerResult {
         if isAbandoned { throw Self.silence }
         guard isSent == 1 else { throw ServerError(message: lastMessage, isLost: true) }
         let end = deadline ?? .now + silenceMax
@@ -158,7 +176,7 @@ final class ServerConnection {
             guard let result = PQgetResult(connection) else { break }
             let answer = ServerResult(result)
             switch PQresultStatus(result) {
-            case PGRES_COMMAND_OK, PGRES_TUPLES_OK, PGRES_EMPTY_QUERY: last = answer
+            case PGRES_COMMAND_OK, PGRES_TUPLES_OK, PGRES_EMPTY_QUERY, PGRES_PIPELINE_SYNC: last = answer
             default: failure = failure ?? error(result)
             }
         }
@@ -196,7 +214,7 @@ final class ServerConnection {
     }
 
     private static let silence = ServerError(message: "the server does not answer", isLost: true)
-    private var lastMessage: String { Self.firstLine(String(cString: PQerrorMessage(connection))) }
+    var lastMessage: String { Self.firstLine(String(cString: PQerrorMessage(connection))) }
 
     private static func firstLine(_ text: String) -> String {
         text.split(separator: "\n").first.map(String.init) ?? "there was no answer"

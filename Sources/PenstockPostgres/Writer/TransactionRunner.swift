@@ -137,7 +137,7 @@ final class TransactionRunner {
                 if guardsAttempts { throw error.cause }
                 guardsAttempts = true
             } catch let error as ServerError where error.isContradiction && !guardsAttempts {
-                // It may have been told of after the attempt that it belongs to.
+                // What was sent ahead was told of when the attempt was over.
                 guardsAttempts = true
             } catch let error as ServerError where error.isLost || error.mayBeTriedAgain {
                 if error.isLost { disconnect() }
@@ -165,6 +165,8 @@ final class TransactionRunner {
         do {
             try begin(server, until: deadline)
             session.connection.guardsAttempts = guardsAttempts
+            session.connection.sendsAhead = !guardsAttempts
+            defer { session.connection.sendsAhead = false }
             transaction = try Transaction(
                 session.connection, path: sessions.address.description, time: time, random: random, policies: policies)
             for job in jobs { try job.perform(in: transaction) }
@@ -176,7 +178,7 @@ final class TransactionRunner {
             throw error
         }
         do {
-            try server.run("\(mark.insertion); COMMIT")
+            try server.commit(after: mark.insertion)
         } catch {
             undo(server)
             // Only a connection that is lost leaves it open.
