@@ -37,6 +37,7 @@ let package = Package(
         .library(name: "PenstockConformance", targets: ["PenstockConformance"]),
         .executable(name: "penstock", targets: ["PenstockMain"]),
         .executable(name: "penstock-remote", targets: ["PenstockRemoteMain"]),
+        .executable(name: "penstock-postgres", targets: ["PenstockPostgresMain"]),
         .executable(name: "penstock-server", targets: ["PenstockServerMain"]),
     ],
     dependencies: [
@@ -72,6 +73,9 @@ let package = Package(
         // The same commands as penstock, for a store at a server.
         .executableTarget(
             name: "PenstockRemoteMain", dependencies: ["PenstockCLI", "PenstockClient"], swiftSettings: strict),
+        // The same commands as penstock, for a store in a PostgreSQL database.
+        .executableTarget(
+            name: "PenstockPostgresMain", dependencies: ["PenstockCLI", "PenstockPostgres"], swiftSettings: strict),
         // The server: the faces below on one store, and the addresses where it listens.
         .target(
             name: "PenstockServer",

@@ -10,15 +10,13 @@ final class ServerConnection {
     ///
     /// - Throws: ``ServerError``, without the password.
     init(_ address: ServerAddress) throws {
+        let start = ContinuousClock.now
         guard let connection = address.withParameters({ PQconnectdbParams($0, $1, 1) }) else {
             throw ServerError(message: "There is no memory for a connection.", isLost: true)
         }
         self.connection = connection
-        guard PQstatus(connection) == CONNECTION_OK else {
-            let message = Self.firstLine(String(cString: PQerrorMessage(connection)))
-            PQfinish(connection)
-            throw ServerError(state: nil, message: message, isLost: true)
-        }
+        // What is thrown from here on ends the object, and that lets go of the connection.
+        guard PQstatus(connection) == CONNECTION_OK else { throw Self.refusal(connection, after: .now - start) }
         // The object lives as long as the connection does.
         PQsetNoticeReceiver(
             connection,
@@ -26,6 +24,24 @@ final class ServerConnection {
                 guard let context, let text = PQresultErrorField(result, ServerConnection.primaryMessage) else { return }
                 Unmanaged<Warnings>.fromOpaque(context).takeUnretainedValue().last = String(cString: text)
             }, Unmanaged.passUnretained(warnings).toOpaque())
+    }
+
+    /// Why there is no connection.
+    ///
+    /// libpq has the letters of the server's error only in the long form of its message, which it writes when it is told so before. So
+    /// it connects once more, unless that would wait for a server that does not answer.
+    private static func refusal(_ connection: OpaquePointer, after duration: Duration) -> ServerError {
+        var error = ServerError(message: firstLine(String(cString: PQerrorMessage(connection))), isLost: true)
+        if PQconnectionNeedsPassword(connection) != 0 {
+            error.state = "28P01"
+        } else if duration < .seconds(1) {
+            PQsetErrorVerbosity(connection, PQERRORS_VERBOSE)
+            PQreset(connection)
+            let message = String(cString: PQerrorMessage(connection))
+            // FATAL:  28P01: password authentication failed. The first word is in the server's language, and may be as long.
+            error.state = message.firstMatch(of: #/: {2}([0-9A-Z]{5}): /#).map { String($0.output.1) }
+        }
+        return error
     }
 
     deinit { PQfinish(connection) }
