@@ -295,8 +295,10 @@ let package = Package(
         .testTarget(
             name: "PenstockPostgresTests",
             dependencies: [
-                "Penstock", "PenstockConformance", "PenstockCore", "PenstockPostgres", "PenstockPostgresMigrations",
-                "PenstockSQL", "PenstockTestKit",
+                "Penstock", "PenstockConformance", "PenstockCore", "PenstockMain", "PenstockPostgres",
+                "PenstockPostgresMain", "PenstockPostgresMigrations", "PenstockSQL", "PenstockTestKit",
+                .product(name: "Subprocess", package: "swift-subprocess"),
+                .product(name: "SystemPackage", package: "swift-system", condition: .when(platforms: [.linux])),
             ],
             swiftSettings: strict
         ),
