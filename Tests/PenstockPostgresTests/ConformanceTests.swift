@@ -1,8 +1,8 @@
 import PenstockConformance
 import Testing
 
-/// One case after the other: each has several processes' worth of connections open.
-@Suite(.serialized, .enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."))
+/// The rules that every store keeps. Each has a schema of its own.
+@Suite(.enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."))
 struct ConformanceTests {
     @Test(.timeLimit(.minutes(5)), arguments: ConformanceCase.all)
     func conforms(_ rule: ConformanceCase) async throws {

@@ -14,6 +14,7 @@ enum Dialect {
         text = text.replacing("json_each(", with: "penstock_json_each(")
         text = text.replacing("ifnull(", with: "coalesce(")
         text = text.replacing("json_object(", with: "json_build_object(")
+        text = text.replacing(#/CAST\((CAST\(\?\d+ AS TEXT\)) AS BLOB\)/#) { "penstock_bytes(\($0.output.1))" }
         text = text.replacing(#/CAST\((\?\d+) AS BLOB\)/#) { "CAST(\($0.output.1) AS BYTEA)" }
         text = text.replacing(#/CAST\(([\w.]+) AS BLOB\)/#) { "penstock_bytes(\($0.output.1))" }
         text = text.replacing(#/\bIS (?=\?\d)/#, with: "IS NOT DISTINCT FROM ")

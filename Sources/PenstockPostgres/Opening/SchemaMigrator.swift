@@ -2,7 +2,8 @@ import Foundation
 import PenstockCore
 import PenstockPostgresMigrations
 
-/// Brings a schema to the tables that this program knows, in one transaction: who looks meanwhile finds the old ones or the new.
+/// Brings a schema to the tables that this program knows, in one transaction: a program
+/// that looks meanwhile finds the old ones or the new.
 struct SchemaMigrator {
     let address: ServerAddress
     let server: ServerConnection

@@ -85,9 +85,9 @@ final class ServerBell: Sendable {
                 let server = try sessions.connect()
                 try server.run("LISTEN \(channel)")
                 backoff.reset()
-                state.withLock { $0.isListening = true }
                 // What was rung for while nobody listened is not known.
                 wakeups.ring(nil)
+                state.withLock { $0.isListening = true }
                 try serve(server)
             } catch {
                 state.withLock { $0.isListening = false }

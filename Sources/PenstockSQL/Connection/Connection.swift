@@ -42,7 +42,7 @@ open class Connection {
         let statement = try statement(query)
         defer { statement.reset() }
         for (index, value) in values.enumerated() { statement.bind(value, at: index + 1) }
-        _ = try statement.step()
+        try statement.run()
     }
 
     /// Runs a statement that gives no rows and takes integers, on the path of every message: nothing is allocated.
@@ -51,7 +51,7 @@ open class Connection {
         let statement = try statement(query)
         bind(statement)
         defer { statement.reset() }
-        _ = try statement.step()
+        try statement.run()
     }
 
     /// The first row of a statement, as `read` sees it; `nil` when there is none.
@@ -138,6 +138,8 @@ open class PreparedStatement {
     /// Binds `bytes` without a copy; they must outlive the next step.
     open func bind(uncopied bytes: UnsafeRawBufferPointer, at index: Int) { Self.isEngines() }
 
+    /// Carries out a statement that gives no rows. An engine may let its failure be told by a later statement of the transaction.
+    open func run() throws { _ = try step() }
     /// Goes to the next row; false at the end.
     open func step() throws -> Bool { Self.isEngines() }
     /// Makes the statement ready to be run again, with other values.

@@ -105,7 +105,7 @@ package enum Events {
             statement.bind(event.name.text, at: 3)
             statement.bind(uncopied: bytes, at: 4)
             statement.bind(transaction.now.microseconds, at: 5)
-            _ = try statement.step()
+            try statement.run()
         }
     }
 

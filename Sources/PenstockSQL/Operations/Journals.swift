@@ -34,7 +34,7 @@ package enum Journals {
             statement.bind(position.clamped(to: StoredRange.counts) + 1, at: 3)
             statement.bind(uncopied: bytes, at: 4)
             statement.bind(transaction.now.microseconds, at: 5)
-            _ = try statement.step()
+            try statement.run()
         }
         try Settling.extend(lease, by: duration, in: transaction)
         return record

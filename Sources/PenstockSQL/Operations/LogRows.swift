@@ -44,7 +44,7 @@ enum LogRows {
         _ statement: PreparedStatement, binding messages: ArraySlice<NewMessage>, _ row: RowBinding, at index: Int
     ) throws {
         guard let message = messages.first else {
-            _ = try statement.step()
+            try statement.run()
             return
         }
         statement.bind(Int64(message.priority), at: index)

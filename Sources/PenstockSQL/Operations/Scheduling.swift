@@ -84,7 +84,7 @@ package enum Scheduling {
         for (index, value) in values.enumerated() { statement.bind(value, at: index + 1) }
         try message.payload.withUnsafeBytes { bytes in
             statement.bind(uncopied: bytes, at: values.count + 1)
-            _ = try statement.step()
+            try statement.run()
         }
         try transaction.queuesChanged()
     }

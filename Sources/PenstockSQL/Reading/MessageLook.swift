@@ -32,7 +32,7 @@ struct MessageLook {
         statement.bind(Value(filter.uniqueKey), at: 3)
         statement.bind(Value(headers), at: 4)
         if let part = filter.payloadContains { statement.bind(Array(part.utf8), at: 5) }
-        if let part = filter.errorContains { statement.bind(Array(part.utf8), at: 6) }
+        if let part = filter.errorContains { statement.bind(part, at: 6) }
         statement.bind(Int64(filter.signature == nil ? 0 : 1), at: 7)
         guard try statement.step() else { return nil }
         var sight = Sight(passes: statement.integer(1) != 0, payloadBytes: Int(statement.integer(0)))
@@ -53,7 +53,7 @@ struct MessageLook {
                 SELECT 1 FROM json_each(?4) AS wanted WHERE NOT EXISTS (
                     SELECT 1 FROM json_each(log.headers) AS header
                     WHERE header.key = wanted.key AND header.value = wanted.value AND header.type = 'text')) ELSE FALSE END)
-            AND (CAST(?6 AS BLOB) IS NULL OR ifnull(instr(\(LastError.sql), CAST(?6 AS BLOB)), 0) > 0)
+            AND (CAST(?6 AS TEXT) IS NULL OR ifnull(instr(\(LastError.sql), CAST(CAST(?6 AS TEXT) AS BLOB)), 0) > 0)
             AND (CAST(?5 AS BLOB) IS NULL OR instr(log.payload, CAST(?5 AS BLOB)) > 0),
             CASE ?7 WHEN 1 THEN (SELECT reason FROM penstock_outcome AS outcome
                 WHERE outcome.queue_id = log.queue_id AND outcome.sequence = log.sequence) END,

@@ -41,6 +41,6 @@ final class PostgresHarness: StoreHarness {
         guard let lock = await (store as? PostgresStore)?.crash() else { return }
         // The server lets go of a session a moment after its socket is closed.
         let server = try Sessions.connect(to: address, busyMax: .seconds(30))
-        try server.run("SELECT pg_advisory_lock(\(Sessions.lockClass), \(lock))")
+        try server.run("SELECT pg_advisory_xact_lock(\(Sessions.lockClass), \(lock))")
     }
 }

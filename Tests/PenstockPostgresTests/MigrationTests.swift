@@ -1,0 +1,70 @@
+import Foundation
+import PenstockCore
+import PenstockPostgresMigrations
+import Testing
+
+@testable import PenstockPostgres
+
+@Suite(.enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."), .timeLimit(.minutes(1)))
+struct MigrationTests {
+    /// The list names every file of the folder, in order.
+    @Test func theListIsTheFolder() throws {
+        let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Migrations/PostgreSQL/SQL")
+        let files = try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.hasSuffix(".sql") }.sorted()
+        #expect(files.count == PostgresMigration.all.count)
+        for (number, (file, step)) in zip(files, PostgresMigration.all).enumerated() {
+            #expect(step.version == number + 1)
+            #expect(file == String(repeating: "0", count: 4 - "\(step.version)".count) + "\(step.version)_\(step.name).sql")
+            #expect(try String(contentsOf: folder.appending(path: file), encoding: .utf8) == step.sql)
+        }
+    }
+
+    @Test func aSecondOpeningFindsTheStepsDone() async throws {
+        let url = try PostgresServer.shared.get().url(schema: PostgresServer.newSchema())
+        try await PostgresStore.open(url: url).close()
+        try await PostgresStore.open(url: url).close()
+        let address = try ServerAddress(url)
+        let migrator = SchemaMigrator(address: address, server: try Sessions.connect(to: address, busyMax: .seconds(5)))
+        #expect(try migrator.migrate().isEmpty)
+    }
+
+    /// Many that come at once find one schema, made once.
+    @Test func processesThatComeAtOnceMakeItOnce() async throws {
+        let url = try PostgresServer.shared.get().url(schema: PostgresServer.newSchema())
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<8 { group.addTask { try await PostgresStore.open(url: url).close() } }
+            try await group.waitForAll()
+        }
+    }
+
+    @Test func whatIsNotThereIsNotMade() async throws {
+        let url = try PostgresServer.shared.get().url(schema: PostgresServer.newSchema())
+        let error = await #expect(throws: PenstockError.self) {
+            _ = try await PostgresStore.open(url: url, options: .init(createIfMissing: false))
+        }
+        #expect(error?.code == .notFound)
+    }
+
+    @Test func anotherProgramsSchemaIsLeftAsItIs() async throws {
+        let url = try PostgresServer.shared.get().url(schema: PostgresServer.newSchema())
+        let address = try ServerAddress(url)
+        let server = try ServerConnection(address)
+        try server.run("CREATE SCHEMA \(address.schema); CREATE TABLE \(address.schema).shop (id int)")
+        let error = await #expect(throws: PenstockError.self) { _ = try await PostgresStore.open(url: url) }
+        #expect(error?.code == .notADatabase)
+        #expect(error?.message.contains("shop") == true)
+        let count = try server.run(
+            "SELECT count(*) FROM pg_class WHERE relnamespace = '\(address.schema)'::regnamespace AND relkind = 'r'")
+        #expect(String(decoding: count.bytes(0, 0), as: UTF8.self) == "1")
+    }
+
+    @Test func aNewerSchemaIsRefused() async throws {
+        let url = try PostgresServer.shared.get().url(schema: PostgresServer.newSchema())
+        try await PostgresStore.open(url: url).close()
+        let address = try ServerAddress(url)
+        try Sessions.connect(to: address, busyMax: .seconds(5)).run(
+            "INSERT INTO penstock_migration VALUES (999, 'later', 0)")
+        let error = await #expect(throws: PenstockError.self) { _ = try await PostgresStore.open(url: url) }
+        #expect(error?.code == .newerSchema)
+    }
+}
