@@ -358,7 +358,8 @@ let package = Package(
             name: "PenstockClientTests",
             dependencies: [
                 "Penstock", "PenstockClient", "PenstockConformance", "PenstockCore", "PenstockFormats", "PenstockHTTP",
-                "PenstockMain", "PenstockRemoteMain", "PenstockSQL", "PenstockSQLite", "PenstockServer", "PenstockTestKit",
+                "PenstockMain", "PenstockRemoteMain", "PenstockSQL", "PenstockSQLite", "PenstockServer",
+                "PenstockTestKit",
                 "PenstockWire",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -382,7 +383,8 @@ let package = Package(
         .testTarget(
             name: "PenstockSQLiteTests",
             dependencies: [
-                "PenstockConformance", "PenstockCore", "PenstockSQL", "PenstockSQLite", "PenstockMigrations", "PenstockProcesses",
+                "PenstockConformance", "PenstockCore", "PenstockSQL", "PenstockSQLite", "PenstockMigrations",
+                "PenstockProcesses",
                 "PenstockTestKit",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
@@ -425,7 +427,7 @@ let package = Package(
             dependencies: [
                 "Penstock", "PenstockClient", "PenstockCodecs", "PenstockCombine", "PenstockConformance",
                 "PenstockCore",
-                "PenstockMain", "PenstockMetrics", "PenstockTestKit", "PenstockTracing",
+                "PenstockMain", "PenstockMetrics", "PenstockPostgres", "PenstockTestKit", "PenstockTracing",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),

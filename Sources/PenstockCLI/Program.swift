@@ -163,8 +163,8 @@ public enum Program {
         return quoted.reduce(message) {
             $0.replacing("'\($1)'", with: "'\(Escape.text(Passwords.hidden(address: $1)))'")
         }
-            .split(separator: "\n", omittingEmptySubsequences: false).map { Escape.line(String($0)) }
-            .joined(separator: "\n")
+        .split(separator: "\n", omittingEmptySubsequences: false).map { Escape.line(String($0)) }
+        .joined(separator: "\n")
     }
 
     /// Swift repairs arguments that are not UTF-8, and a payload that was repaired is not what was given.

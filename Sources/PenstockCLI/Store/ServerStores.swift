@@ -27,7 +27,9 @@ package enum ServerStores {
     static func canOpen(_ kind: StoreAddress.Kind) -> Bool { known.withLock { $0.openers[kind] != nil } }
 
     /// The store at an address.
-    static func open(_ url: String, _ kind: StoreAddress.Kind, _ options: PenstockStore.Options) async throws -> PenstockStore {
+    static func open(_ url: String, _ kind: StoreAddress.Kind, _ options: PenstockStore.Options) async throws
+        -> PenstockStore
+    {
         guard let opener = known.withLock({ $0.openers[kind] }) else { throw refusal(of: url) }
         return try await opener(url, options)
     }
@@ -42,6 +44,7 @@ package enum ServerStores {
 
     private static func refusal(of url: String) -> Failure {
         Failure(
-            .usage, "\(Passwords.hidden(address: url)) is a server, and this program does not speak with one; it needs a file.")
+            .usage,
+            "\(Passwords.hidden(address: url)) is a server, and this program does not speak with one; it needs a file.")
     }
 }

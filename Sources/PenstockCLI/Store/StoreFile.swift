@@ -22,7 +22,8 @@ package struct StoreFile: Sendable {
         case nil: return
         case .server:
             throw Failure(
-                .usage, "`penstock \(command)` needs the file itself, and \(shown) is a server; run it on that machine.")
+                .usage, "`penstock \(command)` needs the file itself, and \(shown) is a server; run it on that machine."
+            )
         case .database:
             let advice = Self.databaseAdvice[command].map { "; \($0)" } ?? ""
             throw Failure(.usage, "`penstock \(command)` is for files, and \(shown) is a PostgreSQL database\(advice).")

@@ -58,7 +58,8 @@ struct ServerAddress: Sendable {
             else {
                 throw PenstockError(
                     .invalidInput,
-                    "The schema of the address has no name that can be: 1 to \(schemaBytesMax) bytes, and not pg_ before them.")
+                    "The schema of the address has no name that can be: 1 to \(schemaBytesMax) bytes, and not pg_ before them."
+                )
             }
             schema = name
         }

@@ -26,7 +26,8 @@ struct SchemaMigrator {
         guard server.serverVersion >= Self.oldestServer else {
             throw PenstockError(
                 .invalidInput,
-                "The server of \(address.description) is PostgreSQL \(server.serverVersion / 10_000), and Penstock needs 13 or newer.")
+                "The server of \(address.description) is PostgreSQL \(server.serverVersion / 10_000), and Penstock needs 13 or newer."
+            )
         }
     }
 

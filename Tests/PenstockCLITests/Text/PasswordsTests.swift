@@ -19,7 +19,8 @@ struct PasswordsTests {
 
     @Test func aSentenceIsShownWithoutThem() {
         #expect(
-            Passwords.hidden(in: "There is no queue 'postgres://u:secret@h/d' at ada@example.org; see postgresql://h/d.")
+            Passwords.hidden(
+                in: "There is no queue 'postgres://u:secret@h/d' at ada@example.org; see postgresql://h/d.")
                 == "There is no queue 'postgres://u@h/d' at ada@example.org; see postgresql://h/d.")
     }
 }

@@ -56,7 +56,8 @@ struct CommandTests {
     func whatDoesNotMakeQueuesMakesNothing(_ arguments: [String]) async throws {
         let tool = try Tool()
         try await tool.fail(
-            arguments, with: 66, saying: "has none of Penstock's tables in its schema \(tool.schema); `penstock queue create` makes")
+            arguments, with: 66,
+            saying: "has none of Penstock's tables in its schema \(tool.schema); `penstock queue create` makes")
         #expect(try !tool.isThere())
         // Nor where somebody else has his tables.
         try tool.sql("CREATE SCHEMA \(tool.schema); CREATE TABLE \(tool.schema).orders (id INT)")
@@ -70,7 +71,8 @@ struct CommandTests {
         #expect(made.hasSuffix("\"created\":true,\"steps\":[\(names)]}\n"))
         #expect(try await tool.succeed(["migrate"]).hasSuffix(" is up to date.\n"))
         // As they were before the last of the first thirteen steps.
-        try tool.sql("DROP TABLE penstock_incarnation, penstock_writer; DELETE FROM penstock_migration WHERE version >= 13")
+        try tool.sql(
+            "DROP TABLE penstock_incarnation, penstock_writer; DELETE FROM penstock_migration WHERE version >= 13")
         try await tool.fail(["status"], with: 78, saying: "run `penstock migrate` to bring it up to date")
         #expect(try await PostgresStore.migrate(url: tool.url).first == "servers")
         try await tool.succeed(["status"])
@@ -89,7 +91,8 @@ struct CommandTests {
         let url = tool.url.replacing("//penstock@", with: "//\(role)@")
         try await tool.fail(["status"], at: url, with: 77, saying: "permission denied for schema")
         try tool.sql(
-            "GRANT USAGE ON SCHEMA \(tool.schema) TO \(role); GRANT SELECT ON ALL TABLES IN SCHEMA \(tool.schema) TO \(role)")
+            "GRANT USAGE ON SCHEMA \(tool.schema) TO \(role); GRANT SELECT ON ALL TABLES IN SCHEMA \(tool.schema) TO \(role)"
+        )
         // After a crash of the server whoever writes first makes a row, which is none of a reader's business.
         try tool.sql("DELETE FROM penstock_incarnation")
         #expect(try await tool.succeed(["list", "q"], at: url).contains("ready"))

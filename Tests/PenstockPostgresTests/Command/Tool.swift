@@ -47,7 +47,8 @@ struct Tool {
     /// Runs the program, and records an issue when it does not end well.
     @discardableResult
     func succeed(
-        _ arguments: [String], at url: String? = nil, input: String = "", sourceLocation: SourceLocation = #_sourceLocation
+        _ arguments: [String], at url: String? = nil, input: String = "",
+        sourceLocation: SourceLocation = #_sourceLocation
     ) async throws -> String {
         let outcome = try await run(arguments, at: url, input: input)
         #expect(outcome.status == .exited(0), "\(arguments): \(outcome.errors)", sourceLocation: sourceLocation)
@@ -78,7 +79,8 @@ struct Tool {
     @discardableResult
     func sql(_ statements: String) throws -> Int {
         let server = try ServerConnection(ServerAddress(url))
-        return Int(try server.run("SET client_min_messages = warning; SET search_path = \(schema); " + statements).rowCount)
+        return Int(
+            try server.run("SET client_min_messages = warning; SET search_path = \(schema); " + statements).rowCount)
     }
 
     /// Whether anybody has made the schema.

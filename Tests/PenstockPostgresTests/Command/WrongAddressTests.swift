@@ -49,7 +49,8 @@ struct WrongAddressTests {
         #expect(result.terminationStatus == .exited(127))
         #expect(
             result.standardError.hasPrefix(
-                "penstock: The command for a store in a PostgreSQL database, \(folder.path)/penstock-postgres, cannot be started"))
+                "penstock: The command for a store in a PostgreSQL database, \(folder.path)/penstock-postgres, cannot be started"
+            ))
         #expect(result.standardError.contains("tools/install") && !result.standardError.contains("geheim"))
     }
 
