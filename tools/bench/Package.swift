@@ -23,6 +23,23 @@ let package = Package(
     targets: [
         .executableTarget(
             name: "penstock-bench",
+            dependencies: ["PenstockBench", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+            path: "Sources/PenstockBenchMain",
+            swiftSettings: strict
+        ),
+        .executableTarget(
+            name: "postgres-bench",
+            dependencies: [
+                "PenstockBench",
+                .product(name: "Penstock", package: "penstock"),
+                .product(name: "PenstockPostgres", package: "penstock"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "Sources/PostgresBenchMain",
+            swiftSettings: strict
+        ),
+        .target(
+            name: "PenstockBench",
             dependencies: [
                 "Shared",
                 .product(name: "Penstock", package: "penstock"),

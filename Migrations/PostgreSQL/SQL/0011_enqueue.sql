@@ -21,6 +21,7 @@ DECLARE
     place      TEXT := 'ready';
 BEGIN
     PERFORM penstock_write_lock();
+    PERFORM penstock_begin_incarnation();
     -- From here on nothing changes but by this transaction.
     now := penstock_now();
     SELECT * INTO into_queue FROM penstock_queue AS named WHERE named.name = penstock_enqueue.queue;

@@ -10,11 +10,16 @@ struct Backoff {
 
     init(random: any RandomSource) { self.random = random }
 
+    /// How long to wait this time.
+    mutating func next() -> Duration {
+        defer { seconds = min(seconds * 2, Self.last) }
+        return .seconds(seconds * (0.5 + random.nextUnit() / 2))
+    }
+
     /// Waits, on a thread that may block, and not beyond the deadline.
-    mutating func wait(until deadline: ContinuousClock.Instant = .now + .seconds(60)) {
-        let left = Double((deadline - .now).wholeMicroseconds) / 1_000_000
-        usleep(UInt32(max(0, min(seconds * (0.5 + random.nextUnit() / 2), left)) * 1_000_000))
-        seconds = min(seconds * 2, Self.last)
+    mutating func wait(until deadline: ContinuousClock.Instant) {
+        let time = min(next(), deadline - .now)
+        if time > .zero { usleep(UInt32(clamping: time.wholeMicroseconds)) }
     }
 
     mutating func reset() { seconds = Self.first }

@@ -8,8 +8,37 @@ final class PostgresConnection: Connection {
     private var statementCount = 0
     fileprivate(set) var lastChangesCount = 0
 
+    /// Whether attempts are made in a savepoint each, so that a refusal ends the attempt and not the transaction.
+    var guardsAttempts = false
+
     init(_ server: ServerConnection) {
         self.server = server
+    }
+
+    /// A statement that was refused, where attempts are not guarded: the transaction is of no use any more, and is made again with
+    /// guards. So an attempt costs nothing where nothing contradicts itself, which is always.
+    struct Contradicted: Error {
+        let cause: ServerError
+    }
+
+    override func attempt<T>(_ body: () throws -> T) throws -> T {
+        guard guardsAttempts else {
+            do { return try body() } catch let error as ServerError where error.isContradiction { throw Contradicted(cause: error) }
+        }
+        try server.run("SAVEPOINT penstock_attempt")
+        do {
+            let value = try body()
+            try server.run("RELEASE penstock_attempt")
+            return value
+        } catch let error as ServerError where error.isContradiction {
+            try server.run("ROLLBACK TO penstock_attempt; RELEASE penstock_attempt")
+            throw error
+        }
+    }
+
+    override func forget(_ statement: PreparedStatement) {
+        guard let name = (statement as? PostgresStatement)?.name else { return }
+        _ = try? server.run("DEALLOCATE \(name)")
     }
 
     override func prepare(_ sql: String) throws -> PreparedStatement {
@@ -30,6 +59,8 @@ final class PostgresStatement: PreparedStatement {
     private unowned let connection: PostgresConnection
     /// The name under which the server knows it, and the types of its parameters there; `nil`: it was not run yet.
     private var prepared: (name: String, types: [Oid])?
+    /// The name under which the server knows it.
+    fileprivate var name: String? { prepared?.name }
     private var values: [[UInt8]?]
     private var types: [Oid]
     /// The types of parameters that have no value.
@@ -81,6 +112,8 @@ final class PostgresStatement: PreparedStatement {
     /// takes it for; should it not be that, the statement is prepared again.
     private func preparedName() throws -> String {
         if let prepared, zip(prepared.types, types).allSatisfy({ $0 == $1 || $1 == 0 }) { return prepared.name }
+        if let prepared { try connection.server.run("DEALLOCATE \(prepared.name)") }
+        prepared = nil
         let name = connection.newName()
         try connection.server.prepare(name, sql, types: types)
         prepared = (name, types)

@@ -1,22 +1,37 @@
 import CPenstockPostgres
 import Foundation
+import PenstockCore
 
 /// A connection to a PostgreSQL server, by libpq. Its calls block, and it belongs to one thread at a time.
+///
+/// No call blocks for ever: a server that is stopped, or hangs, keeps its connections and says nothing, and nothing but the time tells.
 final class ServerConnection {
     private let connection: OpaquePointer
     private let warnings = Warnings()
+    /// How long the server may take for an answer.
+    private let silenceMax: Duration
+    /// When an answer must have come, if that is sooner or later than ``silenceMax`` says.
+    var deadline: ContinuousClock.Instant?
+    /// Whether an answer did not come in time. One that comes after all must not be taken for the next one's.
+    private(set) var isAbandoned = false
 
     /// Connects.
     ///
     /// - Throws: ``ServerError``, without the password.
-    init(_ address: ServerAddress) throws {
+    init(_ address: ServerAddress, silenceMax: Duration = .seconds(30)) throws {
         let start = ContinuousClock.now
         guard let connection = address.withParameters({ PQconnectdbParams($0, $1, 1) }) else {
             throw ServerError(message: "There is no memory for a connection.", isLost: true)
         }
         self.connection = connection
-        // What is thrown from here on ends the object, and that lets go of the connection.
-        guard PQstatus(connection) == CONNECTION_OK else { throw Self.refusal(connection, after: .now - start) }
+        self.silenceMax = silenceMax
+        if PQstatus(connection) != CONNECTION_OK {
+            let refusal = Self.refusal(connection, after: .now - start)
+            // What is thrown here ends the object, which lets go of the connection.
+            guard PQstatus(connection) == CONNECTION_OK else { throw refusal }
+        }
+        // A server that takes nothing in must not hold the thread either.
+        PQsetnonblocking(connection, 1)
         // The object lives as long as the connection does.
         PQsetNoticeReceiver(
             connection,
@@ -26,10 +41,12 @@ final class ServerConnection {
             }, Unmanaged.passUnretained(warnings).toOpaque())
     }
 
+    deinit { PQfinish(connection) }
+
     /// Why there is no connection.
     ///
     /// libpq has the letters of the server's error only in the long form of its message, which it writes when it is told so before. So
-    /// it connects once more, unless that would wait for a server that does not answer.
+    /// it connects once more, unless that would wait for a server that does not answer. The second try may also connect.
     private static func refusal(_ connection: OpaquePointer, after duration: Duration) -> ServerError {
         var error = ServerError(message: firstLine(String(cString: PQerrorMessage(connection))), isLost: true)
         if PQconnectionNeedsPassword(connection) != 0 {
@@ -37,6 +54,7 @@ final class ServerConnection {
         } else if duration < .seconds(1) {
             PQsetErrorVerbosity(connection, PQERRORS_VERBOSE)
             PQreset(connection)
+            PQsetErrorVerbosity(connection, PQERRORS_DEFAULT)
             let message = String(cString: PQerrorMessage(connection))
             // FATAL:  28P01: password authentication failed. The first word is in the server's language, and may be as long.
             error.state = message.firstMatch(of: #/: {2}([0-9A-Z]{5}): /#).map { String($0.output.1) }
@@ -44,12 +62,11 @@ final class ServerConnection {
         return error
     }
 
-    deinit { PQfinish(connection) }
-
     /// The descriptor to wait on.
     var socket: Int32 { PQsocket(connection) }
     var serverVersion: Int { Int(PQserverVersion(connection)) }
-    var isLost: Bool { PQstatus(connection) != CONNECTION_OK }
+    var processID: Int32 { PQbackendPID(connection) }
+    var isLost: Bool { isAbandoned || PQstatus(connection) != CONNECTION_OK }
     var isInTransaction: Bool {
         let status = PQtransactionStatus(connection)
         return status == PQTRANS_INTRANS || status == PQTRANS_INERROR
@@ -75,11 +92,11 @@ final class ServerConnection {
     /// - Returns: the last one's answer.
     @discardableResult
     func run(_ sql: String) throws -> ServerResult {
-        try checked(PQexec(connection, sql))
+        try answer(PQsendQuery(connection, sql))
     }
 
     func prepare(_ name: String, _ sql: String, types: [Oid]) throws {
-        try checked(PQprepare(connection, name, sql, Int32(types.count), types))
+        try answer(PQsendPrepare(connection, name, sql, Int32(types.count), types))
     }
 
     /// Runs a statement that was prepared, with values in the server's binary form.
@@ -101,7 +118,7 @@ final class ServerConnection {
                 values[index] = all.baseAddress?.advanced(by: offset).assumingMemoryBound(to: CChar.self)
                 offset += parameter.count
             }
-            return try checked(PQexecPrepared(connection, name, Int32(count), values, lengths, formats, 1))
+            return try answer(PQsendQueryPrepared(connection, name, Int32(count), values, lengths, formats, 1))
         }
     }
 
@@ -130,22 +147,58 @@ final class ServerConnection {
         "'" + text.replacingOccurrences(of: "'", with: "''") + "'"
     }
 
+    /// Waits for the answer to what was sent: the last of its results, or the one that says what went wrong.
     @discardableResult
-    private func checked(_ result: OpaquePointer?) throws -> ServerResult {
-        guard let result else {
-            throw ServerError(message: Self.firstLine(String(cString: PQerrorMessage(connection))), isLost: isLost)
+    private func answer(_ isSent: Int32) throws -> ServerResult {
+        if isAbandoned { throw Self.silence }
+        guard isSent == 1 else { throw ServerError(message: lastMessage, isLost: true) }
+        let end = deadline ?? .now + silenceMax
+        var last: ServerResult?
+        var failure: ServerError?
+        while true {
+            try wait(until: end)
+            guard let result = PQgetResult(connection) else { break }
+            let answer = ServerResult(result)
+            switch PQresultStatus(result) {
+            case PGRES_COMMAND_OK, PGRES_TUPLES_OK, PGRES_EMPTY_QUERY: last = answer
+            default: failure = failure ?? error(result)
+            }
         }
-        let answer = ServerResult(result)
-        switch PQresultStatus(result) {
-        case PGRES_COMMAND_OK, PGRES_TUPLES_OK, PGRES_EMPTY_QUERY: return answer
-        default:
-            let state = PQresultErrorField(result, Self.sqlState).map { String(cString: $0) }
-            let primary = PQresultErrorField(result, Self.primaryMessage).map { String(cString: $0) }
-            throw ServerError(
-                state: state, message: primary ?? Self.firstLine(String(cString: PQerrorMessage(connection))),
-                isLost: isLost)
+        if var failure {
+            failure.isLost = failure.isLost || isLost
+            throw failure
+        }
+        guard let last else { throw ServerError(message: lastMessage, isLost: true) }
+        return last
+    }
+
+    private func error(_ result: OpaquePointer) -> ServerError {
+        let state = PQresultErrorField(result, Self.sqlState).map { String(cString: $0) }
+        let primary = PQresultErrorField(result, Self.primaryMessage).map { String(cString: $0) }
+        return ServerError(
+            state: state, message: primary ?? Self.firstLine(String(cString: PQresultErrorMessage(result))),
+            isLost: ServerError.endsSession(state))
+    }
+
+    /// Sends what is to be sent, and returns when libpq has a result or knows that none will come.
+    private func wait(until end: ContinuousClock.Instant) throws {
+        while true {
+            let unsent = PQflush(connection)
+            if unsent < 0 || (unsent == 0 && PQisBusy(connection) == 0) || PQsocket(connection) < 0 { return }
+            let left = (end - .now).wholeMicroseconds
+            guard left > 0 else {
+                isAbandoned = true
+                throw Self.silence
+            }
+            let events = POLLIN | (unsent == 0 ? 0 : POLLOUT)
+            var watched = pollfd(fd: PQsocket(connection), events: Int16(events), revents: 0)
+            poll(&watched, 1, Int32(clamping: left / 1000 + 1))
+            if watched.revents != 0, PQconsumeInput(connection) == 0 { return }
         }
     }
+
+    private static let silence = ServerError(message: "the server does not answer", isLost: true)
+    private var lastMessage: String { Self.firstLine(String(cString: PQerrorMessage(connection))) }
 
     private static func firstLine(_ text: String) -> String {
         text.split(separator: "\n").first.map(String.init) ?? "there was no answer"

@@ -21,8 +21,21 @@ struct ServerError: Error, CustomStringConvertible {
     /// turned into a standby.
     var mayBeTriedAgain: Bool {
         switch state {
-        case "40001", "40P01", "25006": true
-        default: errorClass == "57" && state != "57014" || errorClass == "08"
+        case "40001", "40P01": true
+        default: Self.endsSession(state)
+        }
+    }
+
+    /// Whether it was nothing that was asked for: the server is away, or another transaction in the way.
+    var isInTheWay: Bool { isLost || mayBeTriedAgain || state == "55P03" }
+
+    /// Whether the server ends the session with this error, or can do nothing with it any more: it shuts down, was promoted or
+    /// turned into a standby, somebody ended the session, or what was prepared in it is gone.
+    static func endsSession(_ state: String?) -> Bool {
+        guard let state else { return false }
+        return switch state {
+        case "25006", "25P03", "0A000", "26000": true
+        default: state.hasPrefix("08") || state.hasPrefix("57P")
         }
     }
 

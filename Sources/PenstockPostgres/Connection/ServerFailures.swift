@@ -40,4 +40,13 @@ enum ServerFailures {
             return failure(.storage, "The server of \(place) reported an error: \(error.message).")
         }
     }
+
+    /// That nobody knows what came of a call.
+    static func unknown(_ address: ServerAddress, _ cause: (any Error)?) -> PenstockError {
+        PenstockError(
+            .outcomeUnknown,
+            "The server of \(address.description) went away before it answered, and nobody knows whether the call took effect; look "
+                + "whether its messages are there before you make it again.",
+            cause: cause)
+    }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import PenstockCore
 import PenstockSQL
 
@@ -12,8 +13,15 @@ struct SessionLocks: WorkerLocks {
     }
 
     func look(_ connection: Connection) throws -> any WorkerSights {
-        let held = try connection.all(Self.selectHeld) { String($0.integer(0)) }
-        return SessionSights(held: Set(held.map { Self.prefix + $0 }))
+        let held = try connection.all(Self.selectHeld) { Self.prefix + String($0.integer(0)) }
+        let returning = try connection.all(Self.selectReturning, .integer(Self.returnTime)) { $0.text(0) ?? "" }
+        return SessionSights(held: Set(held + returning))
+    }
+
+    /// A process whose connections were all ended, by an administrator or a break of the network, is back in a moment.
+    func lookAgain(_ connection: Connection) throws -> (any WorkerSights)? {
+        usleep(250_000)
+        return try look(connection)
     }
 
     /// Every session of this process has it already.
@@ -23,6 +31,15 @@ struct SessionLocks: WorkerLocks {
     func removeAbandoned() {}
 
     private static let prefix = "session-"
+
+    /// How long the workers of a server's last life have to come back to it, in microseconds: when it restarts all their locks are
+    /// gone, and the first to come back must not take the others for dead.
+    private static let returnTime: Int64 = 10_000_000
+    private static let selectReturning = Query(
+        """
+        SELECT worker.lock_name FROM penstock_worker AS worker JOIN penstock_incarnation AS life ON worker.id <= life.last_worker
+        WHERE life.begun_at > penstock_now() - ?1
+        """)
 
     // Locks of two numbers; pg_locks shows them as numbers without a sign.
     private static let selectHeld = Query(

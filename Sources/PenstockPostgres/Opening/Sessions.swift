@@ -1,5 +1,6 @@
 import Foundation
 import PenstockCore
+import Synchronization
 
 /// Makes the connections of one store. Each holds the lock by which other processes see that this one lives, so that the loss of
 /// one connection is no death.
@@ -7,7 +8,10 @@ final class Sessions: Sendable {
     let address: ServerAddress
     let clock: ServerClock
     let locks: SessionLocks
-    private let busyMax: Duration
+    let busyMax: Duration
+    /// The server's processes that have not answered in time. Those that go on have this process's lock, wait for a standby or hold
+    /// what others want, and have nobody to tell.
+    private let abandoned = Mutex<[Int32]>([])
 
     init(_ address: ServerAddress, clock: ServerClock, locks: SessionLocks, busyMax: Duration) {
         self.address = address
@@ -18,26 +22,64 @@ final class Sessions: Sendable {
 
     /// Connects, and looks for the store's tables.
     ///
+    /// - Parameter silenceMax: how long the server may take for an answer; `nil`: as long as calls may.
     /// - Throws: ``ServerError``.
-    func connect() throws -> ServerConnection {
-        let server = try Self.connect(to: address, busyMax: busyMax)
+    func connect(silenceMax: Duration? = nil) throws -> ServerConnection {
+        let server = try Self.connect(to: address, busyMax: busyMax, silenceMax: silenceMax)
+        server.deadline = .now + Self.connectMax
+        defer { server.deadline = nil }
         try server.run("SELECT pg_advisory_lock_shared(\(Self.lockClass), \(locks.id))")
+        try endAbandoned(server)
         try clock.read(server)
         return server
     }
 
     /// Connects to a database that may not have the tables yet.
-    static func connect(to address: ServerAddress, busyMax: Duration) throws -> ServerConnection {
-        let server = try ServerConnection(address)
-        // Answers that are lost are asked for again; what is written waits for the disk only where that is asked for.
+    static func connect(
+        to address: ServerAddress, busyMax: Duration, silenceMax: Duration? = nil
+    ) throws -> ServerConnection {
+        // A server that waits for another program's lock says so first.
+        let server = try ServerConnection(address, silenceMax: silenceMax ?? busyMax + .seconds(2))
+        server.deadline = .now + connectMax
+        defer { server.deadline = nil }
+        // Answers that are lost are asked for again; what is written waits for the disk only where that is asked for. A process
+        // that is stopped or whose host is gone must not hold what it holds for as long as the server's settings let it.
         try server.run(
             """
             SET search_path = \(ServerConnection.quoted(name: address.schema)), pg_temp; SET synchronous_commit = off;
-            SET lock_timeout = \(busyMax.wholeMicroseconds / 1000); SET statement_timeout = 0;
-            SET idle_in_transaction_session_timeout = 0; SET jit = off; SET client_min_messages = warning;
-            SET default_transaction_isolation = 'read committed'
+            SET lock_timeout = \(max(1, busyMax.wholeMicroseconds / 1000)); SET statement_timeout = 0;
+            SET idle_in_transaction_session_timeout = '10s'; SET jit = off; SET client_min_messages = warning;
+            SET default_transaction_isolation = 'read committed'; SET default_transaction_read_only = off;
+            SET standard_conforming_strings = on; SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2;
+            SET tcp_keepalives_count = 3; SET tcp_user_timeout = 10000
             """)
+        // Not on every system.
+        if server.serverVersion >= 140_000 { _ = try? server.run("SET client_connection_check_interval = '1s'") }
         return server
+    }
+
+    /// How long a server may take to make a connection ready.
+    private static let connectMax = Duration.seconds(5)
+
+    /// Ends the session of `server` at the next connection, if it has not answered.
+    func abandon(_ server: ServerConnection) {
+        if server.isAbandoned { abandoned.withLock { $0.append(server.processID) } }
+    }
+
+    /// Only sessions of this process have its lock.
+    private func endAbandoned(_ server: ServerConnection) throws {
+        let ids = abandoned.withLock { abandoned in
+            defer { abandoned = [] }
+            return abandoned
+        }
+        if ids.isEmpty { return }
+        try server.run(
+            """
+            SELECT pg_terminate_backend(pid) FROM pg_locks
+            WHERE locktype = 'advisory' AND objsubid = 2 AND CAST(objid AS BIGINT) = \(locks.id)
+                AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+                AND pid <> pg_backend_pid() AND pid = ANY ('{\(ids.map(String.init).joined(separator: ","))}')
+            """)
     }
 
     /// The first of the two numbers of a worker's lock: the table of the store, so that stores of one database do not meet.

@@ -117,15 +117,16 @@ public final class PostgresStore: SQLStore {
         isReadOnly = options.access == .readOnly
         let refusal = PenstockError(
             .readOnly, "\(address.description) was opened only to be read; open it for writing to change it.")
+        let stalls = Stalls()
         let writer = try GroupWriter(busyMax: options.busyMax, refusal: isReadOnly ? refusal : nil) { writer in
             TransactionRunner(
-                writer, sessions: sessions, time: time, random: random, timings: timings, bell: bell
+                writer, sessions: sessions, time: time, random: random, timings: timings, bell: bell, stalls: stalls
             ).run()
         }
         core = SQLStoreCore(
             writer: writer, worker: WorkerIdentity(locks, name: options.workerName, time: time), locks: locks,
-            // The server's clock goes on while this machine is suspended, and its leases end.
-            suspension: MachineSuspension(asleep: { .zero }), time: time, random: random, wakeups: bell.wakeups,
+            // The server's clock goes on while nobody gets through to it, and leases end.
+            suspension: MachineSuspension(asleep: { stalls.total }), time: time, random: random, wakeups: bell.wakeups,
             afterStep: options.afterStep, requireStill: {}, read: { try await readers.read($0) })
     }
 

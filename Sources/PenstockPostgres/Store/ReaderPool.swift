@@ -8,7 +8,6 @@ import Synchronization
 final class ReaderPool: Sendable {
     private struct State {
         var idle: [Reader] = []
-        var busyCount = 0
         var isClosed = false
     }
 
@@ -28,22 +27,45 @@ final class ReaderPool: Sendable {
 
     init(_ sessions: Sessions) { self.sessions = sessions }
 
+    /// How long a server that is away is waited for: until another one is there, or the same has started again.
+    private static let awayMax = Duration.seconds(5)
+
     /// Runs `body` in a snapshot, on a thread that may block.
+    ///
+    /// - Throws: `unreachable` some seconds after the server went away; `busy` when those who read before do not end.
     func read(_ body: @escaping @Sendable (Connection) throws -> Void) async throws {
         try await SystemThread.run { [self] in
-            places.wait()
+            let start = ContinuousClock.now
+            guard places.wait(timeout: .now() + .microseconds(Int(sessions.busyMax.wholeMicroseconds))) == .success else {
+                throw PenstockError(.busy, "\(sessions.address.description) does not answer those who read; make the call again.")
+            }
             defer { places.signal() }
             do {
-                try readOnce(body)
-            } catch let error as ServerError where error.isLost {
-                // An idle connection may have died since it was used last. All of them may have.
-                state.withLock { $0.idle = [] }
-                do { try readOnce(body) } catch { throw ServerFailures.translated(error, sessions.address) }
+                try readOften(body, until: start + min(Self.awayMax, sessions.busyMax))
             } catch {
                 throw ServerFailures.translated(error, sessions.address)
             }
         }
     }
+
+    private func readOften(_ body: (Connection) throws -> Void, until end: ContinuousClock.Instant) throws {
+        var backoff = Backoff(random: SystemRandom())
+        while true {
+            do {
+                return try readOnce(body)
+            } catch let error as ServerError where error.isLost || error.mayBeTriedAgain {
+                // An idle connection may have died since it was used last. All of them may have.
+                let hadIdle = state.withLock { state in
+                    defer { state.idle = [] }
+                    return !state.idle.isEmpty
+                }
+                guard ContinuousClock.now < end, !isClosed else { throw error }
+                if !hadIdle { backoff.wait(until: end) }
+            }
+        }
+    }
+
+    private var isClosed: Bool { state.withLock { $0.isClosed } }
 
     private func readOnce(_ body: (Connection) throws -> Void) throws {
         let reader = try state.withLock { $0.idle.popLast() } ?? Reader(PostgresConnection(sessions.connect()))

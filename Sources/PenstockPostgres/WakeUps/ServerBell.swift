@@ -59,10 +59,14 @@ final class ServerBell: Sendable {
             wakeups.ringAll(at: bucket, for: ring.change)
         }
         start()
+        gather(rings)
+        pipe.wake()
+    }
+
+    private func gather(_ rings: [(bucket: Int, ring: Ring)]) {
         state.withLock { state in
             for (bucket, ring) in rings { state.rings[bucket, default: Ring()].add(ring) }
         }
-        pipe.wake()
     }
 
     func stop() {
@@ -82,7 +86,7 @@ final class ServerBell: Sendable {
         var backoff = Backoff(random: random)
         while !state.withLock({ $0.isStopping }) {
             do {
-                let server = try sessions.connect()
+                let server = try sessions.connect(silenceMax: Self.pingEvery)
                 try server.run("LISTEN \(channel)")
                 backoff.reset()
                 // What was rung for while nobody listened is not known.
@@ -91,7 +95,9 @@ final class ServerBell: Sendable {
                 try serve(server)
             } catch {
                 state.withLock { $0.isListening = false }
-                backoff.wait()
+                // Who closes the store does not wait for that; rings wait for the connection.
+                let end = ContinuousClock.now + backoff.next()
+                while !state.withLock({ $0.isStopping }), end > .now { pipe.wait(for: end - .now) }
             }
         }
     }
@@ -103,7 +109,14 @@ final class ServerBell: Sendable {
                 defer { state.rings = [:] }
                 return (state.rings, state.isStopping)
             }
-            if !rings.isEmpty { try send(rings, server) }
+            if !rings.isEmpty {
+                do {
+                    try send(rings, server)
+                } catch {
+                    gather(rings.map { ($0.key, $0.value) })
+                    throw error
+                }
+            }
             if isStopping { return }
             for notification in server.notifications() where !notification.isOwn { hear(notification.payload) }
             if server.isLost { throw ServerError(message: "the connection was lost", isLost: true) }

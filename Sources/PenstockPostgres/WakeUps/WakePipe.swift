@@ -40,15 +40,17 @@ final class WakePipe: Sendable {
     private let lastWait = Mutex(true)
 
     /// Returns when it is woken, when there is something to read from `socket`, or after `duration`.
-    func wait(or socket: Int32, for duration: Duration) {
+    ///
+    /// - Parameter socket: `-1`: there is none.
+    func wait(or socket: Int32 = -1, for duration: Duration) {
         var watched = [
             pollfd(fd: reading, events: Int16(POLLIN), revents: 0), pollfd(fd: socket, events: Int16(POLLIN), revents: 0),
         ]
         let count = poll(&watched, 2, Int32(duration.wholeMicroseconds / 1000))
         lastWait.withLock { $0 = count != 0 }
-        // In this order: what is said from here on is read at the next wait, or by the caller, who looks now.
-        isWoken.withLock { $0 = false }
+        // In this order: who wakes before the byte is gone is seen by the caller, who looks now, and after that puts another one.
         var bytes = [UInt8](repeating: 0, count: 16)
         while read(reading, &bytes, bytes.count) > 0 {}
+        isWoken.withLock { $0 = false }
     }
 }

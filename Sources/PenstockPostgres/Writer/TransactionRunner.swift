@@ -6,28 +6,40 @@ import PenstockSQL
 ///
 /// All writers of a schema go one after the other, by an advisory lock that ends with the transaction: so sequence numbers are
 /// given in the order in which they become visible, and a reader of the log misses none. The lock is not kept over a flush: a
-/// transaction commits without one, and then this process waits for the disk, and for standbys where the server is told to, on
-/// behalf of all its callers that asked for that.
+/// transaction commits without one, and then ``FlushLine`` waits for the disk.
 ///
-/// With each transaction goes the number of the batch, in a row of this process. When the answer to a COMMIT is lost, that row
-/// says after the next connection whether it took effect, on the same server or on one that was promoted: then the callers have
-/// their answers, and otherwise the jobs are carried out again.
+/// When the answer to a COMMIT is lost, the next connection says whether it took effect (``CommitMark``), on the same server or on one
+/// that was promoted: then the callers have their answers, and otherwise the jobs are carried out again.
 final class TransactionRunner {
+    /// A connection, and the number of its row in `penstock_writer`.
+    private struct Session {
+        let connection: PostgresConnection
+        let writer: Int64
+
+        var server: ServerConnection { connection.server }
+    }
+
     private let writer: GroupWriter
     private let sessions: Sessions
     private let time: any TimeSource
     private let random: any RandomSource
     private let timings: WriteTimings
     private let bell: ServerBell
+    private let stalls: Stalls
+    private let flushes: FlushLine
     private let policies = PolicyCache()
     private var backoff: Backoff
-    private var connection: PostgresConnection?
+    private var session: Session?
+    /// The rows of this process in `penstock_writer`.
+    private var rows: [Int64] = []
     /// The number of the last transaction that was begun.
-    private var batch: Int64 = 0
+    private var number: Int64 = 0
+    /// Numbers of rows: two processes of one seed must not have one row.
+    private let numbers = SystemRandom()
 
     init(
         _ writer: GroupWriter, sessions: Sessions, time: any TimeSource, random: any RandomSource, timings: WriteTimings,
-        bell: ServerBell
+        bell: ServerBell, stalls: Stalls
     ) {
         self.writer = writer
         self.sessions = sessions
@@ -35,21 +47,27 @@ final class TransactionRunner {
         self.random = random
         self.timings = timings
         self.bell = bell
-        backoff = Backoff(random: random)
+        self.stalls = stalls
+        flushes = FlushLine(sessions, random: numbers, timings: timings)
+        backoff = Backoff(random: numbers)
     }
 
     /// The thread: carries out what is asked for, until there will be nothing more.
     func run() {
         while writer.wait() { carryOut() }
-        if let connection, !connection.server.isLost {
-            _ = try? connection.server.run("DELETE FROM penstock_writer WHERE id = \(sessions.locks.id)")
+        flushes.close()
+        if let server = session?.server, !server.isLost, !rows.isEmpty {
+            server.deadline = .now + .seconds(2)
+            _ = try? server.run("DELETE FROM penstock_writer WHERE id IN (\(rows.map(String.init).joined(separator: ", ")))")
         }
-        connection = nil
+        session = nil
     }
 
     /// Carries out the jobs that are in the line. Those that a read-only check answers are answered.
     private func carryOut() {
         while let jobs = writer.takeCheckable() {
+            // Nobody looks where there is no connection: the transaction connects, and waits for that.
+            if session == nil { _ = try? connected(until: .now) }
             let left = jobs.filter { !isAnswered($0) }
             writer.putBack(left)
             if !left.isEmpty { break }
@@ -63,18 +81,32 @@ final class TransactionRunner {
         } catch {
             if jobs.count == 1 { return jobs[0].finish(translated(error)) }
             // One of them did not go through. Alone, each has the answer that is its own.
+            var cause = error
             for job in jobs {
-                do { try together([job]) } catch { job.finish(translated(error)) }
+                // Where it was the server, those whose time is over have waited for it together.
+                if job.deadline <= .now, (cause as? ServerError)?.isInTheWay == true {
+                    job.finish(translated(cause))
+                    continue
+                }
+                do {
+                    try together([job])
+                } catch {
+                    cause = error
+                    job.finish(translated(error))
+                }
             }
         }
     }
 
     private func isAnswered(_ job: any Job) -> Bool {
+        guard let session else { return false }
+        let start = ContinuousClock.now
+        defer { stalls.note(since: start) }
         do {
-            return try job.check(try connected(), now: time.now)
-        } catch let error as ServerError where error.isLost {
-            // The transaction connects again, and waits for that.
-            connection = nil
+            session.server.deadline = job.deadline + Self.grace
+            return try job.check(session.connection, now: time.now)
+        } catch let error as ServerError where error.isLost || error.mayBeTriedAgain {
+            if error.isLost { disconnect() }
             return false
         } catch {
             job.finish(translated(error))
@@ -89,72 +121,93 @@ final class TransactionRunner {
     /// Carries out jobs in one transaction, however often the server goes away meanwhile, until their deadline.
     private func together(_ jobs: [any Job]) throws {
         let deadline = jobs.map(\.deadline).min() ?? .now
-        batch += 1
+        number += 1
+        var guardsAttempts = false
         while true {
             do {
-                let rings = try transact(jobs)
-                return answer(jobs, rings, deadline)
-            } catch let error as LostCommit {
-                connection = nil
-                guard let isCommitted = outcome(until: deadline) else {
-                    return jobs.forEach { $0.finish(unknown(error.cause)) }
+                guard let lost = try transact(jobs, until: deadline, guardsAttempts) else { return backoff.reset() }
+                disconnect()
+                guard let isCommitted = outcome(of: lost.mark, until: deadline) else {
+                    return jobs.forEach { $0.finish(ServerFailures.unknown(sessions.address, lost.cause)) }
                 }
-                if isCommitted { return answer(jobs, error.rings, deadline) }
+                if isCommitted { return committed(jobs, lost.transaction, lost.mark) }
+            } catch let error as PostgresConnection.Contradicted {
+                if guardsAttempts { throw error.cause }
+                guardsAttempts = true
             } catch let error as ServerError where error.isLost || error.mayBeTriedAgain {
-                if error.isLost { connection = nil }
+                if error.isLost { disconnect() }
                 guard ContinuousClock.now < deadline else { throw error }
                 backoff.wait(until: deadline)
             }
         }
     }
 
-    /// A COMMIT without an answer, and what is to be rung for should it have taken effect.
-    private struct LostCommit: Error {
+    /// A COMMIT without an answer.
+    private struct LostCommit {
         let cause: any Error
-        let rings: [(bucket: Int, ring: Ring)]
+        let mark: CommitMark
+        let transaction: Transaction
     }
 
-    private func transact(_ jobs: [any Job]) throws -> [(bucket: Int, ring: Ring)] {
-        let connection = try connected()
-        let server = connection.server
-        let start = ContinuousClock.now
-        let clock = try server.run("BEGIN; SELECT penstock_write_lock(); \(ServerClock.question)")
-        timings.recordWriterLock(since: start)
-        sessions.clock.note(clock)
+    /// - Returns: what is to be asked for when the COMMIT has no answer; `nil`: the jobs have theirs.
+    private func transact(
+        _ jobs: [any Job], until deadline: ContinuousClock.Instant, _ guardsAttempts: Bool
+    ) throws -> LostCommit? {
+        let session = try connected(until: deadline)
+        let server = session.server
+        let mark = CommitMark(writer: session.writer, number: number)
         let transaction: Transaction
         do {
+            try begin(server, until: deadline)
+            session.connection.guardsAttempts = guardsAttempts
             transaction = try Transaction(
-                connection, path: sessions.address.description, time: time, random: random, policies: policies)
+                session.connection, path: sessions.address.description, time: time, random: random, policies: policies)
             for job in jobs { try job.perform(in: transaction) }
             try Cascade.writeDown(in: transaction)
             try transaction.writeDown()
+            server.deadline = max(deadline, .now + Self.workMax) + Self.grace
         } catch {
-            policies.forget()
-            if !server.isLost, server.isInTransaction { _ = try? server.run("ROLLBACK") }
+            undo(server)
             throw error
         }
-        let rings = transaction.rings
         do {
-            try server.run(
-                """
-                INSERT INTO penstock_writer AS writer (id, batch, written_at) VALUES (\(sessions.locks.id), \(batch), penstock_now())
-                ON CONFLICT (id) DO UPDATE SET batch = excluded.batch, written_at = excluded.written_at; COMMIT
-                """)
-        } catch let error as ServerError where error.isLost {
-            policies.forget()
-            throw LostCommit(cause: error, rings: rings)
+            try server.run("\(mark.insertion); COMMIT")
         } catch {
-            policies.forget()
-            if server.isInTransaction { _ = try? server.run("ROLLBACK") }
-            throw error
+            undo(server)
+            // Only a connection that is lost leaves it open.
+            guard (error as? ServerError)?.isLost == true else { throw error }
+            return LostCommit(cause: error, mark: mark, transaction: transaction)
         }
-        transaction.committed()
-        return rings
+        committed(jobs, transaction, mark)
+        return nil
     }
 
-    /// Rings, waits for the disk where that is asked for, and answers.
-    private func answer(_ jobs: [any Job], _ rings: [(bucket: Int, ring: Ring)], _ deadline: ContinuousClock.Instant) {
-        bell.ring(rings)
+    /// Begins a transaction, and waits for the other writers' end.
+    private func begin(_ server: ServerConnection, until deadline: ContinuousClock.Instant) throws {
+        let start = ContinuousClock.now
+        // The session waits for as long as a call may. One that has waited already has less time.
+        let left = max(deadline - start, .milliseconds(100))
+        let lockMax = left * 10 < sessions.busyMax * 9 ? "SET LOCAL lock_timeout = \(left.wholeMicroseconds / 1000); " : ""
+        server.deadline = start + left + Self.grace
+        let clock = try server.run("BEGIN; \(lockMax)SELECT penstock_write_lock(); \(ServerClock.question)")
+        timings.recordWriterLock(since: start)
+        stalls.note(since: start)
+        sessions.clock.note(clock)
+        server.deadline = max(deadline, .now + Self.workMax) + Self.grace
+    }
+
+    /// Ends a transaction that came to nothing.
+    private func undo(_ server: ServerConnection) {
+        policies.forget()
+        if server.isLost { return }
+        // One that cannot be ended would take all that comes after for a part of itself.
+        if server.isInTransaction, (try? server.run("ROLLBACK")) == nil { disconnect() }
+    }
+
+    /// Rings, and answers those who need not wait for the disk.
+    private func committed(_ jobs: [any Job], _ transaction: Transaction, _ mark: CommitMark) {
+        transaction.committed()
+        bell.ring(transaction.rings)
         var unflushed: [any Job] = []
         for job in jobs {
             if job.awaitsFlush {
@@ -164,83 +217,56 @@ final class TransactionRunner {
                 job.finish(nil)
             }
         }
-        if unflushed.isEmpty { return }
-        let failure = flush(until: deadline)
-        for job in unflushed { job.finish(failure) }
+        if !unflushed.isEmpty { flushes.add(FlushLine.Entry(jobs: unflushed, mark: mark)) }
     }
 
-    // MARK: Durability
-
-    /// Waits until what was committed is on the disk, and on the standbys that the server waits for.
-    ///
-    /// The log of a server is one line: a commit that waits for its own record waits for all before it.
-    ///
-    /// - Returns: why nobody knows whether it is.
-    private func flush(until deadline: ContinuousClock.Instant) -> PenstockError? {
+    /// Whether a transaction took effect; `nil`: nobody can be asked before the deadline.
+    private func outcome(of mark: CommitMark, until deadline: ContinuousClock.Instant) -> Bool? {
         while true {
             do {
-                let server = try connected().server
-                let start = ContinuousClock.now
-                try server.run(
-                    """
-                    BEGIN; SET LOCAL synchronous_commit = on; SELECT pg_logical_emit_message(true, 'penstock', '');
-                    COMMIT
-                    """)
-                timings.recordFlush(since: start)
-                if server.takeWarning() != nil {
-                    return PenstockError(
-                        .outcomeUnknown,
-                        "What was written is at \(sessions.address.description), and no standby has confirmed it; look whether it is "
-                            + "there before you make the call again.")
-                }
-                return nil
-            } catch {
-                guard (error as? ServerError)?.isLost == true else { return unknown(error) }
-                connection = nil
-                // Another server, or the same after a crash, may not have what was committed and not flushed.
-                guard outcome(until: deadline) == true else { return unknown(error) }
-            }
-        }
-    }
-
-    /// Whether the last batch took effect; `nil`: nobody can be asked before the deadline.
-    private func outcome(until deadline: ContinuousClock.Instant) -> Bool? {
-        while true {
-            do {
-                let server = try connected().server
+                let server = try connected(until: deadline).server
                 // The old connection's transaction may still be about to commit; it holds the lock until it has.
-                let answer = try server.run(
-                    """
-                    BEGIN; SELECT penstock_write_lock();
-                    SELECT count(*) FROM penstock_writer WHERE id = \(sessions.locks.id) AND batch = \(batch)
-                    """)
-                let isThere = String(decoding: answer.bytes(0, 0), as: UTF8.self) == "1"
+                try begin(server, until: deadline)
+                let isThere = try mark.isThere(server)
                 try server.run("COMMIT")
                 return isThere
             } catch {
-                connection = nil
+                disconnect()
                 guard ContinuousClock.now < deadline else { return nil }
                 backoff.wait(until: deadline)
             }
         }
     }
 
-    private func unknown(_ cause: any Error) -> PenstockError {
-        PenstockError(
-            .outcomeUnknown,
-            "The server of \(sessions.address.description) went away before it answered, and nobody knows whether the call took effect; "
-                + "look whether its messages are there before you make it again.",
-            cause: cause)
+    // MARK: The connection
+
+    private func connected(until deadline: ContinuousClock.Instant) throws -> Session {
+        if let session { return session }
+        let start = ContinuousClock.now
+        defer { stalls.note(since: start) }
+        let server = try sessions.connect()
+        server.deadline = max(deadline, .now + Self.workMax) + Self.grace
+        try Incarnation.begin(server)
+        try CommitMark.removeOld(server)
+        policies.forget()
+        let session = Session(connection: PostgresConnection(server), writer: Int64(numbers.next() >> 1))
+        rows.append(session.writer)
+        self.session = session
+        if let lostAt { stalls.note(since: lostAt) }
+        lostAt = nil
+        return session
     }
 
-    private func connected() throws -> PostgresConnection {
-        if let connection { return connection }
-        let server = try sessions.connect()
-        try Incarnation.begin(server)
-        policies.forget()
-        let connection = PostgresConnection(server)
-        self.connection = connection
-        backoff.reset()
-        return connection
+    private func disconnect() {
+        if let server = session?.server { sessions.abandon(server) }
+        session = nil
+        lostAt = lostAt ?? .now
     }
+
+    /// When the last connection was lost.
+    private var lostAt: ContinuousClock.Instant?
+    /// How long a server that says something at last has to say it.
+    private static let grace = Duration.seconds(1)
+    /// How long the work of a transaction may take when its callers' time is over as it begins.
+    private static let workMax = Duration.seconds(5)
 }

@@ -8,6 +8,10 @@ open class Connection {
     private var prepared: [PreparedStatement?] = []
     private var preparedByText: [String: PreparedStatement] = [:]
 
+    /// How many statements that were put together are kept prepared: as many as there are questions in common use, and not as many as can
+    /// be asked.
+    private static let textsMax = 256
+
     public init() {}
 
     /// Prepares a statement. Called once for each ``Query``.
@@ -17,6 +21,13 @@ open class Connection {
 
     /// How many rows the last statement changed.
     open var changesCount: Int { preconditionFailure("An engine's connection counts changes.") }
+
+    /// Runs `body`, which writes and may be refused since that contradicts what is there, and then what it has written is undone and
+    /// the transaction goes on. Engines whose transactions end with a refusal make their own arrangements here.
+    open func attempt<T>(_ body: () throws -> T) throws -> T { try body() }
+
+    /// Called for a statement that is kept no longer.
+    open func forget(_ statement: PreparedStatement) {}
 
     /// The prepared form of `query`, reset and with nothing bound.
     package final func statement(_ query: Query) throws -> PreparedStatement {
@@ -33,6 +44,10 @@ open class Connection {
     package final func statement(sql: String) throws -> PreparedStatement {
         if let statement = preparedByText[sql] { return statement }
         let statement = try prepare(sql)
+        if preparedByText.count >= Self.textsMax {
+            for old in preparedByText.values { forget(old) }
+            preparedByText = [:]
+        }
         preparedByText[sql] = statement
         return statement
     }
@@ -91,7 +106,7 @@ public protocol EngineError: Error {
 
 extension Error {
     /// Whether a statement was refused since what it wrote contradicts what is there. It has written nothing then, and
-    /// the transaction goes on.
+    /// the transaction goes on if it was made in ``Connection/attempt(_:)``.
     package var isContradiction: Bool { (self as? any EngineError)?.isContradiction ?? false }
 }
 

@@ -229,7 +229,7 @@ enum Claiming {
                     .integer(lease.deadline), .integer(turn))
             }
             do {
-                try insert()
+                try connection.attempt(insert)
             } catch  where error.isContradiction {
                 let found = try connection.all(
                     selectLeased, .integer(account.id), .integer(Int64(message.priority)), .integer(last),

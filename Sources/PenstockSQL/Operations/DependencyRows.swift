@@ -11,7 +11,7 @@ enum DependencyRows {
 
     static func insert(_ rows: [New], _ connection: Connection) throws {
         do {
-            try write(rows, by: inserts, connection)
+            try connection.attempt { try write(rows, by: inserts, connection) }
         } catch  where error.isContradiction {
             // Somebody has made rows by hand for numbers that were not given yet.
             try write(rows, by: replacements, connection)

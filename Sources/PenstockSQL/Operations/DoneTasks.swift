@@ -73,8 +73,10 @@ enum DoneTasks {
             return try lookAtEach(children, in: transaction)
         }
         do {
-            try transaction.connection.run(
-                insertReady, .integer(queueID), .text(list.json), .integer(transaction.now.microseconds))
+            try transaction.connection.attempt {
+                try transaction.connection.run(
+                    insertReady, .integer(queueID), .text(list.json), .integer(transaction.now.microseconds))
+            }
         } catch  where error.isContradiction {
             // One of them is in line already, going by the table. Each by itself finds out which.
             return try lookAtEach(children, in: transaction)

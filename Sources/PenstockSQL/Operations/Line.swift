@@ -201,7 +201,7 @@ enum Line {
         _ write: (Connection) throws -> Void
     ) throws {
         do {
-            try write(transaction.connection)
+            try transaction.connection.attempt { try write(transaction.connection) }
         } catch  where error.isContradiction {
             // A scheduled row is found by its message alone, and may name another queue.
             let queueID =

@@ -45,8 +45,12 @@ package enum Reclaiming {
             left -= sequences.count
             return sequences.count
         }
-        let sights = try locks.look(connection)
-        for worker in try WorkerRow.all(connection) where left > 0 {
+        var sights = try locks.look(connection)
+        let workers = try WorkerRow.all(connection)
+        if workers.contains(where: { WorkerStanding(of: $0, at: boot, sights).isDead }) {
+            sights = try locks.lookAgain(connection) ?? sights
+        }
+        for worker in workers where left > 0 {
             switch WorkerStanding(of: worker, at: boot, sights) {
             case .dead:
                 reclaimed.fromDeadWorkers += try putBack(leasesOf, [worker.id], .workerDied)

@@ -128,9 +128,11 @@ enum DoneRun {
         guard let account = try transaction.account(id: run.queueID) else { return 0 }
         // Between the first and the last the queue has no leases but those of the run.
         do {
-            try transaction.connection.run(
-                insertOutcomes, .integer(first), .integer(run.last), .integer(run.queueID),
-                .integer(transaction.now.microseconds))
+            try transaction.connection.attempt {
+                try transaction.connection.run(
+                    insertOutcomes, .integer(first), .integer(run.last), .integer(run.queueID),
+                    .integer(transaction.now.microseconds))
+            }
         } catch  where error.isContradiction {
             // One of them has ended before, going by the table. Each by itself finds out which.
             return 0

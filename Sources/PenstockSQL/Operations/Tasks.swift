@@ -88,7 +88,9 @@ struct Tasks {
         let waiting = SequenceList(zip(tasks, sequences).filter { !$0.0.dependencies.isEmpty }.map(\.1))
         if waiting.sequences.isEmpty { return }
         do {
-            try transaction.connection.run(Self.insertPending, .text(waiting.json))
+            try transaction.connection.attempt {
+                try transaction.connection.run(Self.insertPending, .text(waiting.json))
+            }
         } catch  where error.isContradiction {
             // A row of one of them is there already. Each by itself finds out which.
             for (task, sequence) in zip(tasks, sequences) where !task.dependencies.isEmpty {

@@ -5,12 +5,22 @@ import PenstockProcesses
 public protocol WorkerLocks: Sendable {
     /// Looks which of them are held, at one moment.
     func look(_ connection: Connection) throws -> any WorkerSights
+    /// Looks once more, after a look by which a worker is dead: for locks that a living process may have lost for a moment, with
+    /// its connections.
+    ///
+    /// - Returns: `nil` when nobody loses such a lock while alive.
+    func lookAgain(_ connection: Connection) throws -> (any WorkerSights)?
     /// Takes one that no other process has.
     func take() throws -> any HeldWorkerLock
     /// Lets go of what a dead worker's lock has left behind.
     func removeLeft(_ name: String)
     /// Lets go of what was left behind by workers of which there is no row.
     func removeAbandoned()
+}
+
+extension WorkerLocks {
+    /// A lock of the kernel goes with its process and not before.
+    public func lookAgain(_ connection: Connection) throws -> (any WorkerSights)? { nil }
 }
 
 /// Which workers live, as one look has found.

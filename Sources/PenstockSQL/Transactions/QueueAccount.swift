@@ -125,11 +125,12 @@ package final class QueueAccount {
         if isWrong { return try recount(connection) }
         if change == DepthChange() { return }
         do {
-            var isWritten = try write(connection)
-            if !isWritten, !change.latency.isEmpty {
+            let isWritten = try connection.attempt {
+                if try write(connection) { return true }
+                if change.latency.isEmpty { return false }
                 // Another process has written the latencies since.
                 try latency.read(of: id, connection)
-                isWritten = try write(connection)
+                return try write(connection)
             }
             if !isWritten { try recount(connection) }
         } catch  where error.isContradiction {

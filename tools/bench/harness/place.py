@@ -26,6 +26,7 @@ class Place:
         self.slow_disk = self.scratch / "slowdisk.so"
         self.python = self.scratch / "venv" / "bin" / "python"
         self.driver = FOLDER / ".build" / "release" / "penstock-bench"
+        self.postgres_driver = FOLDER / ".build" / "release" / "postgres-bench"
         self.streams = FOLDER / ".build" / "release" / "streams-bench"
         self.penstock = FOLDER / ".build" / "release" / "penstock"
         self.server = FOLDER / ".build" / "release" / "penstock-server"

@@ -22,7 +22,7 @@ def _run(command, **options):
     return subprocess.run([str(word) for word in command], check=True, text=True, **options)
 
 
-def programs(place, wants_cli, wants_streams, wants_server):
+def programs(place, wants_cli, wants_streams, wants_server, wants_postgres):
     """Penstock's own side, without which there is nothing to measure."""
     say("building the programs in C")
     sources = [FOLDER / "C" / f"{name}.c" for name in ["main", "run", "wire", "connections", "sqlite", "redis", "beanstalkd", "nats"]]
@@ -43,6 +43,9 @@ def programs(place, wants_cli, wants_streams, wants_server):
     # The command as well: one build of Penstock serves all of them.
     for product in ["penstock-bench"] + ["penstock"] * wants_cli + ["penstock-server"] * wants_server:
         _run([*build, "--product", product], stdout=subprocess.DEVNULL)
+    if wants_postgres and include:
+        # libpq comes with libraries that are there to be shared.
+        _run([word for word in build if word not in static] + ["--product", "postgres-bench"], stdout=subprocess.DEVNULL)
     if wants_streams:
         _run([*build, "--product", "streams-bench", *_curl(place)], stdout=subprocess.DEVNULL)
 

@@ -129,24 +129,24 @@ def penstock(place):
               lower_is_better=True, fixed=20, together=1, quick=True)
 
 
-def processes(place, producers, tasks, batch, workers, work, preload=None, groups=0):
-    """Producers and workers in processes of their own, on one file. With groups one of each is worked on at a time."""
+def processes(place, producers, tasks, batch, workers, work, preload=None, groups=0, driver=None, database=None):
+    """Producers and workers in processes of their own, on one store. With groups one of each is worked on at a time."""
     def run(count, trace=None):
-        database = place.database("processes")
-        call([place.driver, "fill", "--db", database, "--gate", "fifo" if groups else "none"])
+        program, store = driver or place.driver, database or place.database("processes")
+        call([program, "fill", "--db", store, "--gate", "fifo" if groups else "none"])
         each = tasks * batch
         calls = max(1, -(-count // (each * producers)))
         goal = calls * each * producers
         board = Board(place.scratch / "board")
-        common = ["--db", database, "--keep"]
+        common = ["--db", store, "--keep"]
         making, working = [], []
         try:
             for _ in range(workers):
                 working.append(Running(
-                    [place.driver, "work", *common, *work, "--board", board.path, "--goal", goal], trace, preload))
+                    [program, "work", *common, *work, "--board", board.path, "--goal", goal], trace, preload))
             for _ in range(producers):
                 making.append(Running(
-                    [place.driver, "produce", *common, "--producers", tasks, "--batch", batch, "--count",
+                    [program, "produce", *common, "--producers", tasks, "--batch", batch, "--count",
                      calls * each, "--groups", groups], trace, preload))
             for one in working + making:
                 one.wait_until_ready()

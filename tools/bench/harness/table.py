@@ -13,6 +13,7 @@ HEADINGS = {
     "streams": "Operators in memory",
     "durable": "Streams and buses on a store",
     "http": "Over HTTP",
+    "postgres": "In PostgreSQL",
 }
 COLUMNS = ["row", "durability", "median", "min", "max", "unit", "p50", "p99", "p99.9", "max us", "CPU us", "flushes"]
 

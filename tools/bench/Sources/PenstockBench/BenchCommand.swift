@@ -1,10 +1,9 @@
-internal import ArgumentParser
+public import ArgumentParser
 
 /// Does one measured piece of work through Penstock's public API, and prints one line of JSON about it.
 /// `tools/bench/run` calls it again and again; by hand it is of use under a profiler.
-@main
-struct Main: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
+public struct BenchCommand: AsyncParsableCommand {
+    public static let configuration = CommandConfiguration(
         commandName: "penstock-bench",
         abstract: "One measured piece of work through Penstock's public API.",
         subcommands: [
@@ -13,4 +12,6 @@ struct Main: AsyncParsableCommand {
             IdleCommand.self, RetentionCommand.self, StreamCommand.self, BusCommand.self,
             GraphCommand.self, GroupedCommand.self,
         ])
+
+    public init() {}
 }

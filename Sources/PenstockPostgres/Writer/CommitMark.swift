@@ -1,0 +1,29 @@
+/// A transaction as the database knows it once it is committed: by the row that its connection has in `penstock_writer`, which
+/// goes with every transaction.
+///
+/// Each connection has a row of its own. So a server that was promoted or has crashed and lost a transaction does not know it, though later
+/// ones of the same process are there.
+struct CommitMark: Sendable {
+    /// The number of the connection's row.
+    let writer: Int64
+    /// Which transaction of the process it is.
+    let number: Int64
+
+    /// Writes it down, in the transaction.
+    var insertion: String {
+        """
+        INSERT INTO penstock_writer AS writer (id, batch, written_at) VALUES (\(writer), \(number), penstock_now())
+        ON CONFLICT (id) DO UPDATE SET batch = excluded.batch, written_at = excluded.written_at
+        """
+    }
+
+    /// Whether the transaction is there.
+    func isThere(_ server: ServerConnection) throws -> Bool {
+        try server.run("SELECT 1 FROM penstock_writer WHERE id = \(writer) AND batch >= \(number)").rowCount > 0
+    }
+
+    /// Removes the rows of connections that have written nothing for a day: their processes did not end in good order.
+    static func removeOld(_ server: ServerConnection) throws {
+        try server.run("DELETE FROM penstock_writer WHERE written_at < penstock_now() - 86400000000")
+    }
+}

@@ -1,0 +1,152 @@
+import Foundation
+import PenstockCore
+import PenstockProcesses
+import PenstockSQL
+import Synchronization
+
+/// Waits until what was committed is on the server's disk, and on the standbys that it waits for, for all callers that asked for that.
+///
+/// It does so on a thread and a connection of its own: while the disk is slow or a standby away, everything goes on that need not be
+/// there. The log of a server is one line, so a commit that waits for its own record waits for all before it.
+final class FlushLine: Sendable {
+    /// What a transaction's callers wait for.
+    struct Entry: Sendable {
+        let jobs: [any Job]
+        let mark: CommitMark
+        var deadline: ContinuousClock.Instant { jobs.map(\.deadline).min() ?? .now }
+    }
+
+    private struct State {
+        var entries: [Entry] = []
+        var isRunning = false
+        var isStopping = false
+    }
+
+    private let sessions: Sessions
+    private let random: any RandomSource
+    private let timings: WriteTimings
+    private let state = Mutex(State())
+    private let bell = DispatchSemaphore(value: 0)
+    private let end = DispatchSemaphore(value: 0)
+
+    init(_ sessions: Sessions, random: any RandomSource, timings: WriteTimings) {
+        self.sessions = sessions
+        self.random = random
+        self.timings = timings
+    }
+
+    /// Takes callers that wait. The first begin the thread.
+    func add(_ entry: Entry) {
+        let mustStart = state.withLock { state in
+            state.entries.append(entry)
+            defer { state.isRunning = true }
+            return !state.isRunning
+        }
+        if mustStart {
+            do {
+                try SystemThread.start("penstock flush") { [self] in
+                    run()
+                    end.signal()
+                }
+            } catch {
+                state.withLock { $0.isRunning = false }
+                for entry in take() { finish(entry, unknown(error)) }
+            }
+        }
+        bell.signal()
+    }
+
+    /// Answers those that wait, ends the thread, and returns when it is through. Blocks.
+    func close() {
+        let isRunning = state.withLock { state in
+            state.isStopping = true
+            return state.isRunning
+        }
+        bell.signal()
+        if isRunning { end.wait() }
+    }
+
+    private func take() -> [Entry] {
+        state.withLock { state in
+            defer { state.entries = [] }
+            return state.entries
+        }
+    }
+
+    // MARK: The thread
+
+    private func run() {
+        var connection = Known()
+        while true {
+            bell.wait()
+            let entries = take()
+            if !entries.isEmpty {
+                flush(entries, &connection)
+            } else if state.withLock({ $0.isStopping && $0.entries.isEmpty }) {
+                return
+            }
+        }
+    }
+
+    /// A connection, and the writers' connections of which it is known to lead to the same server.
+    private struct Known {
+        var server: ServerConnection?
+        var writers: Set<Int64> = []
+    }
+
+    private func flush(_ entries: [Entry], _ known: inout Known) {
+        var left = entries
+        var backoff = Backoff(random: random)
+        while let deadline = left.map(\.deadline).min() {
+            do {
+                let isNew = known.server == nil
+                let server = try known.server ?? sessions.connect()
+                if isNew { known = Known(server: server) }
+                server.deadline = max(deadline, .now) + .seconds(1)
+                let lost = try left.filter { entry in
+                    try !known.writers.contains(entry.mark.writer) && !entry.mark.isThere(server)
+                }
+                if lost.isEmpty {
+                    known.writers.formUnion(left.map(\.mark.writer))
+                    let failure = try commit(server)
+                    return left.forEach { finish($0, failure) }
+                }
+                // This connection may lead to the server that was there before; a new one leads to the one that counts.
+                if isNew {
+                    for entry in lost { finish(entry, unknown(nil)) }
+                    left.removeAll { entry in lost.contains { $0.mark.number == entry.mark.number } }
+                } else {
+                    known = Known()
+                }
+            } catch {
+                if let server = known.server { sessions.abandon(server) }
+                known = Known()
+                let late = left.filter { $0.deadline <= .now }
+                for entry in late { finish(entry, unknown(error)) }
+                left.removeAll { entry in late.contains { $0.mark.number == entry.mark.number } }
+                if let next = left.map(\.deadline).min() { backoff.wait(until: next) }
+            }
+        }
+    }
+
+    /// - Returns: why nobody knows whether a standby has it.
+    private func commit(_ server: ServerConnection) throws -> PenstockError? {
+        _ = server.takeWarning()
+        let start = ContinuousClock.now
+        try server.run(
+            "BEGIN; SET LOCAL synchronous_commit = on; SELECT pg_logical_emit_message(true, 'penstock', ''); COMMIT")
+        timings.recordFlush(since: start)
+        guard let warning = server.takeWarning() else { return nil }
+        return PenstockError(
+            .outcomeUnknown,
+            "What was written is at \(sessions.address.description), and no standby has confirmed it; look whether it is there before "
+                + "you make the call again.",
+            cause: ServerError(message: warning))
+    }
+
+    private func finish(_ entry: Entry, _ failure: PenstockError?) {
+        for job in entry.jobs { job.finish(failure) }
+    }
+
+    private func unknown(_ cause: (any Error)?) -> PenstockError { ServerFailures.unknown(sessions.address, cause) }
+}
