@@ -48,7 +48,7 @@ final class WakePipe: Sendable {
         ]
         let count = poll(&watched, 2, Int32(duration.wholeMicroseconds / 1000))
         lastWait.withLock { $0 = count != 0 }
-        // In this order: who wakes before the byte is gone is seen by the caller, who looks now, and after that puts another one.
+        // In this order: a wake before the byte is gone is seen by the caller, who looks now, and one after that puts another byte.
         var bytes = [UInt8](repeating: 0, count: 16)
         while read(reading, &bytes, bytes.count) > 0 {}
         isWoken.withLock { $0 = false }

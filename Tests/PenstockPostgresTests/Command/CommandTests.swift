@@ -72,7 +72,8 @@ struct CommandTests {
         #expect(try await tool.succeed(["migrate"]).hasSuffix(" is up to date.\n"))
         // As they were before the last of the first thirteen steps.
         try tool.sql(
-            "DROP TABLE penstock_incarnation, penstock_writer; DELETE FROM penstock_migration WHERE version >= 13")
+            "DROP TABLE penstock_incarnation, penstock_writer; DROP FUNCTION penstock_begin_incarnation; "
+                + "DELETE FROM penstock_migration WHERE version >= 13")
         try await tool.fail(["status"], with: 78, saying: "run `penstock migrate` to bring it up to date")
         #expect(try await PostgresStore.migrate(url: tool.url).first == "servers")
         try await tool.succeed(["status"])
