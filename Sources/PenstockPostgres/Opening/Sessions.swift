@@ -53,6 +53,7 @@ final class Sessions: Sendable {
             SET idle_in_transaction_session_timeout = '10s'; SET jit = off; SET client_min_messages = warning;
             SET default_transaction_isolation = 'read committed'; SET default_transaction_read_only = off;
             SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off;
+            SET enable_material = off;
             SET standard_conforming_strings = on; SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2;
             SET tcp_keepalives_count = 3; SET tcp_user_timeout = 10000
             """)

@@ -266,12 +266,13 @@ enum Claiming {
         SELECT sequence, priority, attempt, forgiven, marks, due_at FROM penstock_scheduled
         WHERE queue_id = ?1 AND due_at <= ?2 ORDER BY due_at, sequence LIMIT ?3
         """)
+    // The sum is there for a planner that takes all of the queue's log to be as good a way to one message as its number.
     private static let selectReady = Query(
         """
         SELECT ready.sequence, ready.priority, ready.attempt, log.enqueued_at, log.headers, log.origin, log.payload,
             ready.marks, log.group_key, ready.ready_since
         FROM penstock_ready AS ready LEFT JOIN penstock_log AS log ON log.sequence = ready.sequence
-            AND log.queue_id = ready.queue_id AND log.priority = ready.priority AND log.turn = ready.turn
+            AND log.queue_id + 0 = ready.queue_id AND log.priority = ready.priority AND log.turn = ready.turn
         WHERE ready.queue_id = ?1 ORDER BY ready.priority DESC, ready.turn, ready.sequence LIMIT ?2
         """)
     private static let selectLeased = Query(
