@@ -57,7 +57,9 @@ enum BinaryForm {
     /// A decimal number: the count of its digits of base 10,000, the weight of the first, the sign, how many decimal places it
     /// shows, and the digits.
     private static func decimal(_ bytes: UnsafeRawBufferPointer) -> Double {
-        func word(_ index: Int) -> Int16 { Int16(bigEndian: bytes.loadUnaligned(fromByteOffset: index * 2, as: Int16.self)) }
+        func word(_ index: Int) -> Int16 {
+            Int16(bigEndian: bytes.loadUnaligned(fromByteOffset: index * 2, as: Int16.self))
+        }
         var value = 0.0
         for index in 0..<Int(word(0)) { value = value * 10_000 + Double(word(4 + index)) }
         var exponent = Int(word(1)) - Int(word(0)) + 1

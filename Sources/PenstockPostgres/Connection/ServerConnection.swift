@@ -68,6 +68,8 @@ final class ServerConnection {
     var processID: Int32 { PQbackendPID(connection) }
     var isLost: Bool { isAbandoned || PQstatus(connection) != CONNECTION_OK }
     var isInTransaction: Bool {
+        // While statements are sent ahead libpq says no more than that it is at work.
+        if pipeline.isOpen { return true }
         let status = PQtransactionStatus(connection)
         return status == PQTRANS_INTRANS || status == PQTRANS_INERROR
     }
@@ -98,7 +100,7 @@ final class ServerConnection {
 
     func prepare(_ name: String, _ sql: String, types: [Oid]) throws {
         let isSent = PQsendPrepare(connection, name, sql, Int32(types.count), types)
-        guard pipeline.isOpen else { 
+        guard pipeline.isOpen else {
             try answer(isSent)
             return
         }

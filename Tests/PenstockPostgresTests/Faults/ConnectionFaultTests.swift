@@ -1,9 +1,9 @@
 import Foundation
 import PenstockCore
-import PenstockSQL
 import Testing
 
 @testable import PenstockPostgres
+@testable import PenstockSQL
 
 /// What becomes of calls when something is wrong with a connection, or somebody is in the way.
 @Suite(
@@ -89,6 +89,24 @@ struct ConnectionFaultTests {
         await #expect { try await PostgresStore.open(url: node.address) } throws: {
             ($0 as? PenstockError)?.code == .unreachable
         }
+    }
+
+    @Test func nothingIsLeftOfATransactionThatWasGivenUpWithStatementsOnTheirWay() async throws {
+        let store = try await open()
+        _ = try await enqueue("before", store)
+        await #expect(throws: PenstockError.self) {
+            try await store.core.writer.perform { [queue] transaction in
+                let message = NewMessage(payload: Array("undone".utf8))
+                _ = try Enqueue.perform([message], to: queue, durability: .processCrash, in: transaction)
+                throw PenstockError(.storage, "The work was given up.")
+            }
+        }
+        _ = try await enqueue("after", store)
+        let payloads = try await store.log(LogQuery(queue: queue, .last(9))).records.map {
+            String(decoding: $0.payload, as: UTF8.self)
+        }
+        #expect(payloads == ["before", "after"])
+        try await store.close()
     }
 
     @Test func numbersJumpAfterACrashAndGoOnAfterAnOrderlyEnd() async throws {
