@@ -37,6 +37,7 @@ let package = Package(
         .library(name: "PenstockConformance", targets: ["PenstockConformance"]),
         .executable(name: "penstock", targets: ["PenstockMain"]),
         .executable(name: "penstock-remote", targets: ["PenstockRemoteMain"]),
+        .executable(name: "penstock-postgres", targets: ["PenstockPostgresMain"]),
         .executable(name: "penstock-server", targets: ["PenstockServerMain"]),
     ],
     dependencies: [
@@ -72,6 +73,9 @@ let package = Package(
         // The same commands as penstock, for a store at a server.
         .executableTarget(
             name: "PenstockRemoteMain", dependencies: ["PenstockCLI", "PenstockClient"], swiftSettings: strict),
+        // The same commands as penstock, for a store in a PostgreSQL database.
+        .executableTarget(
+            name: "PenstockPostgresMain", dependencies: ["PenstockCLI", "PenstockPostgres"], swiftSettings: strict),
         // The server: the faces below on one store, and the addresses where it listens.
         .target(
             name: "PenstockServer",
@@ -291,8 +295,10 @@ let package = Package(
         .testTarget(
             name: "PenstockPostgresTests",
             dependencies: [
-                "Penstock", "PenstockConformance", "PenstockCore", "PenstockPostgres", "PenstockPostgresMigrations",
-                "PenstockSQL", "PenstockTestKit",
+                "Penstock", "PenstockConformance", "PenstockCore", "PenstockMain", "PenstockPostgres",
+                "PenstockPostgresMain", "PenstockPostgresMigrations", "PenstockSQL", "PenstockTestKit",
+                .product(name: "Subprocess", package: "swift-subprocess"),
+                .product(name: "SystemPackage", package: "swift-system", condition: .when(platforms: [.linux])),
             ],
             swiftSettings: strict
         ),
@@ -352,7 +358,8 @@ let package = Package(
             name: "PenstockClientTests",
             dependencies: [
                 "Penstock", "PenstockClient", "PenstockConformance", "PenstockCore", "PenstockFormats", "PenstockHTTP",
-                "PenstockMain", "PenstockRemoteMain", "PenstockSQL", "PenstockSQLite", "PenstockServer", "PenstockTestKit",
+                "PenstockMain", "PenstockRemoteMain", "PenstockSQL", "PenstockSQLite", "PenstockServer",
+                "PenstockTestKit",
                 "PenstockWire",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -376,7 +383,8 @@ let package = Package(
         .testTarget(
             name: "PenstockSQLiteTests",
             dependencies: [
-                "PenstockConformance", "PenstockCore", "PenstockSQL", "PenstockSQLite", "PenstockMigrations", "PenstockProcesses",
+                "PenstockConformance", "PenstockCore", "PenstockSQL", "PenstockSQLite", "PenstockMigrations",
+                "PenstockProcesses",
                 "PenstockTestKit",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
@@ -419,7 +427,7 @@ let package = Package(
             dependencies: [
                 "Penstock", "PenstockClient", "PenstockCodecs", "PenstockCombine", "PenstockConformance",
                 "PenstockCore",
-                "PenstockMain", "PenstockMetrics", "PenstockTestKit", "PenstockTracing",
+                "PenstockMain", "PenstockMetrics", "PenstockPostgres", "PenstockTestKit", "PenstockTracing",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),

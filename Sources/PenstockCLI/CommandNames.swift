@@ -14,7 +14,7 @@ enum CommandNames {
             guard let next = subcommands.first(where: { name(of: $0) == argument }) else {
                 throw Failure(
                     .usage,
-                    "There is no command '\(path) \(argument)'; "
+                    "There is no command '\(path) \(Passwords.hidden(address: argument))'; "
                         + (nearest(to: argument, among: subcommands.map(name)).map {
                             "perhaps '\(path) \($0)' is meant."
                         }

@@ -14,7 +14,20 @@ public enum Program {
     ///
     /// - Parameter openServer: opens the store at the address that `--db` or PENSTOCK_DB names.
     package static func main(openServer: @escaping ServerStores.Opener) -> Never {
-        ServerStores.use(openServer)
+        ServerStores.use(.server, openServer)
+        main()
+    }
+
+    /// Runs the same commands for stores in PostgreSQL databases as well.
+    ///
+    /// - Parameters:
+    ///   - openDatabase: opens the store at the address that `--db` or PENSTOCK_DB names. One that is opened to be read is neither made
+    ///     nor changed.
+    ///   - migrate: brings the tables there up to date.
+    package static func main(
+        openDatabase: @escaping ServerStores.Opener, migrate: @escaping ServerStores.Migrator
+    ) -> Never {
+        ServerStores.use(.database, openDatabase, migrator: migrate)
         main()
     }
 
@@ -91,7 +104,7 @@ public enum Program {
     }
 
     /// The server, if it is what `arguments` name. What is behind its name is its own, its help as well. Where they name a store at a
-    /// server the process becomes the program for those.
+    /// server, or in a database, the process becomes the program for those.
     ///
     /// Swift 6.3's optimizer does not survive this within an async function.
     @inline(never) private static func serve(_ arguments: [String]) throws -> ServeCommand? {
@@ -100,8 +113,14 @@ public enum Program {
         if arguments.count == 2, arguments[0] == "help", arguments[1] == name {
             return ServeCommand(arguments: ["--help"])
         }
-        if !ServerStores.isKnown, ServerStores.isAddress(FileOptions.path(in: arguments)) {
-            try CompanionProgram.remote.become(Array(CommandLine.arguments.dropFirst()))
+        if let kind = StoreAddress.kind(of: FileOptions.path(in: arguments)), !ServerStores.canOpen(kind) {
+            let program: CompanionProgram =
+                switch kind {
+                case .server: .remote
+                case .database: .database
+                }
+            // Its arguments are this one's, letter for letter: what PENSTOCK_DB says stays where others do not see it.
+            try program.become(Array(CommandLine.arguments.dropFirst()))
         }
         return nil
     }
@@ -141,9 +160,11 @@ public enum Program {
     private static func safe(_ message: String) -> String {
         let arguments = CommandLine.arguments.dropFirst()
         let quoted = Set(arguments + arguments.flatMap { $0.split(separator: "=", maxSplits: 1).map(String.init) })
-        return quoted.reduce(message) { $0.replacing("'\($1)'", with: "'\(Escape.text($1))'") }
-            .split(separator: "\n", omittingEmptySubsequences: false).map { Escape.line(String($0)) }
-            .joined(separator: "\n")
+        return quoted.reduce(message) {
+            $0.replacing("'\($1)'", with: "'\(Escape.text(Passwords.hidden(address: $1)))'")
+        }
+        .split(separator: "\n", omittingEmptySubsequences: false).map { Escape.line(String($0)) }
+        .joined(separator: "\n")
     }
 
     /// Swift repairs arguments that are not UTF-8, and a payload that was repaired is not what was given.

@@ -101,7 +101,8 @@ extension SQLiteStore {
         }
         do {
             let transaction = try Transaction(
-                SQLiteConnection(database), path: access.path, time: core.time, random: core.random, policies: PolicyCache())
+                SQLiteConnection(database), path: access.path, time: core.time, random: core.random,
+                policies: PolicyCache())
             let value = try transaction.nested {
                 let value = try body(transaction)
                 try Cascade.writeDown(in: transaction)

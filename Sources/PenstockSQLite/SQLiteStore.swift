@@ -166,7 +166,8 @@ public final class SQLiteStore: SQLStore {
                 // Should its row stay, the lock that goes with this process says all the same that it is no more, and the
                 // next process that reclaims removes the row.
                 if let connection = connection as? SQLiteConnection,
-                    access.write(within: .milliseconds(100), connection, { try worker.unregister(connection) }) {
+                    access.write(within: .milliseconds(100), connection, { try worker.unregister(connection) })
+                {
                     worker.letGo()
                 }
                 return true

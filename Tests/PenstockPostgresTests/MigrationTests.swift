@@ -27,7 +27,7 @@ struct MigrationTests {
         try await PostgresStore.open(url: url).close()
         try await PostgresStore.open(url: url).close()
         let address = try ServerAddress(url)
-        let migrator = SchemaMigrator(address: address, server: try Sessions.connect(to: address, busyMax: .seconds(5)))
+        let migrator = try SchemaMigrator(address, busyMax: .seconds(5))
         #expect(try migrator.migrate().isEmpty)
     }
 

@@ -11,21 +11,36 @@ struct MigrateCommand: AsyncParsableCommand {
             EXAMPLES
               penstock migrate
               penstock --db /var/lib/shop/queue.db migrate
+              penstock --db postgres://mill@db.example/shop migrate
 
             Every command that writes does this when it opens an older file; this one does nothing else, so that it can \
             be done at a chosen time. Commands that look leave an older file as it is, and say so when they cannot read \
-            it. A file with a newer schema is refused and left as it is.
+            it. A file with a newer schema is refused and left as it is. A schema of a PostgreSQL database is made and brought up \
+            to date in the same way, in one transaction.
             """)
 
     @OptionGroup var fileOptions: OnlyFileOptions
     @OptionGroup var outputOptions: OutputOptions
 
     @MainActor func run() async throws {
-        let file = try fileOptions.file(for: "migrate")
+        let file = try fileOptions.fileOrDatabase(for: "migrate")
+        if file.kind == .database { return try await migrateDatabase(file) }
         let isNew = !file.exists
         try await file.use(mayCreate: true) { _ in }
         try Output().answer(
             "\(Escape.text(file.path)) \(isNew ? "was made" : "is up to date").",
             .object(["path": .string(file.path), "created": .bool(isNew)]), isJSON: outputOptions.isJSON)
+    }
+
+    @MainActor private func migrateDatabase(_ database: StoreFile) async throws {
+        let isNew = try await database.lacksTables()
+        let steps = try await database.migrate()
+        let done = isNew ? "was made" : "is up to date"
+        let count = steps.isEmpty ? "" : ", by \(CountText.format(steps.count, "step"))"
+        try Output().answer(
+            "\(Escape.text(database.shown)) \(done)\(count).",
+            .object([
+                "path": .string(database.shown), "created": .bool(isNew), "steps": .array(steps.map { .string($0) }),
+            ]), isJSON: outputOptions.isJSON)
     }
 }

@@ -5,7 +5,7 @@ package struct FileOptions: ParsableArguments {
     @Option(
         name: .customLong("db"),
         help: .init(
-            "The file with the queues, or the server: http://HOST:PORT, https://HOST or unix:PATH, with its token in PENSTOCK_TOKEN; else what PENSTOCK_DB says, else ./penstock.db.",
+            "The file with the queues; or the server: http://HOST:PORT, https://HOST or unix:PATH, with its token in PENSTOCK_TOKEN; or the PostgreSQL database: postgres://USER@HOST/DATABASE; else what PENSTOCK_DB says, else ./penstock.db.",
             valueName: "path"),
         completion: .file())
     var path: String?
@@ -18,9 +18,10 @@ package struct FileOptions: ParsableArguments {
     fileprivate static func check(_ path: String?) throws {
         if path == "" { throw ValidationError("The path after --db cannot be empty.") }
         let used = path ?? defaultPath
-        if ServerStores.isForeignAddress(used) {
+        if StoreAddress.isForeign(used) {
             throw ValidationError(
-                "\(used) is no address of a server; write http://HOST:PORT, https://HOST or unix:PATH, or the path of a file."
+                "\(Passwords.hidden(address: used)) is no address of a server; write http://HOST:PORT, https://HOST, unix:PATH or "
+                    + "postgres://HOST/DATABASE, or the path of a file."
             )
         }
     }
@@ -62,10 +63,20 @@ package struct OnlyFileOptions: ParsableArguments {
     /// The file.
     ///
     /// - Parameter command: what needs it.
-    /// - Throws: ``Failure`` when a server is named.
+    /// - Throws: ``Failure`` when a server or a database is named.
     package func file(for command: String) throws -> StoreFile {
         let file = StoreFile(path: path ?? FileOptions.defaultPath)
         try file.requireFile(for: command)
+        return file
+    }
+
+    /// The file, or the database.
+    ///
+    /// - Parameter command: what needs it.
+    /// - Throws: ``Failure`` when a server is named.
+    func fileOrDatabase(for command: String) throws -> StoreFile {
+        let file = StoreFile(path: path ?? FileOptions.defaultPath)
+        if file.kind != .database { try file.requireFile(for: command) }
         return file
     }
 }

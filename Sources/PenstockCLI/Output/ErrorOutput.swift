@@ -10,9 +10,9 @@ enum ErrorOutput {
 
     static var isTerminal: Bool { Descriptor.standardError.isTerminal }
 
-    /// Adds a line, without waiting until it is written.
+    /// Adds a line, without waiting until it is written. Whatever it quotes, no password of a database is in it.
     static func line(_ text: String) {
-        queue.async { write(Array((text + "\n").utf8)) }
+        queue.async { write(Array((Passwords.hidden(in: text) + "\n").utf8)) }
     }
 
     /// Says a sentence about the program itself, as a line of its own; in the form that was asked for with --log-format.

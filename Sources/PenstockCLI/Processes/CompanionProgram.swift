@@ -7,11 +7,18 @@ struct CompanionProgram {
     let name: String
     /// What people call it.
     let title: String
+    /// What to do where it is not there.
+    var advice = "It comes with penstock, and lies in the same folder."
 
     /// What serves a file over HTTP.
     static let server = CompanionProgram(name: "penstock-server", title: "The server")
     /// The same commands for a store at a server.
     static let remote = CompanionProgram(name: "penstock-remote", title: "The command for a store at a server")
+    /// The same commands for a store in a PostgreSQL database.
+    static let database = CompanionProgram(
+        name: "penstock-postgres", title: "The command for a store in a PostgreSQL database",
+        advice: "Put it there: `tools/install` builds it where libpq-dev is installed, as does `swift build -c release "
+            + "--product penstock-postgres`.")
 
     /// Becomes the program.
     ///
@@ -25,8 +32,7 @@ struct CompanionProgram {
         let code = errno
         throw Failure(
             code == ENOENT ? .commandNotFound : .cannotRun,
-            "\(title), \(Escape.text(program)), cannot be started: \(String(cString: strerror(code))). It comes with penstock, "
-                + "and lies in the same folder.")
+            "\(title), \(Escape.text(program)), cannot be started: \(String(cString: strerror(code))). \(advice)")
     }
 
     private static func folder(of path: String) -> String { path.lastIndex(of: "/").map { String(path[...$0]) } ?? "" }

@@ -2,45 +2,65 @@ package import CoreMetrics
 package import Logging
 package import Penstock
 
-/// The file that a command works on, or the address of the server where it is. Commands get their store here and nowhere else.
+/// The file that a command works on, or the address of the server or the database where it is. Commands get their store here and nowhere
+/// else.
 package struct StoreFile: Sendable {
+    /// The path or the address, which may have a password in it.
     package var path: String
 
-    /// Whether it is at a server.
-    var isAtServer: Bool { ServerStores.isAddress(path) }
+    /// What the address leads to; `nil`: a file.
+    var kind: StoreAddress.Kind? { StoreAddress.kind(of: path) }
 
-    /// Throws when it is at a server.
+    /// The path or the address as people are told of it.
+    var shown: String { Passwords.hidden(address: path) }
+
+    /// Throws when it is no file.
     ///
     /// - Parameter command: what needs the file itself.
     func requireFile(for command: String) throws(Failure) {
-        guard isAtServer else { return }
-        throw Failure(
-            .usage, "`penstock \(command)` needs the file itself, and \(path) is a server; run it on that machine.")
+        switch kind {
+        case nil: return
+        case .server:
+            throw Failure(
+                .usage, "`penstock \(command)` needs the file itself, and \(shown) is a server; run it on that machine."
+            )
+        case .database:
+            let advice = Self.databaseAdvice[command].map { "; \($0)" } ?? ""
+            throw Failure(.usage, "`penstock \(command)` is for files, and \(shown) is a PostgreSQL database\(advice).")
+        }
     }
+
+    /// What does for a database what a command does for a file.
+    private static let databaseAdvice = [
+        "backup": "use pg_dump or pg_basebackup",
+        "restore": "use pg_restore, with a dump that was made with --no-unlogged-table-data",
+        "doctor": "`penstock check` compares its queues with bounds",
+        "serve": "commands and programs of other machines take its address themselves",
+    ]
 
     /// The path from the root, or the address.
     var absolutePath: String {
-        guard !path.hasPrefix("/"), !isAtServer, let folder = getcwd(nil, 0) else { return path }
+        guard !path.hasPrefix("/"), kind == nil, let folder = getcwd(nil, 0) else { return path }
         defer { free(folder) }
         return "\(String(cString: folder))/\(path)"
     }
 
-    /// Whether there is a file.
+    /// Whether there is a file. Of what an address leads to it is not known before it is opened.
     var exists: Bool {
-        isAtServer || access(path, F_OK) == 0
+        kind != nil || access(path, F_OK) == 0
     }
 
     /// Throws when there is none. Of one whose log is left the store says more.
     func refuseMissing() throws(Failure) {
         if exists || access(path + "-wal", F_OK) == 0 { return }
         let hint =
-            ServerStores.looksLikePort(path)
+            StoreAddress.looksLikePort(path)
             ? "for a server write http://\(path)" : "`penstock queue create NAME` makes one"
-        throw Failure(.missing, "There is no Penstock file at \(path); \(hint).")
+        throw Failure(.missing, "There is no Penstock file at \(shown); \(hint).")
     }
 
     /// Calls `body` with the store, open only to be read, and closes it. The file stays as it is, also when its schema is
-    /// older, and need not be one that may be written. No writer is waited for.
+    /// older, and need not be one that may be written; so do the tables of a database. No writer is waited for.
     ///
     /// - Parameter queue: the queue that the command is about: an error that says there is none says how to make it.
     @MainActor
@@ -50,8 +70,9 @@ package struct StoreFile: Sendable {
         try refuseMissing()
         let options = PenstockStore.Options(access: .readOnly)
         let store =
-            isAtServer
-            ? try await ServerStores.open(path, options) : try await PenstockStore.open(path: path, options: options)
+            if let kind { try await ServerStores.open(path, kind, options) } else {
+                try await PenstockStore.open(path: path, options: options)
+            }
         return try await use(store, queue, body)
     }
 
@@ -74,6 +95,23 @@ package struct StoreFile: Sendable {
         return try await tracing.use { try await use(try await open(options), queue, body) }
     }
 
+    /// Whether there is a database without tables of Penstock's.
+    @MainActor func lacksTables() async throws -> Bool {
+        do {
+            try await look { _ in }
+            return false
+        } catch let error as PenstockError where error.code == .notFound {
+            return true
+        } catch let error as PenstockError where error.code == .olderSchema {
+            return false
+        }
+    }
+
+    /// Brings the tables of a database up to date.
+    ///
+    /// - Returns: the names of the steps that were applied.
+    func migrate() async throws -> [String] { try await ServerStores.migrate(path) }
+
     @MainActor
     private func use<Result>(
         _ store: PenstockStore, _ queue: QueueName?, _ body: @MainActor (PenstockStore) async throws -> Result
@@ -94,7 +132,7 @@ package struct StoreFile: Sendable {
         let isNew = !exists
         let mayCreate = options.createIfMissing
         if !mayCreate { try refuseMissing() }
-        if isAtServer { return try await ServerStores.open(path, options) }
+        if let kind { return try await ServerStores.open(path, kind, options) }
         do {
             return try await PenstockStore.open(path: path, options: options)
         } catch let error as PenstockError where mayCreate && isNew && [.readOnly, .notFound].contains(error.code) {
@@ -120,7 +158,7 @@ package struct StoreFile: Sendable {
         guard let queue, (error as? PenstockError)?.code == .unknownQueue else { return error }
         return Failure(
             .missing,
-            "There is no queue '\(queue)' in \(path); `penstock queue create \(Self.shellWord(queue.text))` makes it.")
+            "There is no queue '\(queue)' in \(shown); `penstock queue create \(Self.shellWord(queue.text))` makes it.")
     }
 
     /// `text` as one word of a shell.

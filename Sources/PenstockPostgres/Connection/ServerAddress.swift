@@ -15,20 +15,32 @@ struct ServerAddress: Sendable {
     /// What people are told: no password, and no parameters.
     let description: String
     private let text: String
+    private let access: StoreAccess
 
     /// How the text of an address begins.
     static let schemes = ["postgres://", "postgresql://"]
 
+    /// - Parameter access: one that is only read may be a standby.
     /// - Throws: `invalidInput` when `text` is no address. The message has nothing of it, as it may have a password.
-    init(_ text: String) throws {
-        guard Self.schemes.contains(where: text.hasPrefix), !text.utf8.contains(0) else {
+    init(_ text: String, access: StoreAccess = .readWrite) throws {
+        // Schemes are written in letters of either case, and libpq takes small ones.
+        guard let scheme = Self.schemes.first(where: { text.lowercased().hasPrefix($0) }), !text.utf8.contains(0) else {
             throw PenstockError(
                 .invalidInput, "This is no address of a PostgreSQL database; write postgres://HOST/DATABASE.")
         }
-        let (rest, schema) = try Self.splitSchema(text)
+        let (rest, schema) = try Self.splitSchema(scheme + text.dropFirst(scheme.count))
+        try Self.refuseAmbiguity(of: rest.dropFirst(scheme.count))
         self.text = rest
         self.schema = schema
+        self.access = access
         description = try Self.describe(rest, schema)
+    }
+
+    /// A password with one of these characters in it ends there for libpq, and what it takes for a host or a port it quotes.
+    private static func refuseAmbiguity(of text: Substring) throws {
+        let place = text.prefix { $0 != "?" }
+        let authority = place.prefix { $0 != "/" }
+        if authority.count(where: { $0 == "@" }) > 1 || place[authority.endIndex...].contains("@") { throw unreadable }
     }
 
     /// Takes Penstock's own parameter out, which libpq would refuse.
@@ -57,12 +69,17 @@ struct ServerAddress: Sendable {
     /// As long as leaves room for the name of a channel.
     private static let schemaBytesMax = 54
 
-    private static func describe(_ text: String, _ schema: String) throws -> String {
-        let unreadable = PenstockError(
+    private static var unreadable: PenstockError {
+        PenstockError(
             .invalidInput,
             "The address of the database cannot be read; write postgres://USER@HOST:PORT/DATABASE, and put other characters than "
                 + "letters and digits as %XX.")
-        guard let options = PQconninfoParse(text, nil) else { throw unreadable }
+    }
+
+    private static func describe(_ text: String, _ schema: String) throws -> String {
+        guard let options = PQconninfoParse(text, nil) else {
+            throw unreadable
+        }
         defer { PQconninfoFree(options) }
         var found: [String: String] = [:]
         var option = options
@@ -76,11 +93,12 @@ struct ServerAddress: Sendable {
         return "postgres://\(place)/\(found["dbname"] ?? "")" + (schema == "penstock" ? "" : "?schema=\(schema)")
     }
 
-    /// Calls `body` with libpq's parameters. What the address says itself stands before what is said here, and so counts.
+    /// Calls `body` with libpq's parameters: of several hosts the one is taken that can be written, where that is wanted. What the address says itself stands before what is said here, and so counts.
     func withParameters<T>(
         _ body: (UnsafePointer<UnsafePointer<CChar>?>, UnsafePointer<UnsafePointer<CChar>?>) -> T
     ) -> T {
-        let parameters = Self.defaults + [("dbname", text)]
+        let attributes = access == .readOnly ? "any" : "read-write"
+        let parameters = Self.defaults + [("target_session_attrs", attributes), ("dbname", text)]
         let copies = parameters.map { (strdup($0.0), strdup($0.1)) }
         defer {
             for (keyword, value) in copies {
@@ -99,10 +117,10 @@ struct ServerAddress: Sendable {
         }
     }
 
-    /// A host that vanishes is noticed in seconds. Of several hosts the one is taken that can be written.
+    /// A host that vanishes is noticed in seconds.
     private static let defaults = [
         ("application_name", "penstock"), ("client_encoding", "UTF8"), ("connect_timeout", "5"),
-        ("target_session_attrs", "read-write"), ("tcp_user_timeout", "5000"), ("keepalives_idle", "2"),
-        ("keepalives_interval", "1"), ("keepalives_count", "3"), ("gssencmode", "disable"),
+        ("tcp_user_timeout", "5000"), ("keepalives_idle", "2"), ("keepalives_interval", "1"),
+        ("keepalives_count", "3"), ("gssencmode", "disable"),
     ]
 }

@@ -21,18 +21,16 @@ final class ServerConnection {
     ///
     /// - Throws: ``ServerError``, without the password.
     init(_ address: ServerAddress, silenceMax: Duration = .seconds(30)) throws {
+        let start = ContinuousClock.now
         guard let connection = address.withParameters({ PQconnectdbParams($0, $1, 1) }) else {
             throw ServerError(message: "There is no memory for a connection.", isLost: true)
         }
         self.connection = connection
         self.silenceMax = silenceMax
         if PQstatus(connection) != CONNECTION_OK {
-            let message = Self.firstLine(String(cString: PQerrorMessage(connection)))
+            let refusal = Self.refusal(connection, after: .now - start)
             // What is thrown here ends the object, which lets go of the connection.
-            let state = Self.refusal(connection, message)
-            guard PQstatus(connection) == CONNECTION_OK else {
-                throw ServerError(state: state, message: message, isLost: true)
-            }
+            guard PQstatus(connection) == CONNECTION_OK else { throw refusal }
         }
         // A server that takes nothing in must not hold the thread either.
         PQsetnonblocking(connection, 1)
@@ -49,17 +47,23 @@ final class ServerConnection {
 
     deinit { PQfinish(connection) }
 
-    /// Asks once more a server that has refused a connection, and so gets to know by which letters it says why: libpq leaves them out of
-    /// the first answer.
+    /// Why there is no connection.
     ///
-    /// - Returns: the letters; `nil` when no server has spoken. The second try may also have connected.
-    private static func refusal(_ connection: OpaquePointer, _ message: String) -> String? {
-        guard message.contains("FATAL") else { return nil }
-        PQsetErrorVerbosity(connection, PQERRORS_VERBOSE)
-        PQreset(connection)
-        PQsetErrorVerbosity(connection, PQERRORS_DEFAULT)
-        let answer = String(cString: PQerrorMessage(connection))
-        return answer.firstMatch(of: #/FATAL:\s+([0-9A-Z]{5}):/#).map { String($0.output.1) }
+    /// libpq has the letters of the server's error only in the long form of its message, which it writes when it is told so before. So
+    /// it connects once more, unless that would wait for a server that does not answer. The second try may also connect.
+    private static func refusal(_ connection: OpaquePointer, after duration: Duration) -> ServerError {
+        var error = ServerError(message: firstLine(String(cString: PQerrorMessage(connection))), isLost: true)
+        if PQconnectionNeedsPassword(connection) != 0 {
+            error.state = "28P01"
+        } else if duration < .seconds(1) {
+            PQsetErrorVerbosity(connection, PQERRORS_VERBOSE)
+            PQreset(connection)
+            PQsetErrorVerbosity(connection, PQERRORS_DEFAULT)
+            let message = String(cString: PQerrorMessage(connection))
+            // FATAL:  28P01: password authentication failed. The first word is in the server's language, and may be as long.
+            error.state = message.firstMatch(of: #/: {2}([0-9A-Z]{5}): /#).map { String($0.output.1) }
+        }
+        return error
     }
 
     /// The descriptor to wait on.

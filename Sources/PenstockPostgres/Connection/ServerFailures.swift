@@ -17,7 +17,8 @@ enum ServerFailures {
         case (_, "42501"):
             return failure(
                 .forbidden,
-                "The user may not do that at \(place) (\(error.message)); grant the role what it needs on the schema.")
+                "The user may not do that at \(place) (\(error.message)); grant the role the right, or let one do it that has it."
+            )
         case (_, "3D000"):
             return failure(.notFound, "There is no such database at \(place) (\(error.message)); createdb makes one.")
         case (_, "25006"):
@@ -29,12 +30,16 @@ enum ServerFailures {
             return failure(
                 .busy, "Another program holds the tables of \(place) and does not let go; end its transaction.")
         case ("23", _):
-            return failure(.corrupt, "\(place) contradicts itself (\(error.message)); run `penstock doctor` on it.")
+            return failure(
+                .corrupt, "\(place) contradicts itself (\(error.message)); the call that met it changed nothing.")
         case (_, "42P01"), (_, "42703"), (_, "42883"), (_, "3F000"):
             return failure(
                 .corrupt, "\(place) has lost a part of its schema (\(error.message)); restore it from a copy.")
         case ("XX", _):
             return failure(.corrupt, "\(place) is damaged (\(error.message)); see to the server before anything else.")
+        case (nil, _) where error.message.hasPrefix("invalid "):
+            // libpq's own word about a parameter, before it connects.
+            return failure(.invalidInput, "The address of \(place) cannot be used: \(error.message).")
         case ("08", _), ("57", _), ("53", _), (nil, _):
             return failure(.unreachable, "\(place) cannot be reached (\(error.message)); nothing was done.")
         default:

@@ -8,12 +8,21 @@ struct SchemaMigrator {
     let address: ServerAddress
     let server: ServerConnection
 
+    /// Connects.
+    ///
+    /// - Throws: `invalidInput` when the server is older than what is used of it.
+    init(_ address: ServerAddress, busyMax: Duration) throws {
+        self.address = address
+        server = try Sessions.connect(to: address, busyMax: busyMax)
+        try refuseOldServer()
+    }
+
     static var newest: Int { PostgresMigration.all.count }
 
     /// The oldest server whose SQL has all that is used.
     private static let oldestServer = 130_000
 
-    func refuseOldServer() throws {
+    private func refuseOldServer() throws {
         guard server.serverVersion >= Self.oldestServer else {
             throw PenstockError(
                 .invalidInput,
@@ -34,21 +43,36 @@ struct SchemaMigrator {
         result.rowCount == 0 ? "" : String(decoding: result.bytes(0, 0), as: UTF8.self)
     }
 
-    /// - Throws: `newerSchema`, `olderSchema` when steps are missing, `notFound` when there are no tables.
-    func refuseUnready() throws {
+    /// - Throws: `newerSchema`, `olderSchema` when steps are missing, `notFound` when there are no tables, `notADatabase` when there are
+    ///   another program's.
+    func refuseUnready() throws { try refuseUnready(mayMake: false, mayChange: false) }
+
+    /// Makes the tables, or brings them up to date, where that is wanted.
+    ///
+    /// - Throws: as ``refuseUnready()``.
+    func prepare(createIfMissing: Bool, migration: MigrationPolicy) throws {
+        let mayChange = migration == .automatic
+        if try !refuseUnready(mayMake: createIfMissing, mayChange: mayChange) { try migrate() }
+    }
+
+    /// - Returns: whether nothing is missing.
+    @discardableResult
+    private func refuseUnready(mayMake: Bool, mayChange: Bool) throws -> Bool {
         let found = try refuseNewer()
-        if found == 0 {
+        if found == 0, !mayMake {
+            try refuseOtherPrograms()
             throw PenstockError(
                 .notFound,
                 "\(address.description) has none of Penstock's tables in its schema \(address.schema); `penstock queue create` makes them."
             )
         }
-        guard found == Self.newest else {
+        if found > 0, found < Self.newest, !mayChange {
             throw PenstockError(
                 .olderSchema,
                 "\(address.description) has schema version \(found), and this program has version \(Self.newest); run `penstock "
                     + "migrate` to bring it up to date.")
         }
+        return found == Self.newest
     }
 
     private func refuseNewer() throws -> Int {
@@ -92,6 +116,11 @@ struct SchemaMigrator {
     private func makeSchema() throws {
         let isThere = try server.run("SELECT 1 FROM pg_namespace WHERE nspname = \(schemaText)").rowCount > 0
         if !isThere { try server.run("CREATE SCHEMA \(ServerConnection.quoted(name: address.schema))") }
+        try refuseOtherPrograms()
+    }
+
+    /// Throws `notADatabase` when the schema has tables or views, none of which are Penstock's.
+    private func refuseOtherPrograms() throws {
         let other = try server.run(
             """
             SELECT relname FROM pg_class WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = \(schemaText))

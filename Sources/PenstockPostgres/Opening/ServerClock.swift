@@ -20,7 +20,9 @@ final class ServerClock: TimeSource {
 
     /// Takes the server's answer to the ``question``, which has just come.
     func note(_ answer: ServerResult) {
-        guard answer.rowCount == 1, let time = Int64(String(decoding: answer.bytes(0, 0), as: UTF8.self)) else { return }
+        guard answer.rowCount == 1, let time = Int64(String(decoding: answer.bytes(0, 0), as: UTF8.self)) else {
+            return
+        }
         let boot = own.boot.microseconds
         ahead.withLock { $0 = time - boot }
     }

@@ -42,6 +42,8 @@ final class Sessions: Sendable {
         let server = try ServerConnection(address, silenceMax: silenceMax ?? busyMax + .seconds(2))
         server.deadline = .now + connectMax
         defer { server.deadline = nil }
+        // The operations were written for searches in indexes, one table after the other. A planner whose statistics are of a time when
+        // the tables were empty, or a hundred times as long, would read all of the log for one claim.
         // Answers that are lost are asked for again; what is written waits for the disk only where that is asked for. A process
         // that is stopped or whose host is gone must not hold what it holds for as long as the server's settings let it.
         try server.run(
@@ -50,6 +52,7 @@ final class Sessions: Sendable {
             SET lock_timeout = \(max(1, busyMax.wholeMicroseconds / 1000)); SET statement_timeout = 0;
             SET idle_in_transaction_session_timeout = '10s'; SET jit = off; SET client_min_messages = warning;
             SET default_transaction_isolation = 'read committed'; SET default_transaction_read_only = off;
+            SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off;
             SET standard_conforming_strings = on; SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2;
             SET tcp_keepalives_count = 3; SET tcp_user_timeout = 10000
             """)

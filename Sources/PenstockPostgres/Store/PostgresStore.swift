@@ -22,6 +22,9 @@ public final class PostgresStore: SQLStore {
         public var time: (any TimeSource)?
         /// Where tokens and jitter come from.
         public var random: any RandomSource
+        /// Whether the store is opened to be written, or only to be read: then nothing is made or changed, calls that would
+        /// write throw `readOnly`, and a standby will do.
+        public var access: StoreAccess
         /// Whether the tables are made where there are none.
         public var createIfMissing: Bool
         /// What becomes of tables of an older schema.
@@ -35,11 +38,13 @@ public final class PostgresStore: SQLStore {
 
         /// Makes options: the server's clock, the system's generator, and tables made at need.
         public init(
-            time: (any TimeSource)? = nil, random: any RandomSource = SystemRandom(), createIfMissing: Bool = true,
+            time: (any TimeSource)? = nil, random: any RandomSource = SystemRandom(),
+            access: StoreAccess = .readWrite, createIfMissing: Bool = true,
             migration: MigrationPolicy = .automatic, workerName: String? = nil
         ) {
             self.time = time
             self.random = random
+            self.access = access
             self.createIfMissing = createIfMissing
             self.migration = migration
             self.workerName = workerName
@@ -52,6 +57,7 @@ public final class PostgresStore: SQLStore {
     private let readers: ReaderPool
     private let bell: ServerBell
     private let writeTimings: WriteTimings
+    private let isReadOnly: Bool
 
     /// Opens the store at `url`, and brings its tables to the newest schema unless the options say otherwise.
     ///
@@ -60,29 +66,43 @@ public final class PostgresStore: SQLStore {
     /// - Throws: ``PenstockError`` with code `invalidInput`, `unreachable`, `forbidden`, `notFound`, `notADatabase`, `newerSchema`,
     ///   `olderSchema`, `readOnly` or `busy`.
     public static func open(url: String, options: Options = Options()) async throws -> PostgresStore {
-        let address = try ServerAddress(url)
+        let address = try ServerAddress(url, access: options.access)
         return try await SystemThread.run {
             do {
-                try prepare(address, options)
-                return try PostgresStore(address, options)
+                let migrator = try SchemaMigrator(address, busyMax: options.busyMax)
+                switch options.access {
+                case .readOnly: try migrator.refuseUnready()
+                case .readWrite:
+                    try migrator.prepare(createIfMissing: options.createIfMissing, migration: options.migration)
+                }
+                return try PostgresStore(address, options, migrator.server)
             } catch {
                 throw ServerFailures.translated(error, address)
             }
         }
     }
 
-    private static func prepare(_ address: ServerAddress, _ options: Options) throws {
-        let migrator = SchemaMigrator(
-            address: address, server: try Sessions.connect(to: address, busyMax: options.busyMax))
-        try migrator.refuseOldServer()
-        switch (options.createIfMissing, options.migration) {
-        case (true, .automatic): try migrator.migrate()
-        default: try migrator.refuseUnready()
+    /// Makes the tables at `url` where there are none, brings those of an older schema up to date, and does nothing else. All of it is
+    /// one transaction.
+    ///
+    /// - Parameter url: as of ``open(url:options:)``. Its role needs the right to create in the schema.
+    /// - Returns: the names of the steps that were applied.
+    /// - Throws: as ``open(url:options:)``.
+    public static func migrate(url: String) async throws -> [String] {
+        let address = try ServerAddress(url)
+        return try await SystemThread.run {
+            do {
+                return try SchemaMigrator(address, busyMax: Options().busyMax).migrate()
+            } catch {
+                throw ServerFailures.translated(error, address)
+            }
         }
     }
 
-    private init(_ address: ServerAddress, _ options: Options) throws {
+    private init(_ address: ServerAddress, _ options: Options, _ server: ServerConnection) throws {
         let clock = ServerClock()
+        // What callers say of times is looked at before anything is asked of the server.
+        try clock.read(server)
         let time = options.time ?? clock
         let random = options.random
         // Of the machine's own generator: two processes of one seed must not have one lock.
@@ -95,8 +115,11 @@ public final class PostgresStore: SQLStore {
         self.bell = bell
         let timings = WriteTimings()
         writeTimings = timings
+        isReadOnly = options.access == .readOnly
+        let refusal = PenstockError(
+            .readOnly, "\(address.description) was opened only to be read; open it for writing to change it.")
         let stalls = Stalls()
-        let writer = try GroupWriter(busyMax: options.busyMax) { writer in
+        let writer = try GroupWriter(busyMax: options.busyMax, refusal: isReadOnly ? refusal : nil) { writer in
             TransactionRunner(
                 writer, sessions: sessions, time: time, random: random, timings: timings, bell: bell, stalls: stalls
             ).run()
@@ -135,6 +158,8 @@ public final class PostgresStore: SQLStore {
             core.worker.die()
             readers.close()
         }
+        // What has written nothing has nothing to give back, and perhaps no right to ask.
+        if isReadOnly { return await core.writer.close() }
         do {
             try await core.writer.close { [worker = core.worker] connection in
                 guard let id = worker.id else { return true }

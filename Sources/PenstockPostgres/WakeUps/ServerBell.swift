@@ -95,7 +95,7 @@ final class ServerBell: Sendable {
                 try serve(server)
             } catch {
                 state.withLock { $0.isListening = false }
-                // A caller that closes the store does not wait for that; rings wait for the connection.
+                // A close does not wait for that; rings wait for the connection.
                 let end = ContinuousClock.now + backoff.next()
                 while !state.withLock({ $0.isStopping }), end > .now { pipe.wait(for: end - .now) }
             }

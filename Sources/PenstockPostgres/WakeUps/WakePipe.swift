@@ -49,8 +49,7 @@ final class WakePipe: Sendable {
         ]
         let count = poll(&watched, 2, Int32(duration.wholeMicroseconds / 1000))
         lastWait.withLock { $0 = count != 0 }
-        // In this order: a thread that wakes before the byte is gone is seen by the caller, which looks now; one that
-        // wakes after that puts another byte.
+        // In this order: a wake before the byte is gone is seen by the caller, who looks now, and one after that puts another byte.
         var bytes = [UInt8](repeating: 0, count: 16)
         while read(reading, &bytes, bytes.count) > 0 {}
         isWoken.withLock { $0 = false }

@@ -3,7 +3,9 @@ package import PenstockCore
 /// The rows of `penstock_expiry`: one for each message that waits and has ``Marks/expiry``.
 package enum ExpiryRows {
     /// The message of a queue that expires first, and when; `nil` when none does.
-    package static func first(of queueID: Int64, _ connection: Connection) throws -> (sequence: Int64, expires: Timestamp)? {
+    package static func first(of queueID: Int64, _ connection: Connection) throws -> (
+        sequence: Int64, expires: Timestamp
+    )? {
         try connection.first(readFirst, .integer(queueID)) {
             ($0.integer(0), Timestamp(microseconds: $0.integer(1)))
         }

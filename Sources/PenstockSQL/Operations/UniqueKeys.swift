@@ -114,7 +114,9 @@ package enum UniqueKeys {
     /// other one has it, as the caller has seen; if it holds it only while it waits, it goes without where another one has it.
     ///
     /// - Returns: the message's marks for that.
-    package static func holdAgain(_ sequence: Int64, _ account: QueueAccount, in transaction: Transaction) throws -> Marks {
+    package static func holdAgain(_ sequence: Int64, _ account: QueueAccount, in transaction: Transaction) throws
+        -> Marks
+    {
         guard let (key, scope) = try key(of: sequence, in: transaction) else { return [] }
         if case .period = scope { return [] }
         let standing = try standing(of: key, account, in: transaction)
@@ -126,7 +128,8 @@ package enum UniqueKeys {
     /// Removes up to `limit` rows of periods that are over.
     ///
     /// - Returns: whether there may be more.
-    package static func forgetElapsed(of account: QueueAccount, limit: Int, in transaction: Transaction) throws -> Bool {
+    package static func forgetElapsed(of account: QueueAccount, limit: Int, in transaction: Transaction) throws -> Bool
+    {
         try transaction.connection.run(
             deleteElapsed, .integer(account.id), .integer(transaction.now.microseconds), .integer(Int64(limit)))
         return transaction.connection.changesCount >= limit

@@ -21,9 +21,11 @@ package enum MessageReader {
             let sight = try look?.look(at: sequence)
             bounds.count(payloadBytes: sight?.payloadBytes ?? 0)
             guard look == nil || sight?.passes == true,
-                var record = try connection.first(readRecord, .integer(sequence), read: { row in
-                    matches(row, query, ids) ? record(row) : nil
-                }) ?? nil
+                var record = try connection.first(
+                    readRecord, .integer(sequence),
+                    read: { row in
+                        matches(row, query, ids) ? record(row) : nil
+                    }) ?? nil
             else {
                 last = SequenceNumber(sequence)
                 continue
@@ -44,8 +46,9 @@ package enum MessageReader {
 
     /// The sequence numbers of messages that match a query, in their order, and the last message that was looked at; `nil` when
     /// there are no more. Rows of the line without a message in the log are among them when nothing has to be looked for.
-    package static func sequences(_ query: MessageQuery, _ connection: Connection) throws -> (found: [Int64], last: SequenceNumber?)
-    {
+    package static func sequences(_ query: MessageQuery, _ connection: Connection) throws -> (
+        found: [Int64], last: SequenceNumber?
+    ) {
         let queues = try QueueReader.ids(query.queue, connection)
         var walk = try SequenceWalk(query, queues, connection)
         let look = MessageLook(group: query.group, query.matching, connection)
@@ -119,8 +122,10 @@ package enum MessageReader {
 
     /// The columns of ``readRecord``, in their order.
     private enum Column: Int {
-        case sequence, queueID, queueName, priority, enqueuedAt, uniqueKey, keyScope, group, headers, origin, payloadBytes
-        case attemptsMax, state, reason, finishedAt, claimedAt, worker, due, requestedAt, millionths, progress, reportedAt
+        case sequence, queueID, queueName, priority, enqueuedAt, uniqueKey, keyScope, group, headers, origin,
+            payloadBytes
+        case attemptsMax, state, reason, finishedAt, claimedAt, worker, due, requestedAt, millionths, progress,
+            reportedAt
         case pending, blocked, expires, attempt
     }
 

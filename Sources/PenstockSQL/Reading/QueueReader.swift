@@ -22,8 +22,9 @@ package enum QueueReader {
     }
 
     /// The queues by name, with their numbers.
-    package static func queues(_ queue: QueueName?, at now: Timestamp, _ connection: Connection) throws -> [QueueStatus] {
-                let ids = try Set(ids(queue, connection))
+    package static func queues(_ queue: QueueName?, at now: Timestamp, _ connection: Connection) throws -> [QueueStatus]
+    {
+        let ids = try Set(ids(queue, connection))
         let leases = try AgeReader.oldestLeases(connection)
         return try connection.all(selectQueues) { row -> (Int64, QueueStatus) in
             let found = QueueRow(row)
@@ -66,7 +67,7 @@ package enum QueueReader {
     package static func workers(
         _ connection: Connection, _ time: any TimeSource, _ locks: any WorkerLocks
     ) throws -> [WorkerRecord] {
-                let alive = try LivingWorkers(connection, at: time, locks)
+        let alive = try LivingWorkers(connection, at: time, locks)
         return try connection.all(selectWorkers) { row in
             WorkerRecord(
                 id: row.integer(0), name: row.text(1) ?? "",

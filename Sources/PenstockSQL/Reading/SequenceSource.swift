@@ -30,7 +30,8 @@ enum SequenceSource {
     }
 
     /// The first or last `limit` sequence numbers of a stretch, nearest its beginning or end first.
-    func sequences(_ stretch: Stretch, _ end: MessageQuery.End, limit: Int, _ connection: Connection) throws -> [Int64] {
+    func sequences(_ stretch: Stretch, _ end: MessageQuery.End, limit: Int, _ connection: Connection) throws -> [Int64]
+    {
         var conditions: [String] = []
         var values: [Value] = []
         func bound(_ value: Value) -> String {

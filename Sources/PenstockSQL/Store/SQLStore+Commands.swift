@@ -27,7 +27,8 @@ extension SQLStore {
                 query.after = found.last
                 if found.found.isEmpty, found.last != nil { continue }
                 let left = limit - moved
-                moved += try await core.writer.perform(durability: .powerLoss, weight: Commanding.stepMax) { transaction in
+                moved += try await core.writer.perform(durability: .powerLoss, weight: Commanding.stepMax) {
+                    transaction in
                     try Commanding.step(command, on: queue, in: states, found.found, limit: left, transaction)
                 }
             } while query.after != nil && moved < limit

@@ -64,7 +64,7 @@ extension SQLStore {
         for wanted in extensions { try wanted.validate() }
         guard extensions.contains(where: \.changesSomething) else {
             return try await core.read { connection in
-                                return try extensions.map { try CancelRequests.standing(of: $0.lease, connection) }
+                return try extensions.map { try CancelRequests.standing(of: $0.lease, connection) }
             }
         }
         _ = core.suspension.isJustOver(at: core.time.boot)
@@ -116,7 +116,8 @@ extension SQLStore {
         let durabilities = steps.compactMap(\.durability)
         var performed = try await core.writer.perform(
             durability: durabilities.contains(.powerLoss) ? .powerLoss : durabilities.first,
-            weight: steps.reduce(0) { $0 + $1.weight }, check: steps.count == 1 ? steps[0].check(core.requireStill) : nil,
+            weight: steps.reduce(0) { $0 + $1.weight },
+            check: steps.count == 1 ? steps[0].check(core.requireStill) : nil,
             unflushed: { Performed(answers: $0.answers, failure: $1) }, flushed: flushed
         ) { [steps, worker = core.worker] transaction in
             var performed = Performed()
@@ -193,7 +194,9 @@ private struct Step: Sendable {
     }
 
     /// Answers a claim in an empty queue.
-    func check(_ requireStill: @escaping @Sendable () throws -> Void) -> (@Sendable (Connection, Timestamp) throws -> Performed?)? {
+    func check(_ requireStill: @escaping @Sendable () throws -> Void) -> (
+        @Sendable (Connection, Timestamp) throws -> Performed?
+    )? {
         guard checksFirst, case .claim(let request) = operation else { return nil }
         let time = self.time
         return { connection, now in
@@ -218,7 +221,8 @@ private struct Step: Sendable {
 
     /// Tells other processes after the commit that this one has claimed, and what it left.
     func tell(_ doorbell: Doorbell?, of answer: StoreAnswer) {
-        guard let doorbell, let announced, case .claim(let request) = operation, case .claimed(let claim) = answer else { return }
+        guard let doorbell, let announced, case .claim(let request) = operation, case .claimed(let claim) = answer
+        else { return }
         doorbell.claim(
             at: RingBucket.of(request.queue), tag: RingBucket.tag(of: request.queue), announced: announced,
             isAllThatThereWas: claim.isAll(of: request.limit) && !claim.isWithheld)

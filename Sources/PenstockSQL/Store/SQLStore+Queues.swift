@@ -51,7 +51,8 @@ extension SQLStore {
         }
         deleting: while true {
             try await core.afterStep?()
-            let step = try await core.writer.perform(durability: .powerLoss, weight: Commanding.stepMax) { transaction in
+            let step = try await core.writer.perform(durability: .powerLoss, weight: Commanding.stepMax) {
+                transaction in
                 try Deleting.step(queue, force: force, limit: Commanding.stepMax, in: transaction)
             }
             switch step {

@@ -18,7 +18,8 @@ extension SQLStore {
     /// Cancels every task of a workflow that has not ended, as ``MessageStore/cancel(_:)`` says. A crash between two steps leaves
     /// the rest in `penstock_cascade`, and others go on with it.
     public func cancel(_ workflow: WorkflowName) async throws -> Int {
-        let count = try await core.writer.perform(durability: .powerLoss, weight: Limits.cascadeCountMax) { transaction in
+        let count = try await core.writer.perform(durability: .powerLoss, weight: Limits.cascadeCountMax) {
+            transaction in
             try Workflows.cancel(workflow, in: transaction)
         }
         if count > 0 { try await finishCascade() }

@@ -1,5 +1,5 @@
 import Foundation
-import PenstockCore
+package import PenstockCore
 import PenstockProcesses
 import Synchronization
 
@@ -27,15 +27,20 @@ package final class GroupWriter: Sendable {
     private let bell = DispatchSemaphore(value: 0)
     private let end = Latch()
     private let busyMax: Duration
+    private let refusal: PenstockError?
 
     /// Starts the thread, which keeps the writer until it is stopped.
     ///
     /// - Parameters:
     ///   - busyMax: how long a call waits for the right to write before its caller is told.
+    ///   - refusal: what every call is told, when the store was opened only to be read.
     ///   - run: carries out what is asked for, until ``wait()`` says that there will be nothing more.
     /// - Throws: when the system makes no thread.
-    package init(busyMax: Duration, run: @escaping @Sendable (GroupWriter) -> Void) throws {
+    package init(
+        busyMax: Duration, refusal: PenstockError? = nil, run: @escaping @Sendable (GroupWriter) -> Void
+    ) throws {
         self.busyMax = busyMax
+        self.refusal = refusal
         try SystemThread.start("penstock writer") { [self] in
             run(self)
             end.open()
@@ -64,7 +69,11 @@ package final class GroupWriter: Sendable {
         flushed: (any MessageStore).Flushed? = nil,
         _ body: @escaping @Sendable (Transaction) throws -> T
     ) async throws -> T {
-        try await withCheckedThrowingContinuation { continuation in
+        if let refusal {
+            try refuseClosed()
+            throw refusal
+        }
+        return try await withCheckedThrowingContinuation { continuation in
             let job = PendingJob(
                 durability: durability, weight: weight, check: check, deadline: .now + busyMax,
                 remote: remote, unflushed: unflushed, flushed: flushed, body: body, continuation: continuation)

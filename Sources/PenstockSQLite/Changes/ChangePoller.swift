@@ -54,7 +54,8 @@ final class ChangePoller: ChangePolling {
         sight.hasLostWork =
             isCascading
             || heldWork.isLost(
-                at: now, FolderSights(folder: folder), forTheDead: forTheDead, sparesLiving: suspension?.isJustOver(at: now) == true)
+                at: now, FolderSights(folder: folder), forTheDead: forTheDead,
+                sparesLiving: suspension?.isJustOver(at: now) == true)
         return sight
     }
 

@@ -7,7 +7,8 @@ import PenstockSQL
 extension Repairing {
     /// Removes rows of workers whose name is no worker's. Any running worker puts back what they are said to hold.
     mutating func removeStrayWorkers() throws {
-        let ids = try WorkerRow.strays(unless: WorkerLock.isName, SQLiteConnection(database)).map { String($0.id) }.joined(separator: ", ")
+        let ids = try WorkerRow.strays(unless: WorkerLock.isName, SQLiteConnection(database)).map { String($0.id) }
+            .joined(separator: ", ")
         try change(
             .wrongWorkers,
             "COUNT {row|rows} of penstock_worker that named a file which no worker makes {was|were} removed.",

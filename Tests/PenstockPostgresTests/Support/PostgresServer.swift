@@ -10,7 +10,10 @@ final class PostgresServer: Sendable {
     /// Where its programs are; `nil`: this machine has none.
     static let programs: String? = {
         let versions = (try? FileManager.default.contentsOfDirectory(atPath: "/usr/lib/postgresql")) ?? []
-        let folders = versions.sorted().reversed().map { "/usr/lib/postgresql/\($0)/bin" } + ["/opt/homebrew/bin", "/usr/local/bin"]
+        let folders =
+            versions.sorted().reversed().map { "/usr/lib/postgresql/\($0)/bin" } + [
+                "/opt/homebrew/bin", "/usr/local/bin",
+            ]
         return folders.first { FileManager.default.isExecutableFile(atPath: $0 + "/initdb") }
     }()
 
@@ -23,7 +26,9 @@ final class PostgresServer: Sendable {
     }
 
     private init() throws {
-        guard let programs = Self.programs else { throw Failure(description: "There is no PostgreSQL on this machine.") }
+        guard let programs = Self.programs else {
+            throw Failure(description: "There is no PostgreSQL on this machine.")
+        }
         folder = "/tmp/penstock-pg-\(UUID().uuidString.prefix(8))"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
         process = Process()

@@ -1,0 +1,36 @@
+/// What `--db` or PENSTOCK_DB says when it is no path of a file.
+enum StoreAddress {
+    /// What an address leads to.
+    enum Kind: Sendable {
+        /// A server of Penstock's.
+        case server
+        /// A PostgreSQL database.
+        case database
+    }
+
+    /// The kind of an address; `nil`: it is the path of a file, or no address of Penstock's.
+    static func kind(of path: String) -> Kind? {
+        // Schemes are written in letters of either case.
+        let start = path.prefix(11).lowercased()
+        if ["http://", "https://", "unix:"].contains(where: { start.hasPrefix($0) }) { return .server }
+        // What is wrong behind the colon is said by those who read it, and is no file's name.
+        return ["postgres:", "postgresql:"].contains { start.hasPrefix($0) } ? .database : nil
+    }
+
+    /// Whether it is an address that leads nowhere: what has another scheme is no name of a file that anybody means.
+    static func isForeign(_ path: String) -> Bool {
+        guard kind(of: path) == nil, let end = path.firstRange(of: "://") else { return false }
+        let scheme = path[..<end.lowerBound].utf8
+        return !scheme.isEmpty
+            && scheme.allSatisfy { byte in
+                UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20 || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte
+                    || [UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: ".")].contains(byte)
+            }
+    }
+
+    /// Whether it looks like the host and the port of a server.
+    static func looksLikePort(_ path: String) -> Bool {
+        guard !path.contains("/"), let colon = path.lastIndex(of: ":"), colon > path.startIndex else { return false }
+        return (Int(path[path.index(after: colon)...]).map { 1...65_535 ~= $0 }) ?? false
+    }
+}

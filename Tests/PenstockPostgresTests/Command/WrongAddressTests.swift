@@ -1,0 +1,66 @@
+import Foundation
+import PenstockTestKit
+import Subprocess
+import SystemPackage
+import Testing
+
+/// Addresses of databases that lead nowhere: one sentence each, the right status, and no password in it.
+@Suite(.timeLimit(.minutes(2)), .enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."))
+struct WrongAddressTests {
+    @Test(arguments: [
+        ("postgres://mill:geheim@127.0.0.1:1/x", 69, "cannot be reached"),
+        ("postgresql://mill:geheim@/x?host=/nowhere", 69, "cannot be reached"),
+        ("postgres://mill@127.0.0.1:1/x?password=geheim", 69, "cannot be reached"),
+        ("postgres://mill:geheim@127.0.0.1:port/x", 64, "cannot be used"),
+        ("postgres://mill:ge/geheim@127.0.0.1:1/x", 64, "cannot be read"),
+        ("postgres://mill:ge@geheim@127.0.0.1:1/x", 64, "cannot be read"),
+        ("postgres://mill:%zzgeheim@127.0.0.1:1/x", 64, "cannot be read"),
+        ("postgres://mill:geheim@127.0.0.1:1/x?nonsense=1", 64, "cannot be read"),
+        ("postgres:/mill:geheim@127.0.0.1:1/x", 64, "This is no address of a PostgreSQL database"),
+        ("postgres://mill:geheim@127.0.0.1:1/x?schema=pg_x", 64, "The schema of the address"),
+        ("postgres://mill:geheim@127.0.0.1:1/x?schema=", 64, "The schema of the address"),
+        ("host=127.0.0.1 password=geheim", 66, "There is no Penstock file"),
+    ])
+    func whatIsWrongIsSaidWithoutThePassword(_ url: String, _ status: Int32, _ words: String) async throws {
+        let tool = try Tool()
+        try await tool.fail(["status"], at: url, with: status, saying: words)
+        try await tool.fail(["enqueue", "q", "x", "--db", url], at: "x.db", with: status, saying: words)
+    }
+
+    /// The server's refusals come by its letters, whatever its language.
+    @Test func refusalsOfTheServerHaveTheirStatuses() async throws {
+        let tool = try Tool()
+        let other = tool.url.replacing("/postgres?", with: "/nosuch?")
+        try await tool.fail(["queue", "create", "q"], at: other, with: 66, saying: "There is no such database")
+        let nobody = tool.url.replacing("//penstock@", with: "//nobody:geheim@")
+        try await tool.fail(["queue", "create", "q"], at: nobody, with: 77, saying: "does not let this user in")
+        #expect(try !tool.isThere())
+    }
+
+    /// `penstock` finds the program for databases in its own folder.
+    @Test func aMissingCompanionIsNamed() async throws {
+        let folder = TemporaryFolder()
+        let program = folder.file("penstock")
+        try FileManager.default.linkItem(atPath: Tool.path.string, toPath: program)
+        let result = try await Subprocess.run(
+            .path(FilePath(program)), arguments: ["status"],
+            environment: Tool.environment("postgres://mill:geheim@127.0.0.1/x"), output: .discarded,
+            error: .string(limit: 4096))
+        #expect(result.terminationStatus == .exited(127))
+        #expect(
+            result.standardError.hasPrefix(
+                "penstock: The command for a store in a PostgreSQL database, \(folder.path)/penstock-postgres, cannot be started"
+            ))
+        #expect(result.standardError.contains("tools/install") && !result.standardError.contains("geheim"))
+    }
+
+    /// Whoever has no PostgreSQL need not have its library.
+    @Test func thePlainCommandDoesNotLinkTheLibrary() throws {
+        func links(_ name: String) throws -> Bool {
+            let program = try Data(contentsOf: URL(filePath: "\(Tool.products)/\(name)"), options: .alwaysMapped)
+            return program.range(of: Data("libpq.".utf8)) != nil
+        }
+        #expect(try !links("penstock"))
+        #expect(try links("penstock-postgres"))
+    }
+}

@@ -1,0 +1,46 @@
+import Penstock
+import PenstockCore
+import Testing
+
+@testable import PenstockPostgres
+
+@Suite(.timeLimit(.minutes(1)), .enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."))
+struct ReadOnlyTests {
+    @Test func aStoreThatIsOnlyReadChangesNothing() async throws {
+        let url = try PostgresServer.shared.get().url(schema: PostgresServer.newSchema())
+        let options = PenstockStore.Options(access: .readOnly)
+        await #expect { try await PenstockStore.open(postgres: url, options: options) } throws: {
+            ($0 as? PenstockError)?.code == .notFound
+        }
+        let store = try await PenstockStore.open(postgres: url)
+        try await store.queue("q").enqueue([1])
+        let reader = try await PenstockStore.open(postgres: url, options: options)
+        let queue = try await reader.queueAsStored("q")
+        #expect(try await queue.status().depths.ready == 1)
+        await #expect { try await queue.enqueue([2]) } throws: { ($0 as? PenstockError)?.code == .readOnly }
+        await #expect { try await reader.storage.reclaim() } throws: { ($0 as? PenstockError)?.code == .readOnly }
+        try await reader.close()
+        await #expect { try await queue.enqueue([2]) } throws: { ($0 as? PenstockError)?.code == .closed }
+        #expect(try await store.queue("q").status().depths.ready == 1)
+        try await store.close()
+    }
+
+    @Test func tablesAreMadeAndChangedAsTheOptionsSay() async throws {
+        let url = try PostgresServer.shared.get().url(schema: PostgresServer.newSchema())
+        await #expect { try await PostgresStore.open(url: url, options: .init(createIfMissing: false)) } throws: {
+            ($0 as? PenstockError)?.code == .notFound
+        }
+        // Tables that are not there are none of an older schema.
+        try await PostgresStore.open(url: url, options: .init(migration: .refuse)).close()
+        try await PostgresStore.open(url: url, options: .init(createIfMissing: false)).close()
+        let address = try ServerAddress(url)
+        try ServerConnection(address).run(
+            "SET search_path = \(address.schema); DROP TABLE penstock_incarnation, penstock_writer; "
+                + "DROP FUNCTION penstock_begin_incarnation; "
+                + "DELETE FROM penstock_migration WHERE version >= 13")
+        await #expect { try await PostgresStore.open(url: url, options: .init(migration: .refuse)) } throws: {
+            ($0 as? PenstockError)?.code == .olderSchema
+        }
+        try await PostgresStore.open(url: url, options: .init(createIfMissing: false)).close()
+    }
+}
