@@ -72,6 +72,8 @@ final class ServerConnection {
     var processID: Int32 { PQbackendPID(connection) }
     var isLost: Bool { isAbandoned || PQstatus(connection) != CONNECTION_OK }
     var isInTransaction: Bool {
+        // While statements are sent ahead libpq says no more than that it is at work.
+        if pipeline.isOpen { return true }
         let status = PQtransactionStatus(connection)
         return status == PQTRANS_INTRANS || status == PQTRANS_INERROR
     }

@@ -1,9 +1,9 @@
 import Foundation
 import PenstockCore
-import PenstockSQL
 import Testing
 
 @testable import PenstockPostgres
+@testable import PenstockSQL
 
 /// What becomes of calls when something is wrong with a connection, or somebody is in the way.
 @Suite(
@@ -89,6 +89,20 @@ struct ConnectionFaultTests {
         await #expect { try await PostgresStore.open(url: node.address) } throws: {
             ($0 as? PenstockError)?.code == .unreachable
         }
+    }
+
+    @Test func nothingIsLeftOfATransactionThatWasGivenUpWithStatementsOnTheirWay() async throws {
+        let store = try await open()
+        let limit = try LimitName("undone")
+        await #expect(throws: PenstockError.self) {
+            try await store.core.writer.perform { transaction in
+                try Configuring.setLimit(limit, to: 3, in: transaction)
+                throw PenstockError(.storage, "The work was given up.")
+            }
+        }
+        _ = try await enqueue("after", store)
+        #expect(try await store.limits().isEmpty)
+        try await store.close()
     }
 
     @Test func numbersJumpAfterACrashAndGoOnAfterAnOrderlyEnd() async throws {
