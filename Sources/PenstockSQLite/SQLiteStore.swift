@@ -56,6 +56,7 @@ public final class SQLiteStore: SQLStore {
         }
     }
 
+    /// What the operations need of the file.
     public let core: SQLStoreCore
     let access: DatabaseAccess
     let folder: SharedFolder

@@ -36,6 +36,7 @@ final class SQLiteConnection: Connection {
 }
 
 extension DatabaseError: EngineError {
+    /// Whether a constraint of a table has refused what a statement wrote.
     public var isContradiction: Bool { resultCode == .SQLITE_CONSTRAINT }
 }
 
