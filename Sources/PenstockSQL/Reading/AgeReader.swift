@@ -30,28 +30,28 @@ enum AgeReader {
         return oldest
     }
 
-    // Of those that are ready since they were accepted the first in the log is the oldest.
     private static let firstBack = Query(
         """
         SELECT ready_since FROM penstock_ready WHERE queue_id = ?1 AND ready_since IS NOT NULL
         ORDER BY ready_since LIMIT 1
         """)
-    private static let firstAccepted = Query(
-        """
-        SELECT log.enqueued_at FROM (
-            SELECT sequence, ready_since FROM penstock_ready WHERE queue_id = ?1 AND priority = ?2 AND turn = 0
-            ORDER BY sequence LIMIT \(passedMax)
-        ) AS found CROSS JOIN penstock_log AS log ON log.sequence = found.sequence
-        WHERE found.ready_since IS NULL LIMIT 1
-        """)
-    private static let firstAcceptedWithTurn = Query(
-        """
-        SELECT log.enqueued_at FROM (
-            SELECT sequence, ready_since FROM penstock_ready INDEXED BY penstock_ready_sequence
-            WHERE queue_id = ?1 AND turn <> 0 ORDER BY sequence LIMIT \(passedMax)
-        ) AS found CROSS JOIN penstock_log AS log ON log.sequence = found.sequence
-        WHERE found.ready_since IS NULL LIMIT 1
-        """)
+    // Of those that are ready since they were accepted the first in the log is the oldest. It is found before the log is asked: the order
+    // of a table within a join is the planner's.
+    private static let firstAccepted = acceptedFirst(of: "penstock_ready", where: "priority = ?2 AND turn = 0")
+    private static let firstAcceptedWithTurn = acceptedFirst(
+        of: "penstock_ready INDEXED BY penstock_ready_sequence", where: "turn <> 0")
+
+    private static func acceptedFirst(of table: String, where condition: String) -> Query {
+        Query(
+            """
+            SELECT enqueued_at FROM penstock_log WHERE sequence = (
+                SELECT sequence FROM (
+                    SELECT sequence, ready_since FROM \(table) WHERE queue_id = ?1 AND \(condition)
+                    ORDER BY sequence LIMIT \(passedMax)
+                ) AS found WHERE ready_since IS NULL LIMIT 1)
+            """)
+    }
+
     // All leases: no more than what is in hands.
     private static let selectLeases = Query("SELECT queue_id, claimed_at FROM penstock_lease")
 }
