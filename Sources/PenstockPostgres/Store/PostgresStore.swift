@@ -2,7 +2,7 @@ public import PenstockCore
 import PenstockProcesses
 public import PenstockSQL
 
-/// A ``MessageStore`` in a schema of a PostgreSQL database, for any number of processes of any number of machines.
+/// A `MessageStore` in a schema of a PostgreSQL database, for any number of processes of any number of machines.
 ///
 /// Guarantees, beyond the protocol's:
 /// - A call with durability `powerLoss` is on the server's disk when it returns and, where the server waits for standbys
@@ -10,7 +10,7 @@ public import PenstockSQL
 /// - A call whose answer was lost with its connection is found again or made again, on the same server or on one that was promoted
 ///   meanwhile: it takes effect once, or ends with `outcomeUnknown`.
 /// - All processes go by the server's clock.
-/// - The messages of a process that dies are given back at the first ``reclaim()`` after its death.
+/// - The messages of a process that dies are given back at the first `reclaim()` after its death.
 ///
 /// Differences from a file: `processCrash` survives the death of every process of Penstock's, but the last moments before a crash of
 /// the server may be lost with it; and an enqueue in a transaction of the application's own is made by SQL
@@ -61,9 +61,11 @@ public final class PostgresStore: SQLStore {
 
     /// Opens the store at `url`, and brings its tables to the newest schema unless the options say otherwise.
     ///
-    /// - Parameter url: `postgres://USER@HOST:PORT/DATABASE`, with any of libpq's parameters and `schema=NAME` (else `penstock`). What it
-    ///   leaves out is taken from the environment and `~/.pgpass`, as by `psql`.
-    /// - Throws: ``PenstockError`` with code `invalidInput`, `unreachable`, `forbidden`, `notFound`, `notADatabase`, `newerSchema`,
+    /// - Parameters:
+    ///   - url: `postgres://USER@HOST:PORT/DATABASE`, with any of libpq's parameters and `schema=NAME` (else `penstock`). What it
+    ///     leaves out is taken from the environment and `~/.pgpass`, as by `psql`.
+    ///   - options: clocks, what is made or migrated, and whether it is only read.
+    /// - Throws: `PenstockError` with code `invalidInput`, `unreachable`, `forbidden`, `notFound`, `notADatabase`, `newerSchema`,
     ///   `olderSchema`, `readOnly` or `busy`.
     public static func open(url: String, options: Options = Options()) async throws -> PostgresStore {
         let address = try ServerAddress(url, access: options.access)
