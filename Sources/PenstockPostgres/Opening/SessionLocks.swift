@@ -1,5 +1,6 @@
 import Foundation
 import PenstockCore
+import PenstockProcesses
 import PenstockSQL
 
 /// The locks of workers that share a database: advisory locks of their sessions. The server lets go of them when the process or
@@ -54,9 +55,8 @@ struct SessionLocks: WorkerLocks {
 private struct SessionSights: WorkerSights {
     let held: Set<String>
 
-    func isHeld(_ name: String) -> Bool { held.contains(name) }
-    // Deadlines go by the server's clock, and a server that stalls for all does not count them meanwhile.
-    func askedAt(_ name: String) -> Int64? { nil }
+    // Nobody asks for more time here: deadlines go by the server's clock, and a server that stalls for all does not count them meanwhile.
+    func sight(of name: String) -> WorkerLock.Sight { WorkerLock.Sight(isHeld: held.contains(name)) }
 }
 
 private final class HeldSessionLock: HeldWorkerLock {

@@ -47,6 +47,11 @@ package final class WorkerLock: Sendable {
         /// When it last said that it asks for more time for its leases, in microseconds on its boot clock; `nil` when it
         /// does not ask.
         package var askedAt: Int64?
+
+        package init(isHeld: Bool, askedAt: Int64? = nil) {
+            self.isHeld = isHeld
+            self.askedAt = askedAt
+        }
     }
 
     /// Whether the process that made the lock file `name` lives, and what it says.

@@ -1,8 +1,8 @@
 import PenstockCore
-import PenstockProcesses
+package import PenstockProcesses
 
 /// The locks by which the processes that share a store see of each other that they live. Each engine has its own kind.
-public protocol WorkerLocks: Sendable {
+package protocol WorkerLocks: Sendable {
     /// Looks which of them are held, at one moment.
     func look(_ connection: Connection) throws -> any WorkerSights
     /// Looks once more, after a look by which a worker is dead: for locks that a living process may have lost for a moment, with
@@ -20,19 +20,17 @@ public protocol WorkerLocks: Sendable {
 
 extension WorkerLocks {
     /// A lock of the kernel goes with its process and not before.
-    public func lookAgain(_ connection: Connection) throws -> (any WorkerSights)? { nil }
+    package func lookAgain(_ connection: Connection) throws -> (any WorkerSights)? { nil }
 }
 
 /// Which workers live, as one look has found.
-public protocol WorkerSights {
-    /// Whether the process lives that holds the lock `name`.
-    func isHeld(_ name: String) -> Bool
-    /// When it last said that it asks for more time for its leases, in microseconds on its boot clock; `nil`: it does not ask.
-    func askedAt(_ name: String) -> Int64?
+package protocol WorkerSights {
+    /// Whether the process lives that holds the lock `name`, and what it says.
+    func sight(of name: String) -> WorkerLock.Sight
 }
 
 /// A lock that this process holds. It goes with the object, as at the death of the process.
-public protocol HeldWorkerLock: AnyObject, Sendable {
+package protocol HeldWorkerLock: AnyObject, Sendable {
     var name: String { get }
     /// Lets go in good order, and leaves nothing behind.
     func remove()

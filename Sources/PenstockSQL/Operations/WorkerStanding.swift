@@ -40,11 +40,12 @@ enum WorkerStanding: Sendable {
             self = .lives(endsCount: worker.clockName == now.bootID)
             return
         }
-        guard sights.isHeld(worker.lockName) else {
+        let sight = sights.sight(of: worker.lockName)
+        guard sight.isHeld else {
             self = .dead
             return
         }
-        self = .lives(endsCount: worker.clockName == now.bootID && !Self.asks(sights.askedAt(worker.lockName), at: now))
+        self = .lives(endsCount: worker.clockName == now.bootID && !Self.asks(sight.askedAt, at: now))
     }
 
     var isDead: Bool {

@@ -16,8 +16,7 @@ struct FolderLocks: WorkerLocks {
 struct FolderSights: WorkerSights {
     let folder: SharedFolder
 
-    func isHeld(_ name: String) -> Bool { WorkerLock.sight(of: name, in: folder).isHeld }
-    func askedAt(_ name: String) -> Int64? { WorkerLock.sight(of: name, in: folder).askedAt }
+    func sight(of name: String) -> WorkerLock.Sight { WorkerLock.sight(of: name, in: folder) }
 }
 
 private final class HeldFile: HeldWorkerLock {
