@@ -159,24 +159,13 @@ public final class SQLiteStore: SQLStore {
     public func close() async throws {
         // The last to let go of the file puts its write-ahead log away, which one that only reads cannot.
         await listener.end()
-        defer { core.worker.die() }
         do {
-            try await core.writer.close { [worker = core.worker, access] connection in
-                guard let id = worker.id else { return true }
-                if try Reclaiming.hasLeases(id, connection) { return false }
-                // Should its row stay, the lock that goes with this process says all the same that it is no more, and the
-                // next process that reclaims removes the row.
+            try await core.close { [worker = core.worker, access] connection in
                 if let connection = connection as? SQLiteConnection,
                     access.write(within: .milliseconds(100), connection, { try worker.unregister(connection) })
                 {
                     worker.letGo()
                 }
-                return true
-            } _: { [worker = core.worker] transaction in
-                guard let id = worker.id else { return }
-                try Reclaiming.releaseAll(of: id, in: transaction)
-                try worker.unregister(transaction.connection)
-                transaction.onCommit { worker.letGo() }
             }
         } catch {
             throw access.translated(error)

@@ -156,32 +156,17 @@ public final class PostgresStore: SQLStore {
     ///   had leased goes back in line as after its death.
     public func close() async throws {
         await bell.close()
-        defer {
-            core.worker.die()
-            readers.close()
-        }
+        defer { readers.close() }
         // What has written nothing has nothing to give back, and perhaps no right to ask.
         if isReadOnly { return await core.writer.close() }
         do {
-            try await core.writer.close { [worker = core.worker] connection in
-                guard let id = worker.id else { return true }
-                return try !Reclaiming.hasLeases(id, connection) && Self.unregister(worker, connection)
-            } _: { [worker = core.worker] transaction in
-                guard let id = worker.id else { return }
-                try Reclaiming.releaseAll(of: id, in: transaction)
-                try worker.unregister(transaction.connection)
-                transaction.onCommit { worker.letGo() }
+            try await core.close { [worker = core.worker] connection in
+                try worker.unregister(connection)
+                worker.letGo()
             }
         } catch {
             throw ServerFailures.translated(error, sessions.address)
         }
-    }
-
-    /// Removes the worker's row outside of a transaction; it holds nothing.
-    private static func unregister(_ worker: WorkerIdentity, _ connection: Connection) throws -> Bool {
-        try worker.unregister(connection)
-        worker.letGo()
-        return true
     }
 
     /// Stops as a killed process does: nothing is given back, nothing is closed in good order, and the sessions go. For tests of
