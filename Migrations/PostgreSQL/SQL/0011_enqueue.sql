@@ -150,7 +150,7 @@ BEGIN
         kept = depth.kept + (place = 'dropped')::INTEGER,
         dropped_total = depth.dropped_total + (place = 'dropped')::INTEGER
         WHERE depth.queue_id = new.queue_id;
-    -- Who waits for messages listens to the schema's channel. It is rung when the transaction commits, and once for a queue.
+    -- Processes whose workers wait for messages listen to the schema's channel. It is rung when the transaction commits, and once for a queue.
     PERFORM pg_notify('penstock:' || current_schema(), into_queue.name);
     sequence := new.sequence;
 END $$;

@@ -27,7 +27,8 @@ BEGIN
         SELECT pg_postmaster_start_time(), penstock_now(), coalesce(max(id), 0) FROM penstock_worker;
 END $$;
 
--- The last transaction of each connection that writes, in that transaction: so who has lost the answer to a COMMIT learns what came of it.
+-- The last transaction of each connection that writes, in that transaction: so a process
+-- that has lost the answer to a COMMIT learns what came of it.
 CREATE TABLE penstock_writer (
     id         BIGINT PRIMARY KEY,
     batch      BIGINT NOT NULL,

@@ -54,7 +54,7 @@ struct WrongAddressTests {
         #expect(result.standardError.contains("tools/install") && !result.standardError.contains("geheim"))
     }
 
-    /// Whoever has no PostgreSQL need not have its library.
+    /// A user who has no PostgreSQL need not have its library.
     @Test func thePlainCommandDoesNotLinkTheLibrary() throws {
         func links(_ name: String) throws -> Bool {
             let program = try Data(contentsOf: URL(filePath: "\(Tool.products)/\(name)"), options: .alwaysMapped)
