@@ -1,6 +1,31 @@
+import Synchronization
+
 /// How a statement of the store's operations is said to PostgreSQL. They are written once, in SQLite's dialect, with what both
 /// understand; these few words are all that differs.
 enum Dialect {
+    /// A statement as a server is given it, and the numbers of the parameters that it names.
+    struct Statement: Sendable {
+        let sql: String
+        let parameters: Set<Int>
+    }
+
+    /// The statement that `sql` is here. Finding that out takes longer than preparing it does, and each of a process's connections
+    /// prepares the same: so it is found out once.
+    static func statement(_ sql: String) -> Statement {
+        if let known = known.withLock({ $0[sql] }) { return known }
+        let text = translated(sql)
+        let statement = Statement(sql: text, parameters: parameters(of: text))
+        known.withLock { known in
+            // Most are constants; of those that are put together for a question there may be any number.
+            if known.count >= knownMax { known = [:] }
+            known[sql] = statement
+        }
+        return statement
+    }
+
+    private static let known = Mutex<[String: Statement]>([:])
+    private static let knownMax = 2048
+
     /// `sql` in PostgreSQL's dialect.
     static func translated(_ sql: String) -> String {
         var text = sql

@@ -6,7 +6,6 @@ import PenstockSQL
 final class PostgresConnection: Connection {
     let server: ServerConnection
     private var statementCount = 0
-    private var changesFailure: (any Error)?
 
     /// Whether attempts are made in a savepoint each, so that a refusal ends the attempt and not the transaction.
     var guardsAttempts = false
@@ -49,24 +48,10 @@ final class PostgresConnection: Connection {
     }
 
     override func prepare(_ sql: String) throws -> PreparedStatement {
-        PostgresStatement(Dialect.translated(sql), self)
+        PostgresStatement(Dialect.statement(sql), self)
     }
 
-    /// When an answer that is read for this is a failure, the next statement tells.
-    override var changesCount: Int {
-        do {
-            return try server.changesCount()
-        } catch {
-            changesFailure = error
-            return 0
-        }
-    }
-
-    fileprivate func tellFailure() throws {
-        guard let failure = changesFailure else { return }
-        changesFailure = nil
-        throw failure
-    }
+    override func changesCount() throws -> Int { try server.changesCount() }
 
     fileprivate func newName() -> String {
         statementCount += 1
@@ -89,10 +74,10 @@ final class PostgresStatement: PreparedStatement {
     private var result: ServerResult?
     private var row: Int32 = -1
 
-    init(_ sql: String, _ connection: PostgresConnection) {
-        self.sql = sql
+    init(_ statement: Dialect.Statement, _ connection: PostgresConnection) {
+        sql = statement.sql
         self.connection = connection
-        let named = Dialect.parameters(of: sql)
+        let named = statement.parameters
         values = Array(repeating: nil, count: named.max() ?? 0)
         // The server does not guess the type of one that the statement does not name.
         unbound = values.indices.map { named.contains($0 + 1) ? 0 : BinaryForm.text }
@@ -134,7 +119,6 @@ final class PostgresStatement: PreparedStatement {
     }
 
     private func carryOut(_ body: (_ name: String) throws -> Void) throws {
-        try connection.tellFailure()
         do {
             try body(try preparedName())
         } catch var error as ServerError {
@@ -174,7 +158,7 @@ final class PostgresStatement: PreparedStatement {
 
     override func text(_ column: Int) -> String? {
         guard let result, !result.isNull(row, column) else { return nil }
-        return String(decoding: result.bytes(row, column), as: UTF8.self)
+        return result.text(row, column)
     }
 
     override func text(_ column: Int, isWrittenAs bytes: [UInt8]) -> Bool {

@@ -246,6 +246,11 @@ final class ServerResult {
     func isNull(_ row: Int32, _ column: Int) -> Bool { PQgetisnull(result, row, Int32(column)) != 0 }
     func type(_ column: Int) -> Oid { PQftype(result, Int32(column)) }
 
+    /// What a column has, where the server gives texts: as answer to a statement without parameters.
+    func text(_ row: Int32, _ column: Int) -> String {
+        String(decoding: bytes(row, column), as: UTF8.self)
+    }
+
     func bytes(_ row: Int32, _ column: Int) -> UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(
             start: PQgetvalue(result, row, Int32(column)), count: Int(PQgetlength(result, row, Int32(column))))

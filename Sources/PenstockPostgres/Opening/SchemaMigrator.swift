@@ -40,7 +40,7 @@ struct SchemaMigrator {
     }
 
     private func text(_ result: ServerResult) -> String {
-        result.rowCount == 0 ? "" : String(decoding: result.bytes(0, 0), as: UTF8.self)
+        result.rowCount == 0 ? "" : result.text(0, 0)
     }
 
     /// - Throws: `newerSchema`, `olderSchema` when steps are missing, `notFound` when there are no tables, `notADatabase` when there are

@@ -20,7 +20,7 @@ final class ServerClock: TimeSource {
 
     /// Takes the server's answer to the ``question``, which has just come.
     func note(_ answer: ServerResult) {
-        guard answer.rowCount == 1, let time = Int64(String(decoding: answer.bytes(0, 0), as: UTF8.self)) else {
+        guard answer.rowCount == 1, let time = Int64(answer.text(0, 0)) else {
             return
         }
         let boot = own.boot.microseconds

@@ -87,7 +87,7 @@ final class ServerBell: Sendable {
         while !state.withLock({ $0.isStopping }) {
             do {
                 let server = try sessions.connect(silenceMax: Self.pingEvery)
-                try server.run("LISTEN \(channel)")
+                try server.run("LISTEN \(ServerConnection.quoted(name: channel))")
                 backoff.reset()
                 // What was rung for while nobody listened is not known.
                 wakeups.ring(nil)
@@ -126,13 +126,13 @@ final class ServerBell: Sendable {
         }
     }
 
-    private var channel: String { ServerConnection.quoted(name: "penstock:" + sessions.address.schema) }
+    private var channel: String { "penstock:" + sessions.address.schema }
 
     private func send(_ rings: [Int: Ring], _ server: ServerConnection) throws {
         let text = rings.map { "\($0.key)\($0.value.code)" }.joined(separator: ",")
-        let (channel, payload) = ("penstock:" + sessions.address.schema, Self.mark + text)
         try server.run(
-            "SELECT pg_notify(\(ServerConnection.quoted(text: channel)), \(ServerConnection.quoted(text: payload)))")
+            "SELECT pg_notify(\(ServerConnection.quoted(text: channel)), \(ServerConnection.quoted(text: Self.mark + text)))"
+        )
     }
 
     /// Rings of a process begin with a mark; of a statement of SQL's comes the name of a queue.

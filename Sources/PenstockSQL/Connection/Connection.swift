@@ -21,7 +21,9 @@ open class Connection {
     }
 
     /// How many rows the last statement changed.
-    open var changesCount: Int { preconditionFailure("An engine's connection counts changes.") }
+    ///
+    /// - Throws: what has failed of the statements up to that one and was not told yet.
+    open func changesCount() throws -> Int { preconditionFailure("An engine's connection counts changes.") }
 
     /// Runs `body`, which writes and may be refused since that contradicts what is there, and then what it has written is undone and
     /// the transaction goes on. Engines whose transactions end with a refusal make their own arrangements here.

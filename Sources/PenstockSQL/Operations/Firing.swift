@@ -123,7 +123,7 @@ enum Firing {
             advance, .integer(row.id), .integer(row.revision), Value(row.nextDue),
             .integer(plan.next?.microseconds ?? ScheduleRow.never), .integer(from.microseconds),
             .integer(zone.fingerprint), .integer(Int64(plan.missedCount)))
-        guard transaction.connection.changesCount == 1 else { return 0 }
+        guard try transaction.connection.changesCount() == 1 else { return 0 }
         var count = 0
         do {
             for firing in plan.firings where try enqueue(row, due: firing, in: transaction) { count += 1 }

@@ -61,7 +61,7 @@ enum GroupRates {
     static func resume(_ key: String, _ account: QueueAccount, in transaction: Transaction) throws {
         guard try hasRows(account, transaction.connection) else { return }
         try transaction.connection.run(deleteHold, .integer(account.id), .text(key))
-        if transaction.connection.changesCount > 0 {
+        if try transaction.connection.changesCount() > 0 {
             try Groups.note(Group(account: account, key: key), transaction.connection)
         }
     }

@@ -34,7 +34,7 @@ enum Permits {
     /// - Returns: whether it had one.
     package static func take(from sequence: Int64, _ group: Group, _ connection: Connection) throws -> Bool {
         try connection.run(delete, .integer(group.account.id), .text(group.key), .integer(sequence))
-        return connection.changesCount > 0
+        return try connection.changesCount() > 0
     }
 
     /// How many permits of a group are free for messages that come behind all that wait.

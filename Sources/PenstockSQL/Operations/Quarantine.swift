@@ -81,7 +81,7 @@ package enum Quarantine {
         }
         // What comes of it is left to the next claim, as the log may not have the message any more.
         try transaction.connection.run(noteGroup, .integer(sequence), .integer(queueID))
-        let isNoted = transaction.connection.changesCount > 0
+        let isNoted = try transaction.connection.changesCount() > 0
         if source == .lease {
             try CancelRequests.end(sequence, transaction.connection)
             try ProgressRows.end(sequence, transaction.connection)

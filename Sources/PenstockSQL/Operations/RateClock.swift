@@ -38,7 +38,7 @@ enum RateClock {
         guard let found else {
             // Numbers of groups on a clock that nobody knows, as their row was lost: they count on this one from now on.
             try connection.run(insertForGroups, .integer(account.id), .text(boot.bootID), .integer(own))
-            if connection.changesCount > 0 {
+            if try connection.changesCount() > 0 {
                 try connection.run(openAll, .integer(account.id), .integer(max(0, boot.microseconds)))
             }
             return

@@ -132,7 +132,7 @@ package enum UniqueKeys {
     {
         try transaction.connection.run(
             deleteElapsed, .integer(account.id), .integer(transaction.now.microseconds), .integer(Int64(limit)))
-        return transaction.connection.changesCount >= limit
+        return try transaction.connection.changesCount() >= limit
     }
 
     private static let read = Query(

@@ -169,7 +169,7 @@ package final class QueueAccount {
             statement.bind(Value(workBefore), at: 20)
         }
         _ = try statement.step()
-        return connection.changesCount > 0
+        return try connection.changesCount() > 0
     }
 
     /// Counts the depths anew, and adds what has changed to the totals and the latencies.

@@ -23,7 +23,7 @@ final class SQLiteConnection: Connection {
         SQLiteStatement(try isPassing ? database.cachedStatement(sql: sql) : database.makeStatement(sql: sql))
     }
 
-    override var changesCount: Int { database.changesCount }
+    override func changesCount() throws -> Int { database.changesCount }
 
     /// Runs a statement that begins or ends a transaction, through GRDB, so that an application's observers on the
     /// same pool hear of it.
