@@ -7,6 +7,17 @@ enum Dialect {
     struct Statement: Sendable {
         let sql: String
         let parameters: Set<Int>
+        let effect: Effect
+        /// The store's tables that it names.
+        let tables: Set<Substring>
+    }
+
+    /// What a statement changes.
+    enum Effect: Equatable {
+        case none
+        case writes(Substring)
+        /// Anything: triggers may follow, or it is no statement of a table.
+        case unknown
     }
 
     /// The statement that `sql` is here. Finding that out takes longer than preparing it does, and each of a process's connections
@@ -14,7 +25,9 @@ enum Dialect {
     static func statement(_ sql: String) -> Statement {
         if let known = known.withLock({ $0[sql] }) { return known }
         let text = translated(sql)
-        let statement = Statement(sql: text, parameters: parameters(of: text))
+        let statement = Statement(
+            sql: text, parameters: parameters(of: text), effect: effect(of: text),
+            tables: Set(text.matches(of: #/\bpenstock_\w+/#).map(\.output)))
         known.withLock { known in
             // Most are constants; of those that are put together for a question there may be any number.
             if known.count >= knownMax { known = [:] }
@@ -53,6 +66,17 @@ enum Dialect {
     static func parameters(of sql: String) -> Set<Int> {
         Set(sql.matches(of: #/\$(\d+)/#).compactMap { Int($0.output.1) })
     }
+
+    static func effect(of sql: String) -> Effect {
+        if sql.hasPrefix("SELECT") { return .none }
+        guard let match = sql.prefixMatch(of: #/(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)/#) else { return .unknown }
+        return triggering.contains(match.output.1) ? .unknown : .writes(match.output.1)
+    }
+
+    /// Tables whose triggers write to others.
+    private static let triggering: Set<Substring> = [
+        "penstock_queue", "penstock_limit", "penstock_group_pause", "penstock_schedule",
+    ]
 
     private static func numbered(_ sql: String) -> String {
         var count = 0

@@ -13,10 +13,40 @@ struct Pipeline {
     static let countMax = 200
 
     var isOpen = false
+    /// What is still to be answered, in this order: for statements that write, nothing has to be kept.
+    private(set) var pending: [Prefetched?] = []
+    private var answeredCount = 0
+
+    /// Both sides have met.
+    mutating func close() {
+        let count = lastChangesCount
+        self = Pipeline()
+        lastChangesCount = count
+    }
+
     /// How many answers are still to come.
-    var pendingCount = 0
+    var pendingCount: Int { pending.count - answeredCount }
+
+    mutating func sent(_ rows: Prefetched?) { pending.append(rows) }
+
+    /// Takes out what the next answer is to.
+    mutating func next() -> Prefetched?? {
+        guard answeredCount < pending.count else { return nil }
+        defer { answeredCount += 1 }
+        return .some(pending[answeredCount])
+    }
     /// How many rows the statement changed whose answer was read last.
     var lastChangesCount = 0
+}
+
+/// The rows of a statement that was sent before it was run.
+final class Prefetched {
+    /// The values with which it was sent.
+    let values: [[UInt8]?]
+    /// `nil`: they have not come yet.
+    var result: ServerResult?
+
+    init(_ values: [[UInt8]?]) { self.values = values }
 }
 
 extension ServerConnection {
@@ -27,16 +57,27 @@ extension ServerConnection {
         if pipeline.pendingCount >= Pipeline.countMax { try readPipeline() }
     }
 
+    /// Sends a statement that was prepared and reads, in a transaction. Its rows come with the next ones that somebody waits for.
+    func send(prepared name: String, for rows: Prefetched) throws {
+        try beginPipeline()
+        try sentAhead(submit(name, rows.values), for: rows)
+    }
+
+    /// Sends statements without parameters, whose answers come with the next rows that somebody waits for.
+    func send(_ statements: [String]) throws {
+        try beginPipeline()
+        for text in statements { try sentAhead(PQsendQueryParams(connection, text, 0, nil, nil, nil, nil, 1)) }
+    }
+
     /// How many rows the last statement changed.
     func changesCount() throws -> Int {
         if pipeline.pendingCount > 0 { try readPipeline() }
         return pipeline.lastChangesCount
     }
 
-    /// Sends `sql` and COMMIT behind what was sent, and reads the answers to all of it.
-    func commit(after sql: String) throws {
-        try beginPipeline()
-        for text in [sql, "COMMIT"] { try sentAhead(PQsendQueryParams(connection, text, 0, nil, nil, nil, nil, 1)) }
+    /// Sends COMMIT behind what was sent, and reads the answers to all of it.
+    func commit() throws {
+        try send(["COMMIT"])
         try endPipeline()
     }
 
@@ -58,13 +99,13 @@ extension ServerConnection {
         }
         // The point at which both sides have met.
         try answer(1)
-        pipeline = Pipeline(lastChangesCount: pipeline.lastChangesCount)
+        pipeline.close()
         guard PQexitPipelineMode(connection) == 1 else { throw refused }
     }
 
-    func sentAhead(_ isSent: Int32) throws {
+    func sentAhead(_ isSent: Int32, for rows: Prefetched? = nil) throws {
         guard isSent == 1 else { throw refused }
-        pipeline.pendingCount += 1
+        pipeline.sent(rows)
     }
 
     /// Reads the answers to all that was sent.
@@ -85,10 +126,9 @@ extension ServerConnection {
     @discardableResult
     private func readPending() throws -> ServerResult? {
         var last: ServerResult?
-        while pipeline.pendingCount > 0 {
-            pipeline.pendingCount -= 1
+        while let rows = pipeline.next() {
             let answer = try answer(1)
-            pipeline.lastChangesCount = answer.changesCount
+            if let rows { rows.result = answer } else { pipeline.lastChangesCount = answer.changesCount }
             last = answer
         }
         return last
@@ -96,10 +136,7 @@ extension ServerConnection {
 
     /// Reads what is left after a statement has failed, up to the point at which both sides meet. None of it was carried out.
     private func abandonPipeline() {
-        while !isLost, pipeline.pendingCount >= 0 {
-            pipeline.pendingCount -= 1
-            _ = try? answer(1)
-        }
+        repeat { _ = try? answer(1) } while !isLost && pipeline.next() != nil
         pipeline = Pipeline()
         if !isLost { PQexitPipelineMode(connection) }
     }

@@ -11,7 +11,11 @@ final class PostgresConnection: Connection {
     var guardsAttempts = false
     /// Whether statements without rows are sent ahead of their answers (``Pipeline``): in a transaction, and where no attempt has to
     /// know at once what came of it.
-    var sendsAhead = false
+    var sendsAhead = false {
+        didSet { forgetPrefetched() }
+    }
+    /// Statements whose rows were asked for before they were run.
+    private var prefetched: [PostgresStatement] = []
 
     init(_ server: ServerConnection) {
         self.server = server
@@ -51,6 +55,26 @@ final class PostgresConnection: Connection {
         PostgresStatement(Dialect.statement(sql), self)
     }
 
+    override var prefetches: Bool { sendsAhead }
+
+    /// Takes what was prefetched for what a statement finds that is run now no longer.
+    func forgetPrefetched() {
+        for statement in prefetched { statement.prefetched = nil }
+        prefetched = []
+    }
+
+    fileprivate func hasPrefetched(_ statement: PostgresStatement) { prefetched.append(statement) }
+
+    /// A statement is about to be run.
+    fileprivate func willRun(_ effect: Dialect.Effect) {
+        if prefetched.isEmpty { return }
+        switch effect {
+        case .none: break
+        case .writes(let table): for statement in prefetched where statement.reads(table) { statement.prefetched = nil }
+        case .unknown: forgetPrefetched()
+        }
+    }
+
     override func changesCount() throws -> Int { try server.changesCount() }
 
     fileprivate func newName() -> String {
@@ -61,7 +85,10 @@ final class PostgresConnection: Connection {
 
 /// A statement that a server has prepared. It is run at its first step, which brings all its rows.
 final class PostgresStatement: PreparedStatement {
-    private let sql: String
+    private let statement: Dialect.Statement
+    private var sql: String { statement.sql }
+    /// Its rows, if they were asked for and are still what it would find.
+    fileprivate var prefetched: Prefetched?
     private unowned let connection: PostgresConnection
     /// The name under which the server knows it, and the types of its parameters there; `nil`: it was not run yet.
     private var prepared: (name: String, types: [Oid])?
@@ -75,7 +102,7 @@ final class PostgresStatement: PreparedStatement {
     private var row: Int32 = -1
 
     init(_ statement: Dialect.Statement, _ connection: PostgresConnection) {
-        sql = statement.sql
+        self.statement = statement
         self.connection = connection
         let named = statement.parameters
         values = Array(repeating: nil, count: named.max() ?? 0)
@@ -103,11 +130,32 @@ final class PostgresStatement: PreparedStatement {
             _ = try step()
             return
         }
+        connection.willRun(statement.effect)
         try carryOut { try connection.server.send(prepared: $0, values) }
     }
 
+    override func prefetch() throws {
+        guard connection.sendsAhead else { return }
+        let rows = Prefetched(values)
+        try carryOut { try connection.server.send(prepared: $0, for: rows) }
+        prefetched = rows
+        connection.hasPrefetched(self)
+    }
+
+    fileprivate func reads(_ table: Substring) -> Bool { statement.tables.contains(table) }
+
+    /// The rows that were prefetched, if they are those that it is to give now.
+    private func takePrefetched() throws -> ServerResult? {
+        guard let rows = prefetched, rows.values == values else { return nil }
+        prefetched = nil
+        if rows.result == nil { try connection.server.readPipeline() }
+        return rows.result
+    }
+
     override func step() throws -> Bool {
+        if result == nil { result = try takePrefetched() }
         if result == nil {
+            connection.willRun(statement.effect)
             try carryOut { name in
                 let answer = try connection.server.run(prepared: name, values)
                 connection.server.pipeline.lastChangesCount = answer.changesCount

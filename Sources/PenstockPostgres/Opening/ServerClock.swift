@@ -1,5 +1,6 @@
 import CPenstockPostgres
 import PenstockCore
+import PenstockSQL
 import Synchronization
 
 /// The clock of the server, by which all processes on it go: machines have clocks of their own, and a lease that one of them gives
@@ -11,21 +12,25 @@ final class ServerClock: TimeSource {
     /// By how much the server's clock is ahead of this machine's boot clock, in microseconds.
     private let ahead = Mutex<Int64>(0)
 
-    /// Asks the server for the time. The answer's way is part of the difference; it is well under a millisecond, or all else is slow, too.
+    /// Asks the server for the time, on a connection that has prepared nothing yet.
     func read(_ server: ServerConnection) throws {
-        note(try server.run(Self.question))
+        let answer = try server.run(Self.question.sql)
+        if answer.rowCount == 1, let time = Int64(answer.text(0, 0)) { note(time) }
     }
 
-    static let question = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+    /// Asks the server for the time, which may have been prefetched.
+    func read(_ connection: PostgresConnection) throws {
+        if let time = try connection.first(Self.question, read: { $0.integer(0) }) { note(time) }
+    }
 
-    /// Takes the server's answer to the ``question``, which has just come.
-    func note(_ answer: ServerResult) {
-        guard answer.rowCount == 1, let time = Int64(answer.text(0, 0)) else {
-            return
-        }
+    /// Takes the server's answer, which has just come. Its way is part of the difference; it is well under a millisecond, or all else is
+    /// slow, too.
+    private func note(_ time: Int64) {
         let boot = own.boot.microseconds
         ahead.withLock { $0 = time - boot }
     }
+
+    static let question = Query("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
 
     private var microseconds: Int64 { own.boot.microseconds + ahead.withLock { $0 } }
 

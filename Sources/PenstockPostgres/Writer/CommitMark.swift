@@ -1,3 +1,5 @@
+import PenstockSQL
+
 /// A transaction as the database knows it once it is committed: by the row that its connection has in `penstock_writer`, which
 /// goes with every transaction.
 ///
@@ -10,12 +12,15 @@ struct CommitMark: Sendable {
     let number: Int64
 
     /// Writes it down, in the transaction.
-    var insertion: String {
-        """
-        INSERT INTO penstock_writer AS writer (id, batch, written_at) VALUES (\(writer), \(number), penstock_now())
-        ON CONFLICT (id) DO UPDATE SET batch = excluded.batch, written_at = excluded.written_at
-        """
+    func write(_ connection: Connection) throws {
+        try connection.run(Self.insert, .integer(writer), .integer(number))
     }
+
+    private static let insert = Query(
+        """
+        INSERT INTO penstock_writer AS writer (id, batch, written_at) VALUES (?1, ?2, penstock_now())
+        ON CONFLICT (id) DO UPDATE SET batch = excluded.batch, written_at = excluded.written_at
+        """)
 
     /// Whether the transaction is there.
     func isThere(_ server: ServerConnection) throws -> Bool {

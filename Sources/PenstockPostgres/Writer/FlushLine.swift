@@ -100,7 +100,7 @@ final class FlushLine: Sendable {
         while let deadline = left.map(\.deadline).min() {
             do {
                 let isNew = known.server == nil
-                let server = try known.server ?? sessions.connect()
+                let server = try known.server ?? connected()
                 if isNew { known = Known(server: server) }
                 server.deadline = max(deadline, .now) + .seconds(1)
                 let lost = try left.filter { entry in
@@ -129,12 +129,22 @@ final class FlushLine: Sendable {
         }
     }
 
+    private static let record = "penstock_flush"
+
+    /// A connection whose transactions wait for the disk and the standbys.
+    private func connected() throws -> ServerConnection {
+        let server = try sessions.connect()
+        try server.run("SET synchronous_commit = on")
+        // A small record of the log, in a transaction of its own.
+        try server.prepare(Self.record, "SELECT pg_logical_emit_message(true, 'penstock', '')", types: [])
+        return server
+    }
+
     /// - Returns: why nobody knows whether a standby has it.
     private func commit(_ server: ServerConnection) throws -> PenstockError? {
         _ = server.takeWarning()
         let start = ContinuousClock.now
-        try server.run(
-            "BEGIN; SET LOCAL synchronous_commit = on; SELECT pg_logical_emit_message(true, 'penstock', ''); COMMIT")
+        _ = try server.run(prepared: Self.record, [])
         timings.recordFlush(since: start)
         guard let warning = server.takeWarning() else { return nil }
         return PenstockError(

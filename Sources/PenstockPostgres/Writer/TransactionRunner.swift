@@ -163,22 +163,26 @@ final class TransactionRunner {
         let mark = CommitMark(writer: session.writer, number: number)
         let transaction: Transaction
         do {
-            try begin(server, until: deadline)
             session.connection.guardsAttempts = guardsAttempts
             session.connection.sendsAhead = !guardsAttempts
             defer { session.connection.sendsAhead = false }
+            try begin(session.connection, until: deadline) { connection in
+                try Transaction.prefetch(policies, connection)
+                for job in jobs { try job.prefetch(connection, policies) }
+            }
             transaction = try Transaction(
                 session.connection, path: sessions.address.description, time: time, random: random, policies: policies)
             for job in jobs { try job.perform(in: transaction) }
             try Cascade.writeDown(in: transaction)
             try transaction.writeDown()
+            try mark.write(session.connection)
             server.deadline = max(deadline, .now + Self.workMax) + Self.grace
         } catch {
             undo(server)
             throw error
         }
         do {
-            try server.commit(after: mark.insertion)
+            try server.commit()
         } catch {
             undo(server)
             // Only a connection that is lost leaves it open.
@@ -189,20 +193,33 @@ final class TransactionRunner {
         return nil
     }
 
-    /// Begins a transaction, and waits for the other writers' end.
-    private func begin(_ server: ServerConnection, until deadline: ContinuousClock.Instant) throws {
+    /// Begins a transaction, and waits for the other writers' end. What it reads first is asked for on the same way.
+    private func begin(
+        _ connection: PostgresConnection, until deadline: ContinuousClock.Instant,
+        prefetching: (PostgresConnection) throws -> Void = { _ in }
+    ) throws {
+        let server = connection.server
         let start = ContinuousClock.now
         // The session waits for as long as a call may. One that has waited already has less time.
         let left = max(deadline - start, .milliseconds(100))
-        let lockMax =
-            left * 10 < sessions.busyMax * 9 ? "SET LOCAL lock_timeout = \(left.wholeMicroseconds / 1000); " : ""
+        var statements = ["BEGIN"]
+        if left * 10 < sessions.busyMax * 9 {
+            statements.append("SET LOCAL lock_timeout = \(left.wholeMicroseconds / 1000)")
+        }
         server.deadline = start + left + Self.grace
-        let clock = try server.run("BEGIN; \(lockMax)SELECT penstock_write_lock(); \(ServerClock.question)")
+        try server.send(statements)
+        // Each statement sees what was there when it began: those behind the lock, what the last writer has left.
+        try connection.prefetch(Self.lock)
+        try connection.prefetch(ServerClock.question)
+        try prefetching(connection)
+        _ = try connection.first(Self.lock) { _ in }
         timings.recordWriterLock(since: start)
         stalls.note(since: start)
-        sessions.clock.note(clock)
+        try sessions.clock.read(connection)
         server.deadline = max(deadline, .now + Self.workMax) + Self.grace
     }
+
+    private static let lock = Query("SELECT penstock_write_lock()")
 
     /// Ends a transaction that came to nothing.
     private func undo(_ server: ServerConnection) {
@@ -232,9 +249,10 @@ final class TransactionRunner {
     private func outcome(of mark: CommitMark, until deadline: ContinuousClock.Instant) -> Bool? {
         while true {
             do {
-                let server = try connected(until: deadline).server
+                let connection = try connected(until: deadline).connection
+                let server = connection.server
                 // The old connection's transaction may still be about to commit; it holds the lock until it has.
-                try begin(server, until: deadline)
+                try begin(connection, until: deadline)
                 let isThere = try mark.isThere(server)
                 try server.run("COMMIT")
                 return isThere

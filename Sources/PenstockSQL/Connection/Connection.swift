@@ -32,6 +32,9 @@ open class Connection {
     /// Called for a statement that is kept no longer.
     open func forget(_ statement: PreparedStatement) {}
 
+    /// Whether it is worth while to say beforehand what will be read (``PreparedStatement/prefetch()``): the way to the rows is long.
+    open var prefetches: Bool { false }
+
     /// The prepared form of `query`, reset and with nothing bound.
     package final func statement(_ query: Query) throws -> PreparedStatement {
         if query.index < prepared.count, let statement = prepared[query.index] {
@@ -70,6 +73,15 @@ open class Connection {
         bind(statement)
         defer { statement.reset() }
         try statement.run()
+    }
+
+    /// Says that `query` is about to be run with these values, where that is worth while.
+    package final func prefetch(_ query: Query, _ values: Value...) throws {
+        guard prefetches else { return }
+        let statement = try statement(query)
+        defer { statement.reset() }
+        for (index, value) in values.enumerated() { statement.bind(value, at: index + 1) }
+        try statement.prefetch()
     }
 
     /// The first row of a statement, as `read` sees it; `nil` when there is none.
@@ -160,6 +172,9 @@ open class PreparedStatement {
 
     /// Carries out a statement that gives no rows. An engine may let its failure be told by a later statement of the transaction.
     open func run() throws { _ = try step() }
+    /// Asks for the rows with what else is asked for, of a statement that reads tables and no views. When it is run with the same
+    /// values it gives them, if nothing was written meanwhile to a table that it reads; else it asks anew.
+    open func prefetch() throws {}
     /// Goes to the next row; false at the end.
     open func step() throws -> Bool { Self.isEngines() }
     /// Makes the statement ready to be run again, with other values.

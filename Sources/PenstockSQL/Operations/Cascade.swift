@@ -57,6 +57,9 @@ package enum Cascade {
         }
     }
 
+    /// Says that ``isUnfinished(_:)`` is about to be asked.
+    static func prefetch(_ connection: Connection) throws { try connection.prefetch(any) }
+
     /// Whether somebody has left something.
     package static func isUnfinished(_ connection: Connection) throws -> Bool {
         try connection.first(any) { _ in true } ?? false

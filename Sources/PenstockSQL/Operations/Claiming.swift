@@ -14,6 +14,18 @@ enum Claiming {
         return min(first, second)
     }
 
+    /// Says what a claim is about to read where nothing special is in its way.
+    static func prefetch(
+        _ request: ClaimRequest, limit: Int, worker: WorkerIdentity, _ connection: Connection, _ policies: PolicyCache
+    ) throws {
+        guard let id = policies.unlimitedQueue(request.queue) else { return }
+        try Cascade.prefetch(connection)
+        try ExpiryRows.prefetchFirst(of: id, connection)
+        try connection.prefetch(firstDue, .integer(id))
+        try connection.prefetch(selectReady, .integer(id), .integer(Int64(limit)))
+        if request.remoteWorker == nil { try worker.prefetch(connection) }
+    }
+
     /// Carries out one claim, of no more than `limit` messages.
     static func perform(
         _ request: ClaimRequest, limit: Int, worker: WorkerIdentity, in transaction: Transaction
@@ -46,7 +58,15 @@ enum Claiming {
         let isAllOpen = try GroupRates.openDue(account, in: transaction)
         let hasSchedules = try transaction.hasSchedules(account)
         if hasSchedules { _ = try Firing.fireDue(of: account.id, in: transaction) }
-        let promoted = try promote(account, in: transaction)
+        func readDue() throws -> Timestamp? {
+            try transaction.connection.first(firstDue, .integer(account.id)) { Timestamp(microseconds: $0.integer(0)) }
+        }
+        var due = try readDue()
+        var promoted: Set<Int64> = []
+        if let first = due, first <= transaction.now {
+            promoted = try promote(account, in: transaction)
+            due = try readDue()
+        }
         // A token is a random number and the message's sequence number, so that one statement can write those of all
         // messages. Of 62 bits, so that no sum overflows: SQLite would go on with a floating-point number.
         let tokenBase = Int64(bitPattern: transaction.random.next() >> 2)
@@ -71,7 +91,6 @@ enum Claiming {
             try Rates.started(messages.count, of: account, in: transaction)
             try GroupRates.started(messages, of: account, in: transaction)
         }
-        var due = try connection.first(firstDue, .integer(account.id)) { Timestamp(microseconds: $0.integer(0)) }
         if hasSchedules {
             due = earlier(due, try Firing.nextDue(of: account.id, after: transaction.now, connection))
         }

@@ -11,6 +11,11 @@ package enum ExpiryRows {
         }
     }
 
+    /// Says that ``first(of:_:)`` is about to be asked.
+    static func prefetchFirst(of queueID: Int64, _ connection: Connection) throws {
+        try connection.prefetch(readFirst, .integer(queueID))
+    }
+
     /// When the first message of the queue of that name expires.
     package static func first(of queue: QueueName, _ connection: Connection) throws -> Timestamp? {
         try connection.first(readFirstNamed, .text(queue.text)) { Timestamp(microseconds: $0.integer(0)) }

@@ -65,6 +65,11 @@ extension Line {
             attempt: pending.attempt, forgiven: pending.forgiven, marks: pending.marks)
     }
 
+    /// Says that ``leased(_:in:)`` is about to be asked.
+    static func prefetchLeased(_ sequence: Int64, _ connection: Connection) throws {
+        try connection.prefetch(readLease, .integer(sequence))
+    }
+
     /// Message `sequence`, if a worker holds it.
     static func leased(_ sequence: Int64, in transaction: Transaction) throws -> LineEntry? {
         let row = try transaction.connection.first(readLease, .integer(sequence)) { row in

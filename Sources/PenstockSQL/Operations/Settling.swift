@@ -11,6 +11,13 @@ package enum Settling {
         }
     }
 
+    /// Says what verdicts are about to read.
+    static func prefetch(_ settlements: [Settlement], _ connection: Connection) throws {
+        guard let first = settlements.first?.lease.sequence.rawValue else { return }
+        if settlements.count == 1 { return try Line.prefetchLeased(first, connection) }
+        try DoneRun.prefetch(settlements[...], from: first, connection)
+    }
+
     /// Carries out verdicts, in their order: each if its lease is still held.
     ///
     /// - Throws: what messages that come into line with a verdict are refused for. Then nothing of the call is written.
@@ -117,6 +124,16 @@ enum DoneRun {
     /// than the run saves.
     private static let passedMax = 1000
 
+    /// How many leases are looked at for so many verdicts. An engine may read all of them before the first is seen.
+    private static func readMax(_ settlements: ArraySlice<Settlement>) -> Int64 {
+        Int64(min(2 * settlements.count + 16, settlements.count + passedMax))
+    }
+
+    /// Says that ``finish(_:in:)`` is about to look.
+    static func prefetch(_ settlements: ArraySlice<Settlement>, from first: Int64, _ connection: Connection) throws {
+        try connection.prefetch(readLeases, .integer(first), .integer(readMax(settlements)))
+    }
+
     /// Finishes the run of at least two messages that `settlements` begins with.
     ///
     /// It ends before a verdict other than `done`, a result, messages that come with the verdict, a lease that is lost, a message
@@ -165,6 +182,7 @@ enum DoneRun {
         let statement = try transaction.connection.statement(readLeases)
         defer { statement.reset() }
         statement.bind(first, at: 1)
+        statement.bind(readMax(settlements), at: 2)
         guard try statement.step() else { return nil }
         var run = Run(queueID: statement.integer(2), count: 0, last: first)
         var isAtLease = true
@@ -192,8 +210,9 @@ enum DoneRun {
     }
 
     private static let readLeases = Query(
-        "SELECT sequence, token, queue_id, marks, claimed_at FROM penstock_lease WHERE sequence >= ?1 ORDER BY sequence"
-    )
+        """
+        SELECT sequence, token, queue_id, marks, claimed_at FROM penstock_lease WHERE sequence >= ?1 ORDER BY sequence LIMIT ?2
+        """)
     private static let insertOutcomes = Query(
         """
         INSERT INTO penstock_outcome (queue_id, sequence, state, reason, attempt, finished_at)

@@ -69,6 +69,12 @@ package final class WorkerIdentity: Sendable {
         return id
     }
 
+    /// Says that ``register(in:)`` is about to look for the row, if one was written.
+    func prefetch(_ connection: Connection) throws {
+        guard let (id, lockName) = registration.withLock({ $0.map { ($0.id, $0.lock.name) } }) else { return }
+        try connection.prefetch(Self.read, .integer(id), .text(lockName))
+    }
+
     /// Removes the row, for an orderly end. Its messages must be back in line. ``letGo()`` follows the commit.
     package func unregister(_ connection: Connection) throws {
         guard let id else { return }

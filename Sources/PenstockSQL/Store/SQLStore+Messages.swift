@@ -52,7 +52,9 @@ extension SQLStore {
     public func settle(_ settlements: [Settlement]) async throws -> [SettleResult] {
         if settlements.isEmpty { return [] }
         try Settling.validate(settlements, now: core.time.now)
-        return try await core.writer.perform(weight: weight(of: settlements)) { transaction in
+        return try await core.writer.perform(
+            weight: weight(of: settlements), prefetch: { connection, _ in try Settling.prefetch(settlements, connection) }
+        ) { transaction in
             try Settling.perform(settlements, in: transaction)
         }
     }
@@ -118,7 +120,10 @@ extension SQLStore {
             durability: durabilities.contains(.powerLoss) ? .powerLoss : durabilities.first,
             weight: steps.reduce(0) { $0 + $1.weight },
             check: steps.count == 1 ? steps[0].check(core.requireStill) : nil,
-            unflushed: { Performed(answers: $0.answers, failure: $1) }, flushed: flushed
+            unflushed: { Performed(answers: $0.answers, failure: $1) }, flushed: flushed,
+            prefetch: { [steps, worker = core.worker] connection, policies in
+                for step in steps { try step.prefetch(worker, connection, policies) }
+            }
         ) { [steps, worker = core.worker] transaction in
             var performed = Performed()
             for step in steps {
@@ -203,6 +208,16 @@ private struct Step: Sendable {
             // A store that nobody tells that its file is gone, or a table, would find nothing for ever.
             try requireStill()
             return try Claiming.check(request, connection, now, time).map { Performed(answers: [.claimed($0)]) }
+        }
+    }
+
+    func prefetch(_ worker: WorkerIdentity, _ connection: Connection, _ policies: PolicyCache) throws {
+        switch operation {
+        case .enqueue: break
+        case .settle(let settlements): try Settling.prefetch(settlements, connection)
+        case .claim(let request):
+            if isLeft { break }
+            try Claiming.prefetch(request, limit: request.limit, worker: worker, connection, policies)
         }
     }
 

@@ -1,7 +1,7 @@
 package import PenstockCore
 
-/// The queues' policies, kept in memory between transactions for as long as the file's `policy_version` stays. With them the
-/// latencies, which are valid by themselves.
+/// The queues' policies, kept in memory between transactions for as long as the store's `policy_version` stays. With them what is
+/// known of depths, which is valid by itself.
 package final class PolicyCache {
     package init() {}
 
@@ -9,7 +9,12 @@ package final class PolicyCache {
     private var rows: [QueueName: QueueRow] = [:]
     private var names: [Int64: QueueName] = [:]
     private var scheduled: [Int64: Bool] = [:]
-    private var latencies: [Int64: KnownLatency] = [:]
+    private var depths: [Int64: KnownDepth] = [:]
+    /// The queues that the last transaction was about.
+    private(set) var lastQueues: [Int64] = []
+
+    /// How many of them are remembered.
+    private static let lastQueuesMax = 8
 
     /// Forgets everything when `version` is another than the one it was read at.
     package func validate(at version: Int64) {
@@ -25,7 +30,25 @@ package final class PolicyCache {
         rows = [:]
         names = [:]
         scheduled = [:]
-        latencies = [:]
+        depths = [:]
+    }
+
+    /// Takes what was prefetched of depths, and takes nothing else for current.
+    func beginTransaction(_ connection: Connection) throws {
+        guard connection.prefetches else { return }
+        for depth in depths.values { depth.expire() }
+        for id in lastQueues { try depth(of: id).read(of: id, connection) }
+    }
+
+    /// Notes the queues that a transaction was about, which is over.
+    func noteQueues(_ ids: some Sequence<Int64>) {
+        lastQueues = Array(ids.prefix(Self.lastQueuesMax))
+    }
+
+    /// The number of the queue called `name`, if its policy is known and limits no claims.
+    func unlimitedQueue(_ name: QueueName) -> Int64? {
+        guard let row = rows[name], !row.policy.limitsClaims else { return nil }
+        return row.id
     }
 
     /// Whether the queue has schedules.
@@ -36,11 +59,11 @@ package final class PolicyCache {
         return found
     }
 
-    /// What is known of the latencies of the queue with that id.
-    func latency(of id: Int64) -> KnownLatency {
-        if let known = latencies[id] { return known }
-        let known = KnownLatency()
-        latencies[id] = known
+    /// What is known of the depth of the queue with that id.
+    func depth(of id: Int64) -> KnownDepth {
+        if let known = depths[id] { return known }
+        let known = KnownDepth()
+        depths[id] = known
         return known
     }
 

@@ -17,15 +17,15 @@ package final class QueueAccount {
     package var hasGroupRates: Bool?
     /// What to ring for once this is committed; `nil`: nothing.
     package var ring: Ring?
-    private let latency: KnownLatency
-    private var before: Waiting?
+    private let known: KnownDepth
+    private var before: KnownDepth.Waiting?
     /// Whether the depths must be counted anew: something was found that contradicts them.
     private var isWrong = false
     /// Whether this transaction has found the queue full, and may have sent a producer away.
     private(set) var wasFull = false
 
-    init(_ row: QueueRow, _ latency: KnownLatency = KnownLatency()) {
-        self.latency = latency
+    init(_ row: QueueRow, _ known: KnownDepth = KnownDepth()) {
+        self.known = known
         id = row.id
         name = row.name
         isPaused = row.isPaused
@@ -92,18 +92,15 @@ package final class QueueAccount {
         return hasRoom
     }
 
-    /// How many messages waited when this transaction began.
-    private struct Waiting {
-        var scheduled: Int64
-        var ready: Int64
-        var blocked: Int64
-    }
-
-    private func readWaiting(_ connection: Connection) throws -> Waiting {
-        func read() throws -> Waiting {
-            try connection.first(Self.selectWaiting, .integer(id)) {
-                Waiting(scheduled: $0.integer(0), ready: $0.integer(1), blocked: $0.integer(2))
-            } ?? Waiting(scheduled: -1, ready: -1, blocked: -1)
+    private func readWaiting(_ connection: Connection) throws -> KnownDepth.Waiting {
+        func read() throws -> KnownDepth.Waiting {
+            if !connection.prefetches {
+                return try connection.first(Self.selectWaiting, .integer(id)) {
+                    KnownDepth.Waiting(scheduled: $0.integer(0), ready: $0.integer(1), blocked: $0.integer(2))
+                } ?? Self.noRow
+            }
+            if known.waiting == nil { try known.read(of: id, connection) }
+            return known.waiting ?? Self.noRow
         }
         let found = try read()
         let range = 0...StoredRange.counts.upperBound / 4
@@ -111,6 +108,8 @@ package final class QueueAccount {
         try recount(connection)
         return try read()
     }
+
+    private static let noRow = KnownDepth.Waiting(scheduled: -1, ready: -1, blocked: -1)
 
     /// Whether the depths say that messages are ready.
     package func saysReady(_ connection: Connection) throws -> Bool {
@@ -129,7 +128,7 @@ package final class QueueAccount {
                 if try write(connection) { return true }
                 if change.latency.isEmpty { return false }
                 // Another process has written the latencies since.
-                try latency.read(of: id, connection)
+                try known.read(of: id, connection)
                 return try write(connection)
             }
             if !isWritten { try recount(connection) }
@@ -150,8 +149,9 @@ package final class QueueAccount {
             case (true, false): Self.writeWork
             case (false, false): Self.writeBoth
             }
-        let (waitBefore, workBefore) = (latency.wait.text, latency.work.text)
-        latency.add(phases)
+        if connection.prefetches, !known.isCurrent { try known.read(of: id, connection) }
+        let (waitBefore, workBefore) = (known.wait.text, known.work.text)
+        known.add(phases)
         let statement = try connection.statement(query)
         defer { statement.reset() }
         let numbers = [
@@ -161,12 +161,17 @@ package final class QueueAccount {
         ]
         for (index, number) in numbers.enumerated() { statement.bind(number, at: index + 1) }
         if !phases.wait.isEmpty {
-            statement.bind(Value(latency.wait.text), at: 17)
+            statement.bind(Value(known.wait.text), at: 17)
             statement.bind(Value(waitBefore), at: 18)
         }
         if !phases.work.isEmpty {
-            statement.bind(Value(latency.work.text), at: 19)
+            statement.bind(Value(known.work.text), at: 19)
             statement.bind(Value(workBefore), at: 20)
+        }
+        if known.isCurrent {
+            // The row is there and has these latencies, so nobody has to wait for the answer.
+            try statement.run()
+            return true
         }
         _ = try statement.step()
         return try connection.changesCount() > 0
@@ -174,12 +179,13 @@ package final class QueueAccount {
 
     /// Counts the depths anew, and adds what has changed to the totals and the latencies.
     private func recount(_ connection: Connection) throws {
+        known.expire()
         try connection.run(Self.insert, .integer(id))
         if !change.latency.isEmpty {
-            try latency.read(of: id, connection)
-            latency.add(change.latency)
+            try known.read(of: id, connection)
+            known.add(change.latency)
             try connection.run(
-                Self.writeLatency, .integer(id), Value(latency.wait.text), Value(latency.work.text))
+                Self.writeLatency, .integer(id), Value(known.wait.text), Value(known.work.text))
         }
         try connection.run(
             Self.count, .integer(id), .integer(change.enqueuedTotal), .integer(change.doneTotal),

@@ -27,7 +27,14 @@ package final class Transaction {
     private var afterCommit: [() -> Void] = []
     private var mustFlush = false
 
-    /// Begins the bookkeeping of a transaction that SQLite has begun already.
+    /// Says what a transaction reads first, to an engine that prefetches: the state, and the depths of the queues that the last
+    /// transaction was about, as this one is likely to be about them, too.
+    package static func prefetch(_ policies: PolicyCache, _ connection: Connection) throws {
+        try connection.prefetch(readState)
+        for id in policies.lastQueues { try KnownDepth.prefetch(id, connection) }
+    }
+
+    /// Begins the bookkeeping of a transaction that the engine has begun already.
     package init(
         _ connection: Connection, path: String, time: any TimeSource, random: any RandomSource, policies: PolicyCache
     ) throws {
@@ -45,6 +52,7 @@ package final class Transaction {
         lastSequence = state.0
         lastSequenceBefore = state.0
         policies.validate(at: state.1)
+        try policies.beginTransaction(connection)
     }
 
     /// The account of the queue called `name`.
@@ -164,6 +172,7 @@ package final class Transaction {
         }
         try ringForLimits()
         for account in accounts.values { try account.writeDown(connection) }
+        policies.noteQueues(accounts.keys)
     }
 
     /// Rings for messages that a limit may have kept back, where fewer are leased than before.
@@ -186,7 +195,7 @@ package final class Transaction {
     }
 
     private func open(_ row: QueueRow) -> QueueAccount {
-        let account = QueueAccount(row, policies.latency(of: row.id))
+        let account = QueueAccount(row, policies.depth(of: row.id))
         accounts[row.id] = account
         accountIDs[row.name] = row.id
         return account

@@ -59,6 +59,7 @@ package final class GroupWriter: Sendable {
     ///   - unflushed: makes the answer of a call that is committed, and of which nobody knows whether it is on the disk;
     ///     `nil`: it throws.
     ///   - flushed: when given, the caller is answered after the COMMIT, and this is told what became of the flush.
+    ///   - prefetch: says what `body` is about to read.
     ///   - body: throws ``PenstockError`` only before its first write.
     func perform<T: Sendable>(
         durability: Durability? = nil,
@@ -67,6 +68,7 @@ package final class GroupWriter: Sendable {
         remote: PendingJob<T>.Remote? = nil,
         unflushed: PendingJob<T>.Unflushed? = nil,
         flushed: (any MessageStore).Flushed? = nil,
+        prefetch: PendingJob<T>.Prefetch? = nil,
         _ body: @escaping @Sendable (Transaction) throws -> T
     ) async throws -> T {
         if let refusal {
@@ -76,7 +78,7 @@ package final class GroupWriter: Sendable {
         return try await withCheckedThrowingContinuation { continuation in
             let job = PendingJob(
                 durability: durability, weight: weight, check: check, deadline: .now + busyMax,
-                remote: remote, unflushed: unflushed, flushed: flushed, body: body, continuation: continuation)
+                remote: remote, unflushed: unflushed, flushed: flushed, prefetch: prefetch, body: body, continuation: continuation)
             if !submit(job) { continuation.resume(throwing: Self.closed) }
         }
     }

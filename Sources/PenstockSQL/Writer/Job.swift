@@ -17,6 +17,8 @@ package protocol Job: AnyObject, Sendable {
 
     /// Finds out by reading whether there is anything to do; answers the caller and returns true if not.
     func check(_ connection: Connection, now: Timestamp) throws -> Bool
+    /// Says what ``perform(in:)`` is about to read. Whatever it says, the answer is the same.
+    func prefetch(_ connection: Connection, _ policies: PolicyCache) throws
     /// Does the work and keeps the answer, a refusal included. Throws only what must undo the whole transaction.
     func perform(in transaction: Transaction) throws
     /// Keeps the answer of the process that has carried out the ``remoteCall``.
@@ -32,6 +34,7 @@ package protocol Job: AnyObject, Sendable {
 /// A job that answers a waiting task.
 package final class PendingJob<Answer: Sendable>: Job {
     package typealias Check = @Sendable (Connection, Timestamp) throws -> Answer?
+    package typealias Prefetch = @Sendable (Connection, PolicyCache) throws -> Void
     /// The same call for another process to carry out, and what its receipts are to the caller.
     package typealias Remote = (call: RemoteCall, answer: @Sendable ([Receipt]) -> Answer)
     package typealias Unflushed = @Sendable (Answer, any Error) -> Answer
@@ -41,6 +44,7 @@ package final class PendingJob<Answer: Sendable>: Job {
     package let deadline: ContinuousClock.Instant
     private let remote: Remote?
     private let readOnlyCheck: Check?
+    private let prefetch: Prefetch?
     private let unflushed: Unflushed?
     private let flushed: (any MessageStore).Flushed?
     private let body: @Sendable (Transaction) throws -> Answer
@@ -57,12 +61,14 @@ package final class PendingJob<Answer: Sendable>: Job {
         remote: Remote? = nil,
         unflushed: Unflushed? = nil,
         flushed: (any MessageStore).Flushed? = nil,
+        prefetch: Prefetch? = nil,
         body: @escaping @Sendable (Transaction) throws -> Answer,
         continuation: CheckedContinuation<Answer, any Error>
     ) {
         self.durability = durability
         self.weight = weight
         readOnlyCheck = check
+        self.prefetch = prefetch
         self.unflushed = unflushed
         self.flushed = flushed
         self.deadline = deadline
@@ -89,6 +95,10 @@ package final class PendingJob<Answer: Sendable>: Job {
             continuation.resume(throwing: error)
         }
         return true
+    }
+
+    package func prefetch(_ connection: Connection, _ policies: PolicyCache) throws {
+        try prefetch?(connection, policies)
     }
 
     package func perform(in transaction: Transaction) throws {
