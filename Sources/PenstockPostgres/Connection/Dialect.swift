@@ -67,8 +67,9 @@ enum Dialect {
         Set(sql.matches(of: #/\$(\d+)/#).compactMap { Int($0.output.1) })
     }
 
+    /// None of the operations' writes is behind a WITH.
     static func effect(of sql: String) -> Effect {
-        if sql.hasPrefix("SELECT") { return .none }
+        if sql.hasPrefix("SELECT") || sql.hasPrefix("WITH") { return .none }
         guard let match = sql.prefixMatch(of: #/(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)/#) else { return .unknown }
         return triggering.contains(match.output.1) ? .unknown : .writes(match.output.1)
     }

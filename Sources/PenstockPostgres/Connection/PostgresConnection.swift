@@ -55,7 +55,7 @@ final class PostgresConnection: Connection {
         PostgresStatement(Dialect.statement(sql), self)
     }
 
-    override var prefetches: Bool { sendsAhead }
+    override var isServer: Bool { true }
 
     /// Takes what was prefetched for what a statement finds that is run now no longer.
     func forgetPrefetched() {

@@ -16,6 +16,13 @@ struct CommitMark: Sendable {
         try connection.run(Self.insert, .integer(writer), .integer(number))
     }
 
+    /// Removes the row of a connection that has another one from now on.
+    static func remove(_ writer: Int64, _ connection: Connection) throws { try connection.run(delete, .integer(writer)) }
+
+    /// After so many transactions a connection takes another row: a transaction that somebody has left open keeps all versions of this one.
+    static let transactionsMax = 256
+
+    private static let delete = Query("DELETE FROM penstock_writer WHERE id = ?1")
     private static let insert = Query(
         """
         INSERT INTO penstock_writer AS writer (id, batch, written_at) VALUES (?1, ?2, penstock_now())

@@ -14,7 +14,9 @@ final class TransactionRunner {
     /// A connection, and the number of its row in `penstock_writer`.
     private struct Session {
         let connection: PostgresConnection
-        let writer: Int64
+        var writer: Int64
+        /// How many transactions it has written down in that row.
+        var transactionCount = 0
 
         var server: ServerConnection { connection.server }
     }
@@ -30,8 +32,8 @@ final class TransactionRunner {
     private let policies = PolicyCache()
     private var backoff: Backoff
     private var session: Session?
-    /// The rows of this process in `penstock_writer`.
-    private var rows: [Int64] = []
+    /// The rows of lost connections of this process in `penstock_writer`.
+    private var lostRows: [Int64] = []
     /// The number of the last transaction that was begun.
     private var number: Int64 = 0
     /// Numbers of rows: two processes of one seed must not have one row.
@@ -57,10 +59,9 @@ final class TransactionRunner {
     func run() {
         while writer.wait() { carryOut() }
         flushes.close()
-        if let server = session?.server, !server.isLost, !rows.isEmpty {
-            server.deadline = .now + .seconds(2)
-            _ = try? server.run(
-                "DELETE FROM penstock_writer WHERE id IN (\(rows.map(String.init).joined(separator: ", ")))")
+        if let session, !session.server.isLost {
+            session.server.deadline = .now + .seconds(2)
+            for row in lostRows + [session.writer] { try? CommitMark.remove(row, session.connection) }
         }
         session = nil
     }
@@ -158,8 +159,11 @@ final class TransactionRunner {
     private func transact(
         _ jobs: [any Job], until deadline: ContinuousClock.Instant, _ guardsAttempts: Bool
     ) throws -> LostCommit? {
-        let session = try connected(until: deadline)
+        var session = try connected(until: deadline)
         let server = session.server
+        let oldRow = session.transactionCount < CommitMark.transactionsMax ? nil : session.writer
+        if oldRow != nil { (session.writer, session.transactionCount) = (Int64(numbers.next() >> 1), 0) }
+        session.transactionCount += 1
         let mark = CommitMark(writer: session.writer, number: number)
         let transaction: Transaction
         do {
@@ -176,6 +180,7 @@ final class TransactionRunner {
             try Cascade.writeDown(in: transaction)
             try transaction.writeDown()
             try mark.write(session.connection)
+            if let oldRow { try CommitMark.remove(oldRow, session.connection) }
             server.deadline = max(deadline, .now + Self.workMax) + Self.grace
         } catch {
             undo(server)
@@ -189,6 +194,7 @@ final class TransactionRunner {
             guard (error as? ServerError)?.isLost == true else { throw error }
             return LostCommit(cause: error, mark: mark, transaction: transaction)
         }
+        self.session = session
         committed(jobs, transaction, mark)
         return nil
     }
@@ -275,8 +281,9 @@ final class TransactionRunner {
         try Incarnation.begin(server)
         try CommitMark.removeOld(server)
         policies.forget()
+        // What the operations write is theirs to tell to the queue's row; see the migration `old_snapshots`.
+        try server.run("SET penstock.writer = 'process'")
         let session = Session(connection: PostgresConnection(server), writer: Int64(numbers.next() >> 1))
-        rows.append(session.writer)
         self.session = session
         if let lostAt { stalls.note(since: lostAt) }
         lostAt = nil
@@ -284,7 +291,10 @@ final class TransactionRunner {
     }
 
     private func disconnect() {
-        if let server = session?.server { sessions.abandon(server) }
+        if let session {
+            sessions.abandon(session.server)
+            lostRows.append(session.writer)
+        }
         session = nil
         lostAt = lostAt ?? .now
     }

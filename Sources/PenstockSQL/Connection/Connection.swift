@@ -32,15 +32,16 @@ open class Connection {
     /// Called for a statement that is kept no longer.
     open func forget(_ statement: PreparedStatement) {}
 
-    /// Whether it is worth while to say beforehand what will be read (``PreparedStatement/prefetch()``): the way to the rows is long.
-    open var prefetches: Bool { false }
+    /// Whether the engine is a server: the way to the rows is long, so what will be read is said beforehand
+    /// (``PreparedStatement/prefetch()``), and statements may have a text of their own (``Query``).
+    open var isServer: Bool { false }
 
     /// The prepared form of `query`, reset and with nothing bound.
     package final func statement(_ query: Query) throws -> PreparedStatement {
         if query.index < prepared.count, let statement = prepared[query.index] {
             return statement
         }
-        let statement = try prepare(query.sql)
+        let statement = try prepare(isServer ? query.serverSQL : query.sql)
         while prepared.count <= query.index { prepared.append(nil) }
         prepared[query.index] = statement
         return statement
@@ -77,10 +78,19 @@ open class Connection {
 
     /// Says that `query` is about to be run with these values, where that is worth while.
     package final func prefetch(_ query: Query, _ values: Value...) throws {
-        guard prefetches else { return }
+        guard isServer else { return }
         let statement = try statement(query)
         defer { statement.reset() }
         for (index, value) in values.enumerated() { statement.bind(value, at: index + 1) }
+        try statement.prefetch()
+    }
+
+    /// Says that `query` is about to be run with the values that `bind` binds, where that is worth while.
+    package final func prefetch(_ query: Query, bind: (PreparedStatement) -> Void) throws {
+        guard isServer else { return }
+        let statement = try statement(query)
+        defer { statement.reset() }
+        bind(statement)
         try statement.prefetch()
     }
 
@@ -146,13 +156,18 @@ package struct Query: Sendable {
     /// Its index in a connection's table of prepared statements.
     let index: Int
     package let sql: String
+    /// What a server is asked, which may know more of its tables.
+    let serverSQL: String
 
     private static let count = Atomic<Int>(0)
 
     /// Makes a statement. Called for `static let` constants only, so the number of statements is fixed.
-    package init(_ sql: String) {
+    ///
+    /// - Parameter server: another text for servers.
+    package init(_ sql: String, server: String? = nil) {
         index = Self.count.wrappingAdd(1, ordering: .relaxed).oldValue
         self.sql = sql
+        serverSQL = server ?? sql
     }
 }
 

@@ -14,6 +14,12 @@ enum Claiming {
         return min(first, second)
     }
 
+    /// From where on a server looks; `nil`: from where the row in `penstock_depth` says.
+    private static func bind(_ start: LinePlace?, to statement: PreparedStatement) {
+        let numbers = [start == nil ? 0 : 1, start?.priority ?? 0, start?.turn ?? 0, start?.sequence ?? 0]
+        for (index, number) in numbers.enumerated() { statement.bind(number, at: 3 + index) }
+    }
+
     /// Says what a claim is about to read where nothing special is in its way.
     static func prefetch(
         _ request: ClaimRequest, limit: Int, worker: WorkerIdentity, _ connection: Connection, _ policies: PolicyCache
@@ -22,7 +28,11 @@ enum Claiming {
         try Cascade.prefetch(connection)
         try ExpiryRows.prefetchFirst(of: id, connection)
         try connection.prefetch(firstDue, .integer(id))
-        try connection.prefetch(selectReady, .integer(id), .integer(Int64(limit)))
+        try connection.prefetch(selectReady) { statement in
+            statement.bind(id, at: 1)
+            statement.bind(Int64(limit), at: 2)
+            bind(policies.trustsLineStart(of: id) ? nil : .first, to: statement)
+        }
         if request.remoteWorker == nil { try worker.prefetch(connection) }
     }
 
@@ -80,7 +90,7 @@ enum Claiming {
                     ?? request.remoteWorker.map { try RemoteWorkers.register($0, in: transaction) }
                     ?? worker.register(in: transaction),
                 deadline: transaction.time.boot.microseconds + request.lease.wholeMicroseconds)
-            try move(&messages, account, lease, in: transaction)
+            try move(&messages, reading.turns, account, lease, in: transaction)
             try UniqueKeys.releaseClaimed(reading.keysWhileWaiting, account, in: transaction)
             let newCount = messages.count { $0.lease.sequence.rawValue > transaction.lastSequenceBefore }
             let promotedCount = messages.count { promoted.contains($0.lease.sequence.rawValue) }
@@ -140,12 +150,19 @@ enum Claiming {
     private static func readReady(
         _ account: QueueAccount, limit: Int, _ tokenBase: Int64, in transaction: Transaction
     ) throws -> Reading {
-        var reading = try readRows(account, limit: limit, tokenBase, in: transaction)
+        var trusts = transaction.connection.isServer && transaction.trustsLineStart(of: account)
+        defer { if !trusts, transaction.connection.isServer { transaction.looksAtWholeLine(of: account) } }
+        var reading = try readRows(account, limit: limit, tokenBase, trusting: trusts, in: transaction)
+        if trusts, reading.isAll, try account.readyCount(transaction.connection) > reading.messages.count {
+            // Some must be before the place where the line is said to begin.
+            trusts = false
+            reading = try readRows(account, limit: limit, tokenBase, trusting: false, in: transaction)
+        }
         for _ in 1...setAsideRoundsMax where !reading.wrong.isEmpty {
             for (sequence, reason) in reading.wrong {
                 try Quarantine.setAside(.ready, sequence, of: account.id, because: reason, in: transaction)
             }
-            reading = try readRows(account, limit: limit, tokenBase, in: transaction)
+            reading = try readRows(account, limit: limit, tokenBase, trusting: trusts, in: transaction)
         }
         if reading.isAll, limit > 0 { try noneIsLeft(account, reading.messages, in: transaction) }
         return reading.wrong.isEmpty ? reading : Reading()
@@ -166,6 +183,8 @@ enum Claiming {
     /// What is next in line.
     private struct Reading {
         var messages: [ClaimedMessage] = []
+        /// Their turns.
+        var turns: [Int64] = []
         /// Whether tasks of workflows are among them.
         var hasTasks = false
         /// Messages that hold their unique keys only while they wait.
@@ -181,12 +200,15 @@ enum Claiming {
     }
 
     private static func readRows(
-        _ account: QueueAccount, limit: Int, _ tokenBase: Int64, in transaction: Transaction
+        _ account: QueueAccount, limit: Int, _ tokenBase: Int64, trusting: Bool, in transaction: Transaction
     ) throws -> Reading {
         let statement = try transaction.connection.statement(selectReady)
         defer { statement.reset() }
         statement.bind(account.id, at: 1)
         statement.bind(Int64(limit), at: 2)
+        if transaction.connection.isServer {
+            bind(try account.lineStart(trusting: trusting, transaction.connection), to: statement)
+        }
         var reading = Reading()
         var bytes = 0
         var count = 0
@@ -222,6 +244,7 @@ enum Claiming {
                     priority: Int(statement.integer(1)), headers: HeaderText.decode(statement.text(4)),
                     payload: payload, origin: statement.optionalInteger(5).map { SequenceNumber($0) },
                     group: marks.contains(.group) ? statement.text(8) : nil))
+            reading.turns.append(statement.integer(10))
             // Payloads of a claim are in memory together, so there is a bound on them as on a batch's.
             if bytes > Limits.batchBytesMax { break }
         }
@@ -233,19 +256,32 @@ enum Claiming {
     /// priority they have, so one range for each priority holds them all. One that a worker has already stays where the
     /// worker has it, and is taken out of `messages`.
     private static func move(
-        _ messages: inout [ClaimedMessage], _ account: QueueAccount, _ lease: LeaseRow, in transaction: Transaction
+        _ messages: inout [ClaimedMessage], _ turns: [Int64], _ account: QueueAccount, _ lease: LeaseRow,
+        in transaction: Transaction
     ) throws {
         let connection = transaction.connection
         var leasedAlready: Set<Int64> = []
+        var firstIndex = 0
         for (index, message) in messages.enumerated()
         where index + 1 == messages.count || messages[index + 1].priority != message.priority {
+            let first = messages[firstIndex].lease.sequence.rawValue
             let last = message.lease.sequence.rawValue
-            let turn = try Turns.turn(of: last, account, connection)
+            let (firstTurn, turn) = (turns[firstIndex], turns[index])
+            firstIndex = index + 1
             func insert() throws {
-                try connection.run(
-                    insertLeases, .integer(account.id), .integer(Int64(message.priority)), .integer(last),
-                    .integer(lease.tokenBase), .integer(lease.workerID), .integer(transaction.now.microseconds),
-                    .integer(lease.deadline), .integer(turn))
+                try connection.run(insertLeases) { row in
+                    row.bind(account.id, at: 1)
+                    row.bind(Int64(message.priority), at: 2)
+                    row.bind(last, at: 3)
+                    row.bind(lease.tokenBase, at: 4)
+                    row.bind(lease.workerID, at: 5)
+                    row.bind(transaction.now.microseconds, at: 6)
+                    row.bind(lease.deadline, at: 7)
+                    row.bind(turn, at: 8)
+                    guard connection.isServer else { return }
+                    row.bind(firstTurn, at: 9)
+                    row.bind(first, at: 10)
+                }
             }
             do {
                 try connection.attempt(insert)
@@ -261,8 +297,17 @@ enum Claiming {
                 leasedAlready.formUnion(found)
                 try insert()
             }
-            try connection.run(
-                deleteReady, .integer(account.id), .integer(Int64(message.priority)), .integer(last), .integer(turn))
+            try connection.run(deleteReady) { row in
+                row.bind(account.id, at: 1)
+                row.bind(Int64(message.priority), at: 2)
+                row.bind(last, at: 3)
+                row.bind(turn, at: 4)
+                guard connection.isServer else { return }
+                row.bind(firstTurn, at: 5)
+                row.bind(first, at: 6)
+            }
+            account.change.lineStart.claimed(
+                upTo: LinePlace(priority: Int64(message.priority), turn: turn, sequence: last))
             if account.hasTurns {
                 try Turns.claimed(turn, account, priority: Int64(message.priority), connection)
             }
@@ -285,15 +330,37 @@ enum Claiming {
         SELECT sequence, priority, attempt, forgiven, marks, due_at FROM penstock_scheduled
         WHERE queue_id = ?1 AND due_at <= ?2 ORDER BY due_at, sequence LIMIT ?3
         """)
-    // The sum is there for a planner that takes all of the queue's log to be as good a way to one message as its number.
     private static let selectReady = Query(
         """
-        SELECT ready.sequence, ready.priority, ready.attempt, log.enqueued_at, log.headers, log.origin, log.payload,
-            ready.marks, log.group_key, ready.ready_since
-        FROM penstock_ready AS ready LEFT JOIN penstock_log AS log ON log.sequence = ready.sequence
-            AND log.queue_id + 0 = ready.queue_id AND log.priority = ready.priority AND log.turn = ready.turn
+        SELECT \(readyColumns) FROM penstock_ready AS ready \(withLog)
         WHERE ready.queue_id = ?1 ORDER BY ready.priority DESC, ready.turn, ready.sequence LIMIT ?2
-        """)
+        """,
+        // Where the line begins, and then what has a lower priority than that.
+        server: """
+            WITH start AS MATERIALIZED (SELECT from_priority, from_turn, from_sequence FROM penstock_depth
+                WHERE queue_id = ?1 ORDER BY version DESC LIMIT 1)
+            SELECT \(readyColumns) FROM (
+                (SELECT * FROM penstock_ready WHERE queue_id = ?1
+                    AND priority = CASE ?3 WHEN 1 THEN ?4 ELSE (SELECT from_priority FROM start) END
+                    AND (turn, sequence) >= (CASE ?3 WHEN 1 THEN ?5 ELSE (SELECT from_turn FROM start) END,
+                        CASE ?3 WHEN 1 THEN ?6 ELSE (SELECT from_sequence FROM start) END)
+                ORDER BY turn, sequence LIMIT ?2)
+                UNION ALL
+                (SELECT * FROM penstock_ready WHERE queue_id = ?1
+                    AND priority < CASE ?3 WHEN 1 THEN ?4 ELSE (SELECT from_priority FROM start) END
+                ORDER BY priority DESC, turn, sequence LIMIT ?2)
+                LIMIT ?2) AS ready \(withLog)
+            ORDER BY ready.priority DESC, ready.turn, ready.sequence
+            """)
+    private static let readyColumns = """
+        ready.sequence, ready.priority, ready.attempt, log.enqueued_at, log.headers, log.origin, log.payload,
+            ready.marks, log.group_key, ready.ready_since, ready.turn
+        """
+    // The sum is there for a planner that takes all of the queue's log to be as good a way to one message as its number.
+    private static let withLog = """
+        LEFT JOIN penstock_log AS log ON log.sequence = ready.sequence
+            AND log.queue_id + 0 = ready.queue_id AND log.priority = ready.priority AND log.turn = ready.turn
+        """
     private static let selectLeased = Query(
         """
         SELECT ready.sequence FROM penstock_ready AS ready JOIN penstock_lease AS lease
@@ -301,12 +368,16 @@ enum Claiming {
         WHERE ready.queue_id = ?1 AND ready.priority = ?2 AND (ready.turn, ready.sequence) <= (?4, ?3)
         """)
     private static let insertLeases = Query(
-        """
+        "\(leasing) AND (turn, sequence) <= (?8, ?3)",
+        server: "\(leasing) AND (turn, sequence) BETWEEN (?9, ?10) AND (?8, ?3)")
+    private static let leasing = """
         INSERT INTO penstock_lease
             (sequence, queue_id, token, worker_id, claimed_at, deadline, priority, attempt, forgiven, marks)
         SELECT sequence, queue_id, ?4 + sequence, ?5, ?6, ?7, priority, attempt + 1, forgiven, marks
-        FROM penstock_ready WHERE queue_id = ?1 AND priority = ?2 AND (turn, sequence) <= (?8, ?3)
-        """)
+        FROM penstock_ready WHERE queue_id = ?1 AND priority = ?2
+        """
     private static let deleteReady = Query(
-        "DELETE FROM penstock_ready WHERE queue_id = ?1 AND priority = ?2 AND (turn, sequence) <= (?4, ?3)")
+        "\(removing) AND (turn, sequence) <= (?4, ?3)",
+        server: "\(removing) AND (turn, sequence) BETWEEN (?5, ?6) AND (?4, ?3)")
+    private static let removing = "DELETE FROM penstock_ready WHERE queue_id = ?1 AND priority = ?2"
 }

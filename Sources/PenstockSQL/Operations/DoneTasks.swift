@@ -82,6 +82,8 @@ enum DoneTasks {
             return try lookAtEach(children, in: transaction)
         }
         try transaction.connection.run(deletePending, .integer(queueID), .text(list.json))
+        // They were accepted whenever.
+        account.change.lineStart.entered(at: .first)
         account.change.count(.pending, -Int64(children.count))
         account.change.count(.ready, Int64(children.count))
         account.ring(messages: children.count)

@@ -76,6 +76,12 @@ package enum Enqueue {
                 .integer(sequences.upperBound))
         }
         if expires { try ExpiryRows.insert(sequences, transaction.connection) }
+        for (index, message) in messages.enumerated() {
+            account.change.lineStart.entered(
+                at: LinePlace(
+                    priority: Int64(message.priority), turn: turns?[index] ?? 0,
+                    sequence: sequences.lowerBound + Int64(index)))
+        }
         let readyCount = messages.count - blocked.count
         account.change.count(.ready, Int64(readyCount))
         account.change.count(.blocked, Int64(blocked.count))

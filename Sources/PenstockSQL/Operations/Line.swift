@@ -141,6 +141,8 @@ enum Line {
         switch outcome.state {
         case .ready:
             let turn = try Turns.enter(entry, outcome, in: transaction)
+            entry.account.change.lineStart.entered(
+                at: LinePlace(priority: entry.priority, turn: turn, sequence: entry.sequence))
             try fill(.ready, entry.sequence, entry.account, in: transaction) { connection in
                 try connection.run(insertReady) { row in
                     bindPlace(row)

@@ -18,6 +18,8 @@ struct DepthChange: Equatable {
     var cancelledTotal: Int64 = 0
     var retriedTotal: Int64 = 0
     var reclaimedTotal: Int64 = 0
+    /// Where the line of ready messages begins.
+    var lineStart = LineStart()
     /// What is added to the latencies.
     var latency = QueueLatency()
 

@@ -19,6 +19,19 @@ final class KnownDepth {
     /// What the row said when it was read in this transaction; `nil`: it was not, or has changed since.
     private(set) var waiting: Waiting?
 
+    /// Which version of the row that was, and where it said that the line of ready messages begins.
+    private(set) var version: Int64 = 0
+    private(set) var lineStart = LinePlace.first
+    private var updates: Int64 = 0
+
+    /// The row was written.
+    func written(lineStart start: LinePlace) {
+        lineStart = start
+        updates += 1
+        version = updates / 64
+        waiting = nil
+    }
+
     /// Takes nothing for current any more.
     func expire() { (isCurrent, waiting) = (false, nil) }
     private(set) var wait = Phase()
@@ -56,9 +69,14 @@ final class KnownDepth {
         waiting = try connection.first(Self.select, .integer(queueID)) { row in
             wait.read(row.text(0))
             work.read(row.text(1))
+            if connection.isServer {
+                version = row.integer(5)
+                updates = row.integer(6)
+                lineStart = LinePlace(priority: row.integer(7), turn: row.integer(8), sequence: row.integer(9))
+            }
             return Waiting(scheduled: row.integer(2), ready: row.integer(3), blocked: row.integer(4))
         }
-        isCurrent = connection.prefetches && waiting != nil
+        isCurrent = connection.isServer && waiting != nil
     }
 
     /// Says that the row is about to be read.
@@ -67,5 +85,9 @@ final class KnownDepth {
     }
 
     private static let select = Query(
-        "SELECT wait_latency, work_latency, scheduled, ready, blocked FROM penstock_depth WHERE queue_id = ?1")
+        "SELECT wait_latency, work_latency, scheduled, ready, blocked FROM penstock_depth WHERE queue_id = ?1",
+        server: """
+            SELECT wait_latency, work_latency, scheduled, ready, blocked, version, updates, from_priority, from_turn, from_sequence
+            FROM penstock_depth WHERE queue_id = ?1 ORDER BY version DESC LIMIT 1
+            """)
 }

@@ -10,6 +10,8 @@ package final class PolicyCache {
     private var names: [Int64: QueueName] = [:]
     private var scheduled: [Int64: Bool] = [:]
     private var depths: [Int64: KnownDepth] = [:]
+    /// When a claim has last looked at all of a queue's line.
+    private var wholeLooks: [Int64: ContinuousClock.Instant] = [:]
     /// The queues that the last transaction was about.
     private(set) var lastQueues: [Int64] = []
 
@@ -35,7 +37,7 @@ package final class PolicyCache {
 
     /// Takes what was prefetched of depths, and takes nothing else for current.
     func beginTransaction(_ connection: Connection) throws {
-        guard connection.prefetches else { return }
+        guard connection.isServer else { return }
         for depth in depths.values { depth.expire() }
         for id in lastQueues { try depth(of: id).read(of: id, connection) }
     }
@@ -44,6 +46,15 @@ package final class PolicyCache {
     func noteQueues(_ ids: some Sequence<Int64>) {
         lastQueues = Array(ids.prefix(Self.lastQueuesMax))
     }
+
+    /// Whether a claim from that queue goes by where its line of ready messages is said to begin. Now and then one does not, so that what
+    /// somebody has put in line by hand is found, or what a mistake has hidden.
+    func trustsLineStart(of id: Int64) -> Bool { wholeLooks[id].map { .now - $0 < Self.trustMax } ?? false }
+
+    /// Notes that a claim looks at all of the queue's line.
+    func looksAtWholeLine(of id: Int64) { wholeLooks[id] = .now }
+
+    private static let trustMax = Duration.seconds(10)
 
     /// The number of the queue called `name`, if its policy is known and limits no claims.
     func unlimitedQueue(_ name: QueueName) -> Int64? {

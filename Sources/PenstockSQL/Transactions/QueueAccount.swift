@@ -94,7 +94,7 @@ package final class QueueAccount {
 
     private func readWaiting(_ connection: Connection) throws -> KnownDepth.Waiting {
         func read() throws -> KnownDepth.Waiting {
-            if !connection.prefetches {
+            if !connection.isServer {
                 return try connection.first(Self.selectWaiting, .integer(id)) {
                     KnownDepth.Waiting(scheduled: $0.integer(0), ready: $0.integer(1), blocked: $0.integer(2))
                 } ?? Self.noRow
@@ -114,6 +114,19 @@ package final class QueueAccount {
     /// Whether the depths say that messages are ready.
     package func saysReady(_ connection: Connection) throws -> Bool {
         try readWaiting(connection).ready != 0
+    }
+
+    /// From where on messages may be ready; `nil`: from where the row says, which this transaction has not changed.
+    func lineStart(trusting trusts: Bool, _ connection: Connection) throws -> LinePlace? {
+        if !trusts { return .first }
+        if change.lineStart == LineStart() { return nil }
+        if !known.isCurrent { try known.read(of: id, connection) }
+        return change.lineStart.resolved(after: known.lineStart)
+    }
+
+    /// How many messages are ready, as the depths and this transaction say.
+    func readyCount(_ connection: Connection) throws -> Int64 {
+        (change.isReadyKnown ? 0 : try readWaiting(connection).ready) + change.ready
     }
 
     /// Adds what has changed to the queue's depths, totals and latencies.
@@ -149,7 +162,7 @@ package final class QueueAccount {
             case (true, false): Self.writeWork
             case (false, false): Self.writeBoth
             }
-        if connection.prefetches, !known.isCurrent { try known.read(of: id, connection) }
+        if connection.isServer, !known.isCurrent { try known.read(of: id, connection) }
         let (waitBefore, workBefore) = (known.wait.text, known.work.text)
         known.add(phases)
         let statement = try connection.statement(query)
@@ -168,9 +181,15 @@ package final class QueueAccount {
             statement.bind(Value(known.work.text), at: 19)
             statement.bind(Value(workBefore), at: 20)
         }
-        if known.isCurrent {
-            // The row is there and has these latencies, so nobody has to wait for the answer.
+        if connection.isServer {
+            // The row that was read in this transaction is still there, so nobody has to wait for the answer.
+            guard known.isCurrent else { return false }
+            let start = change.lineStart.resolved(after: known.lineStart)
+            for (index, number) in [known.version, start.priority, start.turn, start.sequence].enumerated() {
+                statement.bind(number, at: 21 + index)
+            }
             try statement.run()
+            known.written(lineStart: start)
             return true
         }
         _ = try statement.step()
@@ -206,29 +225,37 @@ package final class QueueAccount {
         where: " AND wait_latency IS ?18 AND work_latency IS ?20")
 
     private static func writing(setting latencies: String, where known: String) -> Query {
-        Query(
-            """
+        let change = """
             UPDATE penstock_depth SET
                 scheduled = scheduled + ?2, ready = CASE ?14 WHEN 1 THEN ?3 ELSE ready + ?3 END, leased = leased + ?4,
                 dead = dead + ?5, kept = kept + ?6, pending = pending + ?15, blocked = blocked + ?16,
                 enqueued_total = enqueued_total + ?7, done_total = done_total + ?8, dead_total = dead_total + ?9,
                 dropped_total = dropped_total + ?10, cancelled_total = cancelled_total + ?11,
                 retried_total = retried_total + ?12, reclaimed_total = reclaimed_total + ?13\(latencies)
-            WHERE queue_id = ?1\(known)
-            """)
+            """
+        return Query(
+            "\(change) WHERE queue_id = ?1\(known)",
+            server: """
+                \(change), from_priority = ?22, from_turn = ?23, from_sequence = ?24, \(Versions.next)
+                WHERE queue_id = ?1 AND version = ?21\(known)
+                """)
     }
 
     private static let writeLatency = Query(
         "UPDATE penstock_depth SET wait_latency = ?2, work_latency = ?3 WHERE queue_id = ?1")
     private static let selectWaiting = Query("SELECT scheduled, ready, blocked FROM penstock_depth WHERE queue_id = ?1")
-    private static let insert = Query("INSERT OR IGNORE INTO penstock_depth (queue_id) VALUES (?1)")
-    private static let count = Query(
+    private static let insert = Query(
         """
-        UPDATE penstock_depth SET
-            \(DepthCount.depths(of: "?1")),
-            \(DepthCount.totals.enumerated().map { index, name in
-                "\(name) = \(DepthCount.sound(name)) + ?\(index + 2)"
-            }.joined(separator: ", "))
-        WHERE queue_id = ?1
+        INSERT INTO penstock_depth (queue_id)
+        SELECT ?1 WHERE NOT EXISTS (SELECT 1 FROM penstock_depth WHERE queue_id = ?1)
         """)
+    private static let count = Query(
+        "UPDATE penstock_depth SET \(counts) WHERE queue_id = ?1",
+        server: "UPDATE penstock_depth SET \(counts), from_priority = \(Int64.max) WHERE queue_id = ?1")
+    private static let counts = """
+        \(DepthCount.depths(of: "?1")),
+        \(DepthCount.totals.enumerated().map { index, name in
+            "\(name) = \(DepthCount.sound(name)) + ?\(index + 2)"
+        }.joined(separator: ", "))
+        """
 }

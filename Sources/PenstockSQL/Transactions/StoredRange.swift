@@ -58,7 +58,10 @@ package enum DepthCount {
     ]
 
     /// Makes the rows of queues that have none.
-    package static let makeMissing = "INSERT OR IGNORE INTO penstock_depth (queue_id) SELECT id FROM penstock_queue"
+    package static let makeMissing = """
+        INSERT INTO penstock_depth (queue_id) SELECT id FROM penstock_queue AS queue
+        WHERE NOT EXISTS (SELECT 1 FROM penstock_depth AS depth WHERE depth.queue_id = queue.id)
+        """
 
     /// Counts the depths of every queue anew, and makes its totals sound.
     package static let countAll = """

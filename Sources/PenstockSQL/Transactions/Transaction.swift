@@ -73,6 +73,12 @@ package final class Transaction {
         try policies.hasSchedules(account.id, connection)
     }
 
+    /// Whether a claim goes by where the line of ready messages is said to begin.
+    func trustsLineStart(of account: QueueAccount) -> Bool { policies.trustsLineStart(of: account.id) }
+
+    /// Notes that a claim has looked at all of a queue's line.
+    func looksAtWholeLine(of account: QueueAccount) { policies.looksAtWholeLine(of: account.id) }
+
     /// Whether there is a queue called `name`.
     func exists(_ name: QueueName) throws -> Bool {
         try policies.row(named: name, connection) != nil
@@ -202,10 +208,15 @@ package final class Transaction {
     }
 
     private static let readState = Query(
-        "SELECT last_sequence, policy_version FROM penstock_state WHERE id = 1")
+        "SELECT last_sequence, policy_version FROM penstock_state WHERE id = 1",
+        server: "SELECT last_sequence, policy_version FROM penstock_state ORDER BY version DESC LIMIT 1")
     private static let writeSequence = Query(
-        "UPDATE penstock_state SET last_sequence = ?1 WHERE id = 1")
-    private static let countFlush = Query("UPDATE penstock_state SET flush_count = flush_count + 1 WHERE id = 1")
+        "UPDATE penstock_state SET last_sequence = ?1 WHERE id = 1",
+        server: "UPDATE penstock_state SET last_sequence = ?1, \(Versions.next) WHERE \(newestState)")
+    private static let countFlush = Query(
+        "UPDATE penstock_state SET flush_count = flush_count + 1 WHERE id = 1",
+        server: "UPDATE penstock_state SET flush_count = flush_count + 1, \(Versions.next) WHERE \(newestState)")
+    private static let newestState = "version = (SELECT version FROM penstock_state ORDER BY version DESC LIMIT 1)"
     private static let savepoint = Query("SAVEPOINT penstock_nested")
     private static let release = Query("RELEASE penstock_nested")
     private static let undo = Query("ROLLBACK TO penstock_nested")
