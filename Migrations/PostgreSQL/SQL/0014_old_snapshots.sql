@@ -22,6 +22,9 @@ ALTER TABLE penstock_depth DROP CONSTRAINT penstock_depth_pkey;
 CREATE UNIQUE INDEX penstock_depth_newest ON penstock_depth (queue_id, version);
 ALTER TABLE penstock_depth REPLICA IDENTITY USING INDEX penstock_depth_newest;
 
+-- Who looks for leases that have ended goes through those that are left, and not through all that were.
+CREATE INDEX penstock_lease_claimed ON penstock_lease (claimed_at);
+
 -- The line begins with this message, if it is before the place where it has begun. Under the write lock, for messages that
 -- come by SQL; processes of Penstock say it themselves.
 CREATE FUNCTION penstock_line_begins(queue_id BIGINT, priority BIGINT, turn BIGINT, sequence BIGINT) RETURNS VOID

@@ -88,9 +88,10 @@ struct SchemaMigrator {
 
     /// Applies the steps that are missing.
     ///
+    /// - Parameter version: the last of them. For tests of older schemas.
     /// - Returns: the names of the steps that were applied.
     @discardableResult
-    func migrate() throws -> [String] {
+    func migrate(to version: Int = newest) throws -> [String] {
         if try refuseNewer() == Self.newest { return [] }
         try server.run("BEGIN")
         do {
@@ -98,7 +99,7 @@ struct SchemaMigrator {
             try server.run("SELECT pg_advisory_xact_lock(hashtextextended('penstock:' || \(schemaText), 0))")
             let found = try refuseNewer()
             if found == 0 { try makeSchema() }
-            let missing = PostgresMigration.all.filter { $0.version > found }
+            let missing = PostgresMigration.all.filter { $0.version > found && $0.version <= version }
             for step in missing {
                 try server.run(step.sql.replacing("@schema@", with: ServerConnection.quoted(name: address.schema)))
             }

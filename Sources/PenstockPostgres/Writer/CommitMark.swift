@@ -19,9 +19,6 @@ struct CommitMark: Sendable {
     /// Removes the row of a connection that has another one from now on.
     static func remove(_ writer: Int64, _ connection: Connection) throws { try connection.run(delete, .integer(writer)) }
 
-    /// After so many transactions a connection takes another row: a transaction that somebody has left open keeps all versions of this one.
-    static let transactionsMax = 256
-
     private static let delete = Query("DELETE FROM penstock_writer WHERE id = ?1")
     private static let insert = Query(
         """

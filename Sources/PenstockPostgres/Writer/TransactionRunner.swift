@@ -11,16 +11,6 @@ import PenstockSQL
 /// When the answer to a COMMIT is lost, the next connection says whether it took effect (``CommitMark``), on the same server or on one
 /// that was promoted: then the callers have their answers, and otherwise the jobs are carried out again.
 final class TransactionRunner {
-    /// A connection, and the number of its row in `penstock_writer`.
-    private struct Session {
-        let connection: PostgresConnection
-        var writer: Int64
-        /// How many transactions it has written down in that row.
-        var transactionCount = 0
-
-        var server: ServerConnection { connection.server }
-    }
-
     private let writer: GroupWriter
     private let sessions: Sessions
     private let time: any TimeSource
@@ -31,7 +21,7 @@ final class TransactionRunner {
     private let flushes: FlushLine
     private let policies = PolicyCache()
     private var backoff: Backoff
-    private var session: Session?
+    private var session: WriterSession?
     /// The rows of lost connections of this process in `penstock_writer`.
     private var lostRows: [Int64] = []
     /// The number of the last transaction that was begun.
@@ -61,7 +51,7 @@ final class TransactionRunner {
         flushes.close()
         if let session, !session.server.isLost {
             session.server.deadline = .now + .seconds(2)
-            for row in lostRows + [session.writer] { try? CommitMark.remove(row, session.connection) }
+            for row in lostRows + [session.row] { try? CommitMark.remove(row, session.connection) }
         }
         session = nil
     }
@@ -161,10 +151,7 @@ final class TransactionRunner {
     ) throws -> LostCommit? {
         var session = try connected(until: deadline)
         let server = session.server
-        let oldRow = session.transactionCount < CommitMark.transactionsMax ? nil : session.writer
-        if oldRow != nil { (session.writer, session.transactionCount) = (Int64(numbers.next() >> 1), 0) }
-        session.transactionCount += 1
-        let mark = CommitMark(writer: session.writer, number: number)
+        let (mark, oldRow) = session.nextMark(number, rows: numbers)
         let transaction: Transaction
         do {
             session.connection.guardsAttempts = guardsAttempts
@@ -272,7 +259,7 @@ final class TransactionRunner {
 
     // MARK: The connection
 
-    private func connected(until deadline: ContinuousClock.Instant) throws -> Session {
+    private func connected(until deadline: ContinuousClock.Instant) throws -> WriterSession {
         if let session { return session }
         let start = ContinuousClock.now
         defer { stalls.note(since: start) }
@@ -281,9 +268,7 @@ final class TransactionRunner {
         try Incarnation.begin(server)
         try CommitMark.removeOld(server)
         policies.forget()
-        // What the operations write is theirs to tell to the queue's row; see the migration `old_snapshots`.
-        try server.run("SET penstock.writer = 'process'")
-        let session = Session(connection: PostgresConnection(server), writer: Int64(numbers.next() >> 1))
+        let session = try WriterSession(server, rows: numbers)
         self.session = session
         if let lostAt { stalls.note(since: lostAt) }
         lostAt = nil
@@ -293,7 +278,7 @@ final class TransactionRunner {
     private func disconnect() {
         if let session {
             sessions.abandon(session.server)
-            lostRows.append(session.writer)
+            lostRows.append(session.row)
         }
         session = nil
         lostAt = lostAt ?? .now

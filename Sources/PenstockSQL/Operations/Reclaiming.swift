@@ -18,11 +18,11 @@ package enum Reclaiming {
     /// - Returns: the empty report, or `nil` when there is something to put back.
     package static func check(
         _ connection: Connection, at boot: BootTime, _ now: Timestamp, _ locks: any WorkerLocks,
-        _ suspension: MachineSuspension
+        _ suspension: MachineSuspension, _ horizon: LeaseHorizon
     ) throws -> Step? {
         let sparesLiving = suspension.isJustOver(at: boot)
         if try Cascade.isUnfinished(connection) { return nil }
-        let work = try HeldWork(connection)
+        let work = try HeldWork(connection, since: horizon)
         if work.isLost(at: boot, try locks.look(connection), sparesLiving: sparesLiving) { return nil }
         if !RemoteWorkers.idle(work, at: now).isEmpty { return nil }
         return Step(reclaimed: Reclaimed(), hasMore: false)

@@ -69,14 +69,19 @@ package struct HeldWork: Sendable {
     /// Nobody holds anything.
     package init() {}
 
-    package init(_ connection: Connection) throws {
+    /// - Parameter horizon: on a server, from when on messages are leased that are leased still; `nil`: it is to be looked at all leases.
+    package init(_ connection: Connection, since horizon: LeaseHorizon? = nil) throws {
         workers = try WorkerRow.all(connection)
         let statement = try connection.statement(Self.selectEnds)
         defer { statement.reset() }
+        if connection.isServer { statement.bind(horizon?.start ?? 0, at: 1) }
+        var firstClaim: Int64?
         while try statement.step() {
             let (worker, end) = (statement.integer(0), statement.integer(1))
             firstEnds[worker] = min(firstEnds[worker] ?? end, end)
+            if connection.isServer { firstClaim = min(firstClaim ?? .max, statement.integer(2)) }
         }
+        if let firstClaim { horizon?.found(firstClaim) }
     }
 
     /// Whether something is to be put back in line.
@@ -123,7 +128,44 @@ package struct HeldWork: Sendable {
     }
 
     // Goes through all leases: an index of them would cost every message two writes.
-    private static let selectEnds = Query("SELECT worker_id, deadline FROM penstock_lease")
+    private static let selectEnds = Query(
+        "SELECT worker_id, deadline FROM penstock_lease",
+        server: """
+            SELECT worker_id, min(deadline), min(claimed_at) FROM penstock_lease WHERE claimed_at >= ?1 GROUP BY worker_id
+            """)
+}
+
+/// Since when the messages are leased that are leased still, as far as this process has seen.
+///
+/// On a server the leases that are gone lie in the table until nobody may see them any more. Those that are made later are made at a
+/// later time, so a look need not go further back than the oldest that the last one found. Now and then one does: clocks can be set back.
+package final class LeaseHorizon: Sendable {
+    private struct Known {
+        var firstClaim: Int64?
+        var wholeLook: ContinuousClock.Instant?
+    }
+
+    private let known = Mutex(Known())
+
+    package init() {}
+
+    /// From which claim on a look goes; 0: it goes through all leases.
+    fileprivate var start: Int64 {
+        known.withLock { known in
+            guard let first = known.firstClaim, let look = known.wholeLook, .now - look < Self.wholeLookInterval else {
+                known.wholeLook = .now
+                return 0
+            }
+            return first - Self.margin
+        }
+    }
+
+    /// A look has found the oldest lease.
+    fileprivate func found(_ firstClaim: Int64) { known.withLock { $0.firstClaim = firstClaim } }
+
+    private static let wholeLookInterval = Duration.seconds(60)
+    /// By how many microseconds the clocks of machines may differ that go by one server's.
+    private static let margin: Int64 = 1_000_000
 }
 
 extension WorkerRow {

@@ -53,7 +53,8 @@ extension SQLStore {
         if settlements.isEmpty { return [] }
         try Settling.validate(settlements, now: core.time.now)
         return try await core.writer.perform(
-            weight: weight(of: settlements), prefetch: { connection, _ in try Settling.prefetch(settlements, connection) }
+            weight: weight(of: settlements),
+            prefetch: { connection, _ in try Settling.prefetch(settlements, connection) }
         ) { transaction in
             try Settling.perform(settlements, in: transaction)
         }
@@ -86,7 +87,8 @@ extension SQLStore {
             let step = try await core.writer.perform(
                 weight: Reclaiming.stepCount,
                 check: { [core] connection, now in
-                    try Reclaiming.check(connection, at: core.time.boot, now, core.locks, core.suspension)
+                    try Reclaiming.check(
+                        connection, at: core.time.boot, now, core.locks, core.suspension, core.leaseHorizon)
                 },
                 { [core] transaction in try Reclaiming.perform(core.locks, core.suspension, in: transaction) })
             reclaimed.fromDeadWorkers += step.reclaimed.fromDeadWorkers

@@ -31,6 +31,7 @@ public struct SQLStoreCore: Sendable {
     /// About how many rows such a step is worth.
     package static let giveBackWeight = 1000
     let zoneSurvey = ZoneSurvey()
+    let leaseHorizon = LeaseHorizon()
     private let snapshot: Read
     /// What wakes the processes of one machine; `nil`: the processes are on many machines.
     let doorbell: Doorbell?

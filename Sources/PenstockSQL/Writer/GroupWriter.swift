@@ -78,7 +78,8 @@ package final class GroupWriter: Sendable {
         return try await withCheckedThrowingContinuation { continuation in
             let job = PendingJob(
                 durability: durability, weight: weight, check: check, deadline: .now + busyMax,
-                remote: remote, unflushed: unflushed, flushed: flushed, prefetch: prefetch, body: body, continuation: continuation)
+                remote: remote, unflushed: unflushed, flushed: flushed, prefetch: prefetch, body: body,
+                continuation: continuation)
             if !submit(job) { continuation.resume(throwing: Self.closed) }
         }
     }

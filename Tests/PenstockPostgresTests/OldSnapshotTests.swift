@@ -1,0 +1,96 @@
+import PenstockCore
+import PenstockTestKit
+import Testing
+
+@testable import PenstockPostgres
+
+/// What a transaction that somebody has left open costs: the versions of rows that it may see stay, however many there come to be.
+@Suite(.enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."), .timeLimit(.minutes(1)))
+struct OldSnapshotTests {
+    private let url: String
+    private let address: ServerAddress
+    private let jobs: QueueName
+
+    init() throws {
+        url = try PostgresServer.shared.get().url(schema: PostgresServer.newSchema())
+        address = try ServerAddress(url)
+        jobs = try QueueName("jobs")
+    }
+
+    private func live(_ count: Int, _ store: PostgresStore) async throws {
+        for _ in 0..<count {
+            _ = try await store.enqueue([NewMessage(payload: [1])], to: jobs, durability: .processCrash)
+            let claim = try await store.claim(ClaimRequest(queue: jobs, limit: 1, lease: .seconds(30)))
+            _ = try await store.settle(claim.messages.map { Settlement($0.lease, .done) })
+        }
+    }
+
+    /// How many entries of indexes all sessions that have ended have gone through.
+    private func entriesRead(_ server: ServerConnection) async throws -> Int {
+        let others = """
+            SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND pid <> pg_backend_pid()
+                AND CAST(classid AS BIGINT) = (CAST(\(Sessions.lockClass) AS BIGINT) & 4294967295)
+            """
+        try await eventually { try server.run(others).rowCount == 0 }
+        let sum = try server.run(
+            """
+            SELECT sum(idx_tup_read)::BIGINT FROM pg_stat_user_indexes WHERE schemaname = '\(address.schema)'
+                AND relname IN ('penstock_ready', 'penstock_lease', 'penstock_depth', 'penstock_state', 'penstock_writer')
+            """)
+        return Int(sum.text(0, 0)) ?? 0
+    }
+
+    @Test func isNotGoneThroughByWhoEnqueuesClaimsAndSettles() async throws {
+        let store = try await PostgresStore.open(url: url)
+        try await store.configure(jobs, .create(QueuePolicy(), ifAbsent: true))
+        let holder = try Sessions.connect(to: address, busyMax: .seconds(5))
+        try holder.run("SET idle_in_transaction_session_timeout = 0; BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1")
+        let server = try Sessions.connect(to: address, busyMax: .seconds(5))
+        try await live(400, store)
+        try await store.close()
+        let before = try await entriesRead(server)
+        let heir = try await PostgresStore.open(url: url)
+        try await live(20, heir)
+        try await heir.close()
+        let read = try await entriesRead(server) - before
+        // The first claim of a process looks at the whole line, and that is all.
+        #expect(read < 2 * 400, "\(read) entries")
+        try holder.run("COMMIT")
+    }
+
+    /// A claim begins where the last one ended, unless something became ready before that.
+    @Test(arguments: [1, 2])
+    func hidesNoMessageThatComesBeforeOthers(_ processCount: Int) async throws {
+        let first = try await PostgresStore.open(url: url)
+        let second = processCount == 1 ? first : try await PostgresStore.open(url: url)
+        try await first.configure(jobs, .create(QueuePolicy(), ifAbsent: true))
+        let server = try Sessions.connect(to: address, busyMax: .seconds(5))
+        func claimed() async throws -> [String] {
+            let claim = try await first.claim(ClaimRequest(queue: jobs, limit: 1, lease: .seconds(30)))
+            return claim.messages.map { String(decoding: $0.payload, as: UTF8.self) }
+        }
+        for text in ["a", "b", "c", "d"] {
+            _ = try await second.enqueue([NewMessage(payload: Array(text.utf8))], to: jobs, durability: .processCrash)
+        }
+        let claim = try await second.claim(ClaimRequest(queue: jobs, limit: 2, lease: .seconds(30)))
+        #expect(claim.messages.count == 2)
+        #expect(try await claimed() == ["c"])
+        // One is given back, one comes by SQL with a priority, and one is put in line by hand.
+        _ = try await second.settle([Settlement(claim.messages[0].lease, .release)])
+        try server.run("INSERT INTO penstock_messages (queue, payload, priority) VALUES ('jobs', 'urgent', 5)")
+        #expect(try await claimed() == ["urgent"])
+        #expect(try await claimed() == ["a"])
+        try server.run(
+            """
+            BEGIN; SELECT penstock_write_lock();
+            DELETE FROM penstock_lease WHERE sequence = 2;
+            INSERT INTO penstock_ready (queue_id, priority, turn, sequence, attempt, forgiven, marks)
+                SELECT queue_id, 0, 0, 2, 0, 0, 0 FROM penstock_log WHERE sequence = 2;
+            COMMIT
+            """)
+        #expect(try await claimed() == ["b"])
+        #expect(try await claimed() == ["d"])
+        try await first.close()
+        if processCount == 2 { try await second.close() }
+    }
+}
