@@ -108,7 +108,7 @@ final class FlushLine: Sendable {
                 }
                 if lost.isEmpty {
                     known.writers.formUnion(left.map(\.mark.writer))
-                    let failure = try commit(server)
+                    let failure = try Self.commit(server, sessions.address, timings)
                     return left.forEach { finish($0, failure) }
                 }
                 // This connection may lead to the server that was there before; a new one leads to the one that counts.
@@ -129,8 +129,12 @@ final class FlushLine: Sendable {
         }
     }
 
+    /// Waits until all that was committed is on the disk of a server, and on the standbys that it waits for.
+    ///
     /// - Returns: why nobody knows whether a standby has it.
-    private func commit(_ server: ServerConnection) throws -> PenstockError? {
+    static func commit(
+        _ server: ServerConnection, _ address: ServerAddress, _ timings: WriteTimings
+    ) throws -> PenstockError? {
         _ = server.takeWarning()
         let start = ContinuousClock.now
         try server.run(
@@ -139,7 +143,7 @@ final class FlushLine: Sendable {
         guard let warning = server.takeWarning() else { return nil }
         return PenstockError(
             .outcomeUnknown,
-            "What was written is at \(sessions.address.description), and no standby has confirmed it; look whether it is there before "
+            "What was written is at \(address.description), and no standby has confirmed it; look whether it is there before "
                 + "you make the call again.",
             cause: ServerError(message: warning))
     }

@@ -70,7 +70,7 @@ final class TransactionRunner {
         while let jobs = writer.takeCheckable() {
             // Nobody looks where there is no connection: the transaction connects, and waits for that.
             if session == nil { _ = try? connected(until: .now) }
-            let left = jobs.filter { !isAnswered($0) }
+            let left = jobs.isEmpty || hasSaidVerdicts ? jobs : jobs.filter { !isAnswered($0) }
             writer.putBack(left)
             if !left.isEmpty { break }
             // A caller that has its answer may have asked for the next thing by now, which a look may answer as well.
@@ -97,6 +97,18 @@ final class TransactionRunner {
                     job.finish(translated(error))
                 }
             }
+        }
+    }
+
+    /// Whether a look would see what is not carried out yet.
+    private var hasSaidVerdicts: Bool {
+        guard let session else { return false }
+        session.server.deadline = .now + Self.workMax
+        do {
+            return try SaidVerdicts.areOpen(session.connection)
+        } catch {
+            if session.server.isLost { disconnect() }
+            return false
         }
     }
 
@@ -163,12 +175,16 @@ final class TransactionRunner {
         let mark = CommitMark(writer: session.writer, number: number)
         let transaction: Transaction
         do {
-            try begin(server, until: deadline)
+            let hasSaidVerdicts = try begin(server, until: deadline)
             session.connection.guardsAttempts = guardsAttempts
             session.connection.sendsAhead = !guardsAttempts
             defer { session.connection.sendsAhead = false }
             transaction = try Transaction(
                 session.connection, path: sessions.address.description, time: time, random: random, policies: policies)
+            transaction.settledBefore = { [connection = session.connection] lease, isLast in
+                try SaidVerdicts.result(of: lease, connection, isLast: isLast)
+            }
+            if hasSaidVerdicts { try SaidVerdicts.carryOut(session.connection, in: transaction) }
             for job in jobs { try job.perform(in: transaction) }
             try Cascade.writeDown(in: transaction)
             try transaction.writeDown()
@@ -190,18 +206,23 @@ final class TransactionRunner {
     }
 
     /// Begins a transaction, and waits for the other writers' end.
-    private func begin(_ server: ServerConnection, until deadline: ContinuousClock.Instant) throws {
+    ///
+    /// - Returns: whether verdicts were said in SQL that nobody has carried out.
+    @discardableResult
+    private func begin(_ server: ServerConnection, until deadline: ContinuousClock.Instant) throws -> Bool {
         let start = ContinuousClock.now
         // The session waits for as long as a call may. One that has waited already has less time.
         let left = max(deadline - start, .milliseconds(100))
         let lockMax =
             left * 10 < sessions.busyMax * 9 ? "SET LOCAL lock_timeout = \(left.wholeMicroseconds / 1000); " : ""
         server.deadline = start + left + Self.grace
-        let clock = try server.run("BEGIN; \(lockMax)SELECT penstock_write_lock(); \(ServerClock.question)")
+        let answer = try server.run(
+            "BEGIN; \(lockMax)SELECT penstock_write_lock(); \(ServerClock.question), \(SaidVerdicts.areOpen)")
         timings.recordWriterLock(since: start)
         stalls.note(since: start)
-        sessions.clock.note(clock)
+        sessions.clock.note(answer)
         server.deadline = max(deadline, .now + Self.workMax) + Self.grace
+        return answer.rowCount == 1 && answer.text(0, 1) == "t"
     }
 
     /// Ends a transaction that came to nothing.
@@ -256,6 +277,7 @@ final class TransactionRunner {
         server.deadline = max(deadline, .now + Self.workMax) + Self.grace
         try Incarnation.begin(server)
         try CommitMark.removeOld(server)
+        try SaidVerdicts.removeOld(server)
         policies.forget()
         let session = Session(connection: PostgresConnection(server), writer: Int64(numbers.next() >> 1))
         rows.append(session.writer)
