@@ -24,6 +24,7 @@ package struct PostgresMigration: Sendable {
         PostgresMigration(12, "schedule_insert", PackageResources._012_schedule_insert_sql),
         PostgresMigration(13, "servers", PackageResources._013_servers_sql),
         PostgresMigration(14, "old_snapshots", PackageResources._014_old_snapshots_sql),
+        PostgresMigration(15, "settles", PackageResources._015_settles_sql),
     ]
 
     private init(_ version: Int, _ name: String, _ bytes: [UInt8]) {

@@ -58,6 +58,7 @@ extension Timestamp {
 @_exported public import struct PenstockCore.LatencyHistogram
 @_exported public import struct PenstockCore.LimitName
 @_exported public import struct PenstockCore.LimitRecord
+@_exported public import struct PenstockCore.LeaseToken
 @_exported public import enum PenstockCore.Limits
 @_exported public import enum PenstockCore.LineCommand
 @_exported public import struct PenstockCore.MessageFilter

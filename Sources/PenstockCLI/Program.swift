@@ -24,10 +24,12 @@ public enum Program {
     ///   - openDatabase: opens the store at the address that `--db` or PENSTOCK_DB names. One that is opened to be read is neither made
     ///     nor changed.
     ///   - migrate: brings the tables there up to date.
+    ///   - inspect: looks for what is wrong there.
     package static func main(
-        openDatabase: @escaping ServerStores.Opener, migrate: @escaping ServerStores.Migrator
+        openDatabase: @escaping ServerStores.Opener, migrate: @escaping ServerStores.Migrator,
+        inspect: @escaping ServerStores.Inspector
     ) -> Never {
-        ServerStores.use(.database, openDatabase, migrator: migrate)
+        ServerStores.use(.database, openDatabase, migrator: migrate, inspector: inspect)
         main()
     }
 

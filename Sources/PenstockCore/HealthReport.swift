@@ -10,8 +10,10 @@ public struct HealthReport: Sendable {
     public var schemaVersion: Int?
     /// The newest schema version that this program knows.
     public var schemaVersionKnown: Int
-    /// How the file stands.
+    /// How the file stands. Of a store at a server nothing is said here.
     public var file: FileHealth
+    /// How the server stands; `nil` of a file.
+    public var server: ServerHealth?
     /// Messages of living workers whose lease has ended, and that no ``MessageStore/reclaim()`` has put back yet.
     public var expiredLeases: Int
     /// Workers whose process is dead and that still have a row: the next reclaim puts their messages back.
@@ -35,6 +37,33 @@ public struct HealthReport: Sendable {
         deadWorkers = []
         stuckWorkers = []
         findings = []
+    }
+}
+
+/// How the server of a database stands.
+public struct ServerHealth: Hashable, Sendable, Codable {
+    /// Its version, in its words.
+    public var version: String
+    /// Whether it follows another one, and can only be read.
+    public var isStandby: Bool
+    /// Connections of clients to it, whoever they are.
+    public var connectionCount: Int
+    /// How many there may be, but for those that are kept for its superuser.
+    public var connectionsMax: Int
+    /// By how much its clock is ahead of this machine's; negative when it is behind.
+    public var clockAhead: Duration
+    /// Bytes of the store's tables and their indexes.
+    public var bytes: Int64
+
+    package init(
+        version: String, isStandby: Bool, connectionCount: Int, connectionsMax: Int, clockAhead: Duration, bytes: Int64
+    ) {
+        self.version = version
+        self.isStandby = isStandby
+        self.connectionCount = connectionCount
+        self.connectionsMax = connectionsMax
+        self.clockAhead = clockAhead
+        self.bytes = bytes
     }
 }
 
@@ -138,6 +167,26 @@ public struct HealthFinding: Hashable, Sendable, Codable {
         public static let strayCursor = Kind(rawValue: "strayCursor")
         /// A schedule is of no queue.
         public static let straySchedule = Kind(rawValue: "straySchedule")
+        /// A pooler gives the server's sessions to whoever comes next.
+        public static let pooled = Kind(rawValue: "pooled")
+        /// The server may lose or damage what it has said is on its disk.
+        public static let unsafeServer = Kind(rawValue: "unsafeServer")
+        /// A standby does not have what was acknowledged, or one that has to confirm is not there.
+        public static let asynchronousStandby = Kind(rawValue: "asynchronousStandby")
+        /// A transaction, a slot or a standby keeps dead rows from being removed.
+        public static let vacuumHeld = Kind(rawValue: "vacuumHeld")
+        /// Nobody removes dead rows.
+        public static let noVacuum = Kind(rawValue: "noVacuum")
+        /// A table has more dead rows than living ones, or far more bytes than rows.
+        public static let bloated = Kind(rawValue: "bloated")
+        /// The clocks of the server and of this machine are apart.
+        public static let wrongClock = Kind(rawValue: "wrongClock")
+        /// The server has few connections left.
+        public static let fewConnections = Kind(rawValue: "fewConnections")
+        /// A session has the right to write, and does nothing.
+        public static let writerHeld = Kind(rawValue: "writerHeld")
+        /// The role may not do what a worker does.
+        public static let missingRights = Kind(rawValue: "missingRights")
     }
 
     /// What was found.

@@ -72,6 +72,8 @@ public struct Delivery<Element: Sendable>: Sendable {
 
     /// The message's place in the log.
     public var sequence: SequenceNumber { lease.sequence }
+    /// The token of the lease, by which a store knows who settles: for `penstock_done` and its kin, in SQL of the application's own.
+    public var token: LeaseToken { lease.token }
 
     /// Whether somebody wants the message cancelled, and the work on it should end: as far as this process knows.
     ///

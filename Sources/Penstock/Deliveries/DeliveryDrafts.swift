@@ -35,7 +35,14 @@ extension Delivery {
     ///
     /// It does as ``done(in:)`` and ``done(then:timeout:)``.
     public func done(then drafts: [Draft], in database: Database) throws {
-        try holder.settle(Settlement(lease, .done, drafts: drafts), in: database)
+        try done(then: drafts, joining: PoolTransaction(holder.handle.storage, database))
+    }
+
+    /// The same for a transaction of whatever engine.
+    package func done(
+        result: [UInt8]? = nil, then drafts: [Draft] = [], joining transaction: some ApplicationTransaction
+    ) throws {
+        try holder.settle(Settlement(lease, .done, result: result, drafts: drafts), joining: transaction)
         // Counted now, though the transaction may still be rolled back: it is the caller's.
         count(drafts.map(\.queue))
     }

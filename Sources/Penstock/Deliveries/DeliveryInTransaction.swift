@@ -19,7 +19,7 @@ extension Delivery {
     /// - Throws: `PenstockError` with code `leaseLost`; let it end the transaction, as another worker has the message.
     ///   `invalidInput` when there is no transaction, or the store is not on SQLite.
     public func done(in database: Database) throws {
-        try holder.settle(Settlement(lease, .done), in: database)
+        try done(joining: PoolTransaction(holder.handle.storage, database))
     }
 }
 

@@ -1,7 +1,5 @@
-internal import GRDB
 internal import Logging
 internal import PenstockCore
-internal import PenstockSQLite
 
 /// Settles and extends for all deliveries of one reader, or of one queue of a worker that has several.
 final class LeaseHolder: Sendable {
@@ -146,13 +144,13 @@ final class LeaseHolder: Sendable {
 
     /// Settles within an application's transaction. The lease is held until that commits: should it be rolled back, or a
     /// savepoint in it, the message is as before, and can be settled again.
-    func settle(_ settlement: Settlement, in database: Database) throws {
+    func settle(_ settlement: Settlement, joining transaction: some ApplicationTransaction) throws {
         let (lease, verdict) = (settlement.lease, settlement.verdict)
-        guard let store = storage as? SQLiteStore else { throw PenstockError.notInATransaction }
+        try PenstockError.refuseOther(transaction, than: storage)
         inFlight.beginSettling([lease])
         let result: SettleResult
         do {
-            result = try store.settle([settlement], in: database).first ?? .leaseLost
+            result = try transaction.settle([settlement]).first ?? .leaseLost
         } catch {
             inFlight.endSettling(lease)
             throw error
@@ -161,14 +159,14 @@ final class LeaseHolder: Sendable {
             inFlight.remove(lease)
             throw lost(lease)
         }
-        database.afterNextTransaction(
-            onCommit: { [inFlight, metrics] database in
+        transaction.whenEnded(
+            committed: { [inFlight, metrics] isHeld in
                 // A savepoint that was rolled back has taken the verdict with it, though the transaction came through.
-                if (try? store.isHeld(lease, in: database)) == true { return inFlight.endSettling(lease) }
+                if isHeld(lease) { return inFlight.endSettling(lease) }
                 // Verdicts in several savepoints are one in the end.
                 if inFlight.remove(lease) { metrics.record(verdict, result) }
             },
-            onRollback: { [inFlight] _ in inFlight.endSettling(lease) })
+            rolledBack: { [inFlight] in inFlight.endSettling(lease) })
     }
 
     func extend(_ lease: Lease, by duration: Duration) async throws {

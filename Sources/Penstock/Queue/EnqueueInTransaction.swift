@@ -1,6 +1,5 @@
 public import GRDB
 public import PenstockCore
-internal import PenstockSQLite
 
 extension Queue {
     /// Puts an element in line within an application's own transaction: it is there when that commits, and only then.
@@ -23,7 +22,7 @@ extension Queue {
         options: EnqueueOptions = EnqueueOptions(),
         in database: Database
     ) throws -> Receipt {
-        try only(accept([message(element, options)], in: database))
+        try enqueue(element, options: options, joining: PoolTransaction(storage, database))
     }
 
     /// Puts elements in line within an application's own transaction, in their order, each with options of its own.
@@ -35,16 +34,34 @@ extension Queue {
         in database: Database,
         options: (Element) throws -> EnqueueOptions = { _ in EnqueueOptions() }
     ) throws -> [Receipt] {
-        try accept(elements.map { try message($0, options($0)) }, in: database)
+        try enqueue(contentsOf: elements, joining: PoolTransaction(storage, database), options: options)
+    }
+}
+
+/// The same for a transaction of whatever engine.
+extension Queue {
+    package func enqueue(
+        _ element: Element, options: EnqueueOptions, joining transaction: some ApplicationTransaction
+    ) throws -> Receipt {
+        try only(accept([message(element, options)], joining: transaction))
     }
 
-    private func accept(_ messages: [NewMessage], in database: Database) throws -> [Receipt] {
-        guard let store = storage as? SQLiteStore else { throw PenstockError.notInATransaction }
+    package func enqueue(
+        contentsOf elements: [Element], joining transaction: some ApplicationTransaction,
+        options: (Element) throws -> EnqueueOptions
+    ) throws -> [Receipt] {
+        try accept(elements.map { try message($0, options($0)) }, joining: transaction)
+    }
+
+    fileprivate func accept(
+        _ messages: [NewMessage], joining transaction: some ApplicationTransaction
+    ) throws -> [Receipt] {
+        try PenstockError.refuseOther(transaction, than: storage)
         let receipts =
             if let tracing = handle.tracing {
-                try tracing.send(messages, to: name) { try store.enqueue($0, to: name, in: database) }
+                try tracing.send(messages, to: name) { try transaction.enqueue($0, to: name) }
             } else {
-                try store.enqueue(messages, to: name, in: database)
+                try transaction.enqueue(messages, to: name)
             }
         // Counted now, though the transaction may still be rolled back: it is the caller's.
         metrics.record(receipts, of: messages)
@@ -58,6 +75,12 @@ extension Queue where Element == [UInt8] {
     /// It does as ``enqueue(_:options:in:)-(Element,_,_)``.
     @discardableResult
     public func enqueue(_ messages: [NewMessage], in database: Database) throws -> [Receipt] {
-        try accept(messages, in: database)
+        try enqueue(messages, joining: PoolTransaction(storage, database))
+    }
+
+    package func enqueue(
+        _ messages: [NewMessage], joining transaction: some ApplicationTransaction
+    ) throws -> [Receipt] {
+        try accept(messages, joining: transaction)
     }
 }

@@ -109,6 +109,7 @@ public struct PenstockStore: Sendable {
 
     /// The clocks that it goes by.
     package var time: any TimeSource { handle.time }
+    package var durability: Durability { handle.durability }
 
     /// Finishes what was begun and lets go of the file. Leases that are still held go back in line.
     ///

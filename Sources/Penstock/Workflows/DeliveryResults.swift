@@ -67,7 +67,12 @@ extension Delivery {
     ///
     /// It does as ``done(in:)``.
     public func done(result: some Encodable, in database: Database) throws {
-        try holder.settle(Settlement(lease, .done, result: ResultCodec.encode(result)), in: database)
+        try done(giving: result, joining: PoolTransaction(holder.handle.storage, database))
+    }
+
+    /// The same for a transaction of whatever engine.
+    package func done(giving result: some Encodable, joining transaction: some ApplicationTransaction) throws {
+        try done(result: ResultCodec.encode(result), joining: transaction)
     }
 
     /// Says that the message is finished and adds tasks to its workflow, within an application's own transaction. A full queue
@@ -76,7 +81,8 @@ extension Delivery {
     /// It does as ``done(in:)`` and ``done(adding:isAwaited:timeout:)``.
     public func done(adding tasks: Workflow, isAwaited: Bool = true, in database: Database) throws {
         let added = try tasks.added(to: task, isAwaited: isAwaited)
-        try holder.settle(Settlement(lease, .done, added: added), in: database)
+        try holder.settle(
+            Settlement(lease, .done, added: added), joining: PoolTransaction(holder.handle.storage, database))
     }
 
     private func place() throws -> TaskPlace {

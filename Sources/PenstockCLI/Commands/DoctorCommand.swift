@@ -6,7 +6,7 @@ import PenstockFormats
 struct DoctorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",
-        abstract: "Look for what is wrong with the file or its workers, and repair it if told to.",
+        abstract: "Look for what is wrong with the file or the database and its workers, and repair a file if told to.",
         discussion: """
             EXAMPLES
               penstock doctor
@@ -14,6 +14,7 @@ struct DoctorCommand: AsyncParsableCommand {
               penstock doctor --json | jq '.findings[].message'
               penstock doctor --repair --dry-run
               penstock doctor --repair
+              penstock --db postgres://mill@db.example/shop doctor
 
             Each line begins with ok, note, warn or fail. Checks the file's structure, its schema, the folder beside it, \
             the write-ahead log and who holds it, leases and workers, headers and times, and that what the queues count \
@@ -25,6 +26,10 @@ struct DoctorCommand: AsyncParsableCommand {
             depths, keys, cursors, sequence numbers, headers and times are put right. Indexes, views and triggers that are \
             missing are made anew, and files beside the database get its owner and mode. Workers may run meanwhile. Add --dry-run to be told \
             what it would do.
+
+            Of a PostgreSQL database it looks at the server instead of a file: a pooler of transactions in between, settings \
+            with which nothing is safe, standbys that do not have what was acknowledged, what holds vacuum back, tables of dead rows, clocks, \
+            connections, the role's rights; and at leases and rows as above. Nothing is repaired there.
 
             Exit status 1 when anything fails, with --repair or --dry-run when anything still does.
             """)
@@ -48,11 +53,15 @@ struct DoctorCommand: AsyncParsableCommand {
     }
 
     @MainActor func run() async throws {
-        let file = try fileOptions.file(for: "doctor")
+        let file = try fileOptions.fileOrDatabase(for: "doctor")
+        if repair { try file.requireFile(for: "doctor --repair") }
         try file.refuseMissing()
         let output = Output()
         let repaired = repair ? try await PenstockStore.repair(path: file.path, dryRun: dryRun) : nil
-        let report = try await PenstockStore.inspectHealth(path: file.path, stuckAfter: stuckAfter)
+        let report =
+            if file.kind == .database { try await ServerStores.inspect(file.path, stuckAfter: stuckAfter) } else {
+                try await PenstockStore.inspectHealth(path: file.path, stuckAfter: stuckAfter)
+            }
         try output.answer(repaired?.sentence.map { "\($0) But that cannot be shown." }) { () throws(Failure) in
             if outputOptions.isJSON {
                 if let repaired { try output.line(repaired.json) }
@@ -66,7 +75,8 @@ struct DoctorCommand: AsyncParsableCommand {
             let failed = failures.count
             // A damaged file is not repaired, and neither is a folder that may be another user's.
             let isMendable =
-                failures.allSatisfy { $0.kind != .damaged && $0.kind != .unreadable }
+                report.server == nil
+                && failures.allSatisfy { $0.kind != .damaged && $0.kind != .unreadable }
                 && failures.contains { $0.kind != .wrongFolder }
             throw Failure(
                 .finding,

@@ -8,18 +8,25 @@ package enum ServerStores {
     /// Brings the tables at an address to the program's schema, and says which steps that took.
     package typealias Migrator = @Sendable (_ url: String) async throws -> [String]
 
+    /// Inspects what is at an address, and names workers that have had a message for longer than that.
+    package typealias Inspector = @Sendable (_ url: String, _ stuckAfter: Duration) async throws -> HealthReport
+
     private struct Known {
         var openers: [StoreAddress.Kind: Opener] = [:]
         var migrator: Migrator?
+        var inspector: Inspector?
     }
 
     private static let known = Mutex(Known())
 
     /// From now on stores of this kind are opened so.
-    static func use(_ kind: StoreAddress.Kind, _ opener: @escaping Opener, migrator: Migrator? = nil) {
+    static func use(
+        _ kind: StoreAddress.Kind, _ opener: @escaping Opener, migrator: Migrator? = nil, inspector: Inspector? = nil
+    ) {
         known.withLock { known in
             known.openers[kind] = opener
             known.migrator = migrator
+            known.inspector = inspector
         }
     }
 
@@ -40,6 +47,12 @@ package enum ServerStores {
     static func migrate(_ url: String) async throws -> [String] {
         guard let migrator = known.withLock({ $0.migrator }) else { throw refusal(of: url) }
         return try await migrator(url)
+    }
+
+    /// Inspects the store in a database, and its server.
+    static func inspect(_ url: String, stuckAfter: Duration) async throws -> HealthReport {
+        guard let inspector = known.withLock({ $0.inspector }) else { throw refusal(of: url) }
+        return try await inspector(url, stuckAfter)
     }
 
     private static func refusal(of url: String) -> Failure {

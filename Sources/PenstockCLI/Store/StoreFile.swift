@@ -34,7 +34,7 @@ package struct StoreFile: Sendable {
     private static let databaseAdvice = [
         "backup": "use pg_dump or pg_basebackup",
         "restore": "use pg_restore, with a dump that was made with --no-unlogged-table-data",
-        "doctor": "`penstock check` compares its queues with bounds",
+        "doctor --repair": "nothing is repaired there; restore a backup, or put rows right by hand",
         "serve": "commands and programs of other machines take its address themselves",
     ]
 

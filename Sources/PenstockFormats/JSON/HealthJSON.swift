@@ -8,7 +8,7 @@ extension HealthReport {
             "isHealthy": .bool(isHealthy),
             "schemaVersion": .optional(schemaVersion) { .integer($0) },
             "schemaVersionKnown": .integer(schemaVersionKnown),
-            "file": file.json,
+            server == nil ? "file" : "server": server?.json ?? file.json,
             "expiredLeases": .integer(expiredLeases),
             "deadWorkers": .array(deadWorkers.map(\.json)),
             "stuckWorkers": .array(stuckWorkers.map(\.json)),
@@ -31,6 +31,19 @@ extension RepairReport {
                         "message": .string(repair.message),
                     ])
                 }),
+        ])
+    }
+}
+
+extension ServerHealth {
+    fileprivate var json: JSONValue {
+        .object([
+            "version": .string(version),
+            "isStandby": .bool(isStandby),
+            "connectionCount": .integer(connectionCount),
+            "connectionsMax": .integer(connectionsMax),
+            "clockAhead": .seconds(clockAhead),
+            "bytes": .integer(bytes),
         ])
     }
 }

@@ -18,7 +18,7 @@ extension HealthReport {
     private var unknown: Set<HealthFinding.Kind> {
         var unknown = unchecked
         if schemaVersion == nil { unknown.formUnion([.olderSchema, .newerSchema]) }
-        if file.walPages == nil { unknown.insert(.walHeld) }
+        if server == nil, file.walPages == nil { unknown.insert(.walHeld) }
         return unknown
     }
 
@@ -26,6 +26,7 @@ extension HealthReport {
 
     private var subjects: [Subject] {
         let version = schemaVersion.map { "\($0)" } ?? "?"
+        if let server { return subjects(of: server, version) }
         let used = file.pageCount - file.freePageCount
         let anywhere: [Subject] = [
             ([.damaged, .unreadable], "the file's structure is sound"),
@@ -41,25 +42,48 @@ extension HealthReport {
         guard schemaVersion == schemaVersionKnown else { return anywhere }
         return anywhere + [
             ([.wrongSchema], "every table, index, view and trigger is as it was made"),
-            ([.expiredLeases], "no lease has ended unseen"),
-            ([.deadWorkers], "no dead worker holds messages"),
             ([.wrongWorkers], "every worker's row names its own file"),
-            ([.stuckWorkers], "no worker is stuck"),
-            ([.wrongDepths], "the queues count what is there"),
-            ([.misplaced], "every message is in its place"),
-            ([.wrongKeys], "every unique key is held by its message"),
-            ([.wrongPermits], "every permit of a group is its message's"),
-            ([.wrongExpiry], "every message expires when it says"),
-            ([.wrongSequence], "no sequence number is given twice"),
             ([.wrongNumbers], "every number is one that can be"),
             ([.wrongHeaders], "all headers can be read"),
             ([.wrongTimes], "every time is one that can be"),
-            ([.strayCursor], "every cursor is in its log"),
-            ([.straySchedule], "every schedule has a queue"),
-            ([.deletionUnfinished], "no deletion is unfinished"),
-            ([.quarantined], "no row was set aside"),
-        ]
+        ] + Self.ofRows
     }
+
+    private func subjects(of server: ServerHealth, _ version: String) -> [Subject] {
+        let anywhere: [Subject] = [
+            ([.unreadable], "PostgreSQL \(server.version) answers, and the tables have \(server.bytes) bytes"),
+            ([.olderSchema, .newerSchema], "schema version \(version) is this program's"),
+            ([.pooled], "each connection is a session of its own"),
+            ([.unsafeServer], "what the server says is on its disk is there"),
+            ([.asynchronousStandby], "powerLoss is what the standbys make of it"),
+            ([.noVacuum], "autovacuum is on"),
+            ([.vacuumHeld], "nothing holds vacuum back"),
+            ([.walHeld], "nothing has the server keep its write-ahead log"),
+            ([.bloated], "no table has more dead rows than living ones"),
+            ([.wrongClock], "the server's clock and this machine's agree"),
+            ([.fewConnections], "\(server.connectionCount) of \(server.connectionsMax) connections are taken"),
+            ([.writerHeld], "nobody sits on the right to write"),
+        ]
+        guard schemaVersion == schemaVersionKnown else { return anywhere }
+        return anywhere + [([.missingRights], "the role may do what a worker does")] + Self.ofRows
+    }
+
+    /// What a store is inspected for wherever it lies.
+    private static let ofRows: [Subject] = [
+        ([.expiredLeases], "no lease has ended unseen"),
+        ([.deadWorkers], "no dead worker holds messages"),
+        ([.stuckWorkers], "no worker is stuck"),
+        ([.wrongDepths], "the queues count what is there"),
+        ([.misplaced], "every message is in its place"),
+        ([.wrongKeys], "every unique key is held by its message"),
+        ([.wrongPermits], "every permit of a group is its message's"),
+        ([.wrongExpiry], "every message expires when it says"),
+        ([.wrongSequence], "no sequence number is given twice"),
+        ([.strayCursor], "every cursor is in its log"),
+        ([.straySchedule], "every schedule has a queue"),
+        ([.deletionUnfinished], "no deletion is unfinished"),
+        ([.quarantined], "no row was set aside"),
+    ]
 }
 
 extension RepairReport {

@@ -240,6 +240,9 @@ final class ServerResult {
     deinit { PQclear(result) }
 
     var rowCount: Int32 { PQntuples(result) }
+    var columnNames: [String] {
+        (0..<PQnfields(result)).map { PQfname(result, $0).map { String(cString: $0) } ?? "" }
+    }
     /// How many rows the statement changed.
     var changesCount: Int { Int(String(cString: PQcmdTuples(result))) ?? 0 }
 

@@ -17,7 +17,7 @@ struct SchemaMigrator {
         try refuseOldServer()
     }
 
-    static var newest: Int { PostgresMigration.all.count }
+    static var newest: Int { PostgresMigration.all.last?.version ?? 0 }
 
     /// The oldest server whose SQL has all that is used.
     private static let oldestServer = 130_000
@@ -32,7 +32,7 @@ struct SchemaMigrator {
     }
 
     /// The version of the schema: 0 when there is none of Penstock's tables.
-    private func version() throws -> Int {
+    func version() throws -> Int {
         let table = ServerConnection.quoted(name: address.schema) + ".penstock_migration"
         let known = try server.run("SELECT to_regclass(\(ServerConnection.quoted(text: table))) IS NOT NULL")
         guard text(known) == "t" else { return 0 }

@@ -42,24 +42,29 @@ final class Sessions: Sendable {
         let server = try ServerConnection(address, silenceMax: silenceMax ?? busyMax + .seconds(2))
         server.deadline = .now + connectMax
         defer { server.deadline = nil }
-        // The operations were written for searches in indexes, one table after the other. A planner whose statistics are of a time when
-        // the tables were empty, or a hundred times as long, would read all of the log for one claim.
         // Answers that are lost are asked for again; what is written waits for the disk only where that is asked for. A process
         // that is stopped or whose host is gone must not hold what it holds for as long as the server's settings let it.
         try server.run(
             """
-            SET search_path = \(ServerConnection.quoted(name: address.schema)), pg_temp; SET synchronous_commit = off;
+            \(settings(address).map { "SET \($0.name) = \($0.value)" }.joined(separator: "; ")); SET synchronous_commit = off;
             SET lock_timeout = \(max(1, busyMax.wholeMicroseconds / 1000)); SET statement_timeout = 0;
             SET idle_in_transaction_session_timeout = '10s'; SET jit = off; SET client_min_messages = warning;
             SET default_transaction_isolation = 'read committed'; SET default_transaction_read_only = off;
-            SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off;
-            SET enable_material = off;
             SET standard_conforming_strings = on; SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2;
             SET tcp_keepalives_count = 3; SET tcp_user_timeout = 10000
             """)
         // Not on every system.
         if server.serverVersion >= 140_000 { _ = try? server.run("SET client_connection_check_interval = '1s'") }
         return server
+    }
+
+    /// What the store's statements were written for, and statements of other programs were not.
+    ///
+    /// The operations search in indexes, one table after the other. A planner whose statistics are of a time when the tables were
+    /// empty, or a hundred times as long, would read all of the log for one claim.
+    static func settings(_ address: ServerAddress) -> [(name: String, value: String)] {
+        [("search_path", "\(ServerConnection.quoted(name: address.schema)), pg_temp")]
+            + ["seqscan", "bitmapscan", "hashjoin", "mergejoin", "material"].map { ("enable_\($0)", "off") }
     }
 
     /// How long a server may take to make a connection ready.

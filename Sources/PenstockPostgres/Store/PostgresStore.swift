@@ -13,8 +13,8 @@ public import PenstockSQL
 /// - The messages of a process that dies are given back at the first `reclaim()` after its death.
 ///
 /// Differences from a file: `processCrash` survives the death of every process of Penstock's, but the last moments before a crash of
-/// the server may be lost with it; and an enqueue in a transaction of the application's own is made by SQL
-/// (`INSERT INTO penstock_messages`).
+/// the server may be lost with it; and a transaction of the application's own that enqueues or settles is one of
+/// `PenstockStore.transaction`, or has SQL do it (`INSERT INTO penstock_messages`, `penstock_done`).
 public final class PostgresStore: SQLStore {
     /// How to open a store.
     public struct Options: Sendable {
@@ -55,6 +55,7 @@ public final class PostgresStore: SQLStore {
     public let core: SQLStoreCore
     private let sessions: Sessions
     private let readers: ReaderPool
+    private let transactions: TransactionPool
     private let bell: ServerBell
     private let writeTimings: WriteTimings
     private let isReadOnly: Bool
@@ -117,9 +118,9 @@ public final class PostgresStore: SQLStore {
         self.bell = bell
         let timings = WriteTimings()
         writeTimings = timings
+        transactions = TransactionPool(sessions, bell: bell, timings: timings)
         isReadOnly = options.access == .readOnly
-        let refusal = PenstockError(
-            .readOnly, "\(address.description) was opened only to be read; open it for writing to change it.")
+        let refusal = Self.readOnly(address)
         let stalls = Stalls()
         let writer = try GroupWriter(busyMax: options.busyMax, refusal: isReadOnly ? refusal : nil) { writer in
             TransactionRunner(
@@ -131,6 +132,22 @@ public final class PostgresStore: SQLStore {
             // The server's clock goes on while nobody gets through to it, and leases end.
             suspension: MachineSuspension(asleep: { stalls.total }), time: time, random: random, wakeups: bell.wakeups,
             afterStep: options.afterStep, requireStill: {}, read: { try await readers.read($0) })
+    }
+
+    private static func readOnly(_ address: ServerAddress) -> PenstockError {
+        PenstockError(
+            .readOnly, "\(address.description) was opened only to be read; open it for writing to change it.")
+    }
+
+    /// Runs `body` in a transaction of the application's own, as `PenstockStore.transaction` says.
+    func transaction<Answer: Sendable>(
+        durability: Durability, timeout: Duration, _ body: @escaping @Sendable (PostgresTransaction) throws -> Answer
+    ) async throws -> Answer {
+        try core.writer.refuseClosed()
+        if isReadOnly { throw Self.readOnly(sessions.address) }
+        return try await SystemThread.run { [self] in
+            try transactions.run(self, durability: durability, timeout: timeout, body)
+        }
     }
 
     deinit {
@@ -157,6 +174,7 @@ public final class PostgresStore: SQLStore {
     public func close() async throws {
         await bell.close()
         defer { readers.close() }
+        transactions.close()
         // What has written nothing has nothing to give back, and perhaps no right to ask.
         if isReadOnly { return await core.writer.close() }
         do {
@@ -178,6 +196,7 @@ public final class PostgresStore: SQLStore {
         await bell.close()
         await core.writer.close()
         readers.close()
+        transactions.close()
         core.worker.die()
         return sessions.locks.id
     }

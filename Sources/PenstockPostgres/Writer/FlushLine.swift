@@ -108,7 +108,9 @@ final class FlushLine: Sendable {
                 }
                 if lost.isEmpty {
                     known.writers.formUnion(left.map(\.mark.writer))
-                    let failure = try commit(server)
+                    let failure = try Self.commit(server, sessions.address, timings) {
+                        _ = try $0.run(prepared: Self.record, [])
+                    }
                     return left.forEach { finish($0, failure) }
                 }
                 // This connection may lead to the server that was there before; a new one leads to the one that counts.
@@ -140,16 +142,22 @@ final class FlushLine: Sendable {
         return server
     }
 
+    /// Waits until all that was committed is on the disk of a server, and on the standbys that it waits for.
+    ///
+    /// - Parameter record: commits something that waits for that.
     /// - Returns: why nobody knows whether a standby has it.
-    private func commit(_ server: ServerConnection) throws -> PenstockError? {
+    static func commit(
+        _ server: ServerConnection, _ address: ServerAddress, _ timings: WriteTimings,
+        _ record: (ServerConnection) throws -> Void
+    ) throws -> PenstockError? {
         _ = server.takeWarning()
         let start = ContinuousClock.now
-        _ = try server.run(prepared: Self.record, [])
+        try record(server)
         timings.recordFlush(since: start)
         guard let warning = server.takeWarning() else { return nil }
         return PenstockError(
             .outcomeUnknown,
-            "What was written is at \(sessions.address.description), and no standby has confirmed it; look whether it is there before "
+            "What was written is at \(address.description), and no standby has confirmed it; look whether it is there before "
                 + "you make the call again.",
             cause: ServerError(message: warning))
     }

@@ -61,7 +61,7 @@ final class TransactionRunner {
         while let jobs = writer.takeCheckable() {
             // Nobody looks where there is no connection: the transaction connects, and waits for that.
             if session == nil { _ = try? connected(until: .now) }
-            let left = jobs.filter { !isAnswered($0) }
+            let left = jobs.isEmpty || hasSaidVerdicts ? jobs : jobs.filter { !isAnswered($0) }
             writer.putBack(left)
             if !left.isEmpty { break }
             // A caller that has its answer may have asked for the next thing by now, which a look may answer as well.
@@ -88,6 +88,18 @@ final class TransactionRunner {
                     job.finish(translated(error))
                 }
             }
+        }
+    }
+
+    /// Whether a look would see what is not carried out yet.
+    private var hasSaidVerdicts: Bool {
+        guard let session else { return false }
+        session.server.deadline = .now + Self.workMax
+        do {
+            return try SaidVerdicts.areOpen(session.connection)
+        } catch {
+            if session.server.isLost { disconnect() }
+            return false
         }
     }
 
@@ -158,11 +170,16 @@ final class TransactionRunner {
             session.connection.sendsAhead = !guardsAttempts
             defer { session.connection.sendsAhead = false }
             try begin(session.connection, until: deadline) { connection in
+                try SaidVerdicts.prefetch(connection)
                 try Transaction.prefetch(policies, connection)
                 for job in jobs { try job.prefetch(connection, policies) }
             }
             transaction = try Transaction(
                 session.connection, path: sessions.address.description, time: time, random: random, policies: policies)
+            transaction.settledBefore = { [connection = session.connection] lease, isLast in
+                try SaidVerdicts.result(of: lease, connection, isLast: isLast)
+            }
+            try SaidVerdicts.carryOut(session.connection, in: transaction)
             for job in jobs { try job.perform(in: transaction) }
             try Cascade.writeDown(in: transaction)
             try transaction.writeDown()
@@ -267,6 +284,7 @@ final class TransactionRunner {
         server.deadline = max(deadline, .now + Self.workMax) + Self.grace
         try Incarnation.begin(server)
         try CommitMark.removeOld(server)
+        try SaidVerdicts.removeOld(server)
         policies.forget()
         let session = try WriterSession(server, rows: numbers)
         self.session = session

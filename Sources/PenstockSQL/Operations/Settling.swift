@@ -50,7 +50,7 @@ package enum Settling {
     private static func perform(_ settlement: Settlement, in transaction: Transaction) throws -> SettleResult {
         guard var entry = try Line.leased(settlement.lease.sequence.rawValue, in: transaction),
             entry.lease?.token == settlement.lease.token.rawValue
-        else { return .leaseLost }
+        else { return try transaction.settledBefore?(settlement.lease, true) ?? .leaseLost }
         if settlement.bringsMessages {
             // What the verdicts before this one have released takes room before what comes with it.
             try Cascade.perform(in: transaction)
@@ -82,7 +82,11 @@ package enum Settling {
     /// Carries out an extension, if the lease is still held, and says how it stands.
     package static func extend(_ wanted: LeaseExtension, in transaction: Transaction) throws -> LeaseStanding {
         let standing = try extend(wanted.lease, by: wanted.duration, in: transaction)
-        if standing.isHeld, let progress = wanted.progress {
+        guard standing.isHeld else {
+            // What a worker does after its verdict is not stopped.
+            return try transaction.settledBefore?(wanted.lease, false) == nil ? .lost : .held
+        }
+        if let progress = wanted.progress {
             try ProgressRows.write(progress, of: wanted.lease.sequence.rawValue, in: transaction)
         }
         return standing

@@ -14,6 +14,9 @@ package final class Transaction {
     var cascade = CascadeWork()
     /// Whether what remote workers hold is on this boot's clock.
     var hasRebasedRemoteWorkers = false
+    /// What a lease was left in whose verdict reached the store by another way than its worker; `nil`: there is no other way. The last
+    /// question about a lease is its worker's own verdict.
+    package var settledBefore: ((_ lease: Lease, _ isLast: Bool) throws -> SettleResult?)?
     /// Queues that somebody may be waiting for, beside what their accounts say.
     private var rungApart: [QueueName: Ring] = [:]
 

@@ -5,13 +5,12 @@ import PenstockSQL
 /// Whether the headers and the times in rows are ones that can be read.
 enum ContentInspection {
     static func inspect(_ database: Database, _ report: inout HealthReport) throws {
-        try LineInspection.find(
+        try report.find(
             "SELECT sequence FROM penstock_log WHERE \(unreadableHeaders)", .wrongHeaders,
-            "{has|have} headers that cannot be read, and count as none", database, &report)
-        try LineInspection.find(
+            "{has|have} headers that cannot be read, and count as none", SQLiteConnection(database))
+        try report.find(
             "SELECT sequence FROM penstock_log WHERE \(forbiddenHeaders)", .wrongHeaders,
-            "{has|have} headers that break the rules (names, zero bytes or size), and no command can be given them",
-            database, &report)
+            "{has|have} headers that break the rules (names, zero bytes or size), and no command can be given them", SQLiteConnection(database))
         for (table, column, _) in times {
             report.add(
                 .wrongTimes, .error,

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import PenstockCore
+import PenstockSQL
 
 /// Whether the file is sound, and how large it is.
 enum FileInspection {

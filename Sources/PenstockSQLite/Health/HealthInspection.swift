@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import PenstockCore
 import PenstockProcesses
+import PenstockSQL
 
 /// One look at a file, part by part. A part that cannot be read becomes a finding, and the next one is looked at.
 struct HealthInspection {
@@ -26,7 +27,7 @@ struct HealthInspection {
         } catch let error as DatabaseError where error.resultCode == .SQLITE_CORRUPT {
             // The end of the transaction says again what a part of it has met.
         }
-        report.findings.sort { $0.severity.rank < $1.severity.rank }
+        report.sort()
         return report
     }
 
@@ -41,19 +42,26 @@ struct HealthInspection {
             report.findings += FolderInspection(folder).faults().map(HealthFinding.init)
             guard report.schemaVersion == report.schemaVersionKnown else { return }
             try part("the schema's parts", [.wrongSchema], &report) { try SchemaInspection.inspect(database, &$0) }
+            let connection = SQLiteConnection(database)
             try part(
                 "workers and leases", [.deadWorkers, .stuckWorkers, .expiredLeases, .wrongWorkers], &report
             ) {
-                try WorkerInspection(stuckAfter: stuckAfter, time: time, folder: folder).inspect(database, &$0)
+                try WorkerInspection(stuckAfter: stuckAfter, time: time, locks: FolderLocks(folder: folder)).inspect(
+                    connection, &$0)
+                $0.add(
+                    .wrongWorkers, .error,
+                    "COUNT {row of penstock_worker names|rows of penstock_worker name} a file that no worker makes; `penstock doctor "
+                        + "--repair` removes {it|them}.",
+                    count: try WorkerRow.strays(unless: WorkerLock.isName, connection).count)
             }
             try part("the queues' depths", [.wrongDepths, .wrongSequence], &report) {
-                try LineInspection.inspectDepths(database, &$0)
+                try LineInspection.inspectDepths(connection, &$0)
             }
-            try part("the messages' places", [.misplaced], &report) { try LineInspection.inspectPlaces(database, &$0) }
-            try part("workflows", [.misplaced], &report) { try WorkflowInspection.inspect(database, &$0) }
-            try part("unique keys", [.wrongKeys], &report) { try KeyInspection.inspect(database, &$0) }
-            try part("groups", [.wrongPermits], &report) { try GroupInspection.inspect(database, &$0) }
-            try part("messages that expire", [.wrongExpiry], &report) { try ExpiryInspection.inspect(database, &$0) }
+            try part("the messages' places", [.misplaced], &report) { try LineInspection.inspectPlaces(connection, &$0) }
+            try part("workflows", [.misplaced], &report) { try WorkflowInspection.inspect(connection, &$0) }
+            try part("unique keys", [.wrongKeys], &report) { try KeyInspection.inspect(connection, &$0) }
+            try part("groups", [.wrongPermits], &report) { try GroupInspection.inspect(connection, &$0) }
+            try part("messages that expire", [.wrongExpiry], &report) { try ExpiryInspection.inspect(connection, &$0) }
             try part("numbers", [.wrongNumbers, .wrongSequence], &report) {
                 try NumberInspection.inspect(database, &$0)
             }
@@ -61,10 +69,10 @@ struct HealthInspection {
                 try ContentInspection.inspect(database, &$0)
             }
             try part("deletions and what was set aside", [.deletionUnfinished, .quarantined], &report) {
-                try LineInspection.inspectLeftovers(database, &$0)
+                try LineInspection.inspectLeftovers(connection, &$0)
             }
-            try part("cursors", [.strayCursor], &report) { try CursorInspection.inspect(database, &$0) }
-            try part("schedules", [.straySchedule], &report) { try ScheduleInspection.inspect(database, &$0) }
+            try part("cursors", [.strayCursor], &report) { try CursorInspection.inspect(connection, &$0) }
+            try part("schedules", [.straySchedule], &report) { try ScheduleInspection.inspect(connection, &$0) }
         }
         // Closed before the next one, which as the last of all to close leaves no companions behind.
         try file.close()
@@ -157,39 +165,5 @@ extension HealthFinding {
     static func unreadable(_ part: String, _ error: DatabaseError) -> HealthFinding {
         HealthFinding(
             .unreadable, .error, "What the file says of \(part) cannot be read: \(error.message ?? "no detail").")
-    }
-}
-
-extension HealthFinding.Severity {
-    /// Its place in a report: the worst first.
-    fileprivate var rank: Int {
-        switch self {
-        case .error: 0
-        case .warning: 1
-        case .note: 2
-        }
-    }
-}
-
-extension HealthReport {
-    /// Adds a finding.
-    ///
-    /// - Parameter count: how many things it is about; there is nothing to add about none. The sentence is then a template of
-    ///   ``CountedText``.
-    mutating func add(
-        _ kind: HealthFinding.Kind, _ severity: HealthFinding.Severity, _ sentence: String, count: Int? = nil,
-        queue: String? = nil
-    ) {
-        if count == 0 { return }
-        let sentence = count.map { CountedText.sentence(sentence, $0) } ?? sentence
-        findings.append(HealthFinding(kind, severity, sentence, queue: queue.map { QueueName(stored: $0) }))
-    }
-}
-
-/// Sentences about a number of things, in which one thing is one.
-enum CountedText {
-    /// `template` with `count` for COUNT, and of each `{one|several}` the words that go with it.
-    static func sentence(_ template: String, _ count: Int) -> String {
-        template.replacing(/\{([^|}]*)\|([^}]*)\}/) { count == 1 ? $0.1 : $0.2 }.replacing("COUNT", with: "\(count)")
     }
 }

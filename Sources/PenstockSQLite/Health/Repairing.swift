@@ -33,7 +33,7 @@ struct Repairing {
         try repairing.repairKeys()
         try repairing.repairSequence()
         try repairing.repairCursors()
-        try ScheduleInspection.setAside(in: &repairing)
+        try repairing.repairSchedules()
         try repairing.finishDeletions()
         try repairing.repairTasks()
         try repairing.repairGroups()

@@ -1,6 +1,7 @@
 import GRDB
 public import PenstockCore
 import PenstockProcesses
+import PenstockSQL
 
 extension SQLiteStore {
     /// Inspects the file at `path`, as `PenstockStore.inspectHealth` says, as far as it can be read.

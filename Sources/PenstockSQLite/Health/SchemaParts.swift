@@ -1,5 +1,6 @@
 import GRDB
 import PenstockCore
+import PenstockSQL
 
 /// The tables, indexes, views and triggers that the migrations make. What they must be is asked of a file in memory
 /// that the same migrations have made.

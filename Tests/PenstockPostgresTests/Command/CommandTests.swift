@@ -101,7 +101,7 @@ struct CommandTests {
 
     @Test(arguments: [
         (["backup", "b"], "use pg_dump or pg_basebackup"), (["restore", "b"], "use pg_restore"),
-        (["doctor"], "`penstock check`"),
+        (["doctor", "--repair"], "nothing is repaired there"),
     ])
     func whatNeedsAFileSaysSo(_ arguments: [String], _ advice: String) async throws {
         try await Tool().fail(arguments, with: 64, saying: advice)

@@ -17,6 +17,8 @@ final class PostgresServer: Sendable {
         return folders.first { FileManager.default.isExecutableFile(atPath: $0 + "/initdb") }
     }()
 
+    /// Where its socket is.
+    var socketFolder: String { folder }
     private let folder: String
     // Held open: the script that runs the server reads from it, and stops the server at its end.
     private let process: Process

@@ -110,6 +110,7 @@ struct CommandHandler: MessageHandler {
     private func variables(of delivery: Delivery<[UInt8]>) -> [Environment.Key: String?] {
         var variables = inherited
         variables["PENSTOCK_SEQUENCE"] = "\(delivery.sequence)"
+        variables["PENSTOCK_LEASE"] = "\(delivery.token.rawValue)"
         variables["PENSTOCK_QUEUE"] = delivery.queue.text
         variables["PENSTOCK_ATTEMPT"] = "\(delivery.attempt)"
         if let group = delivery.group { variables["PENSTOCK_GROUP"] = group }

@@ -22,7 +22,7 @@ struct CoprocessHandler: MessageHandler {
     ) -> [Environment.Key: String?] {
         var variables = inherited
         variables.updateValue(queue?.text, forKey: "PENSTOCK_QUEUE")
-        for name in ["PENSTOCK_SEQUENCE", "PENSTOCK_ATTEMPT"] as [Environment.Key] {
+        for name in ["PENSTOCK_SEQUENCE", "PENSTOCK_LEASE", "PENSTOCK_ATTEMPT"] as [Environment.Key] {
             variables.updateValue(nil, forKey: name)
         }
         return variables

@@ -23,6 +23,7 @@ struct WorkCommand: AsyncParsableCommand {
 
             Each message has a process of its own. It gets the payload as its standard input, and in its environment \
             PENSTOCK_SEQUENCE, PENSTOCK_QUEUE, PENSTOCK_ATTEMPT, PENSTOCK_DB, and PENSTOCK_HEADER_NAME for each header; \
+            PENSTOCK_LEASE, by which it can settle in SQL of its own (SELECT penstock_done(SEQUENCE, LEASE)) in a PostgreSQL database; \
             as a task of a workflow also PENSTOCK_WORKFLOW and PENSTOCK_TASK, PENSTOCK_KIND if it has a kind, and PENSTOCK_GROUP if it has a group. \
             The headers traceparent, tracestate and baggage are also in TRACEPARENT, TRACESTATE and BAGGAGE, so that what the command \
             does is in the message's trace; those that the worker itself was started with are not. \

@@ -1,17 +1,19 @@
-import GRDB
-import PenstockCore
+package import PenstockCore
 import PenstockProcesses
-import PenstockSQL
 
 /// Whether the workers that hold messages get on with them.
-struct WorkerInspection {
+package struct WorkerInspection {
     let stuckAfter: Duration
     let time: any TimeSource
-    let folder: SharedFolder
+    let locks: any WorkerLocks
 
-    func inspect(_ database: Database, _ report: inout HealthReport) throws {
-        let connection = SQLiteConnection(database)
-        let locks = FolderLocks(folder: folder)
+    package init(stuckAfter: Duration, time: any TimeSource, locks: any WorkerLocks) {
+        self.stuckAfter = stuckAfter
+        self.time = time
+        self.locks = locks
+    }
+
+    package func inspect(_ connection: Connection, _ report: inout HealthReport) throws {
         let boot = time.boot
         let now = time.now
         let workers = try QueueReader.workers(connection, time, locks)
@@ -22,11 +24,6 @@ struct WorkerInspection {
         }
         report.expiredLeases = try Reclaiming.endedLeaseCount(connection, boot: boot, locks)
         describe(&report)
-        report.add(
-            .wrongWorkers, .error,
-            "COUNT {row of penstock_worker names|rows of penstock_worker name} a file that no worker makes; `penstock doctor "
-                + "--repair` removes {it|them}.",
-            count: try WorkerRow.strays(unless: WorkerLock.isName, connection).count)
     }
 
     private func describe(_ report: inout HealthReport) {

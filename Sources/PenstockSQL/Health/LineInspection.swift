@@ -1,42 +1,31 @@
-import GRDB
-import PenstockCore
+package import PenstockCore
 
 /// Whether every message has its one place, and the numbers agree with the rows.
-enum LineInspection {
-    /// Of one kind of fault so many examples are named at most.
-    private static let examplesMax = 5
-
-    static func inspectDepths(_ database: Database, _ report: inout HealthReport) throws {
-        for row in try Row.fetchAll(database, sql: wrongDepthsSQL) {
-            let queue: String = row["queue"]
-            let said = CountedText.sentence("COUNT {message|messages} \(row["state"] as String)", row["recorded"])
-            report.add(
-                .wrongDepths, .error,
-                "The queue '\(queue)' is said to have \(said), and has \(row["counted"] as Int).", queue: queue)
+package enum LineInspection {
+    package static func inspectDepths(_ connection: Connection, _ report: inout HealthReport) throws {
+        let wrong = try connection.all(wrongDepths) {
+            (queue: $0.text(0) ?? "", state: $0.text(1) ?? "", recorded: $0.integer(2), counted: $0.integer(3))
         }
-        let without = try String.fetchAll(
-            database,
-            sql: "SELECT name FROM penstock_queue WHERE id NOT IN (SELECT queue_id FROM penstock_depth) ORDER BY name")
-        for name in without {
+        for (queue, state, recorded, counted) in wrong {
+            let said = CountedText.sentence("COUNT {message|messages} \(state)", Int(recorded))
+            report.add(
+                .wrongDepths, .error, "The queue '\(queue)' is said to have \(said), and has \(counted).", queue: queue)
+        }
+        for name in try connection.all(withoutDepths, read: { $0.text(0) ?? "" }) {
             report.add(.wrongDepths, .error, "The queue '\(name)' has lost its row in penstock_depth.", queue: name)
         }
-        let last = try Row.fetchOne(
-            database,
-            sql: """
-                SELECT coalesce((SELECT last_sequence FROM penstock_state), -1) AS given,
-                    coalesce((SELECT max(sequence) FROM penstock_log), 0) AS used
-                """)
-        if let last, (last["given"] as Int) < (last["used"] as Int) {
+        let last = try connection.first(lastNumbers) { (given: $0.integer(0), used: $0.integer(1)) }
+        if let last, last.given < last.used {
             report.add(
                 .wrongSequence, .error,
-                "The last sequence number given is said to be \(last["given"] as Int), and the log has one of "
-                    + "\(last["used"] as Int); run `penstock doctor --repair`.")
+                "The last sequence number given is said to be \(last.given), and the log has one of "
+                    + "\(last.used)\(report.repair).")
         }
     }
 
     /// What is neither wrong nor as it always is.
-    static func inspectLeftovers(_ database: Database, _ report: inout HealthReport) throws {
-        for name in try String.fetchAll(database, sql: "SELECT name FROM penstock_queue WHERE deleting ORDER BY name") {
+    package static func inspectLeftovers(_ connection: Connection, _ report: inout HealthReport) throws {
+        for name in try connection.all(deletedQueues, read: { $0.text(0) ?? "" }) {
             report.add(
                 .deletionUnfinished, .warning,
                 "The deletion of the queue '\(name)' has begun and is not finished; if no program is at it, delete the queue "
@@ -46,30 +35,26 @@ enum LineInspection {
             .quarantined, .note,
             "COUNT {row that contradicted the rest was|rows that contradicted the rest were} set aside; the view "
                 + "penstock_quarantined has {it|them} and says why.",
-            count: try Int.fetchOne(database, sql: "SELECT count(*) FROM penstock_quarantine") ?? 0)
+            count: Int(try connection.first(countSetAside) { $0.integer(0) } ?? 0))
     }
 
-    static func inspectPlaces(_ database: Database, _ report: inout HealthReport) throws {
-        try find(severalPlacesSQL, .misplaced, "{has|have} no place in the line, or several", database, &report)
-        try find(unknownSQL, .misplaced, "{is|are} in line and not in the log", database, &report)
-        try find(noQueueSQL, .misplaced, "{belongs|belong} to a queue that does not exist", database, &report)
+    package static func inspectPlaces(_ connection: Connection, _ report: inout HealthReport) throws {
+        try report.find(severalPlacesSQL, .misplaced, "{has|have} no place in the line, or several", connection)
+        try report.find(unknownSQL, .misplaced, "{is|are} in line and not in the log", connection)
+        try report.find(noQueueSQL, .misplaced, "{belongs|belong} to a queue that does not exist", connection)
     }
 
-    /// Reports the messages whose numbers `sql` gives, if there are any. What is wrong is a template of ``CountedText``.
-    static func find(
-        _ sql: String, _ kind: HealthFinding.Kind, _ what: String, _ database: Database, _ report: inout HealthReport
-    ) throws {
-        let count = try Int.fetchOne(database, sql: "SELECT count(*) FROM (\(sql))") ?? 0
-        if count == 0 { return }
-        let examples = try Int64.fetchAll(database, sql: "\(sql) ORDER BY 1 LIMIT \(examplesMax)")
-        let end = count > examples.count ? ", …." : "."
-        report.add(
-            kind, .error,
-            "COUNT {message|messages} \(what): \(examples.map(String.init).joined(separator: ", "))\(end)", count: count
-        )
-    }
-
-    private static let wrongDepthsSQL = """
+    private static let withoutDepths = Query(
+        "SELECT name FROM penstock_queue WHERE id NOT IN (SELECT queue_id FROM penstock_depth) ORDER BY name")
+    private static let lastNumbers = Query(
+        """
+        SELECT coalesce((SELECT last_sequence FROM penstock_state), -1),
+            coalesce((SELECT max(sequence) FROM penstock_log), 0)
+        """)
+    private static let deletedQueues = Query("SELECT name FROM penstock_queue WHERE deleting <> 0 ORDER BY name")
+    private static let countSetAside = Query("SELECT count(*) FROM penstock_quarantine")
+    private static let wrongDepths = Query(
+        """
         SELECT queue.name AS queue, recorded.state, recorded.depth AS recorded, coalesce(counted.depth, 0) AS counted
         FROM (
             SELECT queue_id, 'scheduled' AS state, scheduled AS depth FROM penstock_depth
@@ -92,19 +77,19 @@ enum LineInspection {
         JOIN penstock_queue AS queue ON queue.id = recorded.queue_id
         WHERE recorded.depth <> coalesce(counted.depth, 0)
         ORDER BY queue.name
-        """
+        """)
     private static let severalPlacesSQL = """
-        SELECT log.sequence FROM penstock_log AS log WHERE
-            EXISTS (SELECT 1 FROM penstock_scheduled AS s WHERE s.sequence = log.sequence)
-            + EXISTS (SELECT 1 FROM penstock_ready AS r WHERE r.queue_id = log.queue_id
-                AND r.priority = log.priority AND r.turn = log.turn AND r.sequence = log.sequence)
-            + EXISTS (SELECT 1 FROM penstock_pending AS p WHERE p.queue_id = log.queue_id
-                AND p.sequence = log.sequence)
-            + EXISTS (SELECT 1 FROM penstock_blocked AS b WHERE b.queue_id = log.queue_id
-                AND b.sequence = log.sequence)
-            + EXISTS (SELECT 1 FROM penstock_lease AS l WHERE l.sequence = log.sequence)
-            + EXISTS (SELECT 1 FROM penstock_outcome AS o WHERE o.queue_id = log.queue_id
-                AND o.sequence = log.sequence) <> 1
+        SELECT log.sequence FROM penstock_log AS log WHERE \([
+            "scheduled AS line WHERE line.sequence = log.sequence",
+            """
+            ready AS line WHERE line.queue_id = log.queue_id
+                AND line.priority = log.priority AND line.turn = log.turn AND line.sequence = log.sequence
+            """,
+            "pending AS line WHERE line.queue_id = log.queue_id AND line.sequence = log.sequence",
+            "blocked AS line WHERE line.queue_id = log.queue_id AND line.sequence = log.sequence",
+            "lease AS line WHERE line.sequence = log.sequence",
+            "outcome AS line WHERE line.queue_id = log.queue_id AND line.sequence = log.sequence",
+        ].map { "CASE WHEN EXISTS (SELECT 1 FROM penstock_\($0)) THEN 1 ELSE 0 END" }.joined(separator: " + ")) <> 1
         """
     private static let unknownSQL = """
         SELECT sequence FROM (
@@ -125,24 +110,26 @@ enum LineInspection {
 }
 
 /// Whether every cursor is in the log of a queue that exists.
-enum CursorInspection {
-    static func inspect(_ database: Database, _ report: inout HealthReport) throws {
-        for row in try Row.fetchAll(database, sql: strayedSQL) {
-            let name: String = row["cursor"]
-            let queue: String? = row["queue"]
+package enum CursorInspection {
+    package static func inspect(_ connection: Connection, _ report: inout HealthReport) throws {
+        let strayed = try connection.all(Self.strayed) {
+            (name: $0.text(0) ?? "", queue: $0.text(1), sequence: $0.integer(2))
+        }
+        for (name, queue, sequence) in strayed {
             let what =
                 queue == nil
-                ? "belongs to a queue that does not exist; `penstock doctor --repair` sets it aside"
-                : "stands at \(row["sequence"] as Int64), which no log has come to; `penstock doctor --repair` puts it at the end"
+                ? "belongs to a queue that does not exist\(report.repair("sets it aside"))"
+                : "stands at \(sequence), which no log has come to\(report.repair("puts it at the end"))"
             report.add(.strayCursor, .error, "The cursor '\(name)' \(what).", queue: queue)
         }
     }
 
     /// At most as many as one queue may have: each is a finding of its own.
-    private static let strayedSQL = """
+    private static let strayed = Query(
+        """
         SELECT cursor.name AS cursor, queue.name AS queue, cursor.sequence FROM penstock_cursor AS cursor
         LEFT JOIN penstock_queue AS queue ON queue.id = cursor.queue_id
         WHERE queue.id IS NULL OR cursor.sequence > (SELECT last_sequence FROM penstock_state)
         ORDER BY queue.name, cursor.name LIMIT \(Limits.cursorCountMax)
-        """
+        """)
 }

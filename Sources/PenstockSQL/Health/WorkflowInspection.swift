@@ -1,40 +1,35 @@
-import GRDB
-import PenstockCore
-import PenstockSQL
+package import PenstockCore
 
 /// Whether every task is a message, and whatever waits has something to wait for.
-enum WorkflowInspection {
-    static func inspect(_ database: Database, _ report: inout HealthReport) throws {
-        try LineInspection.find(
-            strayTasksSQL, .misplaced, "{is a task|are tasks}, and the log or the workflow is not there", database,
-            &report)
-        try LineInspection.find(
+package enum WorkflowInspection {
+    package static func inspect(_ connection: Connection, _ report: inout HealthReport) throws {
+        try report.find(
+            strayTasksSQL, .misplaced, "{is a task|are tasks}, and the log or the workflow is not there", connection)
+        try report.find(
             disagreeingSQL, .misplaced,
-            "{waits|wait} for what has ended, or {does|do} not wait for what has not, and nobody is told", database,
-            &report)
-        try LineInspection.find(
+            "{waits|wait} for what has ended, or {does|do} not wait for what has not, and nobody is told", connection)
+        try report.find(
             wrongMarksSQL, .misplaced,
-            "{is|are} in line with marks that say wrongly whether {it is a task|they are tasks}",
-            database, &report)
-        try LineInspection.find(forgottenSQL, .misplaced, "{waits|wait} for nothing, and for ever", database, &report)
+            "{is|are} in line with marks that say wrongly whether {it is a task|they are tasks}", connection)
+        try report.find(forgottenSQL, .misplaced, "{waits|wait} for nothing, and for ever", connection)
     }
 
     /// Tasks without a message, or without a workflow.
-    static let strayTasksSQL = """
+    package static let strayTasksSQL = """
         SELECT task.sequence FROM penstock_task AS task
         WHERE NOT EXISTS (SELECT 1 FROM penstock_log AS log WHERE log.sequence = task.sequence)
             OR NOT EXISTS (SELECT 1 FROM penstock_workflow AS workflow WHERE workflow.id = task.workflow_id)
         """
 
     /// Which marks a row is checked for in which table, and which table they stand for.
-    static let marks: [(mark: Marks, line: QuarantineSource, source: String)] =
+    package static let marks: [(mark: Marks, line: QuarantineSource, source: String)] =
         QuarantineSource.line.map { (.task, $0, "task") } + [
             (.awaitsEvent, .scheduled, "awaited"), (.cancelRequested, .lease, "cancel"),
             (.hasProgress, .lease, "progress"),
         ]
 
     /// What chooses the rows `line` of a table that have a mark and must not, or the other way round.
-    static func isWrong(_ mark: Marks, _ source: String) -> String {
+    package static func isWrong(_ mark: Marks, _ source: String) -> String {
         "(marks & \(mark.rawValue) <> 0) <> (line.sequence IN (SELECT sequence FROM penstock_\(source)))"
     }
 
@@ -78,7 +73,7 @@ enum WorkflowInspection {
         """
 
     /// Dependencies that do not agree with what they are on, while nobody is about to see to them.
-    static let disagreeing = """
+    package static let disagreeing = """
         FROM penstock_dependency AS dependency
         WHERE dependency.state <> \(standing) AND (\(isWaiting)) AND \(isUntold)
         """
@@ -86,7 +81,7 @@ enum WorkflowInspection {
     private static let disagreeingSQL = "SELECT DISTINCT child AS sequence \(disagreeing)"
 
     /// Whether the row `line` of penstock_pending waits for nothing that anybody is about to see to, as SQL.
-    static let isForgotten = """
+    package static let isForgotten = """
         NOT EXISTS (SELECT 1 FROM penstock_dependency AS dependency WHERE dependency.child = line.sequence
             AND (dependency.state = 'open' OR NOT \(isUntold)))
         """

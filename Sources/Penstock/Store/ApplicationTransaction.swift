@@ -1,0 +1,56 @@
+internal import GRDB
+package import PenstockCore
+internal import PenstockSQLite
+
+/// A transaction of the application's own, which calls of the store join.
+package protocol ApplicationTransaction {
+    /// The store that joins it.
+    var storage: any MessageStore { get }
+
+    func enqueue(_ messages: [NewMessage], to queue: QueueName) throws -> [Receipt]
+    func settle(_ settlements: [Settlement]) throws -> [SettleResult]
+
+    /// Calls one of both when the transaction has ended. The first is told of each lease whether it is held then: a savepoint that was
+    /// rolled back has taken its verdict with it, though the transaction came through.
+    func whenEnded(
+        committed: @escaping @Sendable (_ isHeld: (Lease) -> Bool) -> Void, rolledBack: @escaping @Sendable () -> Void)
+}
+
+/// That of a connection in the application's pool.
+struct PoolTransaction: ApplicationTransaction {
+    let store: SQLiteStore
+    let database: Database
+
+    /// - Throws: `invalidInput` when the store is none in a file.
+    init(_ storage: any MessageStore, _ database: Database) throws {
+        guard let store = storage as? SQLiteStore else { throw PenstockError.notInATransaction }
+        self.store = store
+        self.database = database
+    }
+
+    var storage: any MessageStore { store }
+
+    func enqueue(_ messages: [NewMessage], to queue: QueueName) throws -> [Receipt] {
+        try store.enqueue(messages, to: queue, in: database)
+    }
+
+    func settle(_ settlements: [Settlement]) throws -> [SettleResult] { try store.settle(settlements, in: database) }
+
+    func whenEnded(
+        committed: @escaping @Sendable (_ isHeld: (Lease) -> Bool) -> Void, rolledBack: @escaping @Sendable () -> Void
+    ) {
+        database.afterNextTransaction(
+            onCommit: { [store] database in committed { (try? store.isHeld($0, in: database)) == true } },
+            onRollback: { _ in rolledBack() })
+    }
+}
+
+extension PenstockError {
+    /// Throws when a transaction is not one that `storage` can join.
+    static func refuseOther(_ transaction: some ApplicationTransaction, than storage: any MessageStore) throws {
+        guard transaction.storage as AnyObject === storage as AnyObject else {
+            throw PenstockError(
+                .invalidInput, "The transaction is one of another store; begin it with the store that the queue is of.")
+        }
+    }
+}

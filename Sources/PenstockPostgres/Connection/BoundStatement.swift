@@ -1,0 +1,70 @@
+import CPenstockPostgres
+import PenstockCore
+
+/// Statements of an application's own, with values that are bound. They are prepared for one run.
+extension ServerConnection {
+    /// Runs one statement. Its answer is in texts.
+    func run(_ sql: String, binding values: [PostgresValue]) throws -> ServerResult {
+        try endPipeline()
+        // Of a text the server finds out the type; bytes go as they are.
+        let types = values.map { value -> Oid in if case .bytes = value { BinaryForm.bytes } else { 0 } }
+        let formats = values.map { value -> Int32 in if case .bytes = value { 1 } else { 0 } }
+        let forms = try values.map { try $0.sent() }
+        let lengths = forms.map { Int32($0?.count ?? 0) }
+        // All values lie one after the other, so that their addresses hold for the length of the call. A text ends with a zero.
+        var bytes: [UInt8] = []
+        var offsets: [Int?] = []
+        for form in forms {
+            offsets.append(form == nil ? nil : bytes.count)
+            bytes += form ?? []
+            bytes.append(0)
+        }
+        let isSent = bytes.withUnsafeBytes { all in
+            let pointers = offsets.map { offset in
+                offset.flatMap { all.baseAddress?.advanced(by: $0).assumingMemoryBound(to: CChar.self) }
+            }
+            return PQsendQueryParams(connection, sql, Int32(values.count), types, pointers, lengths, formats, 0)
+        }
+        return try answer(isSent)
+    }
+
+    /// Whether a statement has failed, so that the transaction can do nothing more.
+    var hasFailed: Bool { PQtransactionStatus(connection) == PQTRANS_INERROR }
+}
+
+extension ServerResult {
+    var rows: [PostgresRow] {
+        let columns = columnNames
+        return (0..<rowCount).map { row in
+            PostgresRow(
+                columns: columns,
+                texts: columns.indices.map { isNull(row, $0) ? nil : text(row, $0) })
+        }
+    }
+}
+
+extension PostgresValue {
+    /// What goes to the server; `nil`: NULL.
+    fileprivate func sent() throws -> [UInt8]? {
+        switch self {
+        case .null: return nil
+        case .bool(let value): return Array((value ? "t" : "f").utf8)
+        case .integer(let value): return Array(String(value).utf8)
+        case .real(let value): return Array(Self.text(of: value).utf8)
+        case .bytes(let bytes): return bytes
+        case .text(let text):
+            let bytes = Array(text.utf8)
+            if bytes.contains(0) {
+                throw PenstockError(
+                    .invalidInput, "A text that is bound has a zero byte, which PostgreSQL's texts cannot have; bind it as bytes.")
+            }
+            return bytes
+        }
+    }
+
+    private static func text(of value: Double) -> String {
+        if value.isNaN { return "NaN" }
+        if value.isInfinite { return value < 0 ? "-Infinity" : "Infinity" }
+        return "\(value)"
+    }
+}

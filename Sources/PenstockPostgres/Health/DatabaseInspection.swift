@@ -1,0 +1,124 @@
+import PenstockCore
+import PenstockSQL
+
+/// One look at a store and its server, part by part. A part that cannot be looked at becomes a finding, and the next one is looked at.
+struct DatabaseInspection {
+    let address: ServerAddress
+    let bounds: HealthBounds
+
+    func report() throws -> HealthReport {
+        let migrator = try SchemaMigrator(address, busyMax: .seconds(5))
+        let server = migrator.server
+        var report = HealthReport(path: address.description, schemaVersionKnown: SchemaMigrator.newest)
+        let version = try migrator.version()
+        report.schemaVersion = version
+        report.server = try read(server)
+        if version > report.schemaVersionKnown {
+            report.add(
+                .newerSchema, .warning,
+                "The database has schema version \(version), and this program knows up to \(report.schemaVersionKnown); use a newer "
+                    + "penstock to look at the rest.")
+        } else if version < report.schemaVersionKnown {
+            report.add(
+                .olderSchema, .warning,
+                version == 0
+                    ? "The schema \(address.schema) has none of Penstock's tables; `penstock migrate` makes them."
+                    : "The database has schema version \(version) of \(report.schemaVersionKnown); `penstock migrate` brings it up to date.")
+        }
+        try part("its sessions", [.pooled], server, &report) {
+            try SessionInspection(address: address).inspect(&$0)
+        }
+        // A whole table is looked through, and not searched in.
+        try server.run(Sessions.settings(address).dropFirst().map { "RESET \($0.name)" }.joined(separator: "; "))
+        try part("its settings", ServerInspection.kinds, server, &report) {
+            try ServerInspection(server: server, address: address, bounds: bounds).inspect(&$0)
+        }
+        try part("vacuum", [.vacuumHeld, .walHeld, .bloated], server, &report) {
+            try VacuumInspection(server: server, bounds: bounds).inspect(&$0)
+        }
+        if version == report.schemaVersionKnown {
+            try part("the role's rights", [.missingRights], server, &report) {
+                try RightsInspection(server: server).inspect(&$0)
+            }
+            try inspectRows(PostgresConnection(server), &report)
+        }
+        report.sort()
+        return report
+    }
+
+    private func read(_ server: ServerConnection) throws -> ServerHealth {
+        let own = SystemTime()
+        let before = own.now
+        let row = try server.run(
+            """
+            SELECT current_setting('server_version') AS version, pg_is_in_recovery() AS standby,
+                (extract(epoch FROM clock_timestamp()) * 1000000)::BIGINT AS now,
+                (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS count,
+                current_setting('max_connections')::BIGINT - current_setting('superuser_reserved_connections')::BIGINT AS max,
+                (SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::BIGINT FROM pg_class
+                    WHERE relkind = 'r' AND relnamespace = to_regnamespace(quote_ident(current_schema()))) AS bytes
+            """
+        ).rows[0]
+        let after = own.now
+        let middle = (before.microseconds + after.microseconds) / 2
+        return ServerHealth(
+            version: try row.text("version") ?? "", isStandby: try row.bool("standby") ?? false,
+            connectionCount: Int(try row.integer("count") ?? 0), connectionsMax: Int(try row.integer("max") ?? 0),
+            clockAhead: .microseconds((try row.integer("now") ?? middle) - middle), bytes: try row.integer("bytes") ?? 0)
+    }
+
+    /// What both engines have in common, in one snapshot.
+    private func inspectRows(_ connection: PostgresConnection, _ report: inout HealthReport) throws {
+        let server = connection.server
+        let clock = ServerClock()
+        try clock.read(server)
+        // Of a lease whose verdict was said the key may be another message's.
+        let said = "SELECT sequence FROM penstock_verdict WHERE state IS NULL"
+        let parts: [(String, Set<HealthFinding.Kind>, (inout HealthReport) throws -> Void)] = [
+            (
+                "workers and leases", [.deadWorkers, .stuckWorkers, .expiredLeases],
+                { report in
+                    // Sessions are at the primary.
+                    if report.server?.isStandby == true {
+                        report.unchecked.formUnion([.deadWorkers, .stuckWorkers, .expiredLeases])
+                        return
+                    }
+                    try WorkerInspection(
+                        stuckAfter: bounds.stuckAfter, time: clock, locks: SessionLocks(random: SystemRandom())
+                    ).inspect(connection, &report)
+                }
+            ),
+            ("the queues' depths", [.wrongDepths, .wrongSequence], { try LineInspection.inspectDepths(connection, &$0) }),
+            ("the messages' places", [.misplaced], { try LineInspection.inspectPlaces(connection, &$0) }),
+            ("workflows", [.misplaced], { try WorkflowInspection.inspect(connection, &$0) }),
+            ("unique keys", [.wrongKeys], { try KeyInspection.inspect(connection, but: said, &$0) }),
+            ("groups", [.wrongPermits], { try GroupInspection.inspect(connection, &$0) }),
+            ("messages that expire", [.wrongExpiry], { try ExpiryInspection.inspect(connection, &$0) }),
+            (
+                "deletions and what was set aside", [.deletionUnfinished, .quarantined],
+                { try LineInspection.inspectLeftovers(connection, &$0) }
+            ),
+            ("cursors", [.strayCursor], { try CursorInspection.inspect(connection, &$0) }),
+            ("schedules", [.straySchedule], { try ScheduleInspection.inspect(connection, &$0) }),
+        ]
+        try server.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        for (name, kinds, body) in parts { try part(name, kinds, server, &report, body) }
+        try server.run("ROLLBACK")
+    }
+
+    /// Carries out one part, which looks for `kinds`. What the server reports on the way becomes a finding.
+    private func part(
+        _ name: String, _ kinds: Set<HealthFinding.Kind>, _ server: ServerConnection, _ report: inout HealthReport,
+        _ body: (inout HealthReport) throws -> Void
+    ) throws {
+        let isNested = server.isInTransaction
+        if isNested { try server.run("SAVEPOINT part") }
+        do {
+            try body(&report)
+        } catch let error as ServerError where !server.isLost {
+            if isNested { try server.run("ROLLBACK TO part") }
+            report.unchecked.formUnion(kinds)
+            report.add(.unreadable, .error, "What the database says of \(name) cannot be read: \(error.message).")
+        }
+    }
+}

@@ -1,0 +1,26 @@
+import PenstockCore
+import PenstockSQL
+
+/// Whether the role may do what a worker does.
+struct RightsInspection {
+    let server: ServerConnection
+
+    func inspect(_ report: inout HealthReport) throws {
+        let missing = try server.run(
+            """
+            SELECT needed.right, count(*) AS count, min(tables.relname) AS example, current_user AS role
+            FROM pg_class AS tables CROSS JOIN (VALUES ('SELECT'), ('INSERT'), ('UPDATE'), ('DELETE')) AS needed (right)
+            WHERE tables.relnamespace = current_schema()::regnamespace AND tables.relkind = 'r'
+                AND tables.relname LIKE 'penstock\\_%' AND tables.relname <> 'penstock_migration'
+                AND NOT has_table_privilege(tables.oid, needed.right)
+            GROUP BY needed.right ORDER BY needed.right
+            """
+        ).rows
+        guard let first = missing.first else { return }
+        let rights = try missing.map { try $0.text("right") ?? "" }.joined(separator: ", ")
+        report.add(
+            .missingRights, .warning,
+            "The role '\(try first.text("role") ?? "")' may look and not work: it lacks \(rights), as on \(try first.text("example") ?? "?"); "
+                + "`GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA` gives it what a worker needs.")
+    }
+}

@@ -1,0 +1,132 @@
+import PenstockCore
+import PenstockSQL
+
+/// What a server, its settings and what else runs on it mean for the queues that lie there.
+struct ServerInspection {
+    let server: ServerConnection
+    let address: ServerAddress
+    let bounds: HealthBounds
+
+    static let kinds: Set<HealthFinding.Kind> = [
+        .unsafeServer, .noVacuum, .asynchronousStandby, .fewConnections, .wrongClock, .writerHeld,
+    ]
+
+    func inspect(_ report: inout HealthReport) throws {
+        try inspectSettings(&report)
+        try inspectStandbys(&report)
+        try inspectConnections(&report)
+        try inspectWriterLock(&report)
+    }
+
+    private func rows(_ sql: String) throws -> [PostgresRow] { try server.run(sql).rows }
+
+    private func inspectSettings(_ report: inout HealthReport) throws {
+        for name in ["fsync", "full_page_writes"] {
+            guard try rows("SELECT current_setting('\(name)') AS value")[0].text("value") == "off" else { continue }
+            report.add(
+                .unsafeServer, .error,
+                "The server runs with \(name) = off, so a crash of its machine may leave the database damaged, whatever a receipt says; "
+                    + "set it to on.")
+        }
+        for name in ["autovacuum", "track_counts"] {
+            guard try rows("SELECT current_setting('\(name)') AS value")[0].text("value") == "off" else { continue }
+            report.add(
+                .noVacuum, .error,
+                "The server runs with \(name) = off, so nobody removes what each claim leaves behind, and claims become slower and slower; "
+                    + "set it to on.")
+        }
+        let disabled = try rows(
+            """
+            SELECT relname AS name FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'
+                AND reloptions @> ARRAY['autovacuum_enabled=false'] ORDER BY relname
+            """)
+        for table in disabled {
+            let name = try table.text("name") ?? ""
+            report.add(
+                .noVacuum, .error,
+                "Nobody vacuums \(name): autovacuum_enabled is false there; `ALTER TABLE \(name) RESET (autovacuum_enabled)`.")
+        }
+    }
+
+    /// What `powerLoss` says is that a message is on the disk, and where the server waits for standbys, on theirs.
+    private func inspectStandbys(_ report: inout HealthReport) throws {
+        if report.server?.isStandby == true { return }
+        let names = try rows("SELECT current_setting('synchronous_standby_names') AS value")[0].text("value") ?? ""
+        // Who may not see the others' states sees no standby either.
+        let standbys = try rows("SELECT application_name AS name, sync_state AS state FROM pg_stat_replication")
+        let isConfirmed = try standbys.contains { ["sync", "quorum"].contains(try $0.text("state")) }
+        if names.isEmpty, let standby = try standbys.first?.text("name") {
+            report.add(
+                .asynchronousStandby, .warning,
+                "The standby '\(standby)' is asynchronous, so messages with a receipt that says powerLoss are lost when it takes over; name "
+                    + "it in synchronous_standby_names, or accept that.")
+        } else if !names.isEmpty, !isConfirmed {
+            report.add(
+                .asynchronousStandby, .error,
+                "The server waits for a standby (synchronous_standby_names is '\(names)') and none is there, so no enqueue with powerLoss "
+                    + "ends; start the standby, or take its name out.")
+        }
+    }
+
+    private func inspectConnections(_ report: inout HealthReport) throws {
+        guard let server = report.server else { return }
+        let left = server.connectionsMax - server.connectionCount
+        if left * 100 < server.connectionsMax * bounds.connectionsLeft {
+            report.add(
+                .fewConnections, .warning,
+                "\(server.connectionCount) of \(server.connectionsMax) connections are taken, and a process of Penstock's takes up to six; "
+                    + "raise max_connections, or run fewer processes with more handlers each.")
+        }
+        let seconds = abs(server.clockAhead.components.seconds)
+        if server.clockAhead > bounds.clockOff || server.clockAhead < .zero - bounds.clockOff {
+            report.add(
+                .wrongClock, .warning,
+                "The server's clock is \(seconds) s \(server.clockAhead > .zero ? "ahead of" : "behind") this machine's, and by the "
+                    + "server's messages are due, leases end and schedules fire; have both follow a time server.")
+        }
+    }
+
+    /// Somebody who holds the right to write and does nothing holds up all that write.
+    private func inspectWriterLock(_ report: inout HealthReport) throws {
+        let holders = try rows(
+            """
+            SELECT activity.pid, activity.application_name AS name,
+                extract(epoch FROM clock_timestamp() - activity.state_change)::BIGINT AS seconds
+            FROM pg_locks AS held JOIN pg_stat_activity AS activity ON activity.pid = held.pid
+            WHERE held.locktype = 'advisory' AND held.objsubid = 1 AND held.granted AND held.classid = 1346719315
+                AND held.objid = to_regclass('penstock_state')::OID AND activity.state LIKE 'idle in transaction%'
+                AND activity.state_change < clock_timestamp() - make_interval(secs => \(bounds.writerHeld.components.seconds))
+            """)
+        for holder in holders {
+            report.add(
+                .writerHeld, .error,
+                "Process \(try holder.text("pid") ?? "?") of the server ('\(try holder.text("name") ?? "")') has the right to write to the "
+                    + "queues and has done nothing for \(try holder.text("seconds") ?? "?") s, so nobody enqueues or claims; end its "
+                    + "transaction, as with pg_terminate_backend.")
+        }
+    }
+}
+
+/// From where on a number is a finding.
+package struct HealthBounds: Sendable {
+    /// For how long a living worker may hold one message.
+    package var stuckAfter = Duration.seconds(3600)
+    /// For how long a transaction may be open that holds vacuum back.
+    package var vacuumHeld = Duration.seconds(600)
+    /// How many transactions a slot, or a standby, may be behind that holds vacuum back.
+    package var agesHeld = 1_000_000
+    /// How many bytes of its log the server may keep for one slot.
+    package var logBytesHeld = 1 << 30
+    /// How many dead rows a table may have that has fewer living ones.
+    package var deadRows = 100_000
+    /// How many bytes a table may have of which the rows are worth a tenth.
+    package var tableBytes = 64 << 20
+    /// How many hundredths of the connections must be free.
+    package var connectionsLeft = 10
+    /// How far the clocks may be apart.
+    package var clockOff = Duration.seconds(5)
+    /// For how long who has the right to write may do nothing.
+    package var writerHeld = Duration.seconds(5)
+
+    package init() {}
+}

@@ -1,0 +1,104 @@
+public import Penstock
+public import PenstockCore
+import PenstockProcesses
+
+extension PenstockStore {
+    /// Runs `body` in a transaction of the application's own: its statements, and what it enqueues and settles beside them, are there
+    /// together when this returns, or not at all.
+    ///
+    /// ```swift
+    /// try await store.transaction { transaction in
+    ///     try transaction.execute("INSERT INTO shipment (order_id) VALUES ($1)", .integer(order.id))
+    ///     try mails.enqueue(Mail(about: order), in: transaction)
+    ///     try delivery.done(in: transaction)
+    /// }
+    /// ```
+    ///
+    /// `body` is run once, on a thread of its own, and may block. When it throws, or the process dies, nothing was done. Each process has four
+    /// such transactions at once at most; further callers wait. A task that is cancelled does not end one.
+    ///
+    /// - Parameters:
+    ///   - durability: what the commit must survive; `nil`: as the store was opened.
+    ///   - timeout: how long all of it may take, from this call to the commit. Between two calls of `body` there may be ten seconds.
+    ///   - body: uses the transaction and calls nothing that waits for the store.
+    /// - Returns: what `body` gave.
+    /// - Throws: what `body` threw; ``PostgresError`` when a constraint is found violated at the end; `PenstockError` with code
+    ///   `invalidInput` (this store is not in PostgreSQL, or a statement had failed), `readOnly`, `closed`, `busy`, `unreachable` (nothing
+    ///   was done), or `outcomeUnknown`: nobody knows whether it was committed, or is on the disk.
+    public func transaction<Answer: Sendable>(
+        durability: Durability? = nil, timeout: Duration = .seconds(30),
+        _ body: @escaping @Sendable (PostgresTransaction) throws -> Answer
+    ) async throws -> Answer {
+        guard let store = storage as? PostgresStore else {
+            throw PenstockError(
+                .invalidInput,
+                "This store is not in PostgreSQL; of one on a database pool use `pool.write`, and its calls with `in:`.")
+        }
+        return try await store.transaction(
+            durability: durability ?? self.durability, timeout: timeout, body)
+    }
+}
+
+extension Queue {
+    /// Puts an element in line within an application's own transaction: it is there when that commits, and only then.
+    ///
+    /// A full queue whose policy is `wait` cannot wait here, and fails as `fail` does.
+    ///
+    /// - Throws: what the codec throws; `PenstockError` with code `invalidInput` or `queueFull`, or what else the store
+    ///   throws. The transaction can go on then: nothing was enqueued.
+    @discardableResult
+    public func enqueue(
+        _ element: Element, options: EnqueueOptions = EnqueueOptions(), in transaction: PostgresTransaction
+    ) throws -> Receipt {
+        try enqueue(element, options: options, joining: JoinedTransaction(transaction: transaction))
+    }
+
+    /// Puts elements in line within an application's own transaction, in their order, each with options of its own.
+    ///
+    /// It does as ``enqueue(_:options:in:)``.
+    @discardableResult
+    public func enqueue(
+        contentsOf elements: [Element], in transaction: PostgresTransaction,
+        options: (Element) throws -> EnqueueOptions = { _ in EnqueueOptions() }
+    ) throws -> [Receipt] {
+        try enqueue(contentsOf: elements, joining: JoinedTransaction(transaction: transaction), options: options)
+    }
+}
+
+extension Queue where Element == [UInt8] {
+    /// Puts messages in line within an application's own transaction, in their order, each with options of its own.
+    ///
+    /// It does as ``enqueue(_:options:in:)``.
+    @discardableResult
+    public func enqueue(_ messages: [NewMessage], in transaction: PostgresTransaction) throws -> [Receipt] {
+        try enqueue(messages, joining: JoinedTransaction(transaction: transaction))
+    }
+}
+
+extension Delivery {
+    /// Says that the message is finished, within an application's own transaction: it is when that commits, and only
+    /// then. What the application writes beside it in the same transaction happens exactly once, whatever dies when.
+    ///
+    /// When the transaction is rolled back, the delivery is as before. In a `Worker` a handler that has done this returns, and
+    /// throws when its transaction came to nothing.
+    ///
+    /// - Throws: `PenstockError` with code `leaseLost`; let it end the transaction, as another worker has the message.
+    public func done(in transaction: PostgresTransaction) throws {
+        try done(joining: JoinedTransaction(transaction: transaction))
+    }
+
+    /// Says that the message is finished and what it gave, within an application's own transaction.
+    ///
+    /// It does as ``done(in:)``.
+    public func done(result: some Encodable, in transaction: PostgresTransaction) throws {
+        try done(giving: result, joining: JoinedTransaction(transaction: transaction))
+    }
+
+    /// Says that the message is finished and puts what follows it in line, within an application's own transaction. A full queue
+    /// whose policy is `wait` cannot wait here, and fails as `fail` does.
+    ///
+    /// It does as ``done(in:)``.
+    public func done(then drafts: [Draft], in transaction: PostgresTransaction) throws {
+        try done(then: drafts, joining: JoinedTransaction(transaction: transaction))
+    }
+}

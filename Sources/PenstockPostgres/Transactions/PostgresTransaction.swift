@@ -1,0 +1,214 @@
+import Penstock
+import PenstockCore
+import PenstockProcesses
+import PenstockSQL
+
+/// A transaction of the application's own, at the server where the queues are: its statements, and what it asks of the queues beside
+/// them, are there together when it commits, or not at all.
+///
+/// ``PenstockStore/transaction(durability:timeout:_:)`` begins it, commits it when its body returns, and rolls it back when that
+/// throws. It is of no use after that.
+///
+/// From the first call that concerns a queue to the end of the transaction it holds the store's writer lock: nobody else enqueues,
+/// claims or settles meanwhile. So these calls come last, and nothing slow after them.
+public final class PostgresTransaction {
+    fileprivate let storage: any MessageStore
+    private let core: SQLStoreCore
+    private let sessions: Sessions
+    private let connection: PostgresConnection
+    private let durability: Durability
+    private var isOver = false
+
+    /// What to ring for when it is committed.
+    private(set) var rings: [(bucket: Int, ring: Ring)] = []
+    private var committed: [() -> Void] = []
+    fileprivate var whenOver: [(committed: ((Lease) -> Bool) -> Void, rolledBack: () -> Void)] = []
+    /// The leases that it has settled, and those of them that are held all the same.
+    private var settled: [Lease] = []
+    private var held: Set<Lease> = []
+
+    init(_ store: PostgresStore, _ sessions: Sessions, _ connection: PostgresConnection, durability: Durability) {
+        storage = store
+        core = store.core
+        self.sessions = sessions
+        self.connection = connection
+        self.durability = durability
+    }
+
+    // MARK: The application's statements
+
+    /// Runs one statement, with `values` for `$1`, `$2` and so on.
+    ///
+    /// The `search_path` and the settings of the planner are the role's own, not the store's. A setting is changed with `SET LOCAL`.
+    ///
+    /// - Returns: how many rows it changed, or gave.
+    /// - Throws: ``PostgresError`` when the server refuses it. The transaction can do nothing more then, unless it goes back to a
+    ///   `SAVEPOINT`. `PenstockError` with code `unreachable` when the connection is lost, or `invalidInput`.
+    @discardableResult
+    public func execute(_ sql: String, _ values: PostgresValue...) throws -> Int {
+        try run(sql, values).changesCount
+    }
+
+    /// Runs one statement, with `values` for `$1`, `$2` and so on.
+    ///
+    /// - Returns: its rows, all of them in memory.
+    /// - Throws: as ``execute(_:_:)``.
+    public func query(_ sql: String, _ values: PostgresValue...) throws -> [PostgresRow] {
+        try run(sql, values).rows
+    }
+
+    private func run(_ sql: String, _ values: [PostgresValue]) throws -> ServerResult {
+        try requireOpen()
+        do {
+            let answer = try server.run(sql, binding: values)
+            try requireOpen()
+            return answer
+        } catch {
+            throw PostgresError.translated(error, sessions.address)
+        }
+    }
+
+    private var server: ServerConnection { connection.server }
+
+    /// - Throws: `invalidInput` when it has ended, by itself or by a statement.
+    private func requireOpen() throws {
+        if isOver || !server.isLost && !server.isInTransaction {
+            isOver = true
+            throw PenstockError(
+                .invalidInput,
+                "The transaction has ended: it ends with its body, so use it there, and leave COMMIT and ROLLBACK to that.")
+        }
+    }
+
+    // MARK: What the store does in it
+
+    fileprivate func enqueue(_ messages: [NewMessage], to queue: QueueName) throws -> [Receipt] {
+        try NewMessage.validate(batch: messages, now: core.time.now)
+        return try join { transaction in
+            let receipts = try Enqueue.perform(messages, to: queue, durability: durability, in: transaction)
+            guard receipts.count == messages.count else {
+                throw PenstockError(.queueFull, "The queue '\(queue)' is full, and a transaction cannot wait for room.")
+            }
+            return receipts
+        }
+    }
+
+    fileprivate func settle(_ settlements: [Settlement]) throws -> [SettleResult] {
+        try Settling.validate(settlements, now: core.time.now)
+        let results = try join { try Settling.perform(settlements, in: $0) }
+        settled += settlements.map(\.lease)
+        return results
+    }
+
+    /// Runs `body` as a part of the transaction, and undoes it alone when it throws. All of it is written down at once: a savepoint of
+    /// the application's may take it back.
+    private func join<T>(_ body: (Transaction) throws -> T) throws -> T {
+        try requireOpen()
+        do {
+            return try asStore {
+                try server.run("SELECT penstock_write_lock()")
+                try sessions.clock.read(connection)
+                if try SaidVerdicts.areOpen(connection) {
+                    try carryOut { try SaidVerdicts.carryOut(connection, in: $0) }
+                }
+                return try carryOut(body)
+            }
+        } catch {
+            throw ServerFailures.translated(error, sessions.address)
+        }
+    }
+
+    private func carryOut<T>(_ body: (Transaction) throws -> T) throws -> T {
+        let transaction = try Transaction(
+            connection, path: sessions.address.description, time: core.time, random: core.random,
+            policies: PolicyCache())
+        let value = try transaction.nested {
+            let value = try body(transaction)
+            try Cascade.writeDown(in: transaction)
+            try transaction.writeDown()
+            return value
+        }
+        rings += transaction.rings
+        committed.append(transaction.committed)
+        return value
+    }
+
+    /// Runs `body` with the settings with which the store's statements were written, and puts the application's back.
+    private func asStore<T>(_ body: () throws -> T) throws -> T {
+        let settings = Sessions.settings(sessions.address)
+        let names = settings.map(\.name)
+        let read = names.map { "current_setting('\($0)')" }
+        let write = settings.map { "set_config('\($0.name)', \(ServerConnection.quoted(text: $0.value)), true)" }
+        let before = try server.run("SELECT \((read + write).joined(separator: ", "))")
+        let back = names.indices.map {
+            "set_config('\(names[$0])', \(ServerConnection.quoted(text: before.text(0, $0))), true)"
+        }
+        do {
+            let value = try body()
+            try server.run("SELECT \(back.joined(separator: ", "))")
+            return value
+        } catch {
+            // A transaction in which that fails can do nothing more.
+            _ = try? server.run("SELECT \(back.joined(separator: ", "))")
+            throw error
+        }
+    }
+
+    // MARK: Its end
+
+    /// The last thing before COMMIT: takes the writer lock, so that who asks what came of the COMMIT can wait for it.
+    ///
+    /// - Throws: when the transaction cannot be committed.
+    func prepare() throws {
+        try requireOpen()
+        if server.hasFailed {
+            throw PenstockError(
+                .invalidInput,
+                "A statement of the transaction has failed, so nothing of it can be committed; let its error end the transaction.")
+        }
+        isOver = true
+        try server.run(
+            "SET LOCAL search_path = \(ServerConnection.quoted(name: sessions.address.schema)), pg_temp; "
+                + "SELECT penstock_write_lock()")
+        held = Set(try settled.filter { try Settling.isHeld($0, connection) })
+    }
+
+    func didCommit() {
+        for action in committed { action() }
+        for end in whenOver { end.committed(held.contains) }
+    }
+
+    func didRollBack() {
+        isOver = true
+        for end in whenOver { end.rolledBack() }
+    }
+}
+
+/// The transaction as queues and deliveries join it.
+struct JoinedTransaction: ApplicationTransaction {
+    let transaction: PostgresTransaction
+
+    var storage: any MessageStore { transaction.storage }
+
+    func enqueue(_ messages: [NewMessage], to queue: QueueName) throws -> [Receipt] {
+        try transaction.enqueue(messages, to: queue)
+    }
+
+    func settle(_ settlements: [Settlement]) throws -> [SettleResult] { try transaction.settle(settlements) }
+
+    func whenEnded(
+        committed: @escaping @Sendable (_ isHeld: (Lease) -> Bool) -> Void, rolledBack: @escaping @Sendable () -> Void
+    ) {
+        transaction.whenOver.append((committed, rolledBack))
+    }
+}
+
+extension PostgresError {
+    /// A server's error of a statement of the application's own; that of a connection that is lost is a ``PenstockError``.
+    static func translated(_ error: any Error, _ address: ServerAddress) -> any Error {
+        guard let error = error as? ServerError, let state = error.state, !error.isLost else {
+            return ServerFailures.translated(error, address)
+        }
+        return PostgresError(state: state, message: error.message)
+    }
+}

@@ -1,0 +1,238 @@
+import Foundation
+import PenstockCore
+import PenstockProcesses
+import PenstockSQL
+import Synchronization
+
+/// Connections for transactions of the application's own, each for one at a time.
+///
+/// As a writer's, a transaction commits without a wait for the disk, so that nobody waits for the writer lock meanwhile; its caller
+/// then waits for one small record.
+final class TransactionPool: Sendable {
+    private struct State {
+        var idle: [Session] = []
+        var isClosed = false
+        var number: Int64 = 0
+    }
+
+    /// A connection, and the number of its row in `penstock_writer`. Handed from thread to thread, and used by one at a time.
+    private final class Session: @unchecked Sendable {
+        let connection: PostgresConnection
+        let writer: Int64
+
+        init(_ connection: PostgresConnection, writer: Int64) {
+            self.connection = connection
+            self.writer = writer
+        }
+
+        var server: ServerConnection { connection.server }
+    }
+
+    /// How many transactions a process has at once. Further callers wait.
+    private static let countMax = 4
+    /// How long a server that says something at last has to say it.
+    private static let grace = Duration.seconds(1)
+
+    private let sessions: Sessions
+    private let bell: ServerBell
+    private let timings: WriteTimings
+    private let state = Mutex(State())
+    private let places = DispatchSemaphore(value: countMax)
+    /// Numbers of rows: two processes of one seed must not have one row.
+    private let numbers = SystemRandom()
+
+    init(_ sessions: Sessions, bell: ServerBell, timings: WriteTimings) {
+        self.sessions = sessions
+        self.bell = bell
+        self.timings = timings
+    }
+
+    /// Runs `body` in a transaction, and commits it. Blocks.
+    func run<Answer>(
+        _ store: PostgresStore, durability: Durability, timeout: Duration,
+        _ body: (PostgresTransaction) throws -> Answer
+    ) throws -> Answer {
+        let end = ContinuousClock.now + timeout
+        guard places.wait(timeout: .now() + .microseconds(Int(timeout.wholeMicroseconds))) == .success else {
+            throw PenstockError(
+                .busy, "\(Self.countMax) other transactions of this process did not end in time; make the call again.")
+        }
+        defer { places.signal() }
+        let session = try begun(until: end)
+        let transaction = PostgresTransaction(store, sessions, session.connection, durability: durability)
+        let answer: Answer
+        do {
+            answer = try body(transaction)
+            try transaction.prepare()
+        } catch {
+            giveUp(session)
+            transaction.didRollBack()
+            throw ServerFailures.translated(error, sessions.address)
+        }
+        let mark = CommitMark(writer: session.writer, number: nextNumber)
+        let committed = try commit(session, mark, transaction, until: end)
+        transaction.didCommit()
+        bell.ring(transaction.rings)
+        let last = durability == .powerLoss ? try flushed(committed, mark, until: end) : committed
+        keep(last)
+        return answer
+    }
+
+    private var nextNumber: Int64 {
+        state.withLock { state in
+            state.number += 1
+            return state.number
+        }
+    }
+
+    // MARK: Its steps
+
+    /// A connection on which a transaction has begun. Nothing was done yet, so whatever is lost on the way is tried again.
+    private func begun(until end: ContinuousClock.Instant) throws -> Session {
+        var backoff = Backoff(random: numbers)
+        while true {
+            let idle = state.withLock { $0.idle.popLast() }
+            do {
+                let session = try idle ?? connected(until: end)
+                session.server.deadline = end + Self.grace
+                let left = max(1, (end - .now).wholeMicroseconds / 1000)
+                try session.server.run(
+                    "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL statement_timeout = \(left)")
+                return session
+            } catch let error as ServerError where error.isLost || error.mayBeTriedAgain {
+                guard ContinuousClock.now < end else { throw ServerFailures.translated(error, sessions.address) }
+                if idle == nil { backoff.wait(until: end) }
+            } catch {
+                throw ServerFailures.translated(error, sessions.address)
+            }
+        }
+    }
+
+    private func connected(until end: ContinuousClock.Instant) throws -> Session {
+        let server = try sessions.connect()
+        server.deadline = max(end, .now) + Self.grace
+        try Incarnation.begin(server)
+        // The application's statements were not written for the store's settings.
+        try server.run(Sessions.settings(sessions.address).map { "RESET \($0.name)" }.joined(separator: "; "))
+        let connection = PostgresConnection(server)
+        connection.guardsAttempts = true
+        return Session(connection, writer: Int64(numbers.next() >> 1))
+    }
+
+    /// - Returns: a connection to the server that has the transaction.
+    private func commit(
+        _ session: Session, _ mark: CommitMark, _ transaction: PostgresTransaction, until end: ContinuousClock.Instant
+    ) throws -> Session {
+        session.server.deadline = end + Self.grace
+        do {
+            try mark.write(session.connection)
+            try session.server.commit()
+            return session
+        } catch let error as ServerError where error.isLost {
+            sessions.abandon(session.server)
+            do {
+                let (other, isThere) = try outcome(of: mark, until: end)
+                if isThere { return other }
+                keep(other)
+            } catch let failure {
+                transaction.didRollBack()
+                throw ServerFailures.unknown(sessions.address, failure)
+            }
+            transaction.didRollBack()
+            throw ServerFailures.translated(error, sessions.address)
+        } catch {
+            // A constraint that is deferred.
+            giveUp(session)
+            transaction.didRollBack()
+            throw PostgresError.translated(error, sessions.address)
+        }
+    }
+
+    /// Whether a transaction took effect, on a new connection.
+    private func outcome(of mark: CommitMark, until end: ContinuousClock.Instant) throws -> (Session, Bool) {
+        try often(until: end) {
+            let session = try connected(until: end)
+            // The old connection's transaction may still be about to commit; it holds the lock until it has.
+            try session.server.run("BEGIN; \(self.searchPath); SELECT penstock_write_lock()")
+            let isThere = try mark.isThere(session.server)
+            try session.server.run("COMMIT")
+            return (session, isThere)
+        }
+    }
+
+    /// Waits until what was committed is on the server's disk, and on the standbys that it waits for.
+    private func flushed(_ session: Session, _ mark: CommitMark, until end: ContinuousClock.Instant) throws -> Session {
+        var current: Session? = session
+        do {
+            return try often(until: end) {
+                let session = try current ?? connected(until: end)
+                let isNew = current == nil
+                current = nil
+                session.server.deadline = end + Self.grace
+                // Another server, or the same after a crash, may not have it.
+                if isNew {
+                    try session.server.run("BEGIN; \(self.searchPath)")
+                    let isThere = try mark.isThere(session.server)
+                    try session.server.run("COMMIT")
+                    if !isThere { throw ServerFailures.unknown(self.sessions.address, nil) }
+                }
+                if let failure = try FlushLine.commit(session.server, sessions.address, timings, Self.record) { throw failure }
+                return session
+            }
+        } catch let error as PenstockError {
+            throw error
+        } catch {
+            throw ServerFailures.unknown(sessions.address, error)
+        }
+    }
+
+    /// A small record of the log, in a transaction that waits for the disk.
+    private static func record(_ server: ServerConnection) throws {
+        try server.run(
+            "BEGIN; SET LOCAL synchronous_commit = on; SELECT pg_logical_emit_message(true, 'penstock', ''); COMMIT")
+    }
+
+    private func often<T>(until end: ContinuousClock.Instant, _ body: () throws -> T) throws -> T {
+        var backoff = Backoff(random: numbers)
+        while true {
+            do {
+                return try body()
+            } catch let error as ServerError where error.isInTheWay && ContinuousClock.now < end {
+                backoff.wait(until: end)
+            }
+        }
+    }
+
+    private var searchPath: String {
+        "SET LOCAL search_path = \(ServerConnection.quoted(name: sessions.address.schema)), pg_temp"
+    }
+
+    // MARK: Connections
+
+    /// Ends a transaction that came to nothing.
+    private func giveUp(_ session: Session) {
+        let server = session.server
+        server.deadline = .now + Self.grace * 5
+        if !server.isLost, !server.isInTransaction || (try? server.run("ROLLBACK")) != nil { return keep(session) }
+        sessions.abandon(server)
+    }
+
+    private func keep(_ session: Session) {
+        if session.server.isLost { return }
+        state.withLock { if !$0.isClosed { $0.idle.append(session) } }
+    }
+
+    /// Lets go of the connections. One that is in use ends with its transaction.
+    func close() {
+        let idle = state.withLock { state in
+            defer { state.idle = [] }
+            state.isClosed = true
+            return state.idle
+        }
+        for session in idle where !session.server.isLost {
+            session.server.deadline = .now + .seconds(2)
+            _ = try? session.server.run(
+                "DELETE FROM \(ServerConnection.quoted(name: sessions.address.schema)).penstock_writer WHERE id = \(session.writer)")
+        }
+    }
+}

@@ -1,0 +1,194 @@
+import PenstockCore
+import PenstockSQL
+import PenstockTestKit
+import Testing
+
+@testable import PenstockPostgres
+
+/// Verdicts that are said in SQL, as by `psql` or in an application's transaction.
+@Suite(.enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."), .timeLimit(.minutes(1)))
+struct SaidVerdictTests {
+    private let schema: String
+    private let server: ServerConnection
+    private let store: PostgresStore
+    private let jobs: QueueName
+
+    init() async throws {
+        let url = try PostgresServer.shared.get().url(schema: PostgresServer.newSchema())
+        let address = try ServerAddress(url)
+        schema = address.schema
+        store = try await PostgresStore.open(url: url)
+        jobs = try QueueName("jobs")
+        try await store.configure(jobs, .create(QueuePolicy(), ifAbsent: true))
+        // An application's connection, which knows nothing of the schema.
+        server = try ServerConnection(address)
+        try server.run("CREATE TABLE public.\(schema)_effect (what TEXT)")
+    }
+
+    private func claim(_ limit: Int = 1) async throws -> [ClaimedMessage] {
+        try await store.claim(ClaimRequest(queue: jobs, limit: limit, lease: .seconds(30))).messages
+    }
+
+    private func put(_ messages: NewMessage..., into queue: QueueName? = nil) async throws {
+        _ = try await store.enqueue(messages, to: queue ?? jobs, durability: .processCrash)
+    }
+
+    private func say(_ verdict: String, _ lease: Lease, _ rest: String = "") throws {
+        try server.run("SELECT \(schema).penstock_\(verdict)(\(lease.sequence), \(lease.token.rawValue)\(rest))")
+    }
+
+    private func state(_ sequence: SequenceNumber) async throws -> MessageState? {
+        try await store.messages(MessageQuery(limit: 100)).records.first { $0.sequence == sequence }?.state
+    }
+
+    @Test func aVerdictIsPartOfTheTransaction() async throws {
+        try await put(NewMessage(payload: [1]))
+        let lease = try await claim()[0].lease
+        try server.run("BEGIN; INSERT INTO public.\(schema)_effect VALUES ('never')")
+        try say("done", lease)
+        try server.run("ROLLBACK")
+        #expect(try await store.extend([LeaseExtension(lease, by: .seconds(30))]) == [.held])
+        try server.run("BEGIN; INSERT INTO public.\(schema)_effect VALUES ('once')")
+        try say("done", lease, ", 'it gave this'::BYTEA")
+        try server.run("COMMIT")
+        // Whoever writes next carries it out.
+        try await put(NewMessage(payload: [2]))
+        #expect(try await state(lease.sequence) == .done)
+        let status = try await store.status(of: jobs).queues[0]
+        #expect(status.totals.done == 1)
+        #expect(status.depths.leased == 0)
+        #expect(try await store.journal(of: lease.sequence).result == Array("it gave this".utf8))
+        #expect(try server.run("SELECT FROM public.\(schema)_effect").rowCount == 1)
+        // Its worker, which settles as well at the end of its work, is told.
+        #expect(try await store.settle([Settlement(lease, .done)]) == [.settled(.done)])
+        #expect(try await store.settle([Settlement(lease, .done)]) == [.leaseLost])
+        #expect(try await store.status(of: jobs).queues[0].totals.done == 1)
+        try await store.close()
+    }
+
+    @Test func aStaleTokenEndsTheTransaction() async throws {
+        try await put(NewMessage(payload: [1]))
+        let lease = try await claim()[0].lease
+        let wrong = Lease(sequence: lease.sequence, token: LeaseToken(rawValue: lease.token.rawValue ^ 1))
+        try server.run("BEGIN; INSERT INTO public.\(schema)_effect VALUES ('never')")
+        let error = #expect(throws: ServerError.self) { try say("done", wrong) }
+        #expect(error?.state == "PN001")
+        #expect(error?.message.contains("lease of message 1 was lost") == true)
+        try server.run("COMMIT")
+        #expect(try server.run("SELECT FROM public.\(schema)_effect").rowCount == 0)
+        // A verdict counts once, before it is carried out and after.
+        try say("done", lease)
+        #expect(throws: ServerError.self) { try say("done", lease) }
+        #expect(throws: ServerError.self) { try say("retry", lease, ", 'too late'") }
+        try await put(NewMessage(payload: [2]))
+        #expect(throws: ServerError.self) { try say("done", lease) }
+        try await store.close()
+    }
+
+    @Test func eachVerdictLeadsWhereItLeadsToday() async throws {
+        for number in 1...4 { try await put(NewMessage(payload: [UInt8(number)])) }
+        let leases = try await claim(4).map(\.lease)
+        try say("retry", leases[0], ", 'busy', INTERVAL '1 hour'")
+        try say("reject", leases[1], ", 'no such address'")
+        try say("release", leases[2])
+        try say("retry", leases[3], ", 'as the policy says'")
+        let again = try await claim(4)
+        #expect(again.map(\.lease.sequence) == [leases[2].sequence])
+        #expect(try await state(leases[0].sequence) == .scheduled)
+        #expect(try await state(leases[1].sequence) == .dead)
+        #expect(try await state(leases[3].sequence) == .scheduled)
+        let totals = try await store.status(of: jobs).queues[0].totals
+        #expect(totals.retried == 2)
+        #expect(totals.dead == 1)
+        let due = try server.run(
+            """
+            SELECT due_at - said_at BETWEEN 3600000000 AND 3601000000 FROM \(schema).penstock_scheduled
+            JOIN \(schema).penstock_verdict USING (sequence) WHERE sequence = \(leases[0].sequence)
+            """)
+        #expect(due.text(0, 0) == "t")
+        try await store.close()
+    }
+
+    /// A lease whose verdict was said is not given to somebody else, neither when it ends nor when its worker dies.
+    @Test func noOtherWorkerGetsTheMessage() async throws {
+        try await put(NewMessage(payload: [1]))
+        let lease = try await claim()[0].lease
+        try say("done", lease)
+        try server.run(
+            "UPDATE \(schema).penstock_lease SET deadline = 0; UPDATE \(schema).penstock_worker SET lock_name = 'gone'")
+        #expect(try await store.reclaim() == Reclaimed())
+        #expect(try await claim().isEmpty)
+        #expect(try await state(lease.sequence) == .done)
+        try await store.close()
+    }
+
+    /// A look that finds nothing must not hide what follows from a verdict.
+    @Test func whatFollowsIsThereForTheNextClaim() async throws {
+        let mill = try QueueName("mill")
+        try await store.configure(mill, .create(QueuePolicy(groups: .fifo()), ifAbsent: true))
+        try await put(
+            NewMessage(payload: [1], group: "a"), NewMessage(payload: [2], group: "a"), into: mill)
+        let first = try await store.claim(ClaimRequest(queue: mill, limit: 5, lease: .seconds(30))).messages
+        #expect(first.map(\.payload) == [[1]])
+        #expect(try await store.claim(ClaimRequest(queue: mill, limit: 5, lease: .seconds(30))).messages.isEmpty)
+        try say("done", first[0].lease)
+        let next = try await store.claim(ClaimRequest(queue: mill, limit: 5, lease: .seconds(30))).messages
+        #expect(next.map(\.payload) == [[2]])
+        try await store.close()
+    }
+
+    @Test func itsUniqueKeyIsFreeInTheSameTransaction() async throws {
+        try await put(NewMessage(payload: [1], uniqueKey: UniqueKey("k")))
+        let lease = try await claim()[0].lease
+        func another() throws {
+            try server.run("SELECT \(schema).penstock_enqueue('jobs', 'next', unique_key => 'k')")
+        }
+        #expect(throws: ServerError.self) { try another() }
+        try server.run("BEGIN")
+        try say("done", lease)
+        try another()
+        try server.run("COMMIT")
+        let next = try await claim()
+        #expect(next.map(\.payload) == [Array("next".utf8)])
+        #expect(throws: ServerError.self) { try another() }
+        try await store.close()
+    }
+
+    @Test func whoWaitsForWorkHearsOfIt() async throws {
+        try await put(NewMessage(payload: [1]))
+        let lease = try await claim()[0].lease
+        let changes = store.changes
+        try await eventually { store.lookInterval == .seconds(1) }
+        let token = changes.token(for: jobs)
+        async let woken: Void = changes.waitForWork(in: QueueName("jobs"), after: token)
+        try await changes.waitForWaiters()
+        try say("done", lease)
+        try await woken
+        try await store.close()
+    }
+
+    /// One that cannot be carried out stops nobody, and no other.
+    @Test func aVerdictThatContradictsItselfIsSetAside() async throws {
+        try await put(NewMessage(payload: [1]), NewMessage(payload: [2]))
+        let leases = try await claim(2).map(\.lease)
+        for lease in leases { try say("done", lease) }
+        try server.run("ALTER TABLE \(schema).penstock_outcome ADD CHECK (sequence <> \(leases[0].sequence))")
+        try await put(NewMessage(payload: [3]))
+        #expect(try await state(leases[1].sequence) == .done)
+        let aside = try server.run(
+            "SELECT source FROM \(schema).penstock_quarantine WHERE reason LIKE 'The verdict cannot be carried out%'")
+        #expect(aside.rowCount == 1)
+        try await store.close()
+    }
+
+    @Test func aWorkerThatGoesOnAfterItsVerdictIsNotStopped() async throws {
+        try await put(NewMessage(payload: [1]))
+        let lease = try await claim()[0].lease
+        try say("done", lease)
+        let asked = LeaseExtension(lease, by: .seconds(30), progress: MessageProgress(0.5, "cleaning up"))
+        #expect(try await store.extend([asked]) == [.held])
+        #expect(try await store.extend([asked]) == [.held])
+        #expect(try server.run("SELECT FROM \(schema).penstock_progress").rowCount == 0)
+        try await store.close()
+    }
+}
