@@ -39,6 +39,7 @@ let package = Package(
         .executable(name: "penstock-remote", targets: ["PenstockRemoteMain"]),
         .executable(name: "penstock-postgres", targets: ["PenstockPostgresMain"]),
         .executable(name: "penstock-server", targets: ["PenstockServerMain"]),
+        .executable(name: "penstock-postgres-server", targets: ["PenstockPostgresServerMain"]),
     ],
     dependencies: [
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
@@ -70,6 +71,10 @@ let package = Package(
         .executableTarget(name: "PenstockMain", dependencies: ["PenstockCLI"], swiftSettings: strict),
         .executableTarget(
             name: "PenstockServerMain", dependencies: ["PenstockCLI", "PenstockServer"], swiftSettings: strict),
+        // The same server, for a store in a PostgreSQL database as well.
+        .executableTarget(
+            name: "PenstockPostgresServerMain", dependencies: ["PenstockCLI", "PenstockPostgres", "PenstockServer"],
+            swiftSettings: strict),
         // The same commands as penstock, for a store at a server.
         .executableTarget(
             name: "PenstockRemoteMain", dependencies: ["PenstockCLI", "PenstockClient"], swiftSettings: strict),
@@ -296,7 +301,8 @@ let package = Package(
             name: "PenstockPostgresTests",
             dependencies: [
                 "Penstock", "PenstockConformance", "PenstockCore", "PenstockMain", "PenstockPostgres",
-                "PenstockPostgresMain", "PenstockPostgresMigrations", "PenstockSQL", "PenstockTestKit",
+                "PenstockPostgresMain", "PenstockPostgresMigrations", "PenstockPostgresServerMain", "PenstockSQL",
+                "PenstockServerMain", "PenstockServerTests", "PenstockTestKit",
                 .product(name: "Subprocess", package: "swift-subprocess"),
                 .product(name: "SystemPackage", package: "swift-system", condition: .when(platforms: [.linux])),
             ],

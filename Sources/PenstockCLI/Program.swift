@@ -33,6 +33,14 @@ public enum Program {
         main()
     }
 
+    /// Runs another program for stores in PostgreSQL databases as well; see ``main(_:)``.
+    package static func main(
+        _ root: (some AsyncParsableCommand).Type, openDatabase: @escaping ServerStores.Opener
+    ) -> Never {
+        ServerStores.use(.database, openDatabase)
+        main(root)
+    }
+
     /// Runs another program that is called as this one is: it reads the same environment, and ends with the same statuses.
     ///
     /// - Parameter root: its only command.

@@ -21,7 +21,8 @@ struct Health {
                 return Response.json(.object(["status": .string("ok")]))
             } catch let error as PenstockError {
                 // Whoever asks shows no token, and learns no more than that.
-                throw Problem(.serviceUnavailable, code: error.code.rawValue, "The store does not answer.")
+                throw Problem(
+                    .serviceUnavailable, code: error.code.rawValue, "The store does not answer.", retryAfterSeconds: 1)
             }
         }
     }

@@ -109,7 +109,8 @@ struct Server {
 
     /// The pages, with what they have seen of the store.
     var dashboard: Dashboard {
-        Dashboard(store: store, path: path, name: name, tokens: tokens, isReadOnly: isReadOnly)
+        Dashboard(
+            store: store, path: path, name: name, tokens: tokens, isReadOnly: isReadOnly, time: store.time)
     }
 
     private var names: Set<String> {

@@ -20,19 +20,20 @@ import Synchronization
 package struct ServerCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "penstock serve",
-        abstract: "Serve the file's queues over HTTP.",
+        abstract: "Serve the queues of a file or a database over HTTP.",
         discussion: """
             EXAMPLES
               penstock serve
               penstock serve --listen 127.0.0.1:7700 --listen unix:/run/penstock/http.sock
               penstock serve --listen 0.0.0.0:7700 --token-file tokens
+              penstock serve --db postgres://mill@db.example/shop
 
             It prints a line with its URL when it takes requests. The URL is a dashboard's; the API is under /v1. At addresses of this machine no token \
             is asked for unless there is a --token-file; others need one. With one, every address asks for a token, sockets in the file \
             system as well; the file is read again at SIGHUP. TLS is for a proxy in front of it.
             """)
 
-    @OptionGroup var location: OnlyFileOptions
+    @OptionGroup var location: ServedStoreOptions
 
     @Option(
         help: ArgumentHelp(
@@ -75,7 +76,7 @@ package struct ServerCommand: AsyncParsableCommand {
     @MainActor
     package func run() async throws {
         logOptions.logFormat.use()
-        let file = try location.file(for: "serve")
+        let file = try location.store()
         // What the process makes is its owner's alone: the folder beside the file, a socket.
         umask(0o077)
         let tokens = try tokenFile.map { path throws(PenstockError) in try Tokens.read(path) }
@@ -112,7 +113,7 @@ package struct ServerCommand: AsyncParsableCommand {
     ) async throws {
         try await Server(
             store: store, listen: addresses, tokens: tokens, hosts: host, isReadOnly: readOnly, name: name,
-            path: file.path, logger: logger, tracer: tracing?.tracer
+            path: file.filePath, logger: logger, tracer: tracing?.tracer
         ).run { [count = addresses.count, told = Atomic(0)] address in
             Self.tell(address)
             if told.wrappingAdd(1, ordering: .relaxed).newValue == count { Supervisor.tellReady() }

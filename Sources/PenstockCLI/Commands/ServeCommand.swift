@@ -4,7 +4,7 @@ import ArgumentParser
 /// slower.
 struct ServeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "serve", abstract: "Serve the file's queues over HTTP; see `penstock serve --help`.")
+        commandName: "serve", abstract: "Serve the queues over HTTP; see `penstock serve --help`.")
 
     @Argument(parsing: .captureForPassthrough, help: "What the server is told.") var arguments: [String] = []
 

@@ -35,8 +35,9 @@ struct StatusCommand: AsyncParsableCommand {
 
     @MainActor func run() async throws {
         let output = Output()
-        let time = SystemTime()
         try await fileOptions.file.look(queue: queue) { store in
+            // Ages are by the clock that the store goes by, which may be a server's.
+            let time = store.time
             while true {
                 let status = try await store.storage.status(of: queue)
                 try show(status, at: time.now, on: output)

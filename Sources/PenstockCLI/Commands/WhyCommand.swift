@@ -29,7 +29,7 @@ struct WhyCommand: AsyncParsableCommand {
             if outputOptions.isJSON {
                 try output.line(reason.json)
             } else {
-                for line in WaitText.lines(reason, at: SystemTime().now) { try output.line(line) }
+                for line in WaitText.lines(reason, at: store.time.now) { try output.line(line) }
             }
             try output.flush()
         }

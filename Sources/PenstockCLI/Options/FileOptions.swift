@@ -15,7 +15,7 @@ package struct FileOptions: ParsableArguments {
     package mutating func validate() throws { try Self.check(path) }
 
     /// Throws when that cannot be what is meant.
-    fileprivate static func check(_ path: String?) throws {
+    static func check(_ path: String?) throws {
         if path == "" { throw ValidationError("The path after --db cannot be empty.") }
         let used = path ?? defaultPath
         if StoreAddress.isForeign(used) {
@@ -39,7 +39,7 @@ package struct FileOptions: ParsableArguments {
         return apart ?? spelled.map(String.init) ?? defaultPath
     }
 
-    fileprivate static var defaultPath: String { pathOfEnvironment ?? "penstock.db" }
+    static var defaultPath: String { pathOfEnvironment ?? "penstock.db" }
 
     private static var pathOfEnvironment: String? {
         guard let value = getenv("PENSTOCK_DB") else { return nil }

@@ -17,8 +17,16 @@ struct CompanionProgram {
     /// The same commands for a store in a PostgreSQL database.
     static let database = CompanionProgram(
         name: "penstock-postgres", title: "The command for a store in a PostgreSQL database",
-        advice: "Put it there: `tools/install` builds it where libpq-dev is installed, as does `swift build -c release "
-            + "--product penstock-postgres`.")
+        advice: advice(toPut: "penstock-postgres"))
+    /// What serves a store in a PostgreSQL database over HTTP.
+    static let databaseServer = CompanionProgram(
+        name: "penstock-postgres-server", title: "The server for a store in a PostgreSQL database",
+        advice: advice(toPut: "penstock-postgres-server"))
+
+    /// Programs that need PostgreSQL's library are left out where it is not.
+    private static func advice(toPut product: String) -> String {
+        "Put it there: `tools/install` builds it where libpq-dev is installed, as does `swift build -c release --product \(product)`."
+    }
 
     /// Becomes the program.
     ///

@@ -11,6 +11,9 @@ package struct StoreFile: Sendable {
     /// What the address leads to; `nil`: a file.
     var kind: StoreAddress.Kind? { StoreAddress.kind(of: path) }
 
+    /// The path of the file; `nil`: there is none, as the address leads to a server or a database.
+    package var filePath: String? { kind == nil ? path : nil }
+
     /// The path or the address as people are told of it.
     var shown: String { Passwords.hidden(address: path) }
 
@@ -35,7 +38,6 @@ package struct StoreFile: Sendable {
         "backup": "use pg_dump or pg_basebackup",
         "restore": "use pg_restore, with a dump that was made with --no-unlogged-table-data",
         "doctor --repair": "nothing is repaired there; restore a backup, or put rows right by hand",
-        "serve": "commands and programs of other machines take its address themselves",
     ]
 
     /// The path from the root, or the address.

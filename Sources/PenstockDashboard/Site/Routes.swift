@@ -44,9 +44,11 @@ struct Routes {
             if problem.status.kind == .serverError {
                 visit.context.logger.error("A page failed: \(problem.detail)", metadata: ["code": "\(problem.code)"])
             }
-            return visit.page(
+            var page = visit.page(
                 "problem", problem.status.reasonPhrase, in: nil, status: problem.status,
                 ["heading": problem.status.reasonPhrase, "detail": problem.detail])
+            problem.describeWait(in: &page.headers)
+            return page
         }
     }
 }

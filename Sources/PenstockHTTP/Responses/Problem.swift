@@ -106,6 +106,11 @@ package struct Problem: Error, HTTPResponseError, Sendable {
     /// Sets the headers of the problem's response.
     package func describe(in fields: inout HTTPFields) {
         fields[.contentType] = "application/problem+json"
+        describeWait(in: &fields)
+    }
+
+    /// Sets the header that says when to ask again, where that is known; for responses that are no JSON.
+    package func describeWait(in fields: inout HTTPFields) {
         if let retryAfterSeconds { fields[.retryAfter] = String(retryAfterSeconds) }
     }
 

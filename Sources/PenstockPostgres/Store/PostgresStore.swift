@@ -177,15 +177,20 @@ public final class PostgresStore: SQLStore {
         transactions.close()
         // What has written nothing has nothing to give back, and perhaps no right to ask.
         if isReadOnly { return await core.writer.close() }
+        let isWorker = core.worker.id != nil
         do {
-            try await core.close { [worker = core.worker] connection in
+            try await core.close(patience: Self.closeMax) { [worker = core.worker] connection in
                 try worker.unregister(connection)
                 worker.letGo()
             }
         } catch {
-            throw ServerFailures.translated(error, sessions.address)
+            // What has claimed nothing has nothing to give back.
+            if isWorker { throw ServerFailures.translated(error, sessions.address) }
         }
     }
+
+    /// How long a close waits for the server to take back what was leased. It does so by itself when the sessions are gone.
+    private static let closeMax = Duration.seconds(5)
 
     /// Stops as a killed process does: nothing is given back, nothing is closed in good order, and the sessions go. For tests of
     /// crashes.

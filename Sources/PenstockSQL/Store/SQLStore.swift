@@ -82,17 +82,23 @@ public struct SQLStoreCore: Sendable {
 
     /// Finishes what was begun, gives back what this process has leased, and ends the writer. The process is no worker any more then.
     ///
-    /// - Parameter unregister: removes the worker's row, outside of a transaction, when it holds nothing. Should the row stay, the lock
-    ///   that goes with this process says all the same that it is no more, and the next process that reclaims removes the row.
+    /// - Parameters:
+    ///   - patience: how long that may wait for the right to write; `nil`: as long as a call.
+    ///   - unregister: removes the worker's row, outside of a transaction, when it holds nothing. Should the row stay, the lock
+    ///     that goes with this process says all the same that it is no more, and the next process that reclaims removes the row.
     /// - Throws: what the engine reported when the leases could not be given back. The writer has ended all the same.
-    package func close(unregister: @escaping @Sendable (Connection) throws -> Void) async throws {
+    package func close(
+        patience: Duration? = nil, unregister: @escaping @Sendable (Connection) throws -> Void
+    ) async throws {
         defer { worker.die() }
-        try await writer.close { [worker] connection in
-            guard let id = worker.id else { return true }
-            if try Reclaiming.hasLeases(id, connection) { return false }
-            try unregister(connection)
-            return true
-        } _: { [worker] transaction in
+        try await writer.close(
+            unless: { [worker] connection in
+                guard let id = worker.id else { return true }
+                if try Reclaiming.hasLeases(id, connection) { return false }
+                try unregister(connection)
+                return true
+            }, patience: patience
+        ) { [worker] transaction in
             guard let id = worker.id else { return }
             try Reclaiming.releaseAll(of: id, in: transaction)
             try worker.unregister(transaction.connection)

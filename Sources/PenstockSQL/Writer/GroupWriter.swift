@@ -87,19 +87,21 @@ package final class GroupWriter: Sendable {
     /// Finishes what was asked for, then `last`, ends the thread, and returns when it is through. No call comes after
     /// `last`, which is not done when the writer was closed before.
     ///
-    /// - Parameter check: says, outside of a transaction, that there is nothing for `last` to do. Then the close waits
-    ///   for no other process, unless calls came before it that have to.
+    /// - Parameters:
+    ///   - check: says, outside of a transaction, that there is nothing for `last` to do. Then the close waits
+    ///     for no other process, unless calls came before it that have to.
+    ///   - patience: how long `last` may wait for the right to write; `nil`: as long as a call.
     /// - Throws: what `last` threw. The writer is closed all the same.
     package func close(
-        unless check: @escaping @Sendable (Connection) throws -> Bool,
+        unless check: @escaping @Sendable (Connection) throws -> Bool, patience: Duration? = nil,
         _ last: @escaping @Sendable (Transaction) throws -> Void
     ) async throws {
         var failure: (any Error)?
         do {
             try await withCheckedThrowingContinuation { continuation in
                 let job = PendingJob(
-                    check: { connection, _ in try check(connection) ? () : nil }, deadline: .now + busyMax, body: last,
-                    continuation: continuation)
+                    check: { connection, _ in try check(connection) ? () : nil },
+                    deadline: .now + (patience ?? busyMax), body: last, continuation: continuation)
                 if !submit(job, isLast: true) { continuation.resume() }
             }
         } catch {

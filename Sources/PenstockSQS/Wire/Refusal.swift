@@ -75,7 +75,7 @@ extension Refusal {
         case .queueFull:
             self = Refusal("RequestThrottled", error.message, isSendersFault: false)
         case .readOnly: self = Refusal("AccessDeniedException", error.message, status: .forbidden)
-        case .busy, .closed, .timedOut, .outcomeUnknown, .diskFull:
+        case .busy, .closed, .timedOut, .outcomeUnknown, .unreachable, .diskFull:
             self = Refusal("ServiceUnavailable", error.message, status: .serviceUnavailable, isSendersFault: false)
         default:
             self = Refusal(

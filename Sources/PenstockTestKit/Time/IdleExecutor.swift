@@ -34,6 +34,14 @@ package final class IdleExecutor: TaskExecutor {
         }
     }
 
+    /// The one that the current task prefers; `nil`: it prefers another, or none.
+    package static var current: IdleExecutor? {
+        withUnsafeCurrentTask { task in
+            guard let executor = task?.unownedTaskExecutor else { return nil }
+            return all.withLock { $0.first { $0.asUnownedTaskExecutor() == executor } }
+        }
+    }
+
     /// Returns once no task is running or about to.
     package func waitUntilIdle() async {
         await withCheckedContinuation { waiter in

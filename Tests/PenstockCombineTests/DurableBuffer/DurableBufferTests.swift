@@ -38,7 +38,7 @@ import Testing
         #expect(next.values.map(\.payload) == [2, 3, 9])
         next.cancel()
         await process.stillness.waitUntilIdle()
-        await process.crash()
+        try await process.crash()
     }
 
     @Test func aFailureOfUpstreamComesAtOnceAndWhatWaitsStays() async throws {
@@ -80,7 +80,7 @@ import Testing
     }
 
     @Test func aSourceFasterThanTheStoreWaits() async throws {
-        let (_, process, queue) = try await fixture(.sqlite)
+        let (_, process, queue) = try await fixture(.onDisk)
         let count = Limits.stagedCountMax * 5
         let probe = Probe<Int, any Error>(demand: .max)
         await process.read(
@@ -88,7 +88,7 @@ import Testing
                 .flatMap { Just($0) }, probe)
         #expect(probe.values == Array(1...count))
         #expect(probe.isFinished)
-        await process.crash()
+        try await process.crash()
     }
 
     @Test(arguments: World.Kind.allCases)
@@ -100,7 +100,7 @@ import Testing
         subject.send(1)
         await process.stillness.waitUntilIdle()
         await world.pass(4_000, in: process)
-        await process.crash()
+        try await process.crash()
         first.cancel()
 
         let reopened = try await world.open()
@@ -113,7 +113,7 @@ import Testing
         #expect(second.values.map(\.payload) == [1])
         second.cancel()
         await reopened.stillness.waitUntilIdle()
-        await reopened.crash()
+        try await reopened.crash()
     }
 
     @Test func storageErrorsAreFailures() async throws {
@@ -122,7 +122,7 @@ import Testing
         let reader = Reader(demand: 1)
         await process.read(
             subject.buffer(size: 2, prefetch: .keepFull, whenFull: .dropNewest, in: queue), reader)
-        await process.crash()
+        try await process.crash()
         subject.send(1)
         await process.stillness.waitUntilIdle()
         #expect((reader.failure as? PenstockError)?.code == .closed)

@@ -47,7 +47,7 @@ import Testing
         crowd.letGo()
         #expect(hasEnded, "It waited for the threads of others.")
         #expect(received.values == [1])
-        await process.crash()
+        try await process.crash()
     }
 
     /// Many more than there may be threads, each of which waits for another job.

@@ -37,7 +37,7 @@ import Testing
         #expect(try await process.count(.done) == 5)
         probe.cancel()
         await process.stillness.waitUntilIdle()
-        await process.crash()
+        try await process.crash()
     }
 
     @Test func aFailureIsItsMessagesMatter() async throws {
@@ -148,7 +148,7 @@ import Testing
             queue.publisher.flatMap(maxPublishers: .max(1)) { value in
                 Just(value).delay(for: 1, scheduler: world.scheduler)
             }, probe)
-        await process.crash()
+        try await process.crash()
         await world.pass(1_000, in: process)
         #expect((probe.failure as? PenstockError)?.code == .closed)
         #expect(probe.completionCount == 1)

@@ -60,7 +60,7 @@ import Testing
         early.listen(to: subject)
         for value in 1...3 { subject.send(value) }
         #expect(try await early.values(3) == [1, 2, 3])
-        await first.crash()
+        try await first.crash()
 
         let (second, same) = try await self.log(world)
         let reopened = ReplaySubject(bufferSize: 2, in: same)
@@ -79,7 +79,7 @@ import Testing
         let same2 = try await last.end()
         #expect(same2.values == [3, 4])
         #expect((same2.failure as? RecordedFailure)?.message == "broken")
-        await second.crash()
+        try await second.crash()
     }
 
     @Test func demandIsHonouredExactly() async throws {
@@ -99,7 +99,7 @@ import Testing
     }
 
     @Test func aFastSenderWaitsAtTheBound() async throws {
-        let (process, log) = try await log(World(.sqlite))
+        let (process, log) = try await log(World(.onDisk))
         let subject = ReplaySubject(bufferSize: 0, in: log)
         let listener = Listener()
         listener.listen(to: subject)
@@ -115,7 +115,7 @@ import Testing
         #expect(end.values.count == count)
         #expect(Set(end.values).count == count)
         #expect(end.failure == nil)
-        await process.crash()
+        try await process.crash()
     }
 
     @Test func storageErrorsAreFailures() async throws {
@@ -125,7 +125,7 @@ import Testing
         listener.listen(to: subject)
         subject.send(1)
         #expect(try await listener.values(1) == [1])
-        await process.crash()
+        try await process.crash()
         subject.send(2)
         #expect((try await listener.end().failure as? PenstockError)?.code == .closed)
         let late = Listener()
@@ -153,7 +153,7 @@ import Testing
         subject.send(5)
         subject.send(completion: .finished)
         #expect(try await second.end().values == [3, 5])
-        await process.crash()
+        try await process.crash()
     }
 
     @Test(arguments: World.Kind.allCases)
@@ -177,7 +177,7 @@ import Testing
         let late = Listener()
         late.listen(to: shared)
         #expect(try await late.end().values == [3])
-        await process.crash()
+        try await process.crash()
     }
 
     @Test func theLastOneToLeaveTakesUpstreamWithIt() async throws {
@@ -218,14 +218,14 @@ import Testing
     }
 
     @Test func aSequenceThatAnswersAtOnceIsSharedWhole() async throws {
-        let (process, log) = try await log(World(.sqlite))
+        let (process, log) = try await log(World(.onDisk))
         let shared = (1...3_000).publisher.shareReplay(3, in: log)
         let listener = Listener()
         listener.listen(to: shared)
         let end = try await listener.end()
         #expect(end.values == Array(1...3_000))
         #expect(end.failure == nil)
-        await process.crash()
+        try await process.crash()
     }
 
     @Test func whatCannotBeWrittenIsAFailure() async throws {
@@ -234,7 +234,7 @@ import Testing
         let listener = Listener()
         listener.listen(to: source.shareReplay(1, in: log))
         try await eventually { source.asked.count == 1 }
-        await process.crash()
+        try await process.crash()
         source.send(1)
         #expect((try await listener.end().failure as? PenstockError)?.code == .closed)
         try await eventually { source.cancelCount == 1 }

@@ -34,7 +34,7 @@ import Testing
         #expect(busy.overlaps == 0)
         #expect(late.values == [2])
         #expect(late.failure is EncodingError)
-        await process.crash()
+        try await process.crash()
     }
 
     /// The subject and the log hold a subscription until it ends, as those of Combine do.
@@ -64,6 +64,6 @@ import Testing
         try await ended.wait(for: 1)
         #expect(came.count == 2)
         try await eventually { live.count == 0 }
-        await process.crash()
+        try await process.crash()
     }
 }

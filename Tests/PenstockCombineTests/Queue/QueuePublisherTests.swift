@@ -26,7 +26,7 @@ import Testing
         #expect(reader.values.map(\.payload) == [1, 2, 3, 4, 5])
         #expect(try await process.count(.leased) == 5)
         reader.cancel()
-        await process.crash()
+        try await process.crash()
     }
 
     @Test func whatComesLaterIsGivenToWhoWaits() async throws {
@@ -98,7 +98,7 @@ import Testing
         let world = World(.memory)
         let process = try await world.open()
         let queue = try await process.store.queue("q", of: Int.self)
-        await process.crash()
+        try await process.crash()
         let reader = Reader(demand: 1)
         await process.read(queue.publisher, reader)
         #expect((reader.failure as? PenstockError)?.code == .closed)
@@ -132,6 +132,6 @@ import Testing
         try await ended.wait(for: 1)
         #expect(inTime.count == 1, "The first delivery was done while the second was worked on.")
         subscription.cancel()
-        await process.crash()
+        try await process.crash()
     }
 }

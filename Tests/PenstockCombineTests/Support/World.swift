@@ -5,10 +5,15 @@ import Testing
 
 @testable import PenstockPublishers
 
-/// What survives the death of a process: a file or what stands for one, and the clocks.
+/// What survives the death of a process: a file, what stands for one or a database of the engine that is named for tests, and the clocks.
 final class World: Sendable {
     enum Kind: String, Sendable, CaseIterable, CustomTestStringConvertible {
-        case memory, sqlite
+        case memory, sqlite, elsewhere
+
+        static var allCases: [Kind] { TestDatabase.isElsewhere ? [.elsewhere] : [.memory, .sqlite] }
+        /// One that a process leaves behind on a disk.
+        static var onDisk: Kind { TestDatabase.isElsewhere ? .elsewhere : .sqlite }
+
         var testDescription: String { rawValue }
     }
 
@@ -17,12 +22,13 @@ final class World: Sendable {
         let store: PenstockStore
         let watched: WatchedStore
         let stillness = IdleExecutor(isSerial: false)
-        let crash: @Sendable () async -> Void
+        let crash: @Sendable () async throws -> Void
         /// The files stay as long as a process is there.
         private let world: World
 
         init(
-            _ base: any MessageStore, _ world: World, ringsItself: Bool, crash: @escaping @Sendable () async -> Void
+            _ base: any MessageStore, _ world: World, ringsItself: Bool,
+            crash: @escaping @Sendable () async throws -> Void
         ) {
             watched = WatchedStore(base, stillness, ringsItself: ringsItself)
             store = PenstockStore(
@@ -41,14 +47,14 @@ final class World: Sendable {
     let time = ManualTime()
     let scheduler = VirtualScheduler()
     private let kind: Kind
-    private let database: InMemoryDatabase
+    private let database: TestDatabase
     private let folder = TemporaryFolder()
     private let beganAt: Timestamp
 
     init(_ kind: Kind) {
         self.kind = kind
         beganAt = time.now
-        database = InMemoryDatabase(time: time, random: SeededRandom(seed: 1))
+        database = TestDatabase(time: time, random: SeededRandom(seed: 1))
     }
 
     /// Opens a process.
@@ -57,9 +63,9 @@ final class World: Sendable {
     ///   time: a test that steps through time must know whether something goes on. Nobody hears of other processes then.
     func open(ringsItself: Bool = false) async throws -> Process {
         switch kind {
-        case .memory:
+        case .memory, .elsewhere:
             let store = database.open()
-            return Process(store, self, ringsItself: ringsItself) { store.crash() }
+            return Process(store, self, ringsItself: ringsItself) { [database] in try await database.crash(store) }
         case .sqlite:
             let store = try await SQLiteStore.open(
                 path: folder.file("q.db"),

@@ -119,7 +119,7 @@ final class DurableRun {
 
     /// The process dies. Nothing that it still does reaches the store.
     func die(thenPerforming count: Int = 0) async throws {
-        await process?.crash()
+        try await process?.crash()
         for _ in 0..<count { _ = world.step() }
         running?.cancel()
         running = nil

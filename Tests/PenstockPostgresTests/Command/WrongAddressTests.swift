@@ -37,20 +37,24 @@ struct WrongAddressTests {
         #expect(try !tool.isThere())
     }
 
-    /// `penstock` finds the program for databases in its own folder.
-    @Test func aMissingCompanionIsNamed() async throws {
+    /// `penstock` and `penstock-server` find the programs for databases in their own folder.
+    @Test(arguments: [
+        (["status"], "The command for a store in a PostgreSQL database", "penstock-postgres"),
+        (["serve"], "The server for a store in a PostgreSQL database", "penstock-postgres-server"),
+    ])
+    func aMissingCompanionIsNamed(_ arguments: [String], _ title: String, _ companion: String) async throws {
         let folder = TemporaryFolder()
         let program = folder.file("penstock")
-        try FileManager.default.linkItem(atPath: Tool.path.string, toPath: program)
+        for name in ["penstock", "penstock-server"] {
+            try FileManager.default.linkItem(atPath: "\(Tool.products)/\(name)", toPath: folder.file(name))
+        }
         let result = try await Subprocess.run(
-            .path(FilePath(program)), arguments: ["status"],
+            .path(FilePath(program)), arguments: Arguments(arguments),
             environment: Tool.environment("postgres://mill:geheim@127.0.0.1/x"), output: .discarded,
             error: .string(limit: 4096))
         #expect(result.terminationStatus == .exited(127))
         #expect(
-            result.standardError.hasPrefix(
-                "penstock: The command for a store in a PostgreSQL database, \(folder.path)/penstock-postgres, cannot be started"
-            ))
+            result.standardError.hasPrefix("penstock: \(title), \(folder.path)/\(companion), cannot be started"))
         #expect(result.standardError.contains("tools/install") && !result.standardError.contains("geheim"))
     }
 
@@ -61,6 +65,8 @@ struct WrongAddressTests {
             return program.range(of: Data("libpq.".utf8)) != nil
         }
         #expect(try !links("penstock"))
+        #expect(try !links("penstock-server"))
         #expect(try links("penstock-postgres"))
+        #expect(try links("penstock-postgres-server"))
     }
 }

@@ -7,21 +7,13 @@ import PenstockTestKit
 /// The harness of the store in PostgreSQL: one schema, and a store for each process.
 final class PostgresHarness: StoreHarness {
     let time = ManualTime()
-    let url: String
-    private let address: ServerAddress
+    private let schema: PostgresSchema
     /// One source for all processes: with one each, of the same seed, they would give the same lease tokens.
     private let random = SeededRandom(seed: 1)
 
-    init() throws {
-        url = try PostgresServer.shared.get().url(schema: PostgresServer.newSchema())
-        address = try ServerAddress(url)
-    }
+    init() throws { schema = try PostgresSchema() }
 
-    deinit {
-        // The next test has a schema of its own, with this one or without it.
-        guard let server = try? ServerConnection(address) else { return }
-        _ = try? server.run("SET client_min_messages = warning; DROP SCHEMA IF EXISTS \(address.schema) CASCADE")
-    }
+    var url: String { schema.url }
 
     func open() async throws -> any MessageStore {
         try await openStore()
@@ -37,10 +29,5 @@ final class PostgresHarness: StoreHarness {
         return try await PostgresStore.open(url: url, options: options)
     }
 
-    func crash(_ store: any MessageStore) async throws {
-        guard let lock = await (store as? PostgresStore)?.crash() else { return }
-        // The server lets go of a session a moment after its socket is closed.
-        let server = try Sessions.connect(to: address, busyMax: .seconds(30))
-        try server.run("SELECT pg_advisory_xact_lock(\(Sessions.lockClass), \(lock))")
-    }
+    func crash(_ store: any MessageStore) async throws { try await schema.crash(store) }
 }

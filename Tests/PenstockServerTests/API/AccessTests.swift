@@ -66,7 +66,7 @@ import Testing
     @Test(arguments: Scope.allCases)
     func aTokenMayDoWhatItsScopeSaysAndNothingElse(scope: Scope) async throws {
         let tokens = try Tokens("it 0123456789abcdef \(scope.rawValue)\nother 0123456789abcdeF read,operate z-*")
-        let store = PenstockStore(InMemoryStore())
+        let store = PenstockStore(TestDatabase().open())
         _ = try await store.queue("q")
         try await store.queue("q").enqueue(Array("x".utf8))
         try await TestServer.run(store: store, tokens: tokens) { server in
@@ -98,7 +98,7 @@ import Testing
 
     @Test func aTokenForSomeQueuesSettlesOnlyTheirs() async throws {
         let tokens = try Tokens("a 0123456789abcdefa produce,consume,read a\nb 0123456789abcdefb consume b")
-        let store = PenstockStore(InMemoryStore())
+        let store = PenstockStore(TestDatabase().open())
         for queue in ["a", "b"] { _ = try await store.queue(queue) }
         try await TestServer.run(store: store, tokens: tokens) { server in
             let (a, b) = (

@@ -91,7 +91,7 @@ import Testing
 
     /// Of what the store has not said nobody says that it is not in line.
     @Test func anOutcomeThatNobodyKnowsIsSaidSo() async throws {
-        let store = PenstockStore(Doubtful(base: InMemoryStore()))
+        let store = PenstockStore(Doubtful(base: TestDatabase().open()))
         _ = try await store.queue("q", policy: QueuePolicy(capacity: Capacity(2, whenFull: .wait)))
         try await TestServer.run(store: store) { server in
             // What did not find room at first is offered again.
@@ -139,7 +139,7 @@ import Testing
     }
 
     @Test func manyLinesGoInByBatches() async throws {
-        let counted = CountingStore(InMemoryStore())
+        let counted = CountingStore(TestDatabase().open())
         let store = PenstockStore(counted)
         _ = try await store.queue("q")
         try await TestServer.run(store: store) { server in

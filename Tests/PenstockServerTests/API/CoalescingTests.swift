@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test func messagesOfOneMomentAreOneEnqueueOfEachQueue() async throws {
-        let counted = CountingStore(InMemoryStore())
+        let counted = CountingStore(TestDatabase().open())
         let store = PenstockStore(counted)
         for queue in ["q", "r"] { _ = try await store.queue(queue) }
         let enqueuing = CoalescedEnqueuing(store: store, time: time)
@@ -44,7 +44,7 @@ import Testing
 
     /// What is wrong with one client's message is nobody else's affair.
     @Test func aMessageThatCannotBeStopsNoOther() async throws {
-        let store = PenstockStore(InMemoryStore())
+        let store = PenstockStore(TestDatabase().open())
         _ = try await store.queue("q")
         let enqueuing = CoalescedEnqueuing(store: store, time: time)
         let answers = await enqueuing.answers(
@@ -57,7 +57,7 @@ import Testing
 
     @Test(arguments: [OverflowPolicy.wait, .fail])
     func asManyGoInAsThereIsRoomFor(whenFull: OverflowPolicy) async throws {
-        let store = PenstockStore(InMemoryStore())
+        let store = PenstockStore(TestDatabase().open())
         _ = try await store.queue("q", policy: QueuePolicy(capacity: Capacity(2, whenFull: whenFull)))
         let answers = await CoalescedEnqueuing(store: store, time: time).answers(to: calls(["a", "b", "c"]))
         #expect(answers.count { $0.text.contains("of q") } == 2)
@@ -148,7 +148,7 @@ import Testing
     /// What was found out about one request of a connection says nothing of another one.
     @Test func eachRequestOfAConnectionIsLookedAt() async throws {
         let tokens = try Tokens("a 0123456789abcdef-a produce a\nb 0123456789abcdef-b produce b")
-        let store = PenstockStore(InMemoryStore())
+        let store = PenstockStore(TestDatabase().open())
         for queue in ["a", "b"] { _ = try await store.queue(queue) }
         try await TestServer.run(store: store, tokens: tokens) { server in
             let client = try server.client()
@@ -199,7 +199,7 @@ import Testing
 
     /// A client that reads nothing is served no further than its connection holds.
     @Test func whoReadsNoAnswersIsServedNoMore() async throws {
-        let store = PenstockStore(InMemoryStore())
+        let store = PenstockStore(TestDatabase().open())
         _ = try await store.queue("q")
         let coalescing = Coalescing(
             store: store, checks: DoorChecks([Everybody()]), asksForTokens: false, logger: Logger(label: "test")

@@ -132,7 +132,7 @@ import Testing
     /// A replay waits for room. Should its client go meanwhile, it ends, and the server has not failed.
     @Test func aReplayEndsWithItsClient() async throws {
         let records = LogRecords()
-        let store = PenstockStore(InMemoryStore())
+        let store = PenstockStore(TestDatabase().open())
         let (source, full) = (try QueueName("q"), try QueueName("full"))
         _ = try await store.queue("q")
         _ = try await store.queue("full", policy: QueuePolicy(capacity: Capacity(1, whenFull: .wait)))

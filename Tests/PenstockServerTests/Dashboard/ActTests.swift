@@ -46,7 +46,7 @@ import Testing
     }
 
     @Test func aMessageIsEnqueuedByHand() async throws {
-        let store = PenstockStore(InMemoryStore())
+        let store = PenstockStore(TestDatabase().open())
         _ = try await store.queue("mail")
         try await TestServer.run(store: store) { server in
             let done = try await server.submit(
@@ -120,7 +120,7 @@ import Testing
     }
 
     @Test func whoDidWhatIsWrittenDown() async throws {
-        let store = PenstockStore(InMemoryStore())
+        let store = PenstockStore(TestDatabase().open())
         _ = try await store.queue("mail")
         try await TestServer.run(store: store) { server in
             #expect(try await server.submit("/queues/mail/pause").status == 303)
@@ -150,7 +150,7 @@ import Testing
 
     /// A browser takes no cookie of more than 4096 bytes.
     @Test func whatIsSaidIsNotTooLong() async throws {
-        let store = PenstockStore(InMemoryStore())
+        let store = PenstockStore(TestDatabase().open())
         let queue = try await store.queue("mail")
         try await queue.enqueue([1])
         let claim = try await store.storage.claim(ClaimRequest(queue: queue.name, limit: 1, lease: .seconds(60)))
@@ -166,7 +166,7 @@ import Testing
     }
 
     @Test func anActThatFailsIsWrittenDownAsOne() async throws {
-        let store = PenstockStore(InMemoryStore())
+        let store = PenstockStore(TestDatabase().open())
         let queue = try await store.queue("mail")
         try await queue.enqueue(Array("x".utf8))
         try await TestServer.run(store: store) { server in

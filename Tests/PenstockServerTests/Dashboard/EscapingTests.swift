@@ -31,7 +31,7 @@ import Testing
     }
 
     @Test func nothingForeignIsMarkup() async throws {
-        let store = PenstockStore(InMemoryStore())
+        let store = PenstockStore(TestDatabase().open())
         let name = "<img src=x onerror=alert(1)>\"\u{301} 'q'"
         let queue = try await store.queue(name, policy: QueuePolicy(groups: .fifo()))
         let message = NewMessage(

@@ -110,7 +110,7 @@ import Testing
 
     /// Behind the last number that there can be the way back begins as anywhere else.
     @Test func theWayBackBeginsAtTheLastNumber() async throws {
-        let store = PenstockStore(InMemoryStore())
+        let store = PenstockStore(TestDatabase().open())
         try await store.queue("mail").enqueue([NewMessage(payload: [1])])
         try await TestServer.run(store: store) { server in
             let page = try await server.page("/messages?after=9223372036854775807")

@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test func pagesGoBothWaysAndShowEachMessageOnce() async throws {
-        let store = PenstockStore(InMemoryStore())
+        let store = PenstockStore(TestDatabase().open())
         let queue = try await store.queue("mail")
         try await queue.enqueue((1...120).map { NewMessage(payload: [$0]) })
         try await TestServer.run(store: store) { server in
@@ -55,7 +55,7 @@ import Testing
     }
 
     @Test func everyFilterFindsItsMessages() async throws {
-        let store = PenstockStore(InMemoryStore())
+        let store = PenstockStore(TestDatabase().open())
         let mail = try await store.queue("mail", policy: QueuePolicy(groups: .limit(3)))
         try await mail.enqueue([
             NewMessage(payload: Array("a needle & thread".utf8), headers: ["lang": "de"], group: "g 1"),
@@ -82,7 +82,7 @@ import Testing
     }
 
     @Test func deadLettersAreGroupedAndAGroupIsMovedAsItWasShown() async throws {
-        let store = PenstockStore(InMemoryStore())
+        let store = PenstockStore(TestDatabase().open())
         try await dead(store, "mail", ["disk 7 is full", "disk 12 is full\nat line 3", "no host"])
         try await dead(store, "sms", ["disk 9 is full"])
         try await TestServer.run(store: store) { server in
@@ -114,7 +114,7 @@ import Testing
     /// The message that names a group may have been put back in line, and have died of something else.
     @Test(arguments: ["redrive", "discard"])
     func aGroupIsLeftAloneWhenItsExampleHasFailedInAnotherWay(act: String) async throws {
-        let store = PenstockStore(InMemoryStore())
+        let store = PenstockStore(TestDatabase().open())
         try await dead(store, "mail", ["disk 7 is full", "disk 8 is full"])
         try await TestServer.run(store: store) { server in
             let page = try await server.page("/dead")
@@ -139,7 +139,7 @@ import Testing
     }
 
     @Test func aTokenOfSomeQueuesFindsThoseByName() async throws {
-        let store = PenstockStore(InMemoryStore())
+        let store = PenstockStore(TestDatabase().open())
         try await dead(store, "mail", ["no host"])
         try await dead(store, "secret", ["no key"])
         let tokens = try Tokens("mail 0123456789abcdef read,operate mail")

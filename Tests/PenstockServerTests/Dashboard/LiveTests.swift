@@ -167,7 +167,7 @@ import Testing
     }
 
     @Test func theStreamTellsOfAMessageAndEndsWithTheServer() async throws {
-        let store = PenstockStore(InMemoryStore())
+        let store = PenstockStore(TestDatabase().open())
         let queue = try await store.queue("mail")
         let parts = try await withStream(of: store) { parts in
             var heard = ""

@@ -9,7 +9,7 @@ import Testing
 @Suite struct PageTests {
     /// A store in which every page has something to show.
     static func store() async throws -> PenstockStore {
-        let store = PenstockStore(InMemoryStore())
+        let store = PenstockStore(TestDatabase().open())
         let mail = try await store.queue("mail", policy: QueuePolicy(groups: .fifo(onDead: .hold)))
         try await mail.enqueue([NewMessage(payload: Array("{\"to\":[1,2]}".utf8), headers: ["kind": "x"], group: "a")])
         let failed = try await store.storage.claim(ClaimRequest(queue: mail.name, limit: 1, lease: .seconds(60)))
@@ -43,7 +43,7 @@ import Testing
         ("/queues/mail/log", "accepted"), ("/queues/mail/replay?count=10", "1 message would be put in line"),
         ("/messages/1", "disk 7 is full"), ("/messages/1?show=hex", "7b 22"), ("/messages/2", "00 ff"),
         ("/workers", "in hand"), ("/schedules", "nightly"), ("/schedules/nightly", "@daily"), ("/workflows", "build"),
-        ("/workflows/build", "compile"), ("/audit", "Nobody has done anything"), ("/doctor", "in memory"),
+        ("/workflows/build", "compile"), ("/audit", "Nobody has done anything"), ("/doctor", "This store is no file"),
     ])
     func isThere(path: String, text: String) async throws {
         try await TestServer.run(store: try await Self.store(), name: "staging") { server in
@@ -124,7 +124,7 @@ import Testing
     }
 
     @Test func aQueueMayBeCalledNew() async throws {
-        let store = PenstockStore(InMemoryStore())
+        let store = PenstockStore(TestDatabase().open())
         _ = try await store.queue("new")
         try await TestServer.run(store: store) { (server) async throws in
             #expect(try await server.page("/queues/new").text.contains("<h1>new</h1>"))
@@ -134,7 +134,7 @@ import Testing
 
     /// A page of the log that large payloads fill has the older ones of the last messages.
     @Test func theEndOfALogIsShownHoweverLargeItsPayloadsAre() async throws {
-        let store = PenstockStore(InMemoryStore())
+        let store = PenstockStore(TestDatabase().open())
         for name in ["mail", Audit.queue.text] {
             let large = [UInt8](repeating: 1, count: 3 * 1024 * 1024)
             try await store.queue(name).enqueue([large, large, large].map { NewMessage(payload: $0) })
@@ -148,7 +148,7 @@ import Testing
     }
 
     @Test func aLongJournalIsShownInPart() async throws {
-        let store = PenstockStore(InMemoryStore())
+        let store = PenstockStore(TestDatabase().open())
         let queue = try await store.queue("mail")
         try await queue.enqueue([1])
         let claim = try await store.storage.claim(ClaimRequest(queue: queue.name, limit: 1, lease: .seconds(60)))
@@ -166,7 +166,7 @@ import Testing
     }
 
     @Test func whatManyTasksATaskWaitsForIsShownInPart() async throws {
-        let store = PenstockStore(InMemoryStore())
+        let store = PenstockStore(TestDatabase().open())
         let queue = try await store.queue("mail").name
         let message = NewMessage(payload: [])
         let names = try (10..<35).map { try TaskName("t\($0)") }
@@ -185,7 +185,7 @@ import Testing
     }
 
     @Test func whatWaitsInAGroupIsCountedToABound() async throws {
-        let store = PenstockStore(InMemoryStore())
+        let store = PenstockStore(TestDatabase().open())
         let queue = try await store.queue("mail", policy: QueuePolicy(groups: .fifo()))
         try await queue.enqueue((0...1001).map { _ in NewMessage(payload: [1], group: "a") })
         try await TestServer.run(store: store) { (server) async throws in
@@ -196,7 +196,7 @@ import Testing
     }
 
     @Test func manyQueuesComeAPageAtATime() async throws {
-        let store = PenstockStore(InMemoryStore())
+        let store = PenstockStore(TestDatabase().open())
         for number in 100..<350 { _ = try await store.queue("q\(number)") }
         try await TestServer.run(store: store) { server in
             let first = try await server.page("/")

@@ -11,7 +11,7 @@ import Testing
 @Suite struct ReplayTests {
     /// A store with messages 1, 2, ... in the log of `log`, whose payloads are their numbers, and a queue `copy`.
     private func store(_ count: UInt8, copy: QueuePolicy = QueuePolicy()) async throws -> PenstockStore {
-        let store = PenstockStore(InMemoryStore())
+        let store = PenstockStore(TestDatabase().open())
         _ = try await store.queue("log")
         _ = try await store.queue("copy", policy: copy)
         try await append(1...count, store)

@@ -109,7 +109,7 @@ import Testing
 
     /// What workers have in hand of other queues is none of his business, however much that is.
     @Test func aTokenOfSomeQueuesSeesTheWorkersOfThose() async throws {
-        let store = PenstockStore(InMemoryStore())
+        let store = PenstockStore(TestDatabase().open())
         for (name, count, worker) in [("hold", 600, "theirs"), ("hold", 2, "ours"), ("mail", 1, "ours")] {
             let queue = try await store.queue(name)
             try await queue.enqueue((0..<count).map { _ in NewMessage(payload: [1]) })

@@ -18,7 +18,7 @@ import Testing
     }
 
     private func store(_ queues: String...) async throws -> PenstockStore {
-        let store = PenstockStore(InMemoryStore())
+        let store = PenstockStore(TestDatabase().open())
         for queue in queues { _ = try await store.queue(queue, of: [UInt8].self) }
         return store
     }

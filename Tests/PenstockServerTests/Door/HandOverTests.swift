@@ -24,7 +24,7 @@ import Testing
 
     /// A store with a message that a remote worker has claimed.
     private func claimed() async throws -> (PenstockStore, Lease) {
-        let store = PenstockStore(InMemoryStore())
+        let store = PenstockStore(TestDatabase().open())
         let jobs = try await store.queue("jobs", of: [UInt8].self)
         try await jobs.enqueue(Array("hello".utf8))
         let request = ClaimRequest(

@@ -18,7 +18,7 @@ import Testing
     /// What a server says that is to listen there; `nil`: it has listened.
     private func refusal(at address: ListenAddress) async -> PenstockError? {
         let server = Server(
-            store: PenstockStore(InMemoryStore()), listen: [address], tokens: nil, hosts: [], isReadOnly: true,
+            store: PenstockStore(TestDatabase().open()), listen: [address], tokens: nil, hosts: [], isReadOnly: true,
             name: nil, path: nil, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
         do {
             try await server.run(gracefulShutdownSignals: []) { _ in Issue.record("It listens at \(address).") }

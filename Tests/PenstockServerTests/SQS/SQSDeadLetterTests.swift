@@ -13,7 +13,7 @@ import Testing
 
     /// Calls `body` with a server, and the queues `dead` and `mail`, whose messages go there after one receive.
     private func withQueues(
-        _ storage: any MessageStore = InMemoryStore(), dead attributes: [String: String] = [:],
+        _ storage: any MessageStore = TestDatabase().open(), dead attributes: [String: String] = [:],
         _ body: @escaping @Sendable (TestServer) async throws -> Void
     ) async throws {
         try await TestServer.run(store: PenstockStore(storage)) { server in
@@ -78,7 +78,7 @@ import Testing
 
     /// A call ends between the two steps; then the letter is put back in line, and dies again.
     @Test func aLetterThatDiesAgainIsBroughtAgain() async throws {
-        let storage = FaultyStore(InMemoryStore())
+        let storage = FaultyStore(TestDatabase().open())
         try await withQueues(storage) { server in
             try await sendAndBringByHalf(server, storage)
             let copy = try await server.sqsReceive("dead")
@@ -92,7 +92,7 @@ import Testing
 
     /// A call ends between the two steps, and the next one has no second copy.
     @Test func aLetterThatWasBroughtIsNotBroughtAgain() async throws {
-        let storage = FaultyStore(InMemoryStore())
+        let storage = FaultyStore(TestDatabase().open())
         try await withQueues(storage) { server in
             try await sendAndBringByHalf(server, storage)
             #expect(try await bodies(server, "dead") == ["x"])
@@ -168,7 +168,7 @@ import Testing
 
     /// A receive that fails after its claim gives the messages back, and they do not count as received.
     @Test func aReceiveThatFailsBurnsNoAttempt() async throws {
-        let storage = FaultyStore(InMemoryStore())
+        let storage = FaultyStore(TestDatabase().open())
         try await TestServer.run(store: PenstockStore(storage)) { server in
             let url = try await server.sqsQueue("box")
             try await server.sqs("SendMessage", ["QueueUrl": url, "MessageBody": "x"])

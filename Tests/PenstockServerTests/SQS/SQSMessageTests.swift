@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test func whatIsNoTextComesInBase64() async throws {
-        let store = PenstockStore(InMemoryStore())
+        let store = PenstockStore(TestDatabase().open())
         let queue = try await store.queue("jobs")
         try await queue.enqueue([0xFF, 0x00])
         try await TestServer.run(store: store) { server in
@@ -69,7 +69,7 @@ import Testing
     }
 
     @Test func aLongPollEndsWithTheFirstMessage() async throws {
-        let store = PenstockStore(InMemoryStore())
+        let store = PenstockStore(TestDatabase().open())
         try await TestServer.run(store: store) { server in
             let url = try await server.sqsQueue("mail")
             let received = Task { try await server.sqsReceive(url, ["WaitTimeSeconds": 20]).map(\.body) }
@@ -80,7 +80,7 @@ import Testing
     }
 
     @Test func aClientThatLeavesItsLongPollBurnsNothing() async throws {
-        let store = PenstockStore(InMemoryStore())
+        let store = PenstockStore(TestDatabase().open())
         try await TestServer.run(store: store) { server in
             let url = try await server.sqsQueue("mail")
             let left = Task { try await server.sqsReceive(url, ["WaitTimeSeconds": 20]).count }
@@ -96,7 +96,7 @@ import Testing
     }
 
     @Test func aLongPollIsAnsweredWhenTheServerIsToldToStop() async throws {
-        let store = PenstockStore(InMemoryStore())
+        let store = PenstockStore(TestDatabase().open())
         let (polls, continuation) = AsyncStream.makeStream(of: Task<Int, any Error>.self)
         try await TestServer.run(store: store) { server in
             let url = try await server.sqsQueue("mail")
@@ -130,7 +130,7 @@ import Testing
     }
 
     @Test func deadLettersAreReceivedFromTheirQueueAndMovedBack() async throws {
-        let store = PenstockStore(InMemoryStore())
+        let store = PenstockStore(TestDatabase().open())
         try await TestServer.run(store: store) { server in
             let dead = try await server.sqsQueue("dead")
             let arn = TestServer.arn("dead")

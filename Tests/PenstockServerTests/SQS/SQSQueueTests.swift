@@ -22,7 +22,7 @@ import Testing
     }
 
     @Test func attributesAndTagsAreOfTheQueueAndSeenByOtherServers() async throws {
-        let store = PenstockStore(InMemoryStore())
+        let store = PenstockStore(TestDatabase().open())
         try await TestServer.run(store: store) { server in
             let url = try await server.sqsQueue("mail", ["DelaySeconds": "5"])
             try await server.sqs("SetQueueAttributes", ["QueueUrl": url, "Attributes": ["VisibilityTimeout": "7"]])
@@ -46,7 +46,7 @@ import Testing
 
     /// Whatever stands in the place of a queue's note: what cannot be is passed over, and nothing stops the server.
     @Test func ofANoteOnlyWhatCanBeIsRead() async throws {
-        let store = PenstockStore(InMemoryStore())
+        let store = PenstockStore(TestDatabase().open())
         _ = try await store.queue("mail")
         @Sendable func place(_ version: String, _ note: String) async throws {
             _ = try await store.storage.moveCursor(
@@ -82,7 +82,7 @@ import Testing
 
     /// Swift takes two ways to write an accent for one text; queues are two.
     @Test func aDeadLetterQueueIsTheOneWithTheSameBytes() async throws {
-        let store = PenstockStore(InMemoryStore())
+        let store = PenstockStore(TestDatabase().open())
         let names = ["d\u{E9}ad", "de\u{301}ad"]
         for name in names { _ = try await store.queue(name) }
         try await TestServer.run(store: store) { server in
@@ -109,7 +109,7 @@ import Testing
     }
 
     @Test func aQueueOfTheCommandIsServedByItsOwnPolicy() async throws {
-        let store = PenstockStore(InMemoryStore())
+        let store = PenstockStore(TestDatabase().open())
         _ = try await store.queue("jobs", policy: QueuePolicy(retry: RetryPolicy(attemptsMax: 3)))
         try await TestServer.run(store: store) { server in
             let url = try await server.sqsQueue("jobs")

@@ -13,7 +13,7 @@ import Testing
 
     /// Calls `body` with a server whose tokens are `team`, `other` and `ops`: the last may do everything.
     private func withServer(
-        _ store: PenstockStore = PenstockStore(InMemoryStore()), team: String, other: String = "read none",
+        _ store: PenstockStore = PenstockStore(TestDatabase().open()), team: String, other: String = "read none",
         _ body: @escaping @Sendable (_ team: TestServer, _ other: TestServer, _ ops: TestServer) async throws -> Void
     ) async throws {
         let tokens = try Tokens(
@@ -45,7 +45,7 @@ import Testing
 
     /// Nobody learns by asking for a queue to be made, or for its dead letters to go somewhere, which queues there are.
     @Test func whoMayDoNothingWithAQueueIsNotToldWhetherItIsThere() async throws {
-        let store = PenstockStore(InMemoryStore())
+        let store = PenstockStore(TestDatabase().open())
         for name in ["orders", "nobodys"] { _ = try await store.queue(name) }
         _ = try await store.queue("team-old", policy: QueuePolicy(retry: RetryPolicy(attemptsMax: 3)))
         try await withServer(store, team: "operate team-*") { team, _, _ in
@@ -94,7 +94,7 @@ import Testing
     @Test func aHandleOfAnothersClaimFinishesNothing() async throws {
         let folder = TemporaryFolder()
         let stores = [
-            PenstockStore(InMemoryStore()), try await PenstockStore.open(path: folder.file("penstock.db")),
+            PenstockStore(TestDatabase().open()), try await PenstockStore.open(path: folder.file("penstock.db")),
         ]
         for store in stores {
             try await withServer(store, team: "consume mail", other: "consume mail") { team, other, ops in
@@ -147,7 +147,7 @@ import Testing
     }
 
     @Test func aReadOnlyServerTakesNoActionByWhateverPath() async throws {
-        let store = PenstockStore(InMemoryStore())
+        let store = PenstockStore(TestDatabase().open())
         try await TestServer.run(store: store, isReadOnly: true) { server in
             for path in ["/", "/login", "/logout", "/v1/store", "/v1/store/rings"] {
                 let response = try await server.sqsResponse("CreateQueue", ["QueueName": "mail"], path: path)

@@ -19,14 +19,21 @@ struct ServerProcess: Sendable {
         get async throws { try await termination.value }
     }
 
-    /// Calls `body` with a server on a file in `folder`, and then ends it with `signal`.
+    /// Calls `body` with a server on a file in `folder`, or on the store at an address, and then ends it with `signal`.
+    ///
+    /// - Parameter log: where its log is written; `nil`: to the tests' own.
     static func run<Value: Sendable>(
-        in folder: TemporaryFolder = TemporaryFolder(), options: [String] = [], endingWith signal: Int32 = SIGTERM,
+        in folder: TemporaryFolder = TemporaryFolder(), at address: String? = nil, options: [String] = [],
+        log: String? = nil, endingWith signal: Int32 = SIGTERM,
         _ body: @escaping @Sendable (ServerProcess) async throws -> Value
     ) async throws -> Value {
+        let environment = Environment.inherit.updating(["PENSTOCK_DB": address ?? folder.file("penstock.db")])
+        let errors =
+            try log.map { try FileDescriptor.open($0, .writeOnly, options: .create, permissions: .ownerReadWrite) }
+        defer { try? errors?.close() }
         let made = try await Subprocess.run(
             .path(FilePath(products + "/penstock")), arguments: ["queue", "create", "made", "--if-absent"],
-            environment: .inherit.updating(["PENSTOCK_DB": folder.file("penstock.db")]), output: .discarded)
+            environment: environment, output: .discarded)
         guard made.terminationStatus.isSuccess else { throw PenstockError(.storage, "No file was made.") }
         let (started, starting) = AsyncThrowingStream.makeStream(of: (ProcessIdentifier, Int).self)
         let task = Task {
@@ -34,9 +41,9 @@ struct ServerProcess: Sendable {
                 return try await Subprocess.run(
                     .path(FilePath(products + "/penstock")),
                     arguments: .init(["serve", "--listen", "127.0.0.1:0"] + options),
-                    environment: .inherit.updating(["PENSTOCK_DB": folder.file("penstock.db")]), input: .none,
+                    environment: environment, input: .none,
                     output: .sequence,
-                    error: .fileDescriptor(.standardError, closeAfterSpawningProcess: false)
+                    error: .fileDescriptor(errors ?? .standardError, closeAfterSpawningProcess: false)
                 ) { execution in
                     var said = ""
                     for try await part in execution.standardOutput {
@@ -84,15 +91,22 @@ struct ServerProcess: Sendable {
     /// A client of its own.
     func client() throws -> RawClient { try RawClient(port: port) }
 
-    /// Makes a request, and returns the body of the answer.
-    @discardableResult
-    func send(
+    /// Makes a request, and returns the answer, head and body.
+    func answer(
         _ method: String, _ path: String, _ body: String = "", headers: [String: String] = [:]
     ) async throws -> String {
         let client = try client()
         try client.request(
             method, path, headers: headers.merging(["Connection": "close"]) { own, _ in own }, body: body)
-        let answer = try await client.receive()
+        return try await client.receive()
+    }
+
+    /// Makes a request, and returns the body of the answer.
+    @discardableResult
+    func send(
+        _ method: String, _ path: String, _ body: String = "", headers: [String: String] = [:]
+    ) async throws -> String {
+        let answer = try await answer(method, path, body, headers: headers)
         return answer.components(separatedBy: "\r\n\r\n").dropFirst().joined(separator: "\r\n\r\n")
     }
 

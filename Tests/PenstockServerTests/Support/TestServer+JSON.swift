@@ -41,13 +41,15 @@ extension TestServer {
         try await send("GET", "/v1/queues/\(queue)").json()["depths"] as? [String: Int] ?? [:]
     }
 
-    /// Calls `body` with a server on a file of its own.
+    /// Calls `body` with a server on a file of its own, or on the engine that is named for tests.
     static func onFile(
         queues: [String: QueuePolicy] = ["q": QueuePolicy()],
         _ body: @escaping @Sendable (TestServer) async throws -> Void
     ) async throws {
         let folder = TemporaryFolder()
-        let store = try await PenstockStore.open(path: folder.file("penstock.db"))
+        let store =
+            TestDatabase.isElsewhere
+            ? PenstockStore(TestDatabase().open()) : try await PenstockStore.open(path: folder.file("penstock.db"))
         do {
             try await run(store: store, queues: queues, body)
         } catch {
@@ -63,7 +65,7 @@ extension TestServer {
         queues: [String: QueuePolicy] = ["q": QueuePolicy()],
         _ body: @escaping @Sendable (TestServer) async throws -> Void
     ) async throws {
-        try await run(store: PenstockStore(InMemoryStore()), queues: queues, body)
+        try await run(store: PenstockStore(TestDatabase().open()), queues: queues, body)
     }
 
     private static func run(

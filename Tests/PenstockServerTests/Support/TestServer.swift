@@ -28,7 +28,7 @@ struct TestServer {
     /// Calls `body` with a server that takes requests, and stops it. One that listens at a socket in the file system is spoken to with
     /// ``RawClient``.
     static func run(
-        store: PenstockStore = PenstockStore(InMemoryStore()),
+        store: PenstockStore = PenstockStore(TestDatabase().open()),
         at address: ListenAddress = .port(host: "127.0.0.1", 0), tokens: Tokens? = nil, hosts: [String] = [],
         isReadOnly: Bool = false, name: String? = nil, path: String? = nil,
         logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, tracer: (any Tracer)? = nil,

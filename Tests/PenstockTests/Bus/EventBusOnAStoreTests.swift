@@ -140,7 +140,7 @@ import Testing
         try await bus.send(Placed(id: 1))
         #expect(try await iterator.next() == Placed(id: 1))
         the.calls.fail(.log)
-        the.memory.changes.ring(nil)
+        the.base.changes.ring(nil)
         await #expect(throws: PenstockError.self) { try await iterator.next() }
         try await failures.count.wait(for: 1)
         await token.waitForEnd()

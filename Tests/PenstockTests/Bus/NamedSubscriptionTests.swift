@@ -23,7 +23,7 @@ import Testing
             #expect(event.event.id == number, "It begins with what is sent from its first time on.")
             if number <= 2 { try await event.settle() }
         }
-        the.memory.crash()
+        try await the.crash()
 
         let other = the.otherProcess()
         let again = try await EventBus.open(in: other)

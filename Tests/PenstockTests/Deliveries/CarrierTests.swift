@@ -67,7 +67,7 @@ import Testing
                 return try await base.perform(operations, flushed: flushed)
             }
         }
-        let queue = try await PenstockStore(FullDisk(base: the.memory)).queue("q", of: Int.self)
+        let queue = try await PenstockStore(FullDisk(base: the.base)).queue("q", of: Int.self)
         try await queue.enqueue(1)
         var (loop, lease) = try await oneHeld(queue)
         let verdict = try await verdict(on: lease, of: loop.holder)

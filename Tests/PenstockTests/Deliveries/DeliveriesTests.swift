@@ -158,7 +158,7 @@ import Testing
         #expect(claims.count == 2)
     }
 
-    @Test func aLookEveryQuarterOfASecondFindsWhatNoRingTold() async throws {
+    @Test(.inMemory) func aLookEveryQuarterOfASecondFindsWhatNoRingTold() async throws {
         let the = Fixture(silent)
         let queue = try await the.queue()
         let reader = reading(queue.deliveries())
@@ -171,14 +171,14 @@ import Testing
 
     // MARK: Lost work
 
-    @Test func theMessagesOfADeadProcessComeBack() async throws {
+    @Test(.inMemory) func theMessagesOfADeadProcessComeBack() async throws {
         let queue = try await the.queue()
         try await queue.enqueue(1)
         let other = the.database.open()
         _ = try await other.claim(ClaimRequest(queue: queue.name, limit: 1, lease: .seconds(1000)))
         let reader = reading(queue.deliveries())
         try await the.time.waitForSleepers()
-        other.crash()
+        try await the.database.crash(other)
         for _ in 1...2 {
             try await the.time.waitForSleepers()
             the.time.advanceToNextDeadline()
@@ -186,7 +186,7 @@ import Testing
         #expect(try await reader.value?.attempt == 2)
     }
 
-    @Test func allReadersOfAProcessTogetherLookForLostWorkTwiceASecond() async throws {
+    @Test(.inMemory) func allReadersOfAProcessTogetherLookForLostWorkTwiceASecond() async throws {
         let queue = try await the.queue()
         let readers = (1...3).map { _ in reading(queue.deliveries()) }
         for look in 1...8 {
@@ -238,7 +238,7 @@ import Testing
         reader.cancel()
         await #expect(throws: CancellationError.self) { try await reader.value }
         #expect(the.time.sleeperCount == 0)
-        #expect(the.memory.changes.waiterCount == 0)
+        #expect(the.base.changes.waiterCount == 0)
     }
 
     @Test func theStoresErrorIsThrown() async throws {

@@ -62,10 +62,10 @@ import Testing
         let delivery = try await delivery(queue, lease: .seconds(1))
         try await delivery.extend(by: .seconds(60))
         the.time.advance(by: .seconds(59))
-        _ = try await the.memory.reclaim()
+        _ = try await the.base.reclaim()
         #expect(try await the.state(receipt) == .leased)
         the.time.advance(by: .seconds(1))
-        _ = try await the.memory.reclaim()
+        _ = try await the.base.reclaim()
         #expect(try await the.state(receipt) == .ready)
     }
 

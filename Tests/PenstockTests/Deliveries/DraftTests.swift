@@ -143,7 +143,7 @@ import Testing
         the.calls.fail(.settle, with: PenstockError(.busy, "Somebody holds the file."))
         let settling = Task { await the.code { try await other.doneWhileHeld(then: drafts) } }
         try await the.calls.calls(of: .settle).wait(for: 3)
-        _ = try await the.memory.settle([Settlement(other.lease, .done)])
+        _ = try await the.base.settle([Settlement(other.lease, .done)])
         #expect(try await the.whileTimePasses { await settling.value } == .leaseLost)
     }
 

@@ -95,10 +95,10 @@ import Testing
         await #expect(throws: CancellationError.self) { try await reader.value }
         #expect(seen.withLock { $0 } == Array(2...6))
         #expect(the.time.sleeperCount == 0)
-        #expect(the.memory.changes.waiterCount == 0)
+        #expect(the.base.changes.waiterCount == 0)
     }
 
-    @Test func followFindsWhatNoRingTold() async throws {
+    @Test(.inMemory) func followFindsWhatNoRingTold() async throws {
         let the = Fixture(silent)
         let queue = try await the.queue()
         let reader = Task {

@@ -16,7 +16,7 @@ import Testing
         let queue = try await the.queue()
         let receipts = try await queue.enqueue(contentsOf: [1, 2, 3])
         async let results = receipts.asyncMap { try await queue.result(of: $0.sequence, as: Int.self) }
-        try await the.memory.changes.waitForWaiters()
+        try await the.base.changes.waitForWaiters()
         let worker = Worker(try await elsewhere(), options: .init(concurrency: 1, drain: true)) { delivery in
             if delivery.payload != 2 { try await delivery.done(result: delivery.payload * 10) }
         }
@@ -32,7 +32,7 @@ import Testing
         let receipt = try await queue.enqueue(1)
         try await withThrowingTaskGroup(of: Int?.self) { group in
             for _ in 1...20 { group.addTask { try await queue.result(of: receipt.sequence, as: Int.self) } }
-            try await the.memory.changes.waitForWaiters(count: 20)
+            try await the.base.changes.waitForWaiters(count: 20)
             try await the.drain(try await elsewhere()) { try await $0.done(result: 7) }
             for try await result in group { #expect(result == 7) }
         }
@@ -43,7 +43,7 @@ import Testing
         let queue = try await the.queue()
         let receipt = try await queue.enqueue(1, options: .init(expiry: .after(.seconds(5))))
         let wait = Task { [the] in await the.code { _ = try await queue.result(of: receipt.sequence, as: Int.self) } }
-        try await the.memory.changes.waitForWaiters()
+        try await the.base.changes.waitForWaiters()
         try await the.time.waitForSleepers()
         the.time.advance(by: .seconds(5))
         #expect(await wait.value == .messageDropped)
@@ -55,7 +55,7 @@ import Testing
         let waits = receipts.map { receipt in
             Task { [the] in await the.code { _ = try await queue.result(of: receipt.sequence, as: Int.self) } }
         }
-        try await the.memory.changes.waitForWaiters(count: 4)
+        try await the.base.changes.waitForWaiters(count: 4)
         let other = try await elsewhere()
         try await other.enqueue(5)
         try await the.process().store.cancel([receipts[1].sequence])
@@ -79,7 +79,7 @@ import Testing
         var deliveries = try await elsewhere().deliveries().makeAsyncIterator()
         let delivery = try #require(try await deliveries.next())
         try await the.store.cancel([receipt.sequence])
-        try await the.memory.changes.waitForWaiters()
+        try await the.base.changes.waitForWaiters()
         try await delivery.retry("stopped")
         #expect(await wait.value == .messageCancelled)
     }
@@ -93,7 +93,7 @@ import Testing
         #expect(code == .timedOut)
         #expect(try await the.state(receipt) == .ready)
         let wait = Task { try await queue.result(of: receipt.sequence, as: Int.self) }
-        try await the.memory.changes.waitForWaiters()
+        try await the.base.changes.waitForWaiters()
         wait.cancel()
         await #expect(throws: CancellationError.self) { try await wait.value }
         try await the.drain(queue) { try await $0.done(result: 5) }
@@ -119,7 +119,7 @@ import Testing
         try await the.time.waitForSleepers(count: 1)
         var deliveries = try await the.process().store.queue("q", of: Int.self).deliveries().makeAsyncIterator()
         try await deliveries.next()?.done(result: 9)
-        the.time.advance(by: the.memory.lookInterval)
+        the.time.advance(by: the.base.lookInterval)
         #expect(try await wait.value == 9)
     }
 }

@@ -173,7 +173,7 @@ import Testing
         try await queue.enqueue(0)
         let first = try await waitingProducer(queue, [1])
         let second = try await waitingProducer(queue, [2])
-        try await eventually { the.memory.changes.waiterCount == 1 }
+        try await eventually { the.base.changes.waiterCount == 1 }
         the.calls.fail(.enqueue, with: PenstockError(.diskFull, "No room."))
         #expect(try await take(queue, 1) == [0])
         let error = await #expect(throws: PenstockError.self) { try await first.value }
@@ -209,7 +209,7 @@ import Testing
         consumer.cancel()
         _ = await consumer.result
         #expect(lineCount(queue) == 0)
-        #expect(the.memory.changes.waiterCount == 0)
+        #expect(the.base.changes.waiterCount == 0)
         #expect(the.time.sleeperCount == 0)
     }
 

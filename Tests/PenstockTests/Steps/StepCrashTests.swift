@@ -25,14 +25,14 @@ import Testing
         let first = the.process()
         _ = try? await Worker(try await first.store.queue("q", of: Int.self), options: .init(drain: true)) { delivery in
             for number in 1...4 {
-                if number == dying, point == .beforeTheEffect { first.storage.crash() }
+                if number == dying, point == .beforeTheEffect { try await the.database.crash(first.storage) }
                 try await delivery.step("step \(number)") {
                     // A process that is dead does nothing any more.
                     if number == dying, point == .beforeTheEffect { throw Died() }
                     effects.withLock { $0.append(number) }
-                    if number == dying, point == .afterTheEffect { first.storage.crash() }
+                    if number == dying, point == .afterTheEffect { try await the.database.crash(first.storage) }
                 }
-                if number == dying { first.storage.crash() }
+                if number == dying { try await the.database.crash(first.storage) }
                 if number == dying { throw Died() }
             }
         }.run()

@@ -122,7 +122,7 @@ import Testing
         for try await delivery in queue.deliveries(lease: .seconds(10)) {
             for _ in 1...4 {
                 the.time.advance(by: .seconds(8))
-                #expect(try await the.memory.reclaim() == Reclaimed())
+                #expect(try await the.base.reclaim() == Reclaimed())
                 try await delivery.step("s") {}
             }
             try await delivery.done()
@@ -137,7 +137,7 @@ import Testing
             try await delivery.extend(by: .seconds(3600))
             try await delivery.step("s") {}
             the.time.advance(by: .seconds(3000))
-            #expect(try await the.memory.reclaim() == Reclaimed())
+            #expect(try await the.base.reclaim() == Reclaimed())
             try await delivery.done()
             break
         }

@@ -11,10 +11,13 @@ extension Fixture {
     }
 
     /// Another process on the same data.
-    func process() -> (store: PenstockStore, storage: InMemoryStore) {
+    func process() -> (store: PenstockStore, storage: any MessageStore) {
         let storage = database.open()
         return (PenstockStore(storage, options: .init(time: time)), storage)
     }
+
+    /// The test's own process dies.
+    func crash() async throws { try await database.crash(base) }
 
     /// The code of the error that `body` throws.
     func code(_ body: () async throws -> Void) async -> PenstockError.Code? {

@@ -2,7 +2,7 @@ import Penstock
 import PenstockCore
 import PenstockTestKit
 
-/// A store in memory with clocks that the test moves, whose calls are counted and can be made to fail.
+/// A store, in memory unless another engine is named, with clocks that the test moves, whose calls are counted and can be made to fail.
 struct Fixture {
     /// How many of its own tasks a worker has asleep while it works: the keeper of its leases, and the housekeeper.
     static let sleepersOfWorker = 2
@@ -10,16 +10,17 @@ struct Fixture {
     static let sleepersOfIdleWorker = 2
 
     let time = ManualTime()
-    let database: InMemoryDatabase
-    let memory: InMemoryStore
+    let database: TestDatabase
+    /// The store itself, by which a test looks at it, or does what others do.
+    let base: any MessageStore
     let calls: FaultyStore
     let store: PenstockStore
 
     init(_ wrap: (any MessageStore) -> any MessageStore = { $0 }, options: PenstockStore.Options = .init()) {
         let random = SeededRandom(seed: 7)
-        database = InMemoryDatabase(time: time, random: random)
-        memory = database.open()
-        calls = FaultyStore(wrap(memory))
+        database = TestDatabase(time: time, random: random)
+        base = database.open()
+        calls = FaultyStore(wrap(base))
         var options = options
         options.time = time
         options.random = random

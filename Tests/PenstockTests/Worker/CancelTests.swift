@@ -95,7 +95,7 @@ import Testing
             #expect(try await the.state(receipt) == .leased)
             try await the.time.waitForSleepers(count: Fixture.sleepersOfWorker)
             the.time.advance(by: .seconds(1))
-            _ = try await the.memory.reclaim()
+            _ = try await the.base.reclaim()
         }
         #expect(try await the.state(receipt) == .cancelled)
         gate.add()
@@ -128,10 +128,10 @@ import Testing
     @Test func aMessageThatWaitsForItsHandlerIsNotWorked() async throws {
         let queue = try await the.queue()
         let receipts = try await queue.enqueue(contentsOf: [1, 2])
-        let claimed = try await the.memory.claim(
+        let claimed = try await the.base.claim(
             ClaimRequest(queue: queue.name, limit: 2, lease: .seconds(30)))
         #expect(try await queue.cancelAll() == 2)
-        try await the.memory.settle(claimed.messages.map { Settlement($0.lease, .release) }).forEach {
+        try await the.base.settle(claimed.messages.map { Settlement($0.lease, .release) }).forEach {
             #expect($0 == .settled(.cancelled))
         }
         try await the.drain(queue) { _ in Issue.record("It was cancelled.") }

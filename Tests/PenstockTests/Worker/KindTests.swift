@@ -112,7 +112,7 @@ import Testing
         // A replay is of the same kind.
         try await the.store.cancel([receipt.sequence])
         #expect(try await the.store.replay(MessageQuery(sequences: [receipt.sequence])) == 1)
-        let copies = try await the.memory.messages(MessageQuery(queue: jobs.name, after: receipt.sequence))
+        let copies = try await the.base.messages(MessageQuery(queue: jobs.name, after: receipt.sequence))
         #expect(copies.map { $0.headers["penstock-kind"] } == ["welcome"])
     }
 

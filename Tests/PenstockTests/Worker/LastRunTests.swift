@@ -112,7 +112,7 @@ import Testing
         let the = Fixture({ interrupted($0) { _ in try await hook.run() } })
         let queue = try await the.queue()
         try await testGracefulShutdown { trigger in
-            hook.set { [changes = the.memory.changes] in
+            hook.set { [changes = the.base.changes] in
                 changes.ringAll(at: RingBucket.of(queue.name), for: .log)
                 trigger.triggerGracefulShutdown()
             }

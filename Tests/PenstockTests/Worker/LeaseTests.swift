@@ -34,7 +34,7 @@ import Testing
         for third in 1...7 {
             try await passAThird(of: .seconds(9))
             #expect(extensions.count == third)
-            _ = try await the.memory.reclaim()
+            _ = try await the.base.reclaim()
             for receipt in receipts { #expect(try await the.state(receipt) == .leased) }
         }
         gate.add()
@@ -122,7 +122,7 @@ import Testing
         try await passAThird(of: .seconds(9))
         try await passAThird(of: .seconds(9))
         try await passAThird(of: .seconds(9))
-        _ = try await the.memory.reclaim()
+        _ = try await the.base.reclaim()
         #expect(try await the.state(receipt) == .leased)
         gate.add()
         try await worker.value
@@ -178,7 +178,7 @@ import Testing
         }
         #expect(extensions.count == 0)
         the.time.advance(to: start + .seconds(9))
-        _ = try await the.memory.reclaim()
+        _ = try await the.base.reclaim()
         #expect(try await the.record(receipt).attempts.map(\.outcome) == [.leaseExpired])
         gate.open()
         try await worker.value

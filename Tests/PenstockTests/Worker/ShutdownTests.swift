@@ -76,7 +76,7 @@ import Testing
             }
         }
         #expect(the.time.sleeperCount == 0)
-        #expect(the.memory.changes.waiterCount == 0)
+        #expect(the.base.changes.waiterCount == 0)
     }
 
     @Test func whenGraceIsOverHandlersAreCancelledAndTheirMessagesGivenBack() async throws {
@@ -162,7 +162,7 @@ import Testing
             #expect(record.attempts.isEmpty)
         }
         #expect(the.time.sleeperCount == 0)
-        #expect(the.memory.changes.waiterCount == 0)
+        #expect(the.base.changes.waiterCount == 0)
     }
 
     @Test func whatWasHandedOutAndHadNotBegunIsGivenBack() async throws {

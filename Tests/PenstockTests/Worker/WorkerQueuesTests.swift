@@ -98,7 +98,7 @@ import Testing
             try await Worker(queues, options: options(max: 3, drain: false)) { [begun] in begun.add($0) }.run()
         }
         for (index, queue) in queues.enumerated().reversed() {
-            try await the.memory.changes.waitForWaiters(count: 3)
+            try await the.base.changes.waitForWaiters(count: 3)
             try await queue.enqueue(index)
             try await begun.tally.wait(for: 3 - index)
         }
@@ -165,7 +165,7 @@ import Testing
         #expect(round.unkept(owed, [1, 0]) == [1])
         // Somebody else was faster there.
         let others = ClaimRequest(queue: queues[1].name, limit: 1, lease: .seconds(30))
-        _ = try await the.memory.claim(others)
+        _ = try await the.base.claim(others)
         _ = try await claim(1)
         #expect(round.unkept(owed, [1, 0]) == [])
     }
@@ -254,7 +254,7 @@ import Testing
     }
 
     /// The leases of all queues are extended together.
-    @Test func leasesOfAllQueuesAreExtended() async throws {
+    @Test(.inMemory) func leasesOfAllQueuesAreExtended() async throws {
         let (a, b) = (try await queue("a"), try await queue("b"))
         let receipts = [try await a.enqueue(1), try await b.enqueue(1)]
         let gate = Tally()
@@ -270,7 +270,7 @@ import Testing
             the.time.advance(by: .seconds(3))
             try await the.calls.calls(of: .extend).wait(for: count)
         }
-        _ = try await the.memory.reclaim()
+        _ = try await the.base.reclaim()
         for receipt in receipts { #expect(try await the.state(receipt) == .leased) }
         gate.add()
         try await worker.value

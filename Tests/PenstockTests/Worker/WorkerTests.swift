@@ -202,7 +202,7 @@ import Testing
         let receipt = try await queue.enqueue(1)
         let other = the.database.open()
         _ = try await other.claim(ClaimRequest(queue: queue.name, limit: 1, lease: .seconds(1000)))
-        other.crash()
+        try await the.database.crash(other)
         try await drain(queue) { _ in }
         #expect(try await the.state(receipt) == .done)
     }

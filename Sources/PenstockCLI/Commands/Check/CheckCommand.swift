@@ -95,8 +95,11 @@ struct CheckCommand: AsyncParsableCommand {
         let output = Output()
         do {
             if let server { return try await say(of: server, on: output) }
-            let status = try await fileOptions.file.look(queue: queue) { try await $0.storage.status(of: queue) }
-            let report = CheckReport(status, bounds, now: SystemTime().now)
+            let (status, now) = try await fileOptions.file.look(queue: queue) { store in
+                // Ages are by the clock that the store goes by, which may be a server's.
+                (try await store.storage.status(of: queue), store.time.now)
+            }
+            let report = CheckReport(status, bounds, now: now)
             try say(report, status, on: output)
             try output.flush()
             // What was found is said; the status alone is left.
@@ -135,7 +138,7 @@ struct CheckCommand: AsyncParsableCommand {
         case .text: for line in report.textLines { try output.line(line) }
         case .nagios: for line in report.nagiosLines { try output.line(line) }
         case .json: try output.line(report.json)
-        case .prometheus: try output.raw(report.prometheus(status, file: fileOptions.file.path).bytes)
+        case .prometheus: try output.raw(report.prometheus(status, file: fileOptions.file.filePath).bytes)
         }
     }
 }

@@ -54,11 +54,13 @@ extension CheckReport {
     }
 
     /// The numbers of the store by the server's names, and what was found.
-    func prometheus(_ status: StoreStatus, file: String) -> PrometheusText {
+    ///
+    /// - Parameter file: the store's file; `nil`: it is not one that has a size.
+    func prometheus(_ status: StoreStatus, file: String?) -> PrometheusText {
         var text = PrometheusText()
         text.add(version: Version.text)
         text.add(status)
-        text.add(fileAt: file)
+        if let file { text.add(fileAt: file) }
         text.begin("penstock_check_status", .gauge, "What a check has found: 0 ok, 1 a warning, 2 critical.")
         for finding in findings {
             let check = Labels(["queue": finding.queue?.text ?? "", "check": finding.subject])

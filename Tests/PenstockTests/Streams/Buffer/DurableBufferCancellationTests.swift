@@ -54,11 +54,16 @@ import Testing
     func startAndCancelRace(kind: World.Kind) async throws {
         let scale = ProcessInfo.processInfo.environment["PENSTOCK_PROOF_SCALE"].flatMap(Int.init) ?? 1
         let folder = TemporaryFolder()
-        let file = kind == .sqlite ? try await PenstockStore.open(path: folder.file("test.db")) : nil
+        let shared: PenstockStore? =
+            switch kind {
+            case .memory: nil
+            case .sqlite: try await PenstockStore.open(path: folder.file("test.db"))
+            case .elsewhere: PenstockStore(TestDatabase().open())
+            }
         let random = SeededRandom(seed: 7)
         let (made, gone) = (Tally(), Tally())
         for round in 0..<(kind == .memory ? 100 : 4 * scale) {
-            let store = file ?? PenstockStore(InMemoryStore())
+            let store = shared ?? PenstockStore(InMemoryStore())
             let queue = try await store.queue("q\(round)", of: Int.self)
             let readers = (1...100).map { index in
                 let (taken, isDelayed) = (random.next(in: 0...4), random.chance(0.2))
@@ -82,8 +87,8 @@ import Testing
             try await eventually { try await queue.status().depths.leased == 0 }
             let stored = try await store.list(MessageQuery(queue: queue.name, limit: 1_000, withPayload: true))
             #expect(Set(stored.compactMap(\.payload)).count == stored.count)
-            if file == nil { try await store.close() }
+            if shared == nil { try await store.close() }
         }
-        try await file?.close()
+        try await shared?.close()
     }
 }

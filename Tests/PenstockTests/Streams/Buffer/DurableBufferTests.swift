@@ -148,7 +148,7 @@ import Testing
             }
         }
         let (time, streaming) = (fixture.time, streaming)
-        let calls = CountedCalls(base: fixture.memory)
+        let calls = CountedCalls(base: fixture.base)
         var options = PenstockStore.Options()
         options.time = time
         let queue = try await PenstockStore(calls, options: options).queue("q", of: Int.self)
@@ -176,7 +176,7 @@ import Testing
             }
         }
         let (time, streaming) = (fixture.time, streaming)
-        let claims = CountedClaims(base: fixture.memory)
+        let claims = CountedClaims(base: fixture.base)
         var options = PenstockStore.Options()
         options.time = time
         let queue = try await PenstockStore(claims, options: options).queue("q", of: Int.self)

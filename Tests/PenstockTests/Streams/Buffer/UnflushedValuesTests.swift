@@ -39,7 +39,7 @@ import Testing
     private let given = Mutex<[Int]>([])
 
     init() {
-        disk = SlowDisk(fixture.memory)
+        disk = SlowDisk(fixture.base)
     }
 
     /// The values that the stream's consumer takes, each for a second.
@@ -118,7 +118,7 @@ import Testing
         try disk.flush()
         await waiting.value
         #expect(gave == [])
-        let status = try await PenstockStore(fixture.memory).queue("q", of: Int.self).status()
+        let status = try await PenstockStore(fixture.base).queue("q", of: Int.self).status()
         #expect(status.depths.ready == 1)
     }
 

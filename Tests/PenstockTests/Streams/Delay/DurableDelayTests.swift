@@ -35,7 +35,7 @@ import Testing
         }
         await executor.run(time, to: moment.map { began + $0 })
         if moment != nil {
-            await world.crash(storage)
+            try await world.crash(storage)
             consumer.cancel()
         }
         let (failure, finished) = await consumer.value

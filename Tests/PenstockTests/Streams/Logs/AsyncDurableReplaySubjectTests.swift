@@ -65,7 +65,7 @@ import Testing
         let error = await #expect(throws: PenstockError.self) { try await other.send(2) }
         #expect(error?.code == .illegalTransition)
         try await other.fail(Broken())
-        the.memory.crash()
+        try await the.crash()
 
         let third = try await self.subject(in: the.otherProcess())
         var iterator = third.makeAsyncIterator()
@@ -184,7 +184,7 @@ import Testing
         var iterator = subject.makeAsyncIterator()
         #expect(try await iterator.next() == 1)
         try await the.store.close()
-        the.memory.changes.ring(nil)
+        the.base.changes.ring(nil)
         let error = await #expect(throws: PenstockError.self) { try await iterator.next() }
         #expect(error?.code == .closed)
     }

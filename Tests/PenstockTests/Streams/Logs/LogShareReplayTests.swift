@@ -63,7 +63,7 @@ import Testing
         source.give(1...9)
         source.finish()
         try await task.value
-        the.memory.crash()
+        try await the.crash()
 
         let other = the.otherProcess()
         let next = HandFedSource()
@@ -126,7 +126,7 @@ import Testing
         tasks[1].cancel()
         try await tasks[1].value
         #expect(source.ended.count == 1, "It has ended when the cancellation returns.")
-        #expect(the.memory.changes.waiterCount == 0)
+        #expect(the.base.changes.waiterCount == 0)
 
         let next = Gathered()
         let task = next.all(of: shared)
@@ -183,7 +183,7 @@ import Testing
         // The look that follows a value may be made already, so it is the next one after that.
         the.calls.fail(call, with: PenstockError(.diskFull, "No room."))
         source.give([2])
-        if call == .log { the.memory.changes.ring(nil) }
+        if call == .log { the.base.changes.ring(nil) }
         for task in tasks {
             let error = await #expect(throws: PenstockError.self) { try await task.value }
             #expect(error?.code == .diskFull)

@@ -44,7 +44,7 @@ final class TraceRun: Sendable {
         .first.flatMap { Int(String(decoding: $0.payload ?? [], as: UTF8.self)) }
         let died = try await out(
             in: try await world.store(watched).queue(over: queue.name), after: highest ?? 0, watched)
-        if died.died { await world.crash(storage) } else { try await storage.close() }
+        if died.died { try await world.crash(storage) } else { try await storage.close() }
         return died
     }
 
@@ -54,7 +54,7 @@ final class TraceRun: Sendable {
         let leased = try await storage.messages(MessageQuery(states: [.leased], withPayload: true))
         let lost = leased.compactMap { $0.claimedAt.map { world.time.now - $0 } }.max() ?? .zero
         progress.withLock { $0.delay += Int(lost.wholeMicroseconds / 1_000) }
-        await world.crash(storage)
+        try await world.crash(storage)
         return Set(leased.compactMap { Int(String(decoding: $0.payload ?? [], as: UTF8.self)) })
     }
 
