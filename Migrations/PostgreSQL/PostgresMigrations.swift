@@ -23,6 +23,7 @@ package struct PostgresMigration: Sendable {
         PostgresMigration(11, "enqueue", PackageResources._011_enqueue_sql),
         PostgresMigration(12, "schedule_insert", PackageResources._012_schedule_insert_sql),
         PostgresMigration(13, "servers", PackageResources._013_servers_sql),
+        PostgresMigration(14, "copy", PackageResources._014_copy_sql),
     ]
 
     private init(_ version: Int, _ name: String, _ bytes: [UInt8]) {

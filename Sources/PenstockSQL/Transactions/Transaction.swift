@@ -12,6 +12,8 @@ package final class Transaction {
     let random: any RandomSource
     /// What follows from the ends and the returns of tasks, and is still to be done.
     var cascade = CascadeWork()
+    /// That the store's queues move to another store, or have moved there; `nil`: they stay.
+    package let departure: Departure?
     /// Whether what remote workers hold is on this boot's clock.
     var hasRebasedRemoteWorkers = false
     /// Queues that somebody may be waiting for, beside what their accounts say.
@@ -37,13 +39,14 @@ package final class Transaction {
         self.random = random
         self.policies = policies
         now = time.now
-        let state = try connection.first(Self.readState) { ($0.integer(0), $0.integer(1)) }
+        let state = try connection.first(Self.readState) { ($0.integer(0), $0.integer(1), $0.text(2)) }
         guard let state else {
             throw PenstockError(
                 .corrupt, "\(path) has lost its row in penstock_state; run `penstock doctor --repair`.")
         }
         lastSequence = state.0
         lastSequenceBefore = state.0
+        departure = try state.2.flatMap { try Departure(phase: $0, of: path, connection) }
         policies.validate(at: state.1)
     }
 
@@ -85,6 +88,9 @@ package final class Transaction {
         defer { lastSequence += Int64(count) }
         return lastSequence + 1
     }
+
+    /// Has the sequence numbers up to `last` given: messages that come from another store have theirs among them.
+    func reserveSequences(upTo last: Int64) { lastSequence = max(lastSequence, last) }
 
     /// Rings for all tasks that wait for `queue` once this is committed.
     func ringAll(_ queue: QueueName) {
@@ -193,7 +199,7 @@ package final class Transaction {
     }
 
     private static let readState = Query(
-        "SELECT last_sequence, policy_version FROM penstock_state WHERE id = 1")
+        "SELECT last_sequence, policy_version, moving FROM penstock_state WHERE id = 1")
     private static let writeSequence = Query(
         "UPDATE penstock_state SET last_sequence = ?1 WHERE id = 1")
     private static let countFlush = Query("UPDATE penstock_state SET flush_count = flush_count + 1 WHERE id = 1")
