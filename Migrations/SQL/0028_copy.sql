@@ -23,6 +23,8 @@ CREATE TABLE penstock_store (
     -- The store to which the queues go: as people are told of it, without a password, and its store_id.
     moved_to      TEXT,
     moved_to_id   TEXT,
+    -- How this store was called by the move.
+    moved_from    TEXT,
     moving_since  INTEGER
 ) STRICT;
 

@@ -26,6 +26,8 @@ CREATE TABLE penstock_store (
     -- The store to which the queues go: as people are told of it, without a password, and its store_id.
     moved_to      TEXT COLLATE "C",
     moved_to_id   TEXT COLLATE "C",
+    -- How this store was called by the move.
+    moved_from    TEXT COLLATE "C",
     moving_since  BIGINT
 );
 

@@ -44,7 +44,8 @@ enum Leaving {
             let new = chance(transaction.random)
             moveID = new
             try connection.run(
-                begin, .text(new), .text(copy.target), .text(targetID), .integer(transaction.now.microseconds))
+                begin, .text(new), .text(copy.target), .text(targetID), .text(copy.source),
+                .integer(transaction.now.microseconds))
         }
         try setPhase(leased > 0 ? .draining : .copying, in: transaction)
         return leased > 0 ? .mustWait(leased: leased) : .isClosed(moveID: moveID ?? "")
@@ -94,9 +95,15 @@ enum Leaving {
     private static let selectHalf = Query("SELECT name FROM penstock_queue WHERE deleting <> 0 ORDER BY name LIMIT 1")
     private static let countLeases = Query("SELECT count(*) FROM penstock_lease")
     private static let begin = Query(
-        "UPDATE penstock_store SET move_id = ?1, moved_to = ?2, moved_to_id = ?3, moving_since = ?4 WHERE id = 1")
+        """
+        UPDATE penstock_store SET move_id = ?1, moved_to = ?2, moved_to_id = ?3, moved_from = ?4, moving_since = ?5
+        WHERE id = 1
+        """)
     private static let end = Query(
-        "UPDATE penstock_store SET move_id = NULL, moved_to = NULL, moved_to_id = NULL, moving_since = NULL WHERE id = 1")
+        """
+        UPDATE penstock_store SET move_id = NULL, moved_to = NULL, moved_to_id = NULL, moved_from = NULL,
+            moving_since = NULL WHERE id = 1
+        """)
     private static let writePhase = Query("UPDATE penstock_state SET moving = ?1 WHERE id = 1")
     private static let setOpen = Query("UPDATE penstock_state SET moving = NULL WHERE id = 1")
     private static let selectNames = Query("SELECT name FROM penstock_queue")

@@ -96,11 +96,10 @@ extension SQLStore {
 
     /// Closes the source, once workers have nothing more.
     private func close(_ copy: StoreCopy, _ targetID: String) async throws -> (moveID: String, wasFinished: Bool) {
-        let end = core.time.boot
-        var mayWait = copy.wait > .zero
+        let (mayWait, start) = (copy.wait > .zero, core.time.boot)
+        var hasReclaimed = false
         while true {
-            _ = try await reclaim()
-            let step = try await core.writer.perform(durability: .powerLoss, duringMove: .all) { [mayWait] transaction in
+            let step = try await core.writer.perform(durability: .powerLoss, duringMove: .all) { transaction in
                 try Leaving.close(copy, targetID: targetID, mayWait: mayWait, in: transaction)
             }
             switch step {
@@ -108,8 +107,12 @@ extension SQLStore {
                 try await core.afterStep?()
                 return (moveID, false)
             case .isMoved(let moveID): return (moveID, true)
+            case .mustWait where !hasReclaimed:
+                // What dead workers had is with nobody.
+                _ = try await reclaim()
+                hasReclaimed = true
             case .mustWait(let leased):
-                let waited = core.time.boot.microseconds - end.microseconds
+                let waited = core.time.boot.microseconds - start.microseconds
                 guard mayWait, waited < copy.wait.wholeMicroseconds else {
                     if mayWait { _ = try await core.writer.perform(durability: .powerLoss, duringMove: .all, { try Leaving.open(in: $0) }) }
                     let messages = leased == 1 ? "1 message of \(copy.source) is" : "\(leased) messages of \(copy.source) are"
@@ -118,8 +121,8 @@ extension SQLStore {
                         "\(messages) with workers; stop the workers, or give them some time with --wait. Nothing was begun.")
                 }
                 try await core.time.sleep(for: .milliseconds(100))
+                hasReclaimed = false
             }
-            mayWait = copy.wait > .zero
         }
     }
 

@@ -28,20 +28,21 @@ package struct Departure: Sendable {
     /// The other store, as people are told of it.
     package let target: String
     package let targetID: String
-    /// The store that is left, as people are told of it.
+    /// The store that is left, as the move has called it.
     private let source: String
 
     /// What the store says of it; `nil` where its row in `penstock_state` says that it stays.
     ///
     /// - Parameters:
     ///   - phase: what that row says.
-    ///   - source: the store, as people are told of it.
+    ///   - source: the store, as people are told of it where the move says nothing.
     init?(phase: String?, of source: String, _ connection: Connection) throws {
         guard let phase = phase.flatMap(Phase.init) else { return nil }
-        let row = try connection.first(Self.select) { ($0.text(0) ?? "", $0.text(1) ?? "another store", $0.text(2) ?? "") }
+        let row = try connection.first(Self.select) {
+            ($0.text(0) ?? "", $0.text(1) ?? "another store", $0.text(2) ?? "", $0.text(3) ?? source)
+        }
         self.phase = phase
-        self.source = source
-        (moveID, target, targetID) = row ?? ("", "another store", "")
+        (moveID, target, targetID, self.source) = row ?? ("", "another store", "", source)
     }
 
     /// Throws `storeMoved` unless a job that is allowed so much may go on.
@@ -60,8 +61,8 @@ package struct Departure: Sendable {
             ? "The queues of \(source) have moved to \(target); use that store"
             : "The queues of \(source) are being moved to \(target); use that store once they are there"
         return PenstockError(
-            .storeMoved, "\(what), or open this one again with `penstock copy --cancel --from \(source)`.")
+            .storeMoved, "\(what), or open this one again with `\(StoreCopy.cancellation(of: source))`.")
     }
 
-    private static let select = Query("SELECT move_id, moved_to, moved_to_id FROM penstock_store WHERE id = 1")
+    private static let select = Query("SELECT move_id, moved_to, moved_to_id, moved_from FROM penstock_store WHERE id = 1")
 }

@@ -54,7 +54,7 @@ enum CopyText {
         if report.setAside > 0 {
             sentence += "; \(CountText.format(report.setAside, "row")) that had been set aside stayed behind"
         }
-        return sentence + ". \(source) is closed; `penstock copy --cancel --from \(source)` would open it again."
+        return sentence + ". \(source) is closed; `\(Escape.text(StoreCopy.cancellation(of: copy.source)))` would open it again."
     }
 }
 
