@@ -70,7 +70,9 @@ struct CopyTests {
         let before = try await contents(file.storage)
         #expect(try await contents(database.storage) == before)
         // It is at work.
-        #expect(try await database.storage.claim(ClaimRequest(queue: jobs, limit: 1, lease: .seconds(30))).messages.count == 1)
+        #expect(
+            try await database.storage.claim(ClaimRequest(queue: jobs, limit: 1, lease: .seconds(30))).messages.count
+                == 1)
         let again = try await openFile("second.db")
         let back = StoreCopy(source: "the database", target: "second.db", withLog: true)
         await #expect { try await database.copy(to: again, back) } throws: { ($0 as? PenstockError)?.code == .busy }
@@ -79,11 +81,12 @@ struct CopyTests {
         let reopened = PenstockStore(try await harness.openStore(), options: .init(time: harness.time))
         #expect(try await reopened.copy(to: again, back).total == 709)
         #expect(try await contents(again.storage) == contents(reopened.storage))
-        await #expect { try await reopened.storage.enqueue([NewMessage(payload: [])], to: jobs, durability: .processCrash) }
-            throws: { error in
-                (error as? PenstockError)?.message
-                    == "The queues of the database have moved to second.db; use that store, or open this one again with `penstock copy --cancel --from 'the database'`."
-            }
+        await #expect {
+            try await reopened.storage.enqueue([NewMessage(payload: [])], to: jobs, durability: .processCrash)
+        } throws: { error in
+            (error as? PenstockError)?.message
+                == "The queues of the database have moved to second.db; use that store, or open this one again with `penstock copy --cancel --from 'the database'`."
+        }
         for store in [file, again, reopened] { try await store.close() }
         let health = try await PenstockStore.inspectHealth(path: folder.file("second.db"), time: harness.time)
         #expect(health.findings.filter { $0.severity != .note }.map(\.message) == [])
@@ -122,7 +125,9 @@ struct CopyTests {
             if left.withLock({ left in
                 left -= 1
                 return left == 0
-            }) { throw Dead() }
+            }) {
+                throw Dead()
+            }
         })
         try await fill(store)
         let before = try await contents(store)

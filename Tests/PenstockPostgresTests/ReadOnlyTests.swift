@@ -35,7 +35,7 @@ struct ReadOnlyTests {
         try await PostgresStore.open(url: url, options: .init(createIfMissing: false)).close()
         let address = try ServerAddress(url)
         try ServerConnection(address).run(
-            "SET search_path = \(address.schema); DROP TABLE penstock_incarnation, penstock_writer; "
+            "SET search_path = \(address.schema); \(withoutCopying)DROP TABLE penstock_incarnation, penstock_writer; "
                 + "DROP FUNCTION penstock_begin_incarnation; "
                 + "DELETE FROM penstock_migration WHERE version >= 13")
         await #expect { try await PostgresStore.open(url: url, options: .init(migration: .refuse)) } throws: {

@@ -16,7 +16,8 @@ import Testing
     private var target: String { folder.file("target.db") }
     private let move = StoreCopy(source: "source.db", target: "target.db")
 
-    private func open(_ path: String, afterStep: (@Sendable () async throws -> Void)? = nil) async throws -> SQLiteStore {
+    private func open(_ path: String, afterStep: (@Sendable () async throws -> Void)? = nil) async throws -> SQLiteStore
+    {
         var options = SQLiteStore.Options(time: time)
         options.afterStep = afterStep
         return try await SQLiteStore.open(path: path, options: options)
@@ -103,7 +104,10 @@ import Testing
         _ = try await store.append([.text("read"), .text("unread")], to: .mail, unless: nil, durability: .processCrash)
         try await store.close()
         let report = try await copy(move)
-        #expect(report.queues.map(\.counts) == [[.ready: 17, .dead: 1, .scheduled: 1], [.ready: 2, .blocked: 2, .done: 2]])
+        #expect(
+            report.queues.map(\.counts) == [
+                [.ready: 17, .dead: 1, .scheduled: 1], [.ready: 2, .blocked: 2, .done: 2],
+            ])
         #expect(report.total == 25 && !report.wasFinished && report.setAside == 0)
         let new = try await open(target)
         #expect(try await new.depths().kept == 0)
@@ -126,7 +130,11 @@ import Testing
         let report = try await copy(StoreCopy(source: "a", target: "b", withLog: true))
         #expect(report.sequenceOffset == 3)
         var after = try StoreContents.read(target, sequencesLower: 3)
-        for (table, rows) in after { after[table] = rows.filter { !$0.contains("own") && !$0.hasPrefix("sequence: -") && !$0.hasPrefix("sequence: 0") } }
+        for (table, rows) in after {
+            after[table] = rows.filter {
+                !$0.contains("own") && !$0.hasPrefix("sequence: -") && !$0.hasPrefix("sequence: 0")
+            }
+        }
         for table in ["blocked", "ready", "scheduled", "attempt", "permit", "cursor", "unique", "expiry", "queue"] {
             let own = table == "ready" ? (after[table] ?? []).filter { !$0.contains("\"own\"") } : after[table]
             #expect(own == before[table], "penstock_\(table)")
@@ -137,7 +145,7 @@ import Testing
         #expect(try await findings(target) == [])
     }
 
-    // MARK: Who is refused
+    // MARK: Refusals
 
     /// A process that had the store open before is refused as well, whatever it asks for. Reading goes on.
     @Test func theStoreThatIsLeftIsClosedForAll() async throws {
@@ -156,7 +164,9 @@ import Testing
         try await expectRefused { try await old.configure(.jobs, .pause) }
         try await expectRefused { try await old.configure(.jobs, .delete(force: true)) }
         try await expectRefused { try await old.prune(PruneRequest()) }
-        try await expectRefused { try await old.append([.text("x")], to: .jobs, unless: nil, durability: .processCrash) }
+        try await expectRefused {
+            try await old.append([.text("x")], to: .jobs, unless: nil, durability: .processCrash)
+        }
         let shell = SQLiteShell(path: source)
         let insert = try await shell.run("INSERT INTO penstock_messages (queue, payload) VALUES ('jobs', 'x')")
         #expect(!insert.succeeded && insert.errors.contains("the queues of this store have moved to another one"))
@@ -206,7 +216,8 @@ import Testing
             source,
             afterStep: {
                 try looks.step()
-                guard try await looker.status(of: nil).queues.contains(where: { $0.name == .jobs && $0.isDeleting }) else { return }
+                guard try await looker.status(of: nil).queues.contains(where: { $0.name == .jobs && $0.isDeleting })
+                else { return }
                 let refusal = await expect(.queueDeleting) { try await looker.put(.text("x")) }
                 #expect(refusal?.message.hasPrefix("The queue 'jobs' is being copied here from source.db") == true)
                 #expect(try await looker.take(9).isEmpty)

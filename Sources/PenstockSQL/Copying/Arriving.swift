@@ -62,7 +62,9 @@ enum Arriving {
         let place = try self.place(of: moveID, at: batch.from, in: transaction)
         for (table, rows) in batch.parts {
             try table.write(rows, place, transaction.connection)
-            guard let state = MessageState(rawValue: table.name) ?? (table.name == "outcome" ? .done : nil) else { continue }
+            guard let state = MessageState(rawValue: table.name) ?? (table.name == "outcome" ? .done : nil) else {
+                continue
+            }
             for row in rows { try count(row, of: table, state, place, in: transaction) }
         }
         try write(batch.upTo, of: moveID, in: transaction)
@@ -135,7 +137,8 @@ enum Arriving {
         SELECT queue.name FROM penstock_arriving AS arriving JOIN penstock_queue AS queue ON queue.id = arriving.queue_id
         WHERE arriving.move_id = ?1 ORDER BY queue.name
         """)
-    private static let selectPlaces = Query("SELECT source_queue_id, queue_id FROM penstock_arriving WHERE move_id = ?1")
+    private static let selectPlaces = Query(
+        "SELECT source_queue_id, queue_id FROM penstock_arriving WHERE move_id = ?1")
     private static let insertQueue = Query(
         "INSERT INTO penstock_arriving (queue_id, move_id, source_queue_id) VALUES (?1, ?2, ?3)")
     private static let insertArrival = Query(

@@ -23,13 +23,15 @@ extension CopiedTable {
         CopiedTable(
             "scheduled", of: ofMessage("scheduled"),
             [
-                "sequence": .sequence, "queue_id": .queue, "due_at": .integer, "priority": .integer, "attempt": .integer,
+                "sequence": .sequence, "queue_id": .queue, "due_at": .integer, "priority": .integer,
+                "attempt": .integer,
                 "forgiven": .integer, "marks": .integer,
             ]),
         CopiedTable(
             "blocked", of: ofQueueAndMessage("blocked"),
             [
-                "queue_id": .queue, "group_key": .text, "priority": .integer, "sequence": .sequence, "attempt": .integer,
+                "queue_id": .queue, "group_key": .text, "priority": .integer, "sequence": .sequence,
+                "attempt": .integer,
                 "forgiven": .integer, "marks": .integer,
             ]),
         CopiedTable(
@@ -145,7 +147,8 @@ extension CopiedTable {
             ["queue_id": .queue, "tat": .integer, "clock": .text, "wall_offset": .integer]),
         // To pause a group has noted it.
         CopiedTable(
-            "regroup", order: "found.queue_id, found.group_key", isShared: true, ["queue_id": .queue, "group_key": .text]),
+            "regroup", order: "found.queue_id, found.group_key", isShared: true,
+            ["queue_id": .queue, "group_key": .text]),
         CopiedTable(
             "cursor", order: "queue_id, name",
             [

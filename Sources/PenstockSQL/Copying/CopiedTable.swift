@@ -43,7 +43,8 @@ struct CopiedTable: Sendable {
         _ columns: KeyValuePairs<String, Kind>
     ) {
         self.init(
-            name, from: "\(from ?? "penstock_\(name) AS found") ORDER BY \(order) LIMIT ?1 OFFSET ?2", isShared: isShared,
+            name, from: "\(from ?? "penstock_\(name) AS found") ORDER BY \(order) LIMIT ?1 OFFSET ?2",
+            isShared: isShared,
             insertion: insertion, Self.list(columns))
     }
 

@@ -30,9 +30,12 @@ struct CopyCount: Sendable, Equatable {
     /// The queue and the state, in words, of which `other` has another number.
     func difference(from other: CopyCount) -> String? {
         for name in Set(queues.keys).union(other.queues.keys).sorted(by: { $0.text < $1.text }) {
-            guard let here = queues[name], let there = other.queues[name] else { return "the queue '\(name)' is in one of them" }
+            guard let here = queues[name], let there = other.queues[name] else {
+                return "the queue '\(name)' is in one of them"
+            }
             for state in Set(here.keys).union(there.keys) where here[state, default: 0] != there[state, default: 0] {
-                return "of '\(name)' \(here[state, default: 0]) and \(there[state, default: 0]) messages are \(state.rawValue)"
+                return
+                    "of '\(name)' \(here[state, default: 0]) and \(there[state, default: 0]) messages are \(state.rawValue)"
             }
         }
         return nil
@@ -70,7 +73,8 @@ struct CopyCount: Sendable, Equatable {
         WHERE ended.state = 'dead' OR \(CopyBatch.isCopied(all: "?1"))
         GROUP BY queue.name, ended.state
         """)
-    private static let isArriving = "JOIN penstock_arriving AS arriving ON arriving.queue_id = queue.id AND arriving.move_id = ?1"
+    private static let isArriving =
+        "JOIN penstock_arriving AS arriving ON arriving.queue_id = queue.id AND arriving.move_id = ?1"
     private static let selectArriving = Query("SELECT queue.name FROM penstock_queue AS queue \(isArriving)")
     private static let selectArrived = Query(
         """

@@ -35,7 +35,8 @@ enum Leaving {
         if let name = try connection.first(selectHalf, read: { $0.text(0) ?? "" }) {
             throw PenstockError(
                 .queueDeleting,
-                "The queue '\(name)' of \(copy.source) is being deleted, or copied there; finish that before it is copied.")
+                "The queue '\(name)' of \(copy.source) is being deleted, or copied there; finish that before it is copied."
+            )
         }
         let leased = try connection.first(countLeases, read: { $0.integer(0) }) ?? 0
         if leased > 0, !mayWait { return .mustWait(leased: leased) }
@@ -56,7 +57,8 @@ enum Leaving {
         guard let departure = transaction.departure, departure.moveID == moveID else {
             throw PenstockError(
                 .illegalTransition,
-                "The move was cancelled at its end, and both stores have the messages; delete the queues of one of them.")
+                "The move was cancelled at its end, and both stores have the messages; delete the queues of one of them."
+            )
         }
         try setPhase(.moved, in: transaction)
     }

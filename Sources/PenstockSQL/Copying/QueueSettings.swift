@@ -16,14 +16,17 @@ struct QueueSettings: Sendable {
         ("retry_jitter", .real), ("retain_age", .integer), ("retain_count", .integer), ("retain_dead_age", .integer),
         ("fifo", .integer), ("on_dead", .text), ("limit_per_key", .integer), ("limit_count", .integer),
         ("share_limit", .text), ("fair", .integer), ("when_expired", .text), ("key_rate_count", .integer),
-        ("key_rate_period", .integer), ("key_rate_burst", .integer), ("rate_count", .integer), ("rate_period", .integer),
+        ("key_rate_period", .integer), ("key_rate_burst", .integer), ("rate_count", .integer),
+        ("rate_period", .integer),
         ("rate_burst", .integer),
     ]
     private static let totals: CopiedTable.Columns =
         DepthCount.totals.map { ($0, .integer) } + [("wait_latency", .text), ("work_latency", .text)]
 
     /// Names that are one store's, and what has them: each queue, schedule and workflow has its own.
-    private static let named = [("queue", selectQueueNames), ("schedule", selectScheduleNames), ("workflow", selectWorkflowNames)]
+    private static let named = [
+        ("queue", selectQueueNames), ("schedule", selectScheduleNames), ("workflow", selectWorkflowNames),
+    ]
 
     /// Reads those of a source.
     init(_ connection: Connection) throws {
@@ -49,7 +52,8 @@ struct QueueSettings: Sendable {
             if let name = there.first(where: { names[what]?.contains($0) == true }) {
                 throw PenstockError(
                     .queueExists,
-                    "\(target) has a \(what) called '\(name)' of its own; copy into a store without one, or remove it there.")
+                    "\(target) has a \(what) called '\(name)' of its own; copy into a store without one, or remove it there."
+                )
             }
         }
         for (name, count) in try connection.all(Self.selectLimits, read: { ($0.text(0) ?? "", $0.integer(1)) }) {

@@ -25,11 +25,15 @@ extension SQLStore {
     public func copy(
         to target: some SQLStore, _ copy: StoreCopy, progress: @Sendable (CopyProgress) async -> Void
     ) async throws -> CopyReport {
-        let sourceID = try await core.writer.perform(durability: .powerLoss, duringMove: .all) { try Leaving.identify(in: $0) }
+        let sourceID = try await core.writer.perform(durability: .powerLoss, duringMove: .all) {
+            try Leaving.identify(in: $0)
+        }
         let targetID = try await target.core.writer.perform(durability: .powerLoss) { try Leaving.identify(in: $0) }
         guard sourceID != targetID else {
             throw PenstockError(
-                .invalidInput, "\(copy.source) and \(copy.target) are one store, or one is a copy of the other's file; name two stores.")
+                .invalidInput,
+                "\(copy.source) and \(copy.target) are one store, or one is a copy of the other's file; name two stores."
+            )
         }
         try await refuseClashes(target, copy, sourceID)
         let (moveID, wasFinished) = try await close(copy, targetID)
@@ -73,14 +77,18 @@ extension SQLStore {
         let sourceID = try await core.writer.perform(duringMove: .all) { try Leaving.identify(in: $0) }
         if let target {
             let moveID = try await core.writer.perform(duringMove: .all) { $0.departure?.moveID }
-            if let moveID, let arrival = try await target.core.read({ try Arriving.find(moveID, $0) }), arrival.isFinished {
+            if let moveID, let arrival = try await target.core.read({ try Arriving.find(moveID, $0) }),
+                arrival.isFinished
+            {
                 throw PenstockError(
                     .illegalTransition,
-                    "The queues are all there and open by now; delete them there, and then cancel it without naming the target.")
+                    "The queues are all there and open by now; delete them there, and then cancel it without naming the target."
+                )
             }
             try await removeAbandoned(from: sourceID, besides: nil, in: target)
         }
-        return try await core.writer.perform(durability: .powerLoss, duringMove: .all) { try Leaving.open(in: $0) }?.target
+        return try await core.writer.perform(durability: .powerLoss, duringMove: .all) { try Leaving.open(in: $0) }?
+            .target
     }
 
     // MARK: Steps
@@ -114,11 +122,16 @@ extension SQLStore {
             case .mustWait(let leased):
                 let waited = core.time.boot.microseconds - start.microseconds
                 guard mayWait, waited < copy.wait.wholeMicroseconds else {
-                    if mayWait { _ = try await core.writer.perform(durability: .powerLoss, duringMove: .all, { try Leaving.open(in: $0) }) }
-                    let messages = leased == 1 ? "1 message of \(copy.source) is" : "\(leased) messages of \(copy.source) are"
+                    if mayWait {
+                        _ = try await core.writer.perform(
+                            durability: .powerLoss, duringMove: .all, { try Leaving.open(in: $0) })
+                    }
+                    let messages =
+                        leased == 1 ? "1 message of \(copy.source) is" : "\(leased) messages of \(copy.source) are"
                     throw PenstockError(
                         .busy,
-                        "\(messages) with workers; stop the workers, or give them some time with --wait. Nothing was begun.")
+                        "\(messages) with workers; stop the workers, or give them some time with --wait. Nothing was begun."
+                    )
                 }
                 try await core.time.sleep(for: .milliseconds(100))
                 hasReclaimed = false
@@ -171,7 +184,8 @@ extension SQLStore {
     }
 
     /// Removes what came of moves that were cancelled in the source. Nobody could use it.
-    private func removeAbandoned(from sourceID: String, besides moveID: String?, in target: some SQLStore) async throws {
+    private func removeAbandoned(from sourceID: String, besides moveID: String?, in target: some SQLStore) async throws
+    {
         for abandoned in try await target.core.read({ try Arriving.abandoned(from: sourceID, besides: moveID, $0) }) {
             for queue in try await target.core.read({ try Arriving.queues(of: abandoned, $0) }) {
                 try await target.configure(queue, .delete(force: true))

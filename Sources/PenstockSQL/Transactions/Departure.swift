@@ -64,5 +64,6 @@ package struct Departure: Sendable {
             .storeMoved, "\(what), or open this one again with `\(StoreCopy.cancellation(of: source))`.")
     }
 
-    private static let select = Query("SELECT move_id, moved_to, moved_to_id, moved_from FROM penstock_store WHERE id = 1")
+    private static let select = Query(
+        "SELECT move_id, moved_to, moved_to_id, moved_from FROM penstock_store WHERE id = 1")
 }

@@ -97,7 +97,8 @@ package final class GroupWriter: Sendable {
         do {
             try await withCheckedThrowingContinuation { continuation in
                 let job = PendingJob(
-                    duringMove: .all, check: { connection, _ in try check(connection) ? () : nil }, deadline: .now + busyMax, body: last,
+                    duringMove: .all, check: { connection, _ in try check(connection) ? () : nil },
+                    deadline: .now + busyMax, body: last,
                     continuation: continuation)
                 if !submit(job, isLast: true) { continuation.resume() }
             }

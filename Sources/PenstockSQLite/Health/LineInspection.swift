@@ -38,7 +38,9 @@ enum LineInspection {
     static func inspectLeftovers(_ database: Database, _ report: inout HealthReport) throws {
         // One that is copied here says so, too, and waits for the rest.
         let deleting = "deleting AND id NOT IN (SELECT queue_id FROM penstock_arriving)"
-        for name in try String.fetchAll(database, sql: "SELECT name FROM penstock_queue WHERE \(deleting) ORDER BY name") {
+        for name in try String.fetchAll(
+            database, sql: "SELECT name FROM penstock_queue WHERE \(deleting) ORDER BY name")
+        {
             report.add(
                 .deletionUnfinished, .warning,
                 "The deletion of the queue '\(name)' has begun and is not finished; if no program is at it, delete the queue "

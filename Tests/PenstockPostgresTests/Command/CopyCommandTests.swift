@@ -23,7 +23,10 @@ struct CopyCommandTests {
         try await fill(tool, count: 3)
         // What --db says, or the environment, is another store's business.
         let dry = try await tool.succeed(["copy", "--from", file, "--to", tool.url, "--dry-run"], at: "elsewhere.db")
-        #expect(dry == "QUEUE  READY\nmail       3\n3 messages would be copied into a new store, with the numbers that they have.\n")
+        #expect(
+            dry
+                == "QUEUE  READY\nmail       3\n3 messages would be copied into a new store, with the numbers that they have.\n"
+        )
         #expect(try !tool.isThere())
         let done = try await tool.succeed(["copy", "--from=\(file)", "--to=\(tool.url)"], at: "elsewhere.db")
         #expect(
@@ -34,7 +37,8 @@ struct CopyCommandTests {
                 --from \(file)` would open it again.
 
                 """)
-        try await tool.fail(["enqueue", "mail", "x"], at: file, with: 69, saying: "have moved to \(tool.url); use that store")
+        try await tool.fail(
+            ["enqueue", "mail", "x"], at: file, with: 69, saying: "have moved to \(tool.url); use that store")
         #expect(try await tool.succeed(["list", "mail"], at: file).contains("ready"))
         #expect(try await tool.succeed(["enqueue", "mail", "x"]) == "4\n")
         #expect(try await tool.succeed(["copy", "--from", file, "--to", tool.url]).contains(" had moved to "))
@@ -87,16 +91,22 @@ struct CopyCommandTests {
 
     @Test func whatIsWrongIsSaidInOneSentence() async throws {
         let tool = try Tool()
-        try await tool.fail(["copy", "--from", file, "--to", tool.url], with: 66, saying: "There is no Penstock file at \(file)")
+        try await tool.fail(
+            ["copy", "--from", file, "--to", tool.url], with: 66, saying: "There is no Penstock file at \(file)")
         try await fill(tool, count: 1)
         try await tool.fail(["copy", "--from", file, "--to", file], with: 64, saying: "is the source and the target")
         try await tool.fail(
-            ["copy", "--from", file, "--to", "postgres://mill:geheim@127.0.0.1:1/x"], with: 69, saying: "cannot be reached")
-        try await tool.fail(["copy", "--from", file, "--to", "http://127.0.0.1:1"], with: 64, saying: "is a server; run it on that machine")
-        try await tool.fail(["copy", "--from", file, "--to", "mysql://x/y"], with: 64, saying: "is no address of a store")
+            ["copy", "--from", file, "--to", "postgres://mill:geheim@127.0.0.1:1/x"], with: 69,
+            saying: "cannot be reached")
+        try await tool.fail(
+            ["copy", "--from", file, "--to", "http://127.0.0.1:1"], with: 64,
+            saying: "is a server; run it on that machine")
+        try await tool.fail(
+            ["copy", "--from", file, "--to", "mysql://x/y"], with: 64, saying: "is no address of a store")
         try await tool.fail(["copy", "--from", file, "--to", "/nowhere/x.db"], with: 73, saying: "/nowhere/x.db")
         try await tool.succeed(["queue", "create", "mail"])
-        try await tool.fail(["copy", "--from", file, "--to", tool.url], with: 73, saying: "has a queue called 'mail' of its own")
+        try await tool.fail(
+            ["copy", "--from", file, "--to", tool.url], with: 73, saying: "has a queue called 'mail' of its own")
         try await tool.succeed(["enqueue", "mail", "still open"], at: file)
     }
 }

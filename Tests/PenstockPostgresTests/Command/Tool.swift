@@ -6,6 +6,14 @@ import Testing
 
 @testable import PenstockPostgres
 
+/// Takes the fourteenth step of a schema back.
+let withoutCopying = """
+    DROP VIEW penstock_origins; DROP TRIGGER penstock_moving ON penstock_state; DROP FUNCTION penstock_moving;
+    DROP TRIGGER penstock_queue_deleted_arriving ON penstock_queue; DROP FUNCTION penstock_arriving_deleted;
+    DROP TABLE penstock_arriving, penstock_arrival, penstock_store; ALTER TABLE penstock_state DROP COLUMN moving;
+
+    """
+
 /// The built `penstock`, and a schema of its own in the tests' server.
 struct Tool {
     /// How a run of it ended.

@@ -29,7 +29,8 @@ struct CopyCommand: AsyncParsableCommand {
     @Option(help: .init("The store that is left.", valueName: "store"), completion: .file())
     var from: String
 
-    @Option(help: .init("The store that gets its queues; a file is made at need.", valueName: "store"), completion: .file())
+    @Option(
+        help: .init("The store that gets its queues; a file is made at need.", valueName: "store"), completion: .file())
     var to: String?
 
     @Flag(help: "Copy what has ended as well.")
@@ -95,14 +96,19 @@ struct CopyCommand: AsyncParsableCommand {
                 "\(name) takes messages; it was not being copied."
             }
         try Output().answer(
-            sentence, .object([.init(key: "source", value: .string(source.title)), .init(key: "cancelled", value: .bool(place != nil))]),
+            sentence,
+            .object([
+                .init(key: "source", value: .string(source.title)), .init(key: "cancelled", value: .bool(place != nil)),
+            ]),
             isJSON: outputOptions.isJSON, isChange: place != nil)
     }
 
     private static func store(at path: String) throws -> StoreFile {
         let store = StoreFile(path: path)
         if StoreAddress.isForeign(path) {
-            throw Failure(.usage, "\(store.shown) is no address of a store; write postgres://HOST/DATABASE, or the path of a file.")
+            throw Failure(
+                .usage,
+                "\(store.shown) is no address of a store; write postgres://HOST/DATABASE, or the path of a file.")
         }
         if store.kind != .database { try store.requireFile(for: "copy") }
         return store

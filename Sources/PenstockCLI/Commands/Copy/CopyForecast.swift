@@ -31,7 +31,8 @@ struct CopyForecast {
                 ]))
         } else {
             try output.table(CopyText.table(counts))
-            try output.line("\(CountText.format(total, "message")) would be copied\(note(leased, isNew: names == nil)).")
+            try output.line(
+                "\(CountText.format(total, "message")) would be copied\(note(leased, isNew: names == nil)).")
         }
         try output.flush()
         if let clash {
@@ -44,7 +45,10 @@ struct CopyForecast {
 
     private func note(_ leased: Int, isNew: Bool) -> String {
         var note = isNew ? " into a new store, with the numbers that they have" : ""
-        if leased > 0 { note += ", once \(leased == 1 ? "the one that a worker has is" : "the \(leased) that workers have are") back" }
+        if leased > 0 {
+            note +=
+                ", once \(leased == 1 ? "the one that a worker has is" : "the \(leased) that workers have are") back"
+        }
         return note
     }
 
@@ -52,7 +56,8 @@ struct CopyForecast {
     @MainActor private func namesInTarget() async throws -> Set<QueueName>? {
         guard target.exists else { return nil }
         do {
-            return try await target.look { store in Set(try await store.queues().filter { !$0.isDeleting }.map(\.name)) }
+            return try await target.look { store in Set(try await store.queues().filter { !$0.isDeleting }.map(\.name))
+            }
         } catch let error as PenstockError where error.code == .notFound {
             return nil
         }

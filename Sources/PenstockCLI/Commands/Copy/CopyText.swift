@@ -14,7 +14,8 @@ enum CopyText {
             if isJSON {
                 try output.line(
                     .object([
-                        "source": .string(copy.source), "target": .string(copy.target), "copied": .integer(report.total),
+                        "source": .string(copy.source), "target": .string(copy.target),
+                        "copied": .integer(report.total),
                         "sequenceOffset": .integer(Int(report.sequenceOffset)), "setAside": .integer(report.setAside),
                         "wasFinished": .bool(report.wasFinished), "queues": json(report.queues),
                     ]))
@@ -40,7 +41,10 @@ enum CopyText {
             queues.map { queue in
                 let counts = states.filter { queue.counts[$0, default: 0] > 0 }
                     .map { JSONValue.Member(key: $0.rawValue, value: .integer(queue.counts[$0, default: 0])) }
-                return .object([.init(key: "queue", value: .string(queue.name.text)), .init(key: "messages", value: .object(counts))])
+                return .object([
+                    .init(key: "queue", value: .string(queue.name.text)),
+                    .init(key: "messages", value: .object(counts)),
+                ])
             })
     }
 
@@ -50,11 +54,13 @@ enum CopyText {
             report.wasFinished
             ? "\(source) had moved to \(target) before, with these \(CountText.format(report.total, "message"))"
             : "\(CountText.format(report.total, "message")) of \(source) were counted in \(target)"
-        sentence += report.sequenceOffset == 0 ? ", with the same numbers" : ", with numbers higher by \(report.sequenceOffset)"
+        sentence +=
+            report.sequenceOffset == 0 ? ", with the same numbers" : ", with numbers higher by \(report.sequenceOffset)"
         if report.setAside > 0 {
             sentence += "; \(CountText.format(report.setAside, "row")) that had been set aside stayed behind"
         }
-        return sentence + ". \(source) is closed; `\(Escape.text(StoreCopy.cancellation(of: copy.source)))` would open it again."
+        return sentence
+            + ". \(source) is closed; `\(Escape.text(StoreCopy.cancellation(of: copy.source)))` would open it again."
     }
 }
 
