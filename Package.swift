@@ -225,7 +225,7 @@ let package = Package(
         .target(
             name: "Penstock",
             dependencies: [
-                "PenstockCore", "PenstockSQLite", "PenstockStreams",
+                "PenstockCore", "PenstockSQL", "PenstockSQLite", "PenstockStreams",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Logging", package: "swift-log"),

@@ -37,6 +37,7 @@ package struct Migration: Sendable {
         Migration(25, "group_starts", PackageResources._025_group_starts_sql),
         Migration(26, "inspecting", PackageResources._026_inspecting_sql),
         Migration(27, "latencies", PackageResources._027_latencies_sql),
+        Migration(28, "copy", PackageResources._028_copy_sql),
     ]
 
     /// The tables, indexes and views that it makes, but for indexes that are unique: each as its type in `sqlite_schema` and its name.

@@ -25,6 +25,7 @@ package struct PostgresMigration: Sendable {
         PostgresMigration(13, "servers", PackageResources._013_servers_sql),
         PostgresMigration(14, "old_snapshots", PackageResources._014_old_snapshots_sql),
         PostgresMigration(15, "settles", PackageResources._015_settles_sql),
+        PostgresMigration(16, "copy", PackageResources._016_copy_sql),
     ]
 
     private init(_ version: Int, _ name: String, _ bytes: [UInt8]) {

@@ -28,6 +28,8 @@ extension Timestamp {
 @_exported public import struct PenstockCore.BackupReport
 @_exported public import struct PenstockCore.BootTime
 @_exported public import struct PenstockCore.Capacity
+@_exported public import struct PenstockCore.CopyProgress
+@_exported public import struct PenstockCore.CopyReport
 @_exported public import struct PenstockCore.CursorName
 @_exported public import struct PenstockCore.CursorRecord
 @_exported public import struct PenstockCore.DeadGroup
@@ -101,6 +103,7 @@ extension Timestamp {
 @_exported public import struct PenstockCore.StepName
 @_exported public import struct PenstockCore.StepRecord
 @_exported public import enum PenstockCore.StoreAccess
+@_exported public import struct PenstockCore.StoreCopy
 @_exported public import struct PenstockCore.SystemRandom
 @_exported public import struct PenstockCore.SystemTime
 @_exported public import struct PenstockCore.TaskName

@@ -52,7 +52,7 @@ struct PenstockCommand: AsyncParsableCommand {
                 subcommands: [
                     QueueCommand.self, GroupCommand.self, LimitCommand.self, ScheduleCommand.self, WorkflowCommand.self,
                     DoctorCommand.self,
-                    BackupCommand.self, RestoreCommand.self, MigrateCommand.self,
+                    BackupCommand.self, RestoreCommand.self, CopyCommand.self, MigrateCommand.self,
                 ]),
         ]
     )

@@ -123,7 +123,7 @@ public enum Program {
         if arguments.count == 2, arguments[0] == "help", arguments[1] == name {
             return ServeCommand(arguments: ["--help"])
         }
-        if let kind = StoreAddress.kind(of: FileOptions.path(in: arguments)), !ServerStores.canOpen(kind) {
+        if let kind = kind(of: arguments), !ServerStores.canOpen(kind) {
             let program: CompanionProgram =
                 switch kind {
                 case .server: .remote
@@ -133,6 +133,15 @@ public enum Program {
             try program.become(Array(CommandLine.arguments.dropFirst()))
         }
         return nil
+    }
+
+    /// What the store of a command is; `nil`: a file. A copy has two, and one that is in a database is what counts.
+    private static func kind(of arguments: [String]) -> StoreAddress.Kind? {
+        guard arguments.first == CopyCommand.configuration.commandName else {
+            return StoreAddress.kind(of: FileOptions.path(in: arguments))
+        }
+        let stores = ["--from", "--to"].compactMap { FileOptions.value(of: $0, in: arguments) }
+        return stores.contains { StoreAddress.kind(of: $0) == .database } ? .database : nil
     }
 
     /// Says what went wrong.

@@ -30,6 +30,9 @@ public struct PenstockError: Error, Sendable, CustomStringConvertible {
         public static let queueExists = Code(rawValue: "queueExists")
         /// The queue is being deleted, and takes no messages any more. Nothing of the call was done.
         public static let queueDeleting = Code(rawValue: "queueDeleting")
+        /// The store's queues have moved to another store, or are about to (`penstock copy`). Nothing of the call was done, and reading goes
+        /// on; the message says where they went, and how the store is opened again.
+        public static let storeMoved = Code(rawValue: "storeMoved")
         /// The queue's policy is not the one that was to be replaced: somebody has changed it meanwhile.
         public static let policyChanged = Code(rawValue: "policyChanged")
         /// More messages match than were expected. Nothing was changed.

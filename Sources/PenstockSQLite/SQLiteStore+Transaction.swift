@@ -32,7 +32,7 @@ extension SQLiteStore {
     ///   transaction; then nothing of the call was written.
     public func settle(_ settlements: [Settlement], in database: Database) throws -> [SettleResult] {
         try Settling.validate(settlements, now: core.time.now)
-        return try join(database) { transaction in
+        return try join(database, duringMove: .draining) { transaction in
             try Settling.perform(settlements, in: transaction)
         }
     }
@@ -58,7 +58,7 @@ extension SQLiteStore {
         _ step: StepName, result: [UInt8], on lease: Lease, in database: Database
     ) throws -> StepRecord {
         try StepRecord.validate(result)
-        return try join(database) { transaction in
+        return try join(database, duringMove: .draining) { transaction in
             try Journals.record(step, result, on: lease, extendingBy: nil, in: transaction)
         }
     }
@@ -93,7 +93,11 @@ extension SQLiteStore {
     }
 
     /// Runs `body` as part of the application's transaction, and undoes it alone when it throws.
-    private func join<T>(_ database: Database, _ body: (Transaction) throws -> T) throws -> T {
+    ///
+    /// - Parameter duringMove: when it is done though the queues move to another store.
+    private func join<T>(
+        _ database: Database, duringMove: Departure.Allowance = .nothing, _ body: (Transaction) throws -> T
+    ) throws -> T {
         try core.writer.refuseClosed()
         guard database.isInsideTransaction else {
             throw PenstockError(
@@ -103,6 +107,7 @@ extension SQLiteStore {
             let transaction = try Transaction(
                 SQLiteConnection(database), path: access.path, time: core.time, random: core.random,
                 policies: PolicyCache())
+            try transaction.departure?.refuse(unless: duringMove)
             let value = try transaction.nested {
                 let value = try body(transaction)
                 try Cascade.writeDown(in: transaction)

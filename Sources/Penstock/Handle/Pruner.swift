@@ -15,6 +15,8 @@ struct Pruner: Sendable {
             }
         } catch is CancellationError {
             // The worker stops, and what is left is for another one.
+        } catch let error as PenstockError where error.code == .storeMoved {
+            // The next claim says so.
         } catch {
             handle.logger.warning("nothing pruned; trying again in a minute", metadata: ["error": "\(error)"])
         }

@@ -36,7 +36,7 @@ struct Failure: Error, CustomStringConvertible {
             .missing
         case .messageDead: .finding
         case .messageCancelled, .messageDropped: .withdrawn
-        case .queueFull, .queueDeleting, .unreachable: .unavailable
+        case .queueFull, .queueDeleting, .storeMoved, .unreachable: .unavailable
         case .queueExists, .scheduleExists, .fileExists: .cannotCreate
         case .diskFull, .storage, .fileReplaced: .inputOutput
         case .timedOut, .busy, .leaseLost, .policyChanged, .selectionChanged: .temporary

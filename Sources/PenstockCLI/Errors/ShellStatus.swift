@@ -32,7 +32,7 @@ enum ShellStatus: Int32, CaseIterable {
         case .data: "the file is damaged, or is no database of Penstock's"
         case .missing: "no such file, queue, schedule or message"
         case .unavailable:
-            "the queue is full and its policy is `fail`, or it is being deleted; or the server cannot be reached"
+            "the queue is full and its policy is `fail`, or it is being deleted; or all queues have moved to another store; or the server cannot be reached"
         case .software: "an error in Penstock itself"
         case .cannotCreate: "the file, the queue or the schedule cannot be made"
         case .inputOutput: "reading or writing failed, for example because the disk is full"

@@ -32,11 +32,14 @@ package struct FileOptions: ParsableArguments {
     }
 
     /// The path that arguments name which are not parsed yet.
-    static func path(in arguments: [String]) -> String {
+    static func path(in arguments: [String]) -> String { value(of: "--db", in: arguments) ?? defaultPath }
+
+    /// What an option has in arguments that are not parsed yet.
+    static func value(of option: String, in arguments: [String]) -> String? {
         let own = arguments.prefix { $0 != "--" }
-        let spelled = own.last { $0.hasPrefix("--db=") }?.dropFirst("--db=".count)
-        let apart = own.lastIndex(of: "--db").flatMap { own.indices.contains($0 + 1) ? own[$0 + 1] : nil }
-        return apart ?? spelled.map(String.init) ?? defaultPath
+        let spelled = own.last { $0.hasPrefix("\(option)=") }?.dropFirst(option.count + 1)
+        let apart = own.lastIndex(of: option).flatMap { own.indices.contains($0 + 1) ? own[$0 + 1] : nil }
+        return apart ?? spelled.map(String.init)
     }
 
     static var defaultPath: String { pathOfEnvironment ?? "penstock.db" }

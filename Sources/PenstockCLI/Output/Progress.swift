@@ -22,13 +22,25 @@ struct Progress {
 
     /// Draws the line again, when it is time to.
     mutating func update(lines: Int, bytes: Int) {
+        draw { [bytesTotal] in Self.text(lines: lines, bytes: bytes, of: bytesTotal, after: $0) }
+    }
+
+    /// Draws the line of a copy again, when it is time to.
+    mutating func update(_ copied: CopyProgress) {
+        draw { _ in
+            let part = copied.total == 0 ? 1 : Double(copied.messages) / Double(copied.total)
+            return "\(Self.bar(part))  \(copied.messages) of \(copied.total) messages"
+        }
+    }
+
+    private mutating func draw(_ text: (_ elapsed: Duration) -> String) {
         guard isShown else { return }
         let now = time.boot
         let wait = drawn == nil ? Self.quiet : Self.interval
         guard now.microseconds - (drawn ?? began).microseconds >= wait.wholeMicroseconds else { return }
         drawn = now
         let elapsed = Duration.microseconds(now.microseconds - began.microseconds)
-        ErrorOutput.transient(Self.text(lines: lines, bytes: bytes, of: bytesTotal, after: elapsed))
+        ErrorOutput.transient(text(elapsed))
     }
 
     /// Takes the line away.
@@ -42,9 +54,12 @@ struct Progress {
         let seconds = max(Double(elapsed.wholeMicroseconds) / 1_000_000, 0.001)
         let rate = "\(lines) lines, \(Int(Double(lines) / seconds)) a second"
         guard let total, total > 0 else { return "\(rate), \(bytes / 1_048_576) MiB" }
-        let part = min(1, Double(bytes) / Double(total))
+        return "\(bar(min(1, Double(bytes) / Double(total))))  \(rate)"
+    }
+
+    private static func bar(_ part: Double) -> String {
         let full = Int(part * Double(barColumns))
         let bar = String(repeating: "#", count: full) + String(repeating: ".", count: barColumns - full)
-        return "[\(bar)] \(Int(part * 100)) %  \(rate)"
+        return "[\(bar)] \(Int(part * 100)) %"
     }
 }

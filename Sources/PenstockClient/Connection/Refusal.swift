@@ -49,6 +49,7 @@ struct Refusal {
         switch problem.code {
         case PenstockError.Code.invalidInput.rawValue: .invalidInput
         case PenstockError.Code.readOnly.rawValue: .readOnly
+        case PenstockError.Code.storeMoved.rawValue: .storeMoved
         case PenstockError.Code.busy.rawValue: .busy
         case PenstockError.Code.diskFull.rawValue: .diskFull
         case PenstockError.Code.outcomeUnknown.rawValue: .outcomeUnknown

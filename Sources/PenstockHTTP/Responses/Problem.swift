@@ -123,7 +123,7 @@ package struct Problem: Error, HTTPResponseError, Sendable {
             .notFound:
             .notFound
         case .queueExists, .scheduleExists, .fileExists, .policyChanged, .selectionChanged, .illegalTransition,
-            .queueDeleting, .leaseLost,
+            .queueDeleting, .storeMoved, .leaseLost,
             .messageDead, .messageCancelled, .messageDropped:
             .conflict
         case .queueFull: .tooManyRequests

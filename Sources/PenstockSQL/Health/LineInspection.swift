@@ -51,7 +51,11 @@ package enum LineInspection {
         SELECT coalesce((SELECT last_sequence FROM penstock_state), -1),
             coalesce((SELECT max(sequence) FROM penstock_log), 0)
         """)
-    private static let deletedQueues = Query("SELECT name FROM penstock_queue WHERE deleting <> 0 ORDER BY name")
+    // One that is copied here says so, too, and waits for the rest.
+    private static let deletedQueues = Query(
+        """
+        SELECT name FROM penstock_queue WHERE deleting <> 0 AND id NOT IN (SELECT queue_id FROM penstock_arriving) ORDER BY name
+        """)
     private static let countSetAside = Query("SELECT count(*) FROM penstock_quarantine")
     private static let wrongDepths = Query(
         """

@@ -11,7 +11,7 @@ enum Appending {
         in transaction: Transaction
     ) throws -> [Receipt] {
         let account = try transaction.account(of: queue)
-        try account.refuseDeleting()
+        try account.refuseDeleting(in: transaction)
         if let cursor, try Cursors.find(cursor, account, in: transaction) != nil {
             throw PenstockError(
                 .illegalTransition, "The log '\(queue)' has ended: it has the cursor '\(cursor)'. Use another log.")

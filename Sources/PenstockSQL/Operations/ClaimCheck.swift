@@ -18,6 +18,8 @@ extension Claiming {
         let isLimited = queue.isLimited
         // Its next step may make messages ready, here or elsewhere.
         if try Cascade.isUnfinished(connection) { return nil }
+        // The claim is refused then, and not left to wait for ever.
+        if queue.isMoving { return nil }
         if queue.isClosed { return .empty(isLimited: isLimited) }
         if queue.isNoted { return nil }
         if let expiry = queue.expiry, expiry <= now { return nil }
@@ -55,6 +57,8 @@ extension Claiming {
         var waitsForRates: Bool
         /// When the first message expires.
         var expiry: Timestamp?
+        /// Whether all queues move to another store, or have moved there.
+        var isMoving: Bool
 
         init(_ row: PreparedStatement) {
             id = row.integer(0)
@@ -65,6 +69,7 @@ extension Claiming {
             rate = Rate(row, at: 5)
             waitsForRates = row.integer(8) != 0
             expiry = row.optionalInteger(9).map { Timestamp(microseconds: $0) }
+            isMoving = row.integer(10) != 0
         }
     }
 
@@ -76,7 +81,8 @@ extension Claiming {
                 OR rate_count IS NOT NULL,
             rate_count, rate_period, rate_burst,
             EXISTS (SELECT 1 FROM penstock_group_rate WHERE queue_id = queue.id AND opens_at IS NOT NULL),
-            (SELECT expires_at FROM penstock_expiry WHERE queue_id = queue.id ORDER BY expires_at LIMIT 1)
+            (SELECT expires_at FROM penstock_expiry WHERE queue_id = queue.id ORDER BY expires_at LIMIT 1),
+            EXISTS (SELECT 1 FROM penstock_state WHERE moving IS NOT NULL)
         FROM penstock_queue AS queue WHERE name = ?1
         """)
     // A depth that says otherwise was made wrong by hand; the claim puts it right.

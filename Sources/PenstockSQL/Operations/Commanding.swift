@@ -38,7 +38,7 @@ enum Commanding {
                     .illegalTransition,
                     "Message \(sequence) is \(entry.state.rawValue), and only \(command.what); nothing was changed.")
             }
-            if outcome.state.isWaiting { try entry.account.refuseDeleting() }
+            if outcome.state.isWaiting { try entry.account.refuseDeleting(in: transaction) }
             guard try canHaveKey(entry, outcome, &keys, in: transaction) else {
                 throw PenstockError(
                     .illegalTransition,
@@ -63,7 +63,7 @@ enum Commanding {
         _ transaction: Transaction
     ) throws -> Int {
         let account = try transaction.account(of: queue)
-        if command == .redrive { try account.refuseDeleting() }
+        if command == .redrive { try account.refuseDeleting(in: transaction) }
         let states = states.intersection(command.states)
         var moved = 0
         var moves: [(LineEntry, Lifecycle.Outcome)] = []

@@ -8,7 +8,7 @@ enum Configuring {
         switch change {
         case .create(let policy, let ifAbsent):
             guard try !transaction.exists(queue) else {
-                try transaction.account(of: queue).refuseDeleting()
+                try transaction.account(of: queue).refuseDeleting(in: transaction)
                 if ifAbsent { return }
                 throw PenstockError(
                     .queueExists, "There is a queue called '\(queue)' already; `penstock queue set` changes its policy."
@@ -18,7 +18,7 @@ enum Configuring {
             try write(policy, by: insert, to: queue, connection)
         case .set(let policy, let replaced):
             let account = try transaction.account(of: queue)
-            try account.refuseDeleting()
+            try account.refuseDeleting(in: transaction)
             if let replaced, replaced != account.policy { throw QueuePolicy.hasChanged(queue) }
             try refuseUnknownLimit(policy, connection)
             // What this queue has leased is counted out for those that share its limit still.
@@ -27,25 +27,25 @@ enum Configuring {
             }
             try write(policy, by: update, to: queue, connection)
         case .pause:
-            try transaction.account(of: queue).refuseDeleting()
+            try transaction.account(of: queue).refuseDeleting(in: transaction)
             try connection.run(setPaused, .text(queue.text), 1)
         case .resume:
-            try transaction.account(of: queue).refuseDeleting()
+            try transaction.account(of: queue).refuseDeleting(in: transaction)
             try connection.run(setPaused, .text(queue.text), 0)
         case .pauseGroup(let key):
             let account = try transaction.account(of: queue)
-            try account.refuseDeleting()
+            try account.refuseDeleting(in: transaction)
             if account.policy.groups == nil { throw GroupKey.noPermits(queue) }
             try connection.run(
                 pauseGroup, .integer(account.id), .text(key), .integer(transaction.now.microseconds))
         case .resumeGroup(let key):
             let account = try transaction.account(of: queue)
-            try account.refuseDeleting()
+            try account.refuseDeleting(in: transaction)
             try connection.run(resumeGroup, .integer(account.id), .text(key))
             try GroupRates.resume(key, account, in: transaction)
         case .setGroupWeight(let key, let weight):
             let account = try transaction.account(of: queue)
-            try account.refuseDeleting()
+            try account.refuseDeleting(in: transaction)
             guard account.policy.isFair else { throw GroupKey.notFair(queue) }
             try Turns.setWeight(weight, of: key, account, connection)
         case .delete:

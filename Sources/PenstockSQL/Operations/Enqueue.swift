@@ -7,7 +7,7 @@ package enum Enqueue {
         _ messages: [NewMessage], to queue: QueueName, durability: Durability, in transaction: Transaction
     ) throws -> [Receipt] {
         let account = try transaction.account(of: queue)
-        try account.refuseDeleting()
+        try account.refuseDeleting(in: transaction)
         try GroupKey.refuse(messages, queue, account.policy)
         try Expiring.makeRoom(for: messages.count, account, in: transaction)
         if messages.count > 1, try areReadyAtOnce(messages, account, in: transaction) {

@@ -58,7 +58,7 @@ package enum Scheduling {
         _ schedule: Schedule, _ name: ScheduleName, isReplacing: Bool, in transaction: Transaction
     ) throws {
         let account = try transaction.account(of: schedule.queue)
-        try account.refuseDeleting()
+        try account.refuseDeleting(in: transaction)
         let message = schedule.message
         try GroupKey.refuse([message], schedule.queue, account.policy)
         let known = try row(name, transaction.connection)

@@ -21,7 +21,7 @@ struct Tasks {
         for task in tasks {
             if accounts[task.queue] == nil {
                 let account = try transaction.account(of: task.queue)
-                try account.refuseDeleting()
+                try account.refuseDeleting(in: transaction)
                 accounts[task.queue] = account
             }
             if let account = accounts[task.queue] { try GroupKey.refuse([task.message], task.queue, account.policy) }

@@ -53,7 +53,7 @@ extension SQLStore {
         if settlements.isEmpty { return [] }
         try Settling.validate(settlements, now: core.time.now)
         return try await core.writer.perform(
-            weight: weight(of: settlements),
+            weight: weight(of: settlements), duringMove: .draining,
             prefetch: { connection, _ in try Settling.prefetch(settlements, connection) }
         ) { transaction in
             try Settling.perform(settlements, in: transaction)
@@ -72,7 +72,7 @@ extension SQLStore {
         }
         _ = core.suspension.isJustOver(at: core.time.boot)
         return try await core.worker.askingForMoreTime {
-            try await core.writer.perform(weight: extensions.count) { transaction in
+            try await core.writer.perform(weight: extensions.count, duringMove: .draining) { transaction in
                 try extensions.map { try Settling.extend($0, in: transaction) }
             }
         }
@@ -85,7 +85,7 @@ extension SQLStore {
         var reclaimed = Reclaimed()
         while true {
             let step = try await core.writer.perform(
-                weight: Reclaiming.stepCount,
+                weight: Reclaiming.stepCount, duringMove: .draining,
                 check: { [core] connection, now in
                     try Reclaiming.check(
                         connection, at: core.time.boot, now, core.locks, core.suspension, core.leaseHorizon)
@@ -120,7 +120,7 @@ extension SQLStore {
         let durabilities = steps.compactMap(\.durability)
         var performed = try await core.writer.perform(
             durability: durabilities.contains(.powerLoss) ? .powerLoss : durabilities.first,
-            weight: steps.reduce(0) { $0 + $1.weight },
+            weight: steps.reduce(0) { $0 + $1.weight }, duringMove: .draining,
             check: steps.count == 1 ? steps[0].check(core.requireStill) : nil,
             unflushed: { Performed(answers: $0.answers, failure: $1) }, flushed: flushed,
             prefetch: { [steps, worker = core.worker] connection, policies in
@@ -130,6 +130,7 @@ extension SQLStore {
             var performed = Performed()
             for step in steps {
                 do {
+                    try transaction.departure?.refuse(unless: step.isVerdict ? .draining : .nothing)
                     let answer = try step.perform(worker, in: transaction)
                     performed.answers.append(answer)
                     if step.operation.isCutShort(by: answer) { break }
@@ -198,6 +199,11 @@ private struct Step: Sendable {
 
     var durability: Durability? {
         if case .enqueue(_, _, let durability) = operation { durability } else { nil }
+    }
+
+    /// Whether workers only give back what they have.
+    var isVerdict: Bool {
+        if case .settle = operation { true } else { false }
     }
 
     /// Answers a claim in an empty queue.

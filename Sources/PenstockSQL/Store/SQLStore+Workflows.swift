@@ -73,7 +73,9 @@ extension SQLStore {
     ) async throws -> StepRecord {
         try StepRecord.validate(result)
         if let duration { try Lease.validate(duration) }
-        return try await core.writer.perform(durability: durability, weight: 1 + result.count / 8192) { transaction in
+        return try await core.writer.perform(
+            durability: durability, weight: 1 + result.count / 8192, duringMove: .draining
+        ) { transaction in
             // What is on record already may be there without a flush.
             if durability == .powerLoss { transaction.flush() }
             return try Journals.record(step, result, on: lease, extendingBy: duration, in: transaction)

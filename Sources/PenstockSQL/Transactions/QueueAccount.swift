@@ -41,9 +41,16 @@ package final class QueueAccount {
         hasGroupRates = nil
     }
 
-    /// Throws `queueDeleting` when the queue's deletion has begun: what it took now would be deleted with the rest.
-    package func refuseDeleting() throws {
+    /// Throws `queueDeleting` when the queue's deletion has begun: what it took now would be deleted with the rest. Or when it is copied
+    /// here, and not all of it is there.
+    package func refuseDeleting(in transaction: Transaction) throws {
         guard isDeleting else { return }
+        if let source = try transaction.connection.first(Self.readSource, .integer(id), read: { $0.text(0) }) {
+            throw PenstockError(
+                .queueDeleting,
+                "The queue '\(name)' is being copied here from \(source ?? "another store"), and takes nothing before all of it is "
+                    + "there; run the same `penstock copy` again if none is at it.")
+        }
         throw PenstockError(
             .queueDeleting,
             "The queue '\(name)' is being deleted; wait until it is gone, or finish it with `penstock queue delete`.")
@@ -244,6 +251,11 @@ package final class QueueAccount {
     private static let writeLatency = Query(
         "UPDATE penstock_depth SET wait_latency = ?2, work_latency = ?3 WHERE queue_id = ?1")
     private static let selectWaiting = Query("SELECT scheduled, ready, blocked FROM penstock_depth WHERE queue_id = ?1")
+    private static let readSource = Query(
+        """
+        SELECT arrival.source FROM penstock_arriving AS arriving
+        LEFT JOIN penstock_arrival AS arrival ON arrival.move_id = arriving.move_id WHERE arriving.queue_id = ?1
+        """)
     private static let insert = Query(
         """
         INSERT INTO penstock_depth (queue_id)

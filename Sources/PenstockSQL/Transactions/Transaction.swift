@@ -12,6 +12,8 @@ package final class Transaction {
     let random: any RandomSource
     /// What follows from the ends and the returns of tasks, and is still to be done.
     var cascade = CascadeWork()
+    /// That the store's queues move to another store, or have moved there; `nil`: they stay.
+    package let departure: Departure?
     /// Whether what remote workers hold is on this boot's clock.
     var hasRebasedRemoteWorkers = false
     /// What a lease was left in whose verdict reached the store by another way than its worker; `nil`: there is no other way. The last
@@ -47,13 +49,14 @@ package final class Transaction {
         self.random = random
         self.policies = policies
         now = time.now
-        let state = try connection.first(Self.readState) { ($0.integer(0), $0.integer(1)) }
+        let state = try connection.first(Self.readState) { ($0.integer(0), $0.integer(1), $0.text(2)) }
         guard let state else {
             throw PenstockError(
                 .corrupt, "\(path) has lost its row in penstock_state; run `penstock doctor --repair`.")
         }
         lastSequence = state.0
         lastSequenceBefore = state.0
+        departure = try state.2.flatMap { try Departure(phase: $0, of: path, connection) }
         policies.validate(at: state.1)
         try policies.beginTransaction(connection)
     }
@@ -102,6 +105,9 @@ package final class Transaction {
         defer { lastSequence += Int64(count) }
         return lastSequence + 1
     }
+
+    /// Has the sequence numbers up to `last` given: messages that come from another store have theirs among them.
+    func reserveSequences(upTo last: Int64) { lastSequence = max(lastSequence, last) }
 
     /// Rings for all tasks that wait for `queue` once this is committed.
     func ringAll(_ queue: QueueName) {
@@ -211,8 +217,8 @@ package final class Transaction {
     }
 
     private static let readState = Query(
-        "SELECT last_sequence, policy_version FROM penstock_state WHERE id = 1",
-        server: "SELECT last_sequence, policy_version FROM penstock_state ORDER BY version DESC LIMIT 1")
+        "SELECT last_sequence, policy_version, moving FROM penstock_state WHERE id = 1",
+        server: "SELECT last_sequence, policy_version, moving FROM penstock_state ORDER BY version DESC LIMIT 1")
     private static let writeSequence = Query(
         "UPDATE penstock_state SET last_sequence = ?1 WHERE id = 1",
         server: "UPDATE penstock_state SET last_sequence = ?1, \(Versions.next) WHERE \(newestState)")

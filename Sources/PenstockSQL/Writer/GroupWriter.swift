@@ -54,6 +54,7 @@ package final class GroupWriter: Sendable {
     /// - Parameters:
     ///   - durability: what the commit must survive; `nil` when the work may be lost with power.
     ///   - weight: about how many rows the work touches, so that transactions stay short.
+    ///   - duringMove: when it is carried out though the queues move to another store.
     ///   - check: finds out by reading, outside of a transaction, whether there is anything to do, and gives the answer if not.
     ///   - remote: the same call, for another process to carry out.
     ///   - unflushed: makes the answer of a call that is committed, and of which nobody knows whether it is on the disk;
@@ -64,6 +65,7 @@ package final class GroupWriter: Sendable {
     func perform<T: Sendable>(
         durability: Durability? = nil,
         weight: Int = 1,
+        duringMove: Departure.Allowance = .nothing,
         check: PendingJob<T>.Check? = nil,
         remote: PendingJob<T>.Remote? = nil,
         unflushed: PendingJob<T>.Unflushed? = nil,
@@ -77,7 +79,7 @@ package final class GroupWriter: Sendable {
         }
         return try await withCheckedThrowingContinuation { continuation in
             let job = PendingJob(
-                durability: durability, weight: weight, check: check, deadline: .now + busyMax,
+                durability: durability, weight: weight, duringMove: duringMove, check: check, deadline: .now + busyMax,
                 remote: remote, unflushed: unflushed, flushed: flushed, prefetch: prefetch, body: body,
                 continuation: continuation)
             if !submit(job) { continuation.resume(throwing: Self.closed) }
@@ -100,7 +102,7 @@ package final class GroupWriter: Sendable {
         do {
             try await withCheckedThrowingContinuation { continuation in
                 let job = PendingJob(
-                    check: { connection, _ in try check(connection) ? () : nil },
+                    duringMove: .all, check: { connection, _ in try check(connection) ? () : nil },
                     deadline: .now + (patience ?? busyMax), body: last, continuation: continuation)
                 if !submit(job, isLast: true) { continuation.resume() }
             }

@@ -42,6 +42,7 @@ package final class PendingJob<Answer: Sendable>: Job {
     package let durability: Durability?
     package let weight: Int
     package let deadline: ContinuousClock.Instant
+    private let duringMove: Departure.Allowance
     private let remote: Remote?
     private let readOnlyCheck: Check?
     private let prefetch: Prefetch?
@@ -56,6 +57,7 @@ package final class PendingJob<Answer: Sendable>: Job {
     package init(
         durability: Durability? = nil,
         weight: Int = 1,
+        duringMove: Departure.Allowance = .nothing,
         check: Check?,
         deadline: ContinuousClock.Instant,
         remote: Remote? = nil,
@@ -67,6 +69,7 @@ package final class PendingJob<Answer: Sendable>: Job {
     ) {
         self.durability = durability
         self.weight = weight
+        self.duringMove = duringMove
         readOnlyCheck = check
         self.prefetch = prefetch
         self.unflushed = unflushed
@@ -103,6 +106,7 @@ package final class PendingJob<Answer: Sendable>: Job {
 
     package func perform(in transaction: Transaction) throws {
         do {
+            try transaction.departure?.refuse(unless: duringMove)
             let value = try body(transaction)
             answer.withLock { $0 = .success(value) }
         } catch let error as PenstockError where error.isRefusal {
@@ -147,7 +151,7 @@ extension PenstockError {
         switch code {
         case .invalidInput, .unknownSchedule, .unknownLimit, .scheduleExists, .unknownWorkflow, .unknownTask,
             .unknownQueue,
-            .queueDeleting, .queueExists, .policyChanged,
+            .queueDeleting, .queueExists, .policyChanged, .storeMoved,
             .unknownMessage, .queueFull,
             .illegalTransition, .leaseLost:
             true

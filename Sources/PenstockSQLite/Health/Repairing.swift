@@ -189,7 +189,9 @@ struct Repairing {
 
     /// Finishes deletions that nobody goes on with. One that would take messages which wait or run is given up.
     private mutating func finishDeletions() throws {
-        for row in try Row.fetchAll(database, sql: "SELECT id, name FROM penstock_queue WHERE deleting") {
+        // One that is copied here says so, too, and waits for the rest.
+        let deleting = "deleting AND id NOT IN (SELECT queue_id FROM penstock_arriving)"
+        for row in try Row.fetchAll(database, sql: "SELECT id, name FROM penstock_queue WHERE \(deleting)") {
             let id: Int64 = row["id"]
             let open =
                 try Bool.fetchOne(

@@ -46,6 +46,9 @@ struct Restoring: Sendable {
                     INSERT OR IGNORE INTO penstock_regroup (queue_id, group_key)
                         SELECT queue_id, group_key FROM penstock_permit;
                     """)
+            // It is another store than the one of which the backup was made. Whose queues had moved stays closed.
+            try database.execute(
+                sql: "UPDATE penstock_store SET store_id = lower(hex(randomblob(16)))")
             try database.execute(sql: DepthCount.makeMissing)
             try database.execute(sql: DepthCount.countAll)
             return .commit

@@ -98,6 +98,7 @@ struct RemoteRequest {
         }
         var receipts: [[Receipt]] = []
         do {
+            try transaction.departure?.refuse(unless: .nothing)
             for call in calls {
                 receipts.append(
                     try Enqueue.perform(call.messages, to: call.queue, durability: call.durability, in: transaction))

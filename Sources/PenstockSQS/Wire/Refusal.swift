@@ -74,7 +74,7 @@ extension Refusal {
         case .queueExists: self = Refusal("QueueNameExists", error.message)
         case .queueFull:
             self = Refusal("RequestThrottled", error.message, isSendersFault: false)
-        case .readOnly: self = Refusal("AccessDeniedException", error.message, status: .forbidden)
+        case .readOnly, .storeMoved: self = Refusal("AccessDeniedException", error.message, status: .forbidden)
         case .busy, .closed, .timedOut, .outcomeUnknown, .unreachable, .diskFull:
             self = Refusal("ServiceUnavailable", error.message, status: .serviceUnavailable, isSendersFault: false)
         default:

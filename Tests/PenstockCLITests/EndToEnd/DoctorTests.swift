@@ -147,8 +147,14 @@ struct DoctorTests {
         ].map {
             "DROP TRIGGER penstock_queue_\($0); "
         }
+        let copying = """
+            DROP VIEW penstock_origins; DROP TRIGGER penstock_moving; DROP TRIGGER penstock_queue_deleted_arriving;
+            DROP TABLE penstock_arriving; DROP TABLE penstock_arrival; DROP TABLE penstock_store;
+            ALTER TABLE penstock_state DROP COLUMN moving;
+
+            """
         let toSchema9 =
-            workflows.joined() + triggers.joined() + "DROP TRIGGER penstock_task_dropped; "
+            copying + workflows.joined() + triggers.joined() + "DROP TRIGGER penstock_task_dropped; "
             + tables.map { "DROP TABLE penstock_\($0); " }.joined()
             + "DROP VIEW penstock_firings; DROP VIEW penstock_schedules; DROP TRIGGER penstock_queue_deleted_schedules; "
             + "DROP VIEW penstock_latencies; DROP VIEW penstock_workers; DROP TABLE penstock_remote_worker; "

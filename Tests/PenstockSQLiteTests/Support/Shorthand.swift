@@ -109,6 +109,9 @@ func mode(of path: String) throws -> Int {
 
 /// Takes a file of the newest schema back to version 9.
 let toSchema9 = """
+    DROP VIEW penstock_origins; DROP TRIGGER penstock_moving; DROP TRIGGER penstock_queue_deleted_arriving;
+    DROP TABLE penstock_arriving; DROP TABLE penstock_arrival; DROP TABLE penstock_store;
+    ALTER TABLE penstock_state DROP COLUMN moving;
     DROP INDEX penstock_log_unique; DROP INDEX penstock_ready_since; DROP INDEX penstock_ready_sequence; DROP INDEX penstock_queue_share_limit;
     DROP VIEW penstock_latencies; DROP VIEW penstock_workers; DROP TABLE penstock_remote_worker;
     DROP VIEW penstock_schedule_check; DROP VIEW penstock_schedule_start_check; DROP VIEW penstock_dropped_next;

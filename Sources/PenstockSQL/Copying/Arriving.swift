@@ -1,0 +1,167 @@
+import PenstockCore
+
+/// What a move does in the store to which queues go. The row of the move says how far it has come, and is written in the
+/// transaction that writes the rows: so nothing comes twice, and nothing is left out, whatever dies when.
+///
+/// Until all is there the queues take and give nothing. They open in one transaction, with what the workflows have left to do.
+enum Arriving {
+    /// A move as its target knows it.
+    struct Arrival: Sendable {
+        var moveID: String
+        var withLog: Bool
+        var sequenceOffset: Int64
+        var place: CopyBatch.Place
+        var isFinished: Bool
+    }
+
+    /// The move with that id.
+    static func find(_ moveID: String, _ connection: Connection) throws -> Arrival? {
+        try connection.first(selectArrival, .text(moveID), read: Arrival.init)
+    }
+
+    /// Moves from a store that came to no end, and are not `moveID`: they were cancelled there.
+    static func abandoned(from sourceID: String, besides moveID: String?, _ connection: Connection) throws -> [String] {
+        try connection.all(selectAbandoned, .text(sourceID), .text(moveID ?? "")) { $0.text(0) ?? "" }
+    }
+
+    /// The names of the queues that come with a move.
+    static func queues(of moveID: String, _ connection: Connection) throws -> [QueueName] {
+        try connection.all(selectQueues, .text(moveID)) { QueueName(stored: $0.text(0) ?? "") }
+    }
+
+    /// Makes the queues, and has the sequence numbers of the source kept free for it.
+    static func begin(
+        _ moveID: String, from sourceID: String, _ copy: StoreCopy, _ settings: QueueSettings,
+        in transaction: Transaction
+    ) throws -> Arrival {
+        try settings.refuseClashes(copy.target, transaction.connection)
+        // In a new store each message has the number that it had: whoever has a receipt finds it.
+        let offset = transaction.lastSequence
+        let (last, isTooLarge) = offset.addingReportingOverflow(settings.lastSequence)
+        guard offset >= 0, settings.lastSequence >= 0, !isTooLarge, last <= SequenceJump.lastMax else {
+            throw PenstockError(
+                .corrupt,
+                "The last sequence number of \(copy.source) is \(settings.lastSequence), which cannot be; run `penstock doctor "
+                    + "--repair` there.")
+        }
+        let ids = try settings.make(in: transaction)
+        for (source, target) in ids.sorted(by: { $0.key < $1.key }) {
+            try transaction.connection.run(insertQueue, .integer(target), .text(moveID), .integer(source))
+        }
+        try transaction.connection.run(
+            insertArrival, .text(moveID), .text(sourceID), .text(copy.source), .integer(offset), .integer(last),
+            .integer(copy.withLog ? 1 : 0), .integer(transaction.now.microseconds))
+        transaction.reserveSequences(upTo: last)
+        try transaction.queuesChanged()
+        return Arrival(
+            moveID: moveID, withLog: copy.withLog, sequenceOffset: offset, place: CopyBatch.Place(), isFinished: false)
+    }
+
+    /// Writes the rows of a batch, if the move has come just so far.
+    static func take(_ batch: CopyBatch, of moveID: String, in transaction: Transaction) throws {
+        let place = try self.place(of: moveID, at: batch.from, in: transaction)
+        for (table, rows) in batch.parts {
+            try table.write(rows, place, transaction.connection)
+            guard let state = MessageState(rawValue: table.name) ?? (table.name == "outcome" ? .done : nil) else {
+                continue
+            }
+            for row in rows { try count(row, of: table, state, place, in: transaction) }
+        }
+        try write(batch.upTo, of: moveID, in: transaction)
+    }
+
+    /// Opens the queues. With them comes what the workflows have left to do.
+    static func finish(
+        _ moveID: String, at place: CopyBatch.Place, cascade: [[CopiedValue]], in transaction: Transaction
+    ) throws {
+        let connection = transaction.connection
+        let names = try queues(of: moveID, connection)
+        try CopiedTable.cascade.write(cascade, try self.place(of: moveID, at: place, in: transaction), connection)
+        try connection.run(openQueues, .text(moveID))
+        try connection.run(deleteQueues, .text(moveID))
+        try connection.run(finishArrival, .text(moveID), .integer(transaction.now.microseconds))
+        try transaction.queuesChanged()
+        for name in names { transaction.ringAll(name) }
+    }
+
+    /// Forgets a move whose queues are gone.
+    static func forget(_ moveID: String, in transaction: Transaction) throws {
+        try transaction.connection.run(deleteArrival, .text(moveID))
+    }
+
+    /// Adds a message to its queue's depths.
+    private static func count(
+        _ row: [CopiedValue], of table: CopiedTable, _ state: MessageState, _ place: CopyPlace,
+        in transaction: Transaction
+    ) throws {
+        var (state, queue): (MessageState, Int64?) = (state, nil)
+        for (column, value) in zip(table.columns, row) {
+            if column.kind == .queue, case .integer(let id) = value { queue = place.queues[id] }
+            if column.name == "state", case .text(let text) = value { state = MessageState(rawValue: text) ?? state }
+        }
+        guard let queue, let account = try transaction.account(id: queue) else { return }
+        account.change.count(state, 1)
+    }
+
+    /// Where the rows go.
+    ///
+    /// - Throws: `busy` when the move has not come just so far: another process goes on with it. `unknownQueue` when a queue of it was
+    ///   deleted.
+    private static func place(
+        of moveID: String, at place: CopyBatch.Place, in transaction: Transaction
+    ) throws -> CopyPlace {
+        let connection = transaction.connection
+        guard let arrival = try find(moveID, connection), !arrival.isFinished, arrival.place == place else {
+            throw PenstockError(
+                .busy, "Another `penstock copy` goes on with this move, or has ended it; let one of them do it.")
+        }
+        let queues = try connection.all(selectPlaces, .text(moveID)) { ($0.integer(0), $0.integer(1)) }
+        return CopyPlace(
+            sequenceOffset: arrival.sequenceOffset,
+            queues: Dictionary(queues, uniquingKeysWith: { first, _ in first }))
+    }
+
+    private static func write(_ place: CopyBatch.Place, of moveID: String, in transaction: Transaction) throws {
+        try transaction.connection.run(writePlace, .text(moveID), .integer(place.stage), .integer(place.position))
+    }
+
+    private static let selectArrival = Query(
+        """
+        SELECT move_id, with_log, sequence_offset, stage, place, finished_at IS NOT NULL
+        FROM penstock_arrival WHERE move_id = ?1
+        """)
+    private static let selectAbandoned = Query(
+        "SELECT move_id FROM penstock_arrival WHERE source_id = ?1 AND move_id <> ?2 AND finished_at IS NULL")
+    private static let selectQueues = Query(
+        """
+        SELECT queue.name FROM penstock_arriving AS arriving JOIN penstock_queue AS queue ON queue.id = arriving.queue_id
+        WHERE arriving.move_id = ?1 ORDER BY queue.name
+        """)
+    private static let selectPlaces = Query(
+        "SELECT source_queue_id, queue_id FROM penstock_arriving WHERE move_id = ?1")
+    private static let insertQueue = Query(
+        "INSERT INTO penstock_arriving (queue_id, move_id, source_queue_id) VALUES (?1, ?2, ?3)")
+    private static let insertArrival = Query(
+        """
+        INSERT INTO penstock_arrival (move_id, source_id, source, sequence_offset, first_sequence, last_sequence, with_log, stage,
+            place, begun_at)
+        VALUES (?1, ?2, ?3, ?4, ?4 + 1, ?5, ?6, 0, 0, ?7)
+        """)
+    private static let writePlace = Query("UPDATE penstock_arrival SET stage = ?2, place = ?3 WHERE move_id = ?1")
+    private static let openQueues = Query(
+        """
+        UPDATE penstock_queue SET deleting = 0
+        WHERE id IN (SELECT queue_id FROM penstock_arriving WHERE move_id = ?1)
+        """)
+    private static let deleteQueues = Query("DELETE FROM penstock_arriving WHERE move_id = ?1")
+    private static let finishArrival = Query("UPDATE penstock_arrival SET finished_at = ?2 WHERE move_id = ?1")
+    private static let deleteArrival = Query("DELETE FROM penstock_arrival WHERE move_id = ?1")
+}
+
+extension Arriving.Arrival {
+    init(_ row: PreparedStatement) {
+        self.init(
+            moveID: row.text(0) ?? "", withLog: row.integer(1) != 0, sequenceOffset: row.integer(2),
+            place: CopyBatch.Place(stage: row.integer(3), position: row.integer(4)), isFinished: row.integer(5) != 0)
+    }
+}

@@ -1,0 +1,125 @@
+import PenstockCore
+
+/// What a source has before its first message: its queues with all of their settings and totals, the limits that they share, and the
+/// names that must not be there in the target.
+struct QueueSettings: Sendable {
+    private(set) var queues: [[CopiedValue]] = []
+    private(set) var limits: [(name: String, count: Int64)] = []
+    /// The last sequence number given.
+    private(set) var lastSequence: Int64 = 0
+    private var names: [String: Set<String>] = [:]
+
+    /// The columns of `penstock_queue`, and behind them those of `penstock_depth` that are no depths.
+    private static let columns: CopiedTable.Columns = [
+        ("id", .integer), ("name", .text), ("paused", .integer), ("capacity", .integer), ("when_full", .text),
+        ("attempts_max", .integer), ("retry_base", .integer), ("retry_factor", .real), ("retry_cap", .integer),
+        ("retry_jitter", .real), ("retain_age", .integer), ("retain_count", .integer), ("retain_dead_age", .integer),
+        ("fifo", .integer), ("on_dead", .text), ("limit_per_key", .integer), ("limit_count", .integer),
+        ("share_limit", .text), ("fair", .integer), ("when_expired", .text), ("key_rate_count", .integer),
+        ("key_rate_period", .integer), ("key_rate_burst", .integer), ("rate_count", .integer),
+        ("rate_period", .integer),
+        ("rate_burst", .integer),
+    ]
+    private static let totals: CopiedTable.Columns =
+        DepthCount.totals.map { ($0, .integer) } + [("wait_latency", .text), ("work_latency", .text)]
+
+    /// Names that are one store's, and what has them: each queue, schedule and workflow has its own.
+    private static let named = [
+        ("queue", selectQueueNames), ("schedule", selectScheduleNames), ("workflow", selectWorkflowNames),
+    ]
+
+    /// Reads those of a source.
+    init(_ connection: Connection) throws {
+        queues = try connection.all(Self.selectQueues) { row in
+            (Self.columns + Self.totals).enumerated().map { index, column in
+                if row.isNull(index) { return .null }
+                switch column.kind {
+                case .real: return .real(row.real(index))
+                case .text: return row.text(index).map { .text($0) } ?? .null
+                default: return .integer(row.integer(index))
+                }
+            }
+        }
+        limits = try connection.all(Self.selectLimits) { ($0.text(0) ?? "", $0.integer(1)) }
+        lastSequence = try connection.first(Self.selectLast, read: { $0.integer(0) }) ?? 0
+        for (what, query) in Self.named { names[what] = Set(try connection.all(query) { $0.text(0) ?? "" }) }
+    }
+
+    /// Throws `queueExists` when a target has something of the same name already.
+    func refuseClashes(_ target: String, _ connection: Connection) throws {
+        for (what, query) in Self.named {
+            let there = try connection.all(query) { $0.text(0) ?? "" }
+            if let name = there.first(where: { names[what]?.contains($0) == true }) {
+                throw PenstockError(
+                    .queueExists,
+                    "\(target) has a \(what) called '\(name)' of its own; copy into a store without one, or remove it there."
+                )
+            }
+        }
+        for (name, count) in try connection.all(Self.selectLimits, read: { ($0.text(0) ?? "", $0.integer(1)) }) {
+            if let limit = limits.first(where: { $0.name == name }), limit.count != count {
+                throw PenstockError(
+                    .queueExists,
+                    "\(target) has a limit called '\(name)' of its own, of \(count) and not of \(limit.count); set one of them so "
+                        + "that both are the same.")
+            }
+        }
+    }
+
+    /// Makes the queues in a target, which take and give nothing before all of their messages are there.
+    ///
+    /// - Returns: their ids, by those in the source.
+    func make(in transaction: Transaction) throws -> [Int64: Int64] {
+        let connection = transaction.connection
+        for limit in limits { try connection.run(Self.insertLimit, .text(limit.name), .integer(limit.count)) }
+        var ids: [Int64: Int64] = [:]
+        for queue in queues {
+            guard case .integer(let sourceID) = queue[0], case .text(let name) = queue[1] else { continue }
+            try connection.run(Self.insertQueue) { Self.bind(queue[1..<Self.columns.count], to: $0) }
+            guard let id = try connection.first(Self.selectID, .text(name), read: { $0.integer(0) }) else { continue }
+            ids[sourceID] = id
+            // What a queue that is shared fairly begins with; its own comes with the others' rows.
+            try connection.run(Self.deleteFair, .integer(id))
+            try connection.run(Self.writeTotals) { row in
+                Self.bind(queue[Self.columns.count...], to: row)
+                row.bind(id, at: Self.totals.count + 1)
+            }
+        }
+        return ids
+    }
+
+    private static func bind(_ values: ArraySlice<CopiedValue>, to statement: PreparedStatement) {
+        for (index, value) in values.enumerated() {
+            switch value {
+            case .integer(let integer): statement.bind(integer, at: index + 1)
+            case .real(let real): statement.bind(real, at: index + 1)
+            case .text(let text): statement.bind(text, at: index + 1)
+            case .bytes, .null: break
+            }
+        }
+    }
+
+    private static let selectQueues = Query(
+        """
+        SELECT \((columns.map { "queue.\($0.name)" } + totals.map { "depth.\($0.name)" }).joined(separator: ", "))
+        FROM penstock_queue AS queue JOIN penstock_depth AS depth ON depth.queue_id = queue.id ORDER BY queue.id
+        """)
+    private static let insertQueue = Query(
+        """
+        INSERT INTO penstock_queue (\(columns.dropFirst().map(\.name).joined(separator: ", ")), deleting)
+        VALUES (\(columns.indices.dropFirst().map { "?\($0)" }.joined(separator: ", ")), 1)
+        """)
+    private static let writeTotals = Query(
+        """
+        UPDATE penstock_depth SET \(totals.enumerated().map { "\($1.name) = ?\($0 + 1)" }.joined(separator: ", "))
+        WHERE queue_id = ?\(totals.count + 1)
+        """)
+    private static let selectID = Query("SELECT id FROM penstock_queue WHERE name = ?1")
+    private static let selectLimits = Query("SELECT name, count FROM penstock_limit")
+    private static let insertLimit = Query("INSERT OR IGNORE INTO penstock_limit (name, count) VALUES (?1, ?2)")
+    private static let deleteFair = Query("DELETE FROM penstock_fair WHERE queue_id = ?1")
+    private static let selectLast = Query("SELECT last_sequence FROM penstock_state WHERE id = 1")
+    private static let selectQueueNames = Query("SELECT name FROM penstock_queue")
+    private static let selectScheduleNames = Query("SELECT name FROM penstock_schedule")
+    private static let selectWorkflowNames = Query("SELECT name FROM penstock_workflow")
+}

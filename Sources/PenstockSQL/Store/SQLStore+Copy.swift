@@ -1,0 +1,198 @@
+public import PenstockCore
+
+/// Moving house. Each step is a transaction of one of the two stores, and says in it how far the move has come:
+///
+/// | after a crash behind | the source | the target | the next call |
+/// |---|---|---|---|
+/// | nothing | is open | has nothing | begins |
+/// | closing the source | is closed | has nothing | makes the queues in the target |
+/// | making the queues, or a batch | is closed | has queues that are closed, and the place of the move | goes on from there |
+/// | opening the target | is closed | works | notes in the source that it is so |
+/// | that note | is closed | works | says what there was to copy |
+///
+/// The source is closed before anything is in the target, and both are never open.
+extension SQLStore {
+    /// Copies all queues into `target`, and closes this store for producers and workers before it begins. It can be interrupted in any
+    /// way and called again.
+    ///
+    /// - Parameters:
+    ///   - copy: what is copied.
+    ///   - progress: is told how far it has come.
+    /// - Returns: what was copied, counted in both stores.
+    /// - Throws: `invalidInput` when both are one store, `busy` when workers have messages, `queueExists` when the target has something of
+    ///   the same name, `storeMoved` when the queues go somewhere else, `corrupt` when the counts differ, and what the stores report.
+    ///   All but the first three leave this store closed, until the call is made again or ``cancelCopy(into:)``.
+    public func copy(
+        to target: some SQLStore, _ copy: StoreCopy, progress: @Sendable (CopyProgress) async -> Void
+    ) async throws -> CopyReport {
+        let sourceID = try await core.writer.perform(durability: .powerLoss, duringMove: .all) {
+            try Leaving.identify(in: $0)
+        }
+        let targetID = try await target.core.writer.perform(durability: .powerLoss) { try Leaving.identify(in: $0) }
+        guard sourceID != targetID else {
+            throw PenstockError(
+                .invalidInput,
+                "\(copy.source) and \(copy.target) are one store, or one is a copy of the other's file; name two stores."
+            )
+        }
+        try await refuseClashes(target, copy, sourceID)
+        let (moveID, wasFinished) = try await close(copy, targetID)
+        var arrival = try await target.core.read { try Arriving.find(moveID, $0) }
+        let withLog = arrival?.withLog ?? copy.withLog
+        let expected = try await core.read { try CopyCount.ofSource(withLog: withLog, $0) }
+        if wasFinished || arrival?.isFinished == true {
+            if !wasFinished { try await markFinished(moveID) }
+            return try await report(expected, offset: arrival?.sequenceOffset ?? 0, wasFinished: true)
+        }
+        if arrival == nil { arrival = try await begin(moveID, sourceID, in: target, copy) }
+        guard let arrival else { throw PenstockError(.storage, "\(copy.target) does not know the move.") }
+        let place = try await takeAll(arrival, into: target, total: expected.total, progress)
+
+        let found = try await target.core.read { try CopyCount.ofTarget(moveID, $0) }
+        if let difference = expected.difference(from: found) {
+            throw PenstockError(
+                .corrupt,
+                "\(copy.source) and \(copy.target) do not have the same: \(difference); open the source again with `penstock copy "
+                    + "--cancel`, look at it with `penstock doctor`, and copy it anew.")
+        }
+        let cascade = try await core.read { connection in
+            try connection.all(CopiedTable.cascade.selection, .integer(.max), 0) { try CopiedTable.cascade.row($0) }
+        }
+        try await target.core.writer.perform(durability: .powerLoss, weight: 1 + cascade.count) {
+            try Arriving.finish(moveID, at: place, cascade: cascade, in: $0)
+        }
+        try await core.afterStep?()
+        try await markFinished(moveID)
+        return try await report(expected, offset: arrival.sequenceOffset, wasFinished: false)
+    }
+
+    /// Gives up a move, and opens this store again.
+    ///
+    /// - Parameter target: the store into which it went. What has come there is removed, if the move is not finished; `nil`: it stays, and
+    ///   takes and gives nothing.
+    /// - Returns: the store into which the queues went, as people are told of it; `nil`: no move had begun.
+    /// - Throws: `illegalTransition` when the move is finished in `target`, whose workers may have begun.
+    @discardableResult
+    public func cancelCopy(into target: (any SQLStore)?) async throws -> String? {
+        let sourceID = try await core.writer.perform(duringMove: .all) { try Leaving.identify(in: $0) }
+        if let target {
+            let moveID = try await core.writer.perform(duringMove: .all) { $0.departure?.moveID }
+            if let moveID, let arrival = try await target.core.read({ try Arriving.find(moveID, $0) }),
+                arrival.isFinished
+            {
+                throw PenstockError(
+                    .illegalTransition,
+                    "The queues are all there and open by now; delete them there, and then cancel it without naming the target."
+                )
+            }
+            try await removeAbandoned(from: sourceID, besides: nil, in: target)
+        }
+        return try await core.writer.perform(durability: .powerLoss, duringMove: .all) { try Leaving.open(in: $0) }?
+            .target
+    }
+
+    // MARK: Steps
+
+    /// Refuses before the source is closed what would be refused behind that.
+    private func refuseClashes(_ target: some SQLStore, _ copy: StoreCopy, _ sourceID: String) async throws {
+        let moveID = try await core.writer.perform(duringMove: .all) { $0.departure?.moveID }
+        if let moveID, try await target.core.read({ try Arriving.find(moveID, $0) }) != nil { return }
+        try await removeAbandoned(from: sourceID, besides: moveID, in: target)
+        let settings = try await core.read { try QueueSettings($0) }
+        try await target.core.read { try settings.refuseClashes(copy.target, $0) }
+    }
+
+    /// Closes the source, once workers have nothing more.
+    private func close(_ copy: StoreCopy, _ targetID: String) async throws -> (moveID: String, wasFinished: Bool) {
+        let (mayWait, start) = (copy.wait > .zero, core.time.boot)
+        var hasReclaimed = false
+        while true {
+            let step = try await core.writer.perform(durability: .powerLoss, duringMove: .all) { transaction in
+                try Leaving.close(copy, targetID: targetID, mayWait: mayWait, in: transaction)
+            }
+            switch step {
+            case .isClosed(let moveID):
+                try await core.afterStep?()
+                return (moveID, false)
+            case .isMoved(let moveID): return (moveID, true)
+            case .mustWait where !hasReclaimed:
+                // What dead workers had is with nobody.
+                _ = try await reclaim()
+                hasReclaimed = true
+            case .mustWait(let leased):
+                let waited = core.time.boot.microseconds - start.microseconds
+                guard mayWait, waited < copy.wait.wholeMicroseconds else {
+                    if mayWait {
+                        _ = try await core.writer.perform(
+                            durability: .powerLoss, duringMove: .all, { try Leaving.open(in: $0) })
+                    }
+                    let messages =
+                        leased == 1 ? "1 message of \(copy.source) is" : "\(leased) messages of \(copy.source) are"
+                    throw PenstockError(
+                        .busy,
+                        "\(messages) with workers; stop the workers, or give them some time with --wait. Nothing was begun."
+                    )
+                }
+                try await core.time.sleep(for: .milliseconds(100))
+                hasReclaimed = false
+            }
+        }
+    }
+
+    private func begin(
+        _ moveID: String, _ sourceID: String, in target: some SQLStore, _ copy: StoreCopy
+    ) async throws -> Arriving.Arrival {
+        let settings = try await core.read { try QueueSettings($0) }
+        let arrival = try await target.core.writer.perform(durability: .powerLoss, weight: 1 + settings.queues.count) {
+            try Arriving.begin(moveID, from: sourceID, copy, settings, in: $0)
+        }
+        try await core.afterStep?()
+        return arrival
+    }
+
+    /// - Returns: the place behind the last batch.
+    private func takeAll(
+        _ arrival: Arriving.Arrival, into target: some SQLStore, total: Int,
+        _ progress: @Sendable (CopyProgress) async -> Void
+    ) async throws -> CopyBatch.Place {
+        var place = arrival.place
+        var count = 0
+        while true {
+            try Task.checkCancellation()
+            let batch = try await core.read { [place] in
+                try CopyBatch.read(from: place, withLog: arrival.withLog, $0)
+            }
+            guard let batch else { return place }
+            try await target.core.writer.perform(weight: 1 + batch.messages) {
+                try Arriving.take(batch, of: arrival.moveID, in: $0)
+            }
+            place = batch.upTo
+            count += batch.messages
+            await progress(CopyProgress(messages: min(count, total), total: total))
+            try await core.afterStep?()
+        }
+    }
+
+    private func markFinished(_ moveID: String) async throws {
+        try await core.writer.perform(durability: .powerLoss, duringMove: .all) { try Leaving.finish(moveID, in: $0) }
+    }
+
+    private func report(_ count: CopyCount, offset: Int64, wasFinished: Bool) async throws -> CopyReport {
+        let setAside = try await core.read { try $0.first(countSetAside) { Int($0.integer(0)) } ?? 0 }
+        return CopyReport(
+            queues: count.report, sequenceOffset: offset, setAside: setAside, wasFinished: wasFinished)
+    }
+
+    /// Removes what came of moves that were cancelled in the source. Nobody could use it.
+    private func removeAbandoned(from sourceID: String, besides moveID: String?, in target: some SQLStore) async throws
+    {
+        for abandoned in try await target.core.read({ try Arriving.abandoned(from: sourceID, besides: moveID, $0) }) {
+            for queue in try await target.core.read({ try Arriving.queues(of: abandoned, $0) }) {
+                try await target.configure(queue, .delete(force: true))
+            }
+            try await target.core.writer.perform(durability: .powerLoss) { try Arriving.forget(abandoned, in: $0) }
+        }
+    }
+}
+
+private let countSetAside = Query("SELECT count(*) FROM penstock_quarantine")
