@@ -53,7 +53,7 @@ enum CopyText {
         var sentence =
             report.wasFinished
             ? "\(source) had moved to \(target) before, with these \(CountText.format(report.total, "message"))"
-            : "\(CountText.format(report.total, "message")) of \(source) were counted in \(target)"
+            : "\(CountText.format(report.total, "message")) of \(source) \(report.total == 1 ? "was" : "were") counted in \(target)"
         sentence +=
             report.sequenceOffset == 0 ? ", with the same numbers" : ", with numbers higher by \(report.sequenceOffset)"
         if report.setAside > 0 {
