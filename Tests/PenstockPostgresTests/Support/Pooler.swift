@@ -34,9 +34,7 @@ final class Pooler {
             """
         try settings.write(toFile: folder + "/settings", atomically: false, encoding: .utf8)
         try "\"penstock\" \"\"\n".write(toFile: folder + "/users", atomically: false, encoding: .utf8)
-        var words = [
-            "/bin/sh", "-c", #""$0" -q "$1" & read end || true; kill $!; wait"#, program, folder + "/settings",
-        ]
+        var words = ["/bin/bash", "-c", Self.script, program, folder + "/settings"]
         // It does not run as root.
         if getuid() == 0, let user = getpwnam("postgres") {
             chown(folder, user.pointee.pw_uid, user.pointee.pw_gid)
@@ -49,6 +47,18 @@ final class Pooler {
         process.standardError = FileHandle.nullDevice
         try process.run()
     }
+
+    /// What is open beside the first three may be the pipe of another pooler, which would not end with its test. Signals that may be
+    /// ignored are, as the threads of tests have them blocked.
+    private static let script = """
+        for file in /dev/fd/*; do
+            number=${file##*/}
+            if [ "$number" -gt 2 ]; then eval "exec $number>&-"; fi
+        done
+        "$0" -q "$1" &
+        read end || true
+        kill -9 $!
+        """
 
     deinit {
         input.fileHandleForWriting.closeFile()
