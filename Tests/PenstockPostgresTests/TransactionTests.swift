@@ -26,7 +26,8 @@ struct TransactionTests {
         reports = try await store.queue("reports", of: String.self)
         server = try ServerConnection(address)
         table = "\(schema)_person"
-        try server.run("CREATE TABLE public.\(table) (name TEXT UNIQUE DEFERRABLE INITIALLY DEFERRED, age INT, photo BYTEA)")
+        try server.run(
+            "CREATE TABLE public.\(table) (name TEXT UNIQUE DEFERRABLE INITIALLY DEFERRED, age INT, photo BYTEA)")
     }
 
     private func people() throws -> Int32 { try server.run("SELECT FROM public.\(table)").rowCount }
@@ -52,10 +53,12 @@ struct TransactionTests {
         #expect(try await reports.status().depths.ready == 0)
         #expect(try await mails.status().depths.leased == 1)
         let count = try await store.transaction { transaction in
-            try transaction.execute("INSERT INTO \(table) (name, age, photo) VALUES ($1, $2, $3)", "Ada", 36, .bytes([0, 255]))
+            try transaction.execute(
+                "INSERT INTO \(table) (name, age, photo) VALUES ($1, $2, $3)", "Ada", 36, .bytes([0, 255]))
             try delivery.done(then: [reports.draft("first")], in: transaction)
             try reports.enqueue(contentsOf: ["second", "third"], in: transaction)
-            let row = try transaction.query("SELECT *, age > 30 AS old, age / 2.0 AS half, NULL AS none FROM \(table)")[0]
+            let row = try transaction.query(
+                "SELECT *, age > 30 AS old, age / 2.0 AS half, NULL AS none FROM \(table)")[0]
             #expect(try row.text("name") == "Ada")
             #expect(try row.integer("age") == 36)
             #expect(try row.bytes("photo") == [0, 255])
@@ -101,7 +104,7 @@ struct TransactionTests {
             try await store.transaction { try $0.execute("INSERT INTO \(table) VALUES ($1, $2)", "Ada", "old") }
         }
         #expect(error?.state == "22P02")
-        // Who passes the error over is told, and nothing is half there.
+        // A body that passes the error over is told, and nothing is half there.
         let passed = await #expect(throws: PenstockError.self) {
             try await store.transaction { transaction in
                 try mails.enqueue("a", in: transaction)
@@ -194,7 +197,6 @@ struct TransactionTests {
     }
 
     @Test func itIsRefusedWhereItCannotBe() async throws {
-        let (mails, reports) = (mails, reports)
         let memory = PenstockStore(InMemoryStore())
         let error = await #expect(throws: PenstockError.self) { try await memory.transaction { _ in } }
         #expect(error?.code == .invalidInput)
@@ -203,7 +205,6 @@ struct TransactionTests {
             try await store.transaction { _ = try other.enqueue("a", in: $0) }
         }
         #expect(foreign?.code == .invalidInput)
-        _ = (mails, reports)
         try await store.close()
         let closed = await #expect(throws: PenstockError.self) { try await store.transaction { _ in } }
         #expect(closed?.code == .closed)

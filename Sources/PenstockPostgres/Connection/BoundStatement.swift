@@ -56,7 +56,8 @@ extension PostgresValue {
             let bytes = Array(text.utf8)
             if bytes.contains(0) {
                 throw PenstockError(
-                    .invalidInput, "A text that is bound has a zero byte, which PostgreSQL's texts cannot have; bind it as bytes.")
+                    .invalidInput,
+                    "A text that is bound has a zero byte, which PostgreSQL's texts cannot have; bind it as bytes.")
             }
             return bytes
         }

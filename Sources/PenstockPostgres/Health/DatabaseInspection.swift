@@ -23,7 +23,8 @@ struct DatabaseInspection {
                 .olderSchema, .warning,
                 version == 0
                     ? "The schema \(address.schema) has none of Penstock's tables; `penstock migrate` makes them."
-                    : "The database has schema version \(version) of \(report.schemaVersionKnown); `penstock migrate` brings it up to date.")
+                    : "The database has schema version \(version) of \(report.schemaVersionKnown); `penstock migrate` brings it up to date."
+            )
         }
         try part("its sessions", [.pooled], server, &report) {
             try SessionInspection(address: address).inspect(&$0)
@@ -64,7 +65,8 @@ struct DatabaseInspection {
         return ServerHealth(
             version: try row.text("version") ?? "", isStandby: try row.bool("standby") ?? false,
             connectionCount: Int(try row.integer("count") ?? 0), connectionsMax: Int(try row.integer("max") ?? 0),
-            clockAhead: .microseconds((try row.integer("now") ?? middle) - middle), bytes: try row.integer("bytes") ?? 0)
+            clockAhead: .microseconds((try row.integer("now") ?? middle) - middle), bytes: try row.integer("bytes") ?? 0
+        )
     }
 
     /// What both engines have in common, in one snapshot.
@@ -88,7 +90,10 @@ struct DatabaseInspection {
                     ).inspect(connection, &report)
                 }
             ),
-            ("the queues' depths", [.wrongDepths, .wrongSequence], { try LineInspection.inspectDepths(connection, &$0) }),
+            (
+                "the queues' depths", [.wrongDepths, .wrongSequence],
+                { try LineInspection.inspectDepths(connection, &$0) }
+            ),
             ("the messages' places", [.misplaced], { try LineInspection.inspectPlaces(connection, &$0) }),
             ("workflows", [.misplaced], { try WorkflowInspection.inspect(connection, &$0) }),
             ("unique keys", [.wrongKeys], { try KeyInspection.inspect(connection, but: said, &$0) }),

@@ -8,16 +8,16 @@ struct RightsInspection {
     func inspect(_ report: inout HealthReport) throws {
         let missing = try server.run(
             """
-            SELECT needed.right, count(*) AS count, min(tables.relname) AS example, current_user AS role
-            FROM pg_class AS tables CROSS JOIN (VALUES ('SELECT'), ('INSERT'), ('UPDATE'), ('DELETE')) AS needed (right)
+            SELECT needed.privilege, count(*) AS count, min(tables.relname) AS example, current_user AS role
+            FROM pg_class AS tables CROSS JOIN (VALUES ('SELECT'), ('INSERT'), ('UPDATE'), ('DELETE')) AS needed (privilege)
             WHERE tables.relnamespace = current_schema()::regnamespace AND tables.relkind = 'r'
                 AND tables.relname LIKE 'penstock\\_%' AND tables.relname <> 'penstock_migration'
-                AND NOT has_table_privilege(tables.oid, needed.right)
-            GROUP BY needed.right ORDER BY needed.right
+                AND NOT has_table_privilege(tables.oid, needed.privilege)
+            GROUP BY needed.privilege ORDER BY needed.privilege
             """
         ).rows
         guard let first = missing.first else { return }
-        let rights = try missing.map { try $0.text("right") ?? "" }.joined(separator: ", ")
+        let rights = try missing.map { try $0.text("privilege") ?? "" }.joined(separator: ", ")
         report.add(
             .missingRights, .warning,
             "The role '\(try first.text("role") ?? "")' may look and not work: it lacks \(rights), as on \(try first.text("example") ?? "?"); "

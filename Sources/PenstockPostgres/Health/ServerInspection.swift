@@ -44,7 +44,8 @@ struct ServerInspection {
             let name = try table.text("name") ?? ""
             report.add(
                 .noVacuum, .error,
-                "Nobody vacuums \(name): autovacuum_enabled is false there; `ALTER TABLE \(name) RESET (autovacuum_enabled)`.")
+                "Nobody vacuums \(name): autovacuum_enabled is false there; `ALTER TABLE \(name) RESET (autovacuum_enabled)`."
+            )
         }
     }
 
@@ -52,7 +53,7 @@ struct ServerInspection {
     private func inspectStandbys(_ report: inout HealthReport) throws {
         if report.server?.isStandby == true { return }
         let names = try rows("SELECT current_setting('synchronous_standby_names') AS value")[0].text("value") ?? ""
-        // Who may not see the others' states sees no standby either.
+        // A role that may not see the others' states sees no standby either.
         let standbys = try rows("SELECT application_name AS name, sync_state AS state FROM pg_stat_replication")
         let isConfirmed = try standbys.contains { ["sync", "quorum"].contains(try $0.text("state")) }
         if names.isEmpty, let standby = try standbys.first?.text("name") {

@@ -27,7 +27,8 @@ struct SessionInspection {
             report.add(
                 .pooled, .error,
                 "Between here and the server is a pooler of transactions, which gives a session to whoever comes next, so living workers are "
-                    + "taken for dead and nobody hears of new messages; connect to the server itself, or set the pooler to `pool_mode = session`.")
+                    + "taken for dead and nobody hears of new messages; connect to the server itself, or set the pooler to `pool_mode = session`."
+            )
         } else if let first = connections.first, "\(first.server.processID)" != first.id {
             report.add(
                 .pooled, .note,

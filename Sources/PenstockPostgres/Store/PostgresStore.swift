@@ -146,7 +146,7 @@ public final class PostgresStore: SQLStore {
         try core.writer.refuseClosed()
         if isReadOnly { throw Self.readOnly(sessions.address) }
         return try await SystemThread.run { [self] in
-            try transactions.run(self, durability: durability, timeout: timeout, body)
+            try transactions.run(of: self, core, durability: durability, timeout: timeout, body)
         }
     }
 
@@ -174,7 +174,7 @@ public final class PostgresStore: SQLStore {
     public func close() async throws {
         await bell.close()
         defer { readers.close() }
-        transactions.close()
+        await transactions.close()
         // What has written nothing has nothing to give back, and perhaps no right to ask.
         if isReadOnly { return await core.writer.close() }
         let isWorker = core.worker.id != nil
@@ -201,7 +201,7 @@ public final class PostgresStore: SQLStore {
         await bell.close()
         await core.writer.close()
         readers.close()
-        transactions.close()
+        transactions.crash()
         core.worker.die()
         return sessions.locks.id
     }

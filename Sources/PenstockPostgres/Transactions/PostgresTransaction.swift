@@ -27,9 +27,12 @@ public final class PostgresTransaction {
     private var settled: [Lease] = []
     private var held: Set<Lease> = []
 
-    init(_ store: PostgresStore, _ sessions: Sessions, _ connection: PostgresConnection, durability: Durability) {
-        storage = store
-        core = store.core
+    init(
+        of storage: any MessageStore, _ core: SQLStoreCore, _ sessions: Sessions, _ connection: PostgresConnection,
+        durability: Durability
+    ) {
+        self.storage = storage
+        self.core = core
         self.sessions = sessions
         self.connection = connection
         self.durability = durability
@@ -76,7 +79,8 @@ public final class PostgresTransaction {
             isOver = true
             throw PenstockError(
                 .invalidInput,
-                "The transaction has ended: it ends with its body, so use it there, and leave COMMIT and ROLLBACK to that.")
+                "The transaction has ended: it ends with its body, so use it there, and leave COMMIT and ROLLBACK to that."
+            )
         }
     }
 
@@ -156,7 +160,7 @@ public final class PostgresTransaction {
 
     // MARK: Its end
 
-    /// The last thing before COMMIT: takes the writer lock, so that who asks what came of the COMMIT can wait for it.
+    /// The last thing before COMMIT: takes the writer lock, so that a connection which asks what came of the COMMIT can wait for it.
     ///
     /// - Throws: when the transaction cannot be committed.
     func prepare() throws {
@@ -164,7 +168,8 @@ public final class PostgresTransaction {
         if server.hasFailed {
             throw PenstockError(
                 .invalidInput,
-                "A statement of the transaction has failed, so nothing of it can be committed; let its error end the transaction.")
+                "A statement of the transaction has failed, so nothing of it can be committed; let its error end the transaction."
+            )
         }
         isOver = true
         try server.run(

@@ -49,7 +49,7 @@ final class TransactionPool: Sendable {
 
     /// Runs `body` in a transaction, and commits it. Blocks.
     func run<Answer>(
-        _ store: PostgresStore, durability: Durability, timeout: Duration,
+        of storage: any MessageStore, _ core: SQLStoreCore, durability: Durability, timeout: Duration,
         _ body: (PostgresTransaction) throws -> Answer
     ) throws -> Answer {
         let end = ContinuousClock.now + timeout
@@ -59,7 +59,8 @@ final class TransactionPool: Sendable {
         }
         defer { places.signal() }
         let session = try begun(until: end)
-        let transaction = PostgresTransaction(store, sessions, session.connection, durability: durability)
+        let transaction = PostgresTransaction(
+            of: storage, core, sessions, session.connection, durability: durability)
         let answer: Answer
         do {
             answer = try body(transaction)
@@ -222,17 +223,30 @@ final class TransactionPool: Sendable {
         state.withLock { if !$0.isClosed { $0.idle.append(session) } }
     }
 
-    /// Lets go of the connections. One that is in use ends with its transaction.
-    func close() {
-        let idle = state.withLock { state in
+    /// Lets go of the connections, and of their rows. One that is in use ends with its transaction.
+    func close() async {
+        let idle = drop()
+        if idle.isEmpty { return }
+        // A row that stays is removed after a day.
+        let table = ServerConnection.quoted(name: sessions.address.schema) + ".penstock_writer"
+        try? await SystemThread.run {
+            for session in idle where !session.server.isLost {
+                session.server.deadline = .now + .seconds(2)
+                _ = try? session.server.run("DELETE FROM \(table) WHERE id = \(session.writer)")
+            }
+        }
+    }
+
+    /// Takes no more transactions, and lets go of the connections as they are.
+    @discardableResult
+    private func drop() -> [Session] {
+        state.withLock { state in
             defer { state.idle = [] }
             state.isClosed = true
             return state.idle
         }
-        for session in idle where !session.server.isLost {
-            session.server.deadline = .now + .seconds(2)
-            _ = try? session.server.run(
-                "DELETE FROM \(ServerConnection.quoted(name: sessions.address.schema)).penstock_writer WHERE id = \(session.writer)")
-        }
     }
+
+    /// Stops as a killed process does. For tests of crashes.
+    func crash() { drop() }
 }

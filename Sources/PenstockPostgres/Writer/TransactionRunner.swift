@@ -95,12 +95,8 @@ final class TransactionRunner {
     private var hasSaidVerdicts: Bool {
         guard let session else { return false }
         session.server.deadline = .now + Self.workMax
-        do {
-            return try SaidVerdicts.areOpen(session.connection)
-        } catch {
-            if session.server.isLost { disconnect() }
-            return false
-        }
+        defer { if session.server.isLost { disconnect() } }
+        return (try? SaidVerdicts.areOpen(session.connection)) ?? false
     }
 
     private func isAnswered(_ job: any Job) -> Bool {

@@ -13,7 +13,8 @@ package enum ExpiryInspection {
             "{waits and would not expire when it has|wait and would not expire when they have} to", connection)
         try report.find(
             "SELECT sequence FROM penstock_expiry AS expiry WHERE \(isStray)", .wrongExpiry,
-            "{is to expire and does not wait, or expires|are to expire and do not wait, or expire} at no time", connection)
+            "{is to expire and does not wait, or expires|are to expire and do not wait, or expire} at no time",
+            connection)
     }
 
     /// Messages with the mark that have no time to expire at.

@@ -4,12 +4,14 @@ package import PenstockCore
 package enum GroupInspection {
     package static func inspect(_ connection: Connection, _ report: inout HealthReport) throws {
         try report.find(
-            strayPermitsSQL, .wrongPermits, "{has|have} a permit of a group that {it|they} should have let go", connection)
+            strayPermitsSQL, .wrongPermits, "{has|have} a permit of a group that {it|they} should have let go",
+            connection)
         try report.find(
             withoutPermitSQL, .wrongPermits,
             "{is|are} in line for workers or with one, without a permit of {its|their} group", connection)
         try report.find(
-            blockedInVainSQL, .wrongPermits, "{waits|wait} for a permit of {its|their} group while one is free", connection)
+            blockedInVainSQL, .wrongPermits, "{waits|wait} for a permit of {its|their} group while one is free",
+            connection)
         try report.find(
             tooManySQL, .wrongPermits,
             "{is|are} in line for workers although {its|their} group has no permit for {it|them}", connection)

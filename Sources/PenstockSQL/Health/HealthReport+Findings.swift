@@ -26,7 +26,8 @@ extension HealthReport {
         let end = count > examples.count ? ", …." : "."
         add(
             kind, .error,
-            "COUNT {message|messages} \(what): \(examples.map(String.init).joined(separator: ", "))\(end)", count: count)
+            "COUNT {message|messages} \(what): \(examples.map(String.init).joined(separator: ", "))\(end)", count: count
+        )
     }
 
     /// Of one kind of fault so many examples are named at most.

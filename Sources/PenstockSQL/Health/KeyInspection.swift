@@ -21,7 +21,8 @@ package enum KeyInspection {
             QuarantineSource.line.map { "SELECT sequence FROM \($0.table) AS line WHERE \(isWrongWhileWaiting)" }
                 .joined(separator: " UNION "),
             .wrongKeys,
-            "{is|are} in line with marks that say wrongly whether {it holds its|they hold their} unique key", connection)
+            "{is|are} in line with marks that say wrongly whether {it holds its|they hold their} unique key", connection
+        )
     }
 
     /// Whether message `log` has not ended, as SQL.

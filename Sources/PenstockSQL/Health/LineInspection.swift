@@ -97,7 +97,7 @@ package enum LineInspection {
         """
     private static let unknownSQL = """
         SELECT sequence FROM (
-            SELECT sequence, queue_id, priority, NULL AS turn FROM penstock_scheduled
+            SELECT sequence, queue_id, priority, CAST(NULL AS BIGINT) AS turn FROM penstock_scheduled
             UNION ALL SELECT sequence, queue_id, priority, NULL FROM penstock_pending
             UNION ALL SELECT sequence, queue_id, priority, NULL FROM penstock_blocked
             UNION ALL SELECT sequence, queue_id, priority, turn FROM penstock_ready

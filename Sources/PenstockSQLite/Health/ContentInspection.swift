@@ -10,7 +10,8 @@ enum ContentInspection {
             "{has|have} headers that cannot be read, and count as none", SQLiteConnection(database))
         try report.find(
             "SELECT sequence FROM penstock_log WHERE \(forbiddenHeaders)", .wrongHeaders,
-            "{has|have} headers that break the rules (names, zero bytes or size), and no command can be given them", SQLiteConnection(database))
+            "{has|have} headers that break the rules (names, zero bytes or size), and no command can be given them",
+            SQLiteConnection(database))
         for (table, column, _) in times {
             report.add(
                 .wrongTimes, .error,

@@ -57,7 +57,9 @@ struct HealthInspection {
             try part("the queues' depths", [.wrongDepths, .wrongSequence], &report) {
                 try LineInspection.inspectDepths(connection, &$0)
             }
-            try part("the messages' places", [.misplaced], &report) { try LineInspection.inspectPlaces(connection, &$0) }
+            try part("the messages' places", [.misplaced], &report) {
+                try LineInspection.inspectPlaces(connection, &$0)
+            }
             try part("workflows", [.misplaced], &report) { try WorkflowInspection.inspect(connection, &$0) }
             try part("unique keys", [.wrongKeys], &report) { try KeyInspection.inspect(connection, &$0) }
             try part("groups", [.wrongPermits], &report) { try GroupInspection.inspect(connection, &$0) }

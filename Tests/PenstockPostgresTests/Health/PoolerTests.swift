@@ -7,7 +7,8 @@ import Testing
 /// A pooler in between: one of transactions ruins a queue, one of sessions does not.
 @Suite(
     .timeLimit(.minutes(1)),
-    .enabled(if: PostgresServer.programs != nil && Pooler.program != nil, "This machine has no PostgreSQL or no PgBouncer."))
+    .enabled(
+        if: PostgresServer.programs != nil && Pooler.program != nil, "This machine has no PostgreSQL or no PgBouncer."))
 struct PoolerTests {
     @Test(arguments: ["transaction", "session"]) func aPoolerIsFound(_ mode: String) async throws {
         let server = try PostgresServer.shared.get()
@@ -23,6 +24,6 @@ struct PoolerTests {
         #expect(found.first?.message.contains("`pool_mode = session`") == true)
         let direct = try await PostgresStore.inspectHealth(url: server.url(schema: schema)).findings
         #expect(!direct.contains { $0.kind == .pooled })
-        _ = pooler.isRunning
+        withExtendedLifetime(pooler) {}
     }
 }

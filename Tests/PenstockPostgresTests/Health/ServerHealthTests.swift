@@ -50,13 +50,17 @@ struct ServerHealthTests {
         for queue in [jobs, fifo] {
             for number in 0..<20 {
                 var message = NewMessage(payload: [UInt8(number)], group: queue == fifo ? "g\(number % 3)" : nil)
-                if number % 2 == 0 { message.uniqueKey = UniqueKey("k\(number)", scope: number % 4 == 0 ? .whileWaiting : .untilEnded) }
+                if number % 2 == 0 {
+                    message.uniqueKey = UniqueKey("k\(number)", scope: number % 4 == 0 ? .whileWaiting : .untilEnded)
+                }
                 if number % 3 == 0 { message.expiry = .after(.seconds(3600)) }
                 if number % 5 == 0 { message.due = .after(.seconds(600)) }
                 _ = try await store.enqueue([message], to: queue, durability: .processCrash)
             }
             let claimed = try await store.claim(ClaimRequest(queue: queue, limit: 5, lease: .seconds(30))).messages
-            _ = try await store.settle([Settlement(claimed[0].lease, .done), Settlement(claimed[1].lease, .retry(error: "x"))])
+            _ = try await store.settle([
+                Settlement(claimed[0].lease, .done), Settlement(claimed[1].lease, .retry(error: "x")),
+            ])
             // Its key is free before anybody carries the verdict out.
             try server.run("SELECT penstock_done(\(claimed[2].lease.sequence), \(claimed[2].lease.token.rawValue))")
         }
@@ -95,7 +99,9 @@ struct ServerHealthTests {
                 "SELECT FROM pg_stat_user_tables WHERE relid = 'penstock_progress'::regclass AND n_dead_tup >= 500"
             ).rowCount > 0
         }
-        try await expect(.bloated, .warning, "penstock_progress has 500 dead rows beside 0 living ones and was vacuumed never", bounds)
+        try await expect(
+            .bloated, .warning, "penstock_progress has 500 dead rows beside 0 living ones and was vacuumed never",
+            bounds)
         bounds.deadRows = 1000
         bounds.tableBytes = 10_000
         try await expect(.bloated, .note, "penstock_progress has", bounds)
@@ -103,7 +109,8 @@ struct ServerHealthTests {
     }
 
     @Test func anOldTransactionIsNamed() async throws {
-        try server.run("SET application_name = 'forgotten'; BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM penstock_log")
+        try server.run(
+            "SET application_name = 'forgotten'; BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM penstock_log")
         var bounds = HealthBounds()
         bounds.vacuumHeld = .zero
         try await expect(.vacuumHeld, .warning, "('forgotten', idle in transaction) has a transaction open", bounds)
@@ -117,7 +124,8 @@ struct ServerHealthTests {
         try server.run("SELECT pg_logical_emit_message(false, 'x', repeat('y', 10000))")
         var bounds = HealthBounds()
         bounds.logBytesHeld = 1000
-        try await expect(.walHeld, .warning, "The replication slot 'slot_\(schema)', which nobody uses, has the server keep", bounds)
+        try await expect(
+            .walHeld, .warning, "The replication slot 'slot_\(schema)', which nobody uses, has the server keep", bounds)
         try await store.close()
     }
 
@@ -155,14 +163,21 @@ struct ServerHealthTests {
     }
 
     @Test(arguments: [
-        ("UPDATE penstock_depth SET ready = 7", HealthFinding.Kind.wrongDepths, "is said to have 7 messages ready, and has 1"),
+        (
+            "UPDATE penstock_depth SET ready = 7", HealthFinding.Kind.wrongDepths,
+            "is said to have 7 messages ready, and has 1"
+        ),
         ("DELETE FROM penstock_ready", .misplaced, "1 message has no place in the line, or several: 1."),
         ("DELETE FROM penstock_log", .misplaced, "1 message is in line and not in the log: 1."),
         ("DELETE FROM penstock_unique", .wrongKeys, "1 message waits or runs and does not hold its unique key: 1."),
         ("DELETE FROM penstock_expiry", .wrongExpiry, "1 message waits and would not expire when it has to: 1."),
-        ("UPDATE penstock_state SET last_sequence = 0", .wrongSequence, "The last sequence number given is said to be 0"),
         (
-            "INSERT INTO penstock_permit (queue_id, group_key, sequence) SELECT id, 'g', 9 FROM penstock_queue", .wrongPermits,
+            "UPDATE penstock_state SET last_sequence = 0", .wrongSequence,
+            "The last sequence number given is said to be 0"
+        ),
+        (
+            "INSERT INTO penstock_permit (queue_id, group_key, sequence) SELECT id, 'g', 9 FROM penstock_queue",
+            .wrongPermits,
             "has a permit of a group that it should have let go"
         ),
         (
@@ -191,7 +206,8 @@ struct ServerHealthTests {
         let empty = try PostgresServer.shared.get().url(schema: PostgresServer.newSchema())
         let report = try await PostgresStore.inspectHealth(url: empty)
         #expect(report.schemaVersion == 0)
-        #expect(report.findings.contains { $0.kind == .olderSchema && $0.message.contains("none of Penstock's tables") })
+        #expect(
+            report.findings.contains { $0.kind == .olderSchema && $0.message.contains("none of Penstock's tables") })
         try server.run("DROP TABLE penstock_cursor CASCADE")
         try await expect(.unreadable, .error, "What the database says of cursors cannot be read")
         try await store.close()

@@ -5,7 +5,8 @@ import Testing
 
 /// What `penstock doctor` finds of a server with standbys.
 @Suite(
-    .serialized, .timeLimit(.minutes(2)), .enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."))
+    .serialized, .timeLimit(.minutes(2)),
+    .enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."))
 struct StandbyHealthTests {
     private func kinds(_ node: FaultyServers.Node) async throws -> [HealthFinding] {
         try await PostgresStore.inspectHealth(url: node.address).findings

@@ -8,6 +8,8 @@ final class Pooler {
     }
 
     private let folder: String
+    // Held open: the script that runs the pooler reads from it, and stops the pooler at its end, by whatever means that comes.
+    private let input = Pipe()
     private let process = Process()
 
     /// - Parameter mode: `session` or `transaction`.
@@ -22,17 +24,17 @@ final class Pooler {
             listen_addr =
             unix_socket_dir = \(folder)
             listen_port = 6432
-            auth_type = any
+            auth_type = trust
+            auth_file = \(folder)/users
             pool_mode = \(mode)
             default_pool_size = 20
             logfile = \(folder)/log
             pidfile = \(folder)/pid
 
             """
-        try settings.replacing("auth_type = any", with: "auth_type = trust\nauth_file = \(folder)/users").write(
-            toFile: folder + "/settings", atomically: false, encoding: .utf8)
+        try settings.write(toFile: folder + "/settings", atomically: false, encoding: .utf8)
         try "\"penstock\" \"\"\n".write(toFile: folder + "/users", atomically: false, encoding: .utf8)
-        var words = [program, folder + "/settings"]
+        var words = ["/bin/bash", "-c", Self.script, program, folder + "/settings"]
         // It does not run as root.
         if getuid() == 0, let user = getpwnam("postgres") {
             chown(folder, user.pointee.pw_uid, user.pointee.pw_gid)
@@ -40,18 +42,29 @@ final class Pooler {
         }
         process.executableURL = URL(filePath: words[0])
         process.arguments = Array(words.dropFirst())
+        process.standardInput = input
         process.standardOutput = FileHandle.nullDevice
         process.standardError = FileHandle.nullDevice
         try process.run()
     }
 
+    /// What is open beside the first three may be the pipe of another pooler, which would not end with its test. Signals that may be
+    /// ignored are, as the threads of tests have them blocked.
+    private static let script = """
+        for file in /dev/fd/*; do
+            number=${file##*/}
+            if [ "$number" -gt 2 ]; then eval "exec $number>&-"; fi
+        done
+        "$0" -q "$1" &
+        read end || true
+        kill -9 $!
+        """
+
     deinit {
-        process.terminate()
+        input.fileHandleForWriting.closeFile()
         process.waitUntilExit()
         try? FileManager.default.removeItem(atPath: folder)
     }
-
-    var isRunning: Bool { process.isRunning }
 
     func url(schema: String) -> String { "postgres://penstock@/postgres?host=\(folder)&port=6432&schema=\(schema)" }
 }

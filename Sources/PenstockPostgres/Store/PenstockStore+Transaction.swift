@@ -32,7 +32,8 @@ extension PenstockStore {
         guard let store = storage as? PostgresStore else {
             throw PenstockError(
                 .invalidInput,
-                "This store is not in PostgreSQL; of one on a database pool use `pool.write`, and its calls with `in:`.")
+                "This store is not in PostgreSQL; of one on a database pool use `pool.write`, and its calls with `in:`."
+            )
         }
         return try await store.transaction(
             durability: durability ?? self.durability, timeout: timeout, body)
