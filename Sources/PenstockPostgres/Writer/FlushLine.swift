@@ -100,7 +100,7 @@ final class FlushLine: Sendable {
         while let deadline = left.map(\.deadline).min() {
             do {
                 let isNew = known.server == nil
-                let server = try known.server ?? sessions.connect()
+                let server = try known.server ?? sessions.connect(waitsForStandbys: true)
                 if isNew { known = Known(server: server) }
                 server.deadline = max(deadline, .now) + .seconds(1)
                 let lost = try left.filter { entry in
