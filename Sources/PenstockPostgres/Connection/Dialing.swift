@@ -49,7 +49,9 @@ struct Dialing {
         defer { for index in calls.indices { hangUp(index) } }
         while true {
             let now = ContinuousClock.now
-            for index in calls.indices where calls[index].connection == nil && calls[index].startsAt <= now { begin(index) }
+            for index in calls.indices where calls[index].connection == nil && calls[index].startsAt <= now {
+                begin(index)
+            }
             if now >= end || calls.allSatisfy({ $0.connection == nil && $0.refusal != nil }) {
                 return .refused(refusal)
             }
@@ -69,8 +71,9 @@ struct Dialing {
 
     private mutating func begin(_ index: Int) {
         let host = calls[index].host
-        guard let connection = address.withParameters(
-            of: host, isWritable: isWritable, { PQconnectStartParams($0, $1, 1) })
+        guard
+            let connection = address.withParameters(
+                of: host, isWritable: isWritable, { PQconnectStartParams($0, $1, 1) })
         else { return }
         calls[index].connection = connection
         calls[index].events = Int16(POLLOUT)

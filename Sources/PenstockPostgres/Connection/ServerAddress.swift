@@ -125,7 +125,9 @@ struct ServerAddress: Sendable {
         let count = max(lists[0].1?.count ?? 0, lists[1].1?.count ?? 0)
         if count < 2 { return [] }
         // A list of another length is libpq's to refuse.
-        guard lists.allSatisfy({ name, list in list.map { $0.count == count || name == "port" && $0.count == 1 } ?? true })
+        guard
+            lists.allSatisfy({ name, list in list.map { $0.count == count || name == "port" && $0.count == 1 } ?? true }
+            )
         else { return [] }
         return (0..<count).map { index in
             Host(
