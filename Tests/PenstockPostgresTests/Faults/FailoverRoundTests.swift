@@ -45,8 +45,22 @@ struct FailoverRoundTests {
                 pair.network.address(of: [pair.standby, pair.primary], attributes: "any"), load.queue, access: .readOnly
             ),
         ]
+        // A real one, which has to go on by itself through all of it.
+        let worker = try RunningTool(
+            [
+                "work", load.queue.text, "--concurrency", "2", "--lease", "8s", "--", "sh", "-c",
+                "read -r line; echo $line",
+            ],
+            at: pair.address)
+        worker.lines.closeWriteEnd()
         var recoveries: [FailoverPair.Recovery] = []
         try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask {
+                while let payload = await worker.lines.next() {
+                    load.ledger.note { $0.worked[payload, default: 0] += 1 }
+                }
+            }
+            defer { worker.send(SIGTERM) }
             for follower in followers.values { group.addTask { await follower.run() } }
             defer { for follower in followers.values { follower.end() } }
             try await load.run {
@@ -63,6 +77,7 @@ struct FailoverRoundTests {
                 }
             }
         }
+        #expect(await worker.end() == 0, "the worker \(comment)")
         let found = try await load.check(comment) { try await pair.servers.ask(pair.primary, $0) }
         for (name, follower) in followers { follower.check(found, name, comment) }
         tell(recoveries)
