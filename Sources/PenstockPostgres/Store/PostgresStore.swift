@@ -146,7 +146,7 @@ public final class PostgresStore: SQLStore {
 
     /// Nobody tells that a worker has died: another one sees it within that, and a quarter of a second later has its messages. Shorter while
     /// the server's notifications are not heard.
-    public var lookInterval: Duration { bell.isListening ? .milliseconds(600) : .milliseconds(250) }
+    public var lookInterval: Duration { bell.isListening ? .milliseconds(500) : .milliseconds(250) }
 
     /// How long this process has waited for the server's disk, and for the other processes that write.
     public var timings: StoreTimings { writeTimings.now }
