@@ -4,7 +4,7 @@ import PenstockCore
 /// How long to wait before a server is tried again: twice as long each time, and never as long as another process.
 struct Backoff {
     private static let first = 0.05
-    private static let last = 2.0
+    private static let last = 1.0
     private let random: any RandomSource
     private var seconds = Self.first
 

@@ -14,8 +14,28 @@ struct ServerAddress: Sendable {
     let schema: String
     /// What people are told: no password, and no parameters.
     let description: String
+    /// Where it may be, if that is more than one place.
+    let hosts: [Host]
+    /// How long a server may take to be connected.
+    let connectMax: Duration
     private let text: String
     private let access: StoreAccess
+
+    /// One of several servers, in libpq's words.
+    struct Host: Sendable {
+        let parameters: [String: String]
+
+        /// Whether it is the one that `connection` leads to.
+        func isServer(of connection: OpaquePointer) -> Bool {
+            let name = parameters["host"] ?? parameters["hostaddr"]
+            let port = parameters["port"]
+            return PQhost(connection).map { String(cString: $0) } == name
+                && ((port ?? "").isEmpty || PQport(connection).map { String(cString: $0) } == port)
+        }
+    }
+
+    /// Whether a server that only can be read will not do.
+    var mustBeWritable: Bool { access == .readWrite }
 
     /// How the text of an address begins.
     static let schemes = ["postgres://", "postgresql://"]
@@ -33,7 +53,10 @@ struct ServerAddress: Sendable {
         self.text = rest
         self.schema = schema
         self.access = access
-        description = try Self.describe(rest, schema)
+        let found = try Self.parsed(rest)
+        description = Self.description(found, schema)
+        hosts = Self.hosts(found)
+        connectMax = .seconds(found["connect_timeout"].flatMap { Int($0) }.map { max($0, 2) } ?? 5)
     }
 
     /// A password with one of these characters in it ends there for libpq, and what it takes for a host or a port it quotes.
@@ -76,7 +99,8 @@ struct ServerAddress: Sendable {
                 + "letters and digits as %XX.")
     }
 
-    private static func describe(_ text: String, _ schema: String) throws -> String {
+    /// libpq's parameters that the text names.
+    private static func parsed(_ text: String) throws -> [String: String] {
         guard let options = PQconninfoParse(text, nil) else {
             throw unreadable
         }
@@ -89,16 +113,48 @@ struct ServerAddress: Sendable {
         }
         // Of a password with an @ in it the rest would be taken for the host, and be told of. A socket in the abstract begins with one.
         guard found["host"]?.dropFirst().contains("@") != true else { throw unreadable }
+        return found
+    }
+
+    /// The places in lists that are divided by commas. A list of ports may have one for all.
+    private static func hosts(_ found: [String: String]) -> [Host] {
+        func list(_ name: String) -> [String]? {
+            found[name]?.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+        }
+        let lists = [("host", list("host")), ("hostaddr", list("hostaddr")), ("port", list("port"))]
+        let count = max(lists[0].1?.count ?? 0, lists[1].1?.count ?? 0)
+        if count < 2 { return [] }
+        // A list of another length is libpq's to refuse.
+        guard
+            lists.allSatisfy({ name, list in list.map { $0.count == count || name == "port" && $0.count == 1 } ?? true }
+            )
+        else { return [] }
+        return (0..<count).map { index in
+            Host(
+                parameters: Dictionary(
+                    uniqueKeysWithValues: lists.compactMap { name, list in
+                        list.map { (name, $0.count == 1 ? $0[0] : $0[index]) }
+                    }))
+        }
+    }
+
+    private static func description(_ found: [String: String], _ schema: String) -> String {
         let place = (found["host"] ?? "") + (found["port"].map { ":\($0)" } ?? "")
         return "postgres://\(place)/\(found["dbname"] ?? "")" + (schema == "penstock" ? "" : "?schema=\(schema)")
     }
 
     /// Calls `body` with libpq's parameters: of several hosts the one is taken that can be written, where that is wanted. What the address says itself stands before what is said here, and so counts.
+    ///
+    /// - Parameter host: the one of several that is meant; `nil`: libpq asks all, one after the other.
     func withParameters<T>(
+        of host: Host? = nil, isWritable: Bool = false,
         _ body: (UnsafePointer<UnsafePointer<CChar>?>, UnsafePointer<UnsafePointer<CChar>?>) -> T
     ) -> T {
         let attributes = access == .readOnly ? "any" : "read-write"
-        let parameters = Self.defaults + [("target_session_attrs", attributes), ("dbname", text)]
+        // What comes last counts.
+        let parameters =
+            Self.defaults + [("target_session_attrs", attributes), ("dbname", text)]
+            + (host?.parameters.map { ($0, $1) } ?? []) + (isWritable ? [("target_session_attrs", "read-write")] : [])
         let copies = parameters.map { (strdup($0.0), strdup($0.1)) }
         defer {
             for (keyword, value) in copies {

@@ -12,6 +12,9 @@ final class ServerConnection {
     private let warnings = Warnings()
     /// How long the server may take for an answer.
     private let silenceMax: Duration
+    private let address: ServerAddress
+    /// The servers that may be promoted while this one says nothing.
+    private var others: [ServerAddress.Host] = []
     /// When an answer must have come, if that is sooner or later than ``silenceMax`` says.
     var deadline: ContinuousClock.Instant?
     /// Whether an answer did not come in time. One that comes after all must not be taken for the next one's.
@@ -22,16 +25,16 @@ final class ServerConnection {
     /// - Throws: ``ServerError``, without the password.
     init(_ address: ServerAddress, silenceMax: Duration = .seconds(30)) throws {
         let start = ContinuousClock.now
-        guard let connection = address.withParameters({ PQconnectdbParams($0, $1, 1) }) else {
-            throw ServerError(message: "There is no memory for a connection.", isLost: true)
-        }
+        let connection = try Self.connect(address)
         self.connection = connection
         self.silenceMax = silenceMax
+        self.address = address
         if PQstatus(connection) != CONNECTION_OK {
             let refusal = Self.refusal(connection, after: .now - start)
             // What is thrown here ends the object, which lets go of the connection.
             guard PQstatus(connection) == CONNECTION_OK else { throw refusal }
         }
+        if address.mustBeWritable { others = address.hosts.filter { !$0.isServer(of: connection) } }
         // A server that takes nothing in must not hold the thread either.
         PQsetnonblocking(connection, 1)
         // The object lives as long as the connection does.
@@ -46,6 +49,24 @@ final class ServerConnection {
     }
 
     deinit { PQfinish(connection) }
+
+    /// - Returns: a connection, or one that has failed.
+    private static func connect(_ address: ServerAddress) throws -> OpaquePointer {
+        if address.hosts.count > 1 {
+            var dialing = Dialing(address, address.hosts)
+            let start = ContinuousClock.now
+            switch dialing.connect(within: address.connectMax) {
+            case .connected(let connection): return connection
+            case .refused(let refusal):
+                // Where all have said something at once, libpq tells why.
+                if .now - start > .seconds(1) { throw ServerError(message: refusal, isLost: true) }
+            }
+        }
+        guard let connection = address.withParameters({ PQconnectdbParams($0, $1, 1) }) else {
+            throw ServerError(message: "There is no memory for a connection.", isLost: true)
+        }
+        return connection
+    }
 
     /// Why there is no connection.
     ///
@@ -204,6 +225,7 @@ final class ServerConnection {
 
     /// Sends what is to be sent, and returns when libpq has a result or knows that none will come.
     private func wait(until end: ContinuousClock.Instant) throws {
+        var look = ContinuousClock.now + Self.lookEvery
         while true {
             let unsent = PQflush(connection)
             if unsent < 0 || (unsent == 0 && PQisBusy(connection) == 0) || PQsocket(connection) < 0 { return }
@@ -214,15 +236,34 @@ final class ServerConnection {
             }
             let events = POLLIN | (unsent == 0 ? 0 : POLLOUT)
             var watched = pollfd(fd: PQsocket(connection), events: Int16(events), revents: 0)
-            poll(&watched, 1, Int32(clamping: left / 1000 + 1))
-            if watched.revents != 0, PQconsumeInput(connection) == 0 { return }
+            let pause = others.isEmpty ? left : min(left, max(0, (look - .now).wholeMicroseconds))
+            poll(&watched, 1, Int32(clamping: pause / 1000 + 1))
+            if watched.revents != 0 {
+                if PQconsumeInput(connection) == 0 { return }
+            } else if !others.isEmpty, look <= .now {
+                try refuseIfReplaced()
+                look = .now + Self.lookEvery
+            }
         }
     }
+
+    /// A primary that is frozen or cut off says nothing, and its callers need not wait for it once another one is there.
+    private func refuseIfReplaced() throws {
+        var dialing = Dialing(address, others, isWritable: true)
+        guard case .connected(let other) = dialing.connect(within: Self.lookMax) else { return }
+        PQfinish(other)
+        isAbandoned = true
+        throw ServerError(message: "the server does not answer, and another one was promoted", isLost: true)
+    }
+
+    /// How long an answer may take before somebody looks whether another server was promoted, and how long the look may take.
+    private static let lookEvery = Duration.milliseconds(500)
+    private static let lookMax = Duration.seconds(1)
 
     private static let silence = ServerError(message: "the server does not answer", isLost: true)
     var lastMessage: String { Self.firstLine(String(cString: PQerrorMessage(connection))) }
 
-    private static func firstLine(_ text: String) -> String {
+    static func firstLine(_ text: String) -> String {
         text.split(separator: "\n").first.map(String.init) ?? "there was no answer"
     }
 

@@ -25,7 +25,7 @@ struct SessionLocks: WorkerLocks {
         return try look(connection)
     }
 
-    /// Every session of this process has it already.
+    /// The sessions of this process have it already.
     func take() throws -> any HeldWorkerLock { HeldSessionLock(name: Self.prefix + String(id)) }
 
     func removeLeft(_ name: String) {}

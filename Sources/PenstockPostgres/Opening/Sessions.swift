@@ -3,7 +3,8 @@ import PenstockCore
 import Synchronization
 
 /// Makes the connections of one store. Each holds the lock by which other processes see that this one lives, so that the loss of
-/// one connection is no death.
+/// one connection is no death. Only one that waits for standbys does not: the server does not look meanwhile whether its process is there
+/// still, and would hold the lock of a dead one for as long as no standby is back.
 final class Sessions: Sendable {
     let address: ServerAddress
     let clock: ServerClock
@@ -22,13 +23,16 @@ final class Sessions: Sendable {
 
     /// Connects, and looks for the store's tables.
     ///
-    /// - Parameter silenceMax: how long the server may take for an answer; `nil`: as long as calls may.
+    /// - Parameters:
+    ///   - silenceMax: how long the server may take for an answer; `nil`: as long as calls may.
+    ///   - waitsForStandbys: whether it may come to wait for them.
     /// - Throws: ``ServerError``.
-    func connect(silenceMax: Duration? = nil) throws -> ServerConnection {
+    func connect(silenceMax: Duration? = nil, waitsForStandbys: Bool = false) throws -> ServerConnection {
         let server = try Self.connect(to: address, busyMax: busyMax, silenceMax: silenceMax)
         server.deadline = .now + Self.connectMax
         defer { server.deadline = nil }
-        try server.run("SELECT pg_advisory_lock_shared(\(Self.lockClass), \(locks.id))")
+        let lockClass = waitsForStandbys ? Self.waiterLockClass : Self.lockClass
+        try server.run("SELECT pg_advisory_lock_shared(\(lockClass), \(locks.id))")
         try endAbandoned(server)
         try clock.read(server)
         return server
@@ -43,18 +47,19 @@ final class Sessions: Sendable {
         server.deadline = .now + connectMax
         defer { server.deadline = nil }
         // Answers that are lost are asked for again; what is written waits for the disk only where that is asked for. A process
-        // that is stopped or whose host is gone must not hold what it holds for as long as the server's settings let it.
+        // that is stopped or whose host is gone must not hold what it holds for as long as the server's settings let it: of a host that
+        // vanished the server knows within three seconds, and others have its messages within five.
         try server.run(
             """
             \(settings(address).map { "SET \($0.name) = \($0.value)" }.joined(separator: "; ")); SET synchronous_commit = off;
             SET lock_timeout = \(max(1, busyMax.wholeMicroseconds / 1000)); SET statement_timeout = 0;
             SET idle_in_transaction_session_timeout = '10s'; SET jit = off; SET client_min_messages = warning;
             SET default_transaction_isolation = 'read committed'; SET default_transaction_read_only = off;
-            SET standard_conforming_strings = on; SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2;
-            SET tcp_keepalives_count = 3; SET tcp_user_timeout = 10000
+            SET standard_conforming_strings = on; SET tcp_keepalives_idle = 1; SET tcp_keepalives_interval = 1;
+            SET tcp_keepalives_count = 2; SET tcp_user_timeout = 3000
             """)
         // Not on every system.
-        if server.serverVersion >= 140_000 { _ = try? server.run("SET client_connection_check_interval = '1s'") }
+        if server.serverVersion >= 140_000 { _ = try? server.run("SET client_connection_check_interval = '500ms'") }
         return server
     }
 
@@ -75,7 +80,7 @@ final class Sessions: Sendable {
         if server.isAbandoned { abandoned.withLock { $0.append(server.processID) } }
     }
 
-    /// Only sessions of this process have its lock.
+    /// Only sessions of this process have its number in a lock.
     private func endAbandoned(_ server: ServerConnection) throws {
         let ids = abandoned.withLock { abandoned in
             defer { abandoned = [] }
@@ -93,4 +98,6 @@ final class Sessions: Sendable {
 
     /// The first of the two numbers of a worker's lock: the table of the store, so that stores of one database do not meet.
     static let lockClass = "('penstock_state'::regclass::oid::bigint - 2147483648)::int"
+    /// The same for sessions that wait for standbys, which say of no process that it lives.
+    private static let waiterLockClass = "('penstock_writer'::regclass::oid::bigint - 2147483648)::int"
 }

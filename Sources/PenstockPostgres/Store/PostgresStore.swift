@@ -161,8 +161,9 @@ public final class PostgresStore: SQLStore {
         return bell.wakeups
     }
 
-    /// A second while the server's notifications are heard: nobody tells that a worker has died.
-    public var lookInterval: Duration { bell.isListening ? .seconds(1) : .milliseconds(250) }
+    /// Nobody tells that a worker has died: another one sees it within that, and a quarter of a second later has its messages. Shorter while
+    /// the server's notifications are not heard.
+    public var lookInterval: Duration { bell.isListening ? .milliseconds(500) : .milliseconds(250) }
 
     /// How long this process has waited for the server's disk, and for the other processes that write.
     public var timings: StoreTimings { writeTimings.now }

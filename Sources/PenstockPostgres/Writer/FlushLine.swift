@@ -135,7 +135,7 @@ final class FlushLine: Sendable {
 
     /// A connection whose transactions wait for the disk and the standbys.
     private func connected() throws -> ServerConnection {
-        let server = try sessions.connect()
+        let server = try sessions.connect(waitsForStandbys: true)
         try server.run("SET synchronous_commit = on")
         // A small record of the log, in a transaction of its own.
         try server.prepare(Self.record, "SELECT pg_logical_emit_message(true, 'penstock', '')", types: [])

@@ -83,6 +83,13 @@ struct Tool {
             try server.run("SET client_min_messages = warning; SET search_path = \(schema); " + statements).rowCount)
     }
 
+    /// The first column of what a statement finds, as texts.
+    func column(_ statement: String) throws -> [String] {
+        let server = try ServerConnection(ServerAddress(url))
+        let found = try server.run("SET client_min_messages = warning; SET search_path = \(schema); " + statement)
+        return (0..<found.rowCount).map { found.text($0, 0) }
+    }
+
     /// Whether anybody has made the schema.
     func isThere() throws -> Bool { try sql("SELECT 1 FROM pg_namespace WHERE nspname = '\(schema)'") > 0 }
 }

@@ -124,6 +124,20 @@ struct ConnectionFaultTests {
         try await store.close()
     }
 
+    @Test func aServerThatSaysNothingHoldsNobodyUp() async throws {
+        let server = try PostgresServer.shared.get()
+        let silent = try Relay(to: server.socketPath)
+        silent.standStill(true)
+        let address = url.replacing("?host=", with: "?host=127.0.0.1,").appending("&port=\(silent.port),5432")
+        let start = ContinuousClock.now
+        let store = try await PostgresStore.open(url: address)
+        try await store.configure(queue, .create(QueuePolicy(), ifAbsent: true))
+        // libpq waits five seconds for each of its connections.
+        #expect(ContinuousClock.now - start < .seconds(5))
+        _ = try await enqueue("there", store)
+        try await store.close()
+    }
+
     @Test func aRefusedConnectionSaysWhyAndHasNoPassword() async throws {
         let absent = url.replacing("penstock@/postgres", with: "penstock:secretword@/nothere")
         let failure = await #expect(throws: PenstockError.self) { try await PostgresStore.open(url: absent) }

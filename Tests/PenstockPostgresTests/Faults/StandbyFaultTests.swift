@@ -93,4 +93,30 @@ struct StandbyFaultTests {
         try await store.close()
         try await other.close()
     }
+
+    /// The primary crashes, begins a new life with further numbers, and is gone before the standby has heard of that.
+    @Test func aLifeThatNoStandbyHasHeardOfGivesNoNumbers() async throws {
+        var options = PostgresStore.Options()
+        options.busyMax = .seconds(3)
+        let url = servers.address(of: [primary, standby])
+        let queue = try QueueName("mail")
+        let store = try await PostgresStore.open(url: url, options: options)
+        try await store.configure(queue, .create(QueuePolicy(), ifAbsent: true))
+        func enqueue(_ store: PostgresStore) async throws -> Receipt {
+            try await store.enqueue([NewMessage(payload: [1])], to: queue, durability: .processCrash)[0]
+        }
+        _ = try await enqueue(store)
+        try await servers.freeze(standby)
+        try await servers.stopAtOnce(primary)
+        try await servers.start(primary)
+        let lost = try? await enqueue(store)
+        try await servers.kill(primary)
+        try await servers.thaw(standby)
+        try await servers.promote(standby)
+        let other = try await PostgresStore.open(url: url, options: options)
+        let receipt = try await enqueue(other)
+        #expect(receipt.sequence != lost?.sequence)
+        try? await store.close()
+        try await other.close()
+    }
 }

@@ -7,6 +7,8 @@ final class FaultLedger: Sendable {
     struct State {
         /// By payload, with the durability that was asked for.
         var receipts: [String: Receipt] = [:]
+        /// How many of them say `powerLoss`.
+        var flushedCount = 0
         /// Payloads of which nobody knows, and those of calls that ended with another error.
         var unknown: Set<String> = []
         var refused: Set<String> = []

@@ -11,16 +11,19 @@ final class FaultyServers: Sendable {
         let name: String
         fileprivate let home: String
 
-        fileprivate var data: String { home + "/" + name + "/data" }
+        var data: String { home + "/" + name + "/data" }
         var socketFolder: String { home + "/" + name }
         var address: String { "postgres://penstock@/postgres?host=\(socketFolder)" }
     }
 
     private let home: String
+    /// What lies between them; `nil`: they have sockets in their folders, and nothing between them.
+    let network: (any TestNetwork)?
     // Held open: the script that cleans up reads from it.
     private let keeper: Process
 
-    init() throws {
+    init(_ network: (any TestNetwork)? = nil) throws {
+        self.network = network
         home = "/tmp/penstock-pg-\(UUID().uuidString.prefix(8))"
         try FileManager.default.createDirectory(atPath: home, withIntermediateDirectories: false)
         if getuid() == 0, let user = getpwnam("postgres") { chown(home, user.pointee.pw_uid, user.pointee.pw_gid) }
@@ -50,51 +53,102 @@ final class FaultyServers: Sendable {
         "postgres://penstock@/postgres?host=\(nodes.map(\.socketFolder).joined(separator: ","))&target_session_attrs=read-write"
     }
 
-    func makePrimary(_ node: Node) async throws {
-        try await command("mkdir", node.socketFolder)
+    /// - Parameter options: more words for `initdb`.
+    func makePrimary(_ node: Node, _ options: [String] = [], settings: [String] = []) async throws {
+        try await command("mkdir", "-p", node.socketFolder)
         try await program(
-            "initdb", "-D", node.data, "-U", "penstock", "-A", "trust", "--no-sync", "-E", "UTF8", "--locale", "C")
+            "initdb",
+            ["-D", node.data, "-U", "penstock", "-A", "trust", "--no-sync", "-E", "UTF8", "--locale", "C"] + options)
+        try await append(settings, to: "postgresql.conf", of: node)
+        if network != nil {
+            try await append(
+                ["host all all all trust", "host replication all all trust"], to: "pg_hba.conf", of: node)
+        }
         try await start(node)
     }
 
     /// Copies `primary`, and starts the copy as a standby of it.
-    func makeStandby(_ node: Node, of primary: Node) async throws {
-        try await command("mkdir", node.socketFolder)
+    func makeStandby(_ node: Node, of primary: Node, _ options: [String] = []) async throws {
+        try await command("mkdir", "-p", node.socketFolder)
         try await program(
-            "pg_basebackup", "-h", primary.socketFolder, "-U", "penstock", "-D", node.data, "-R", "--no-sync", "-c",
-            "fast")
-        let connection = "host=\(primary.socketFolder) user=penstock application_name=\(node.name)"
-        // The last line of a setting is the one that counts.
-        try await command(
-            "sh", "-c", "echo \"primary_conninfo = '$1'\" >> \"$0\"", node.data + "/postgresql.auto.conf", connection)
+            "pg_basebackup",
+            ["-h", primary.socketFolder, "-U", "penstock", "-D", node.data, "-R", "--no-sync", "-c", "fast"] + options)
+        try await follow(primary, node)
         try await start(node)
     }
 
-    func start(_ node: Node) async throws {
+    /// Has a standby that is about to start take its primary's log from where the network has that.
+    private func follow(_ primary: Node, _ node: Node) async throws {
+        let place = network?.place(of: primary)
+        let connection =
+            "host=\(place?.host ?? primary.socketFolder) port=\(place?.port ?? 5432) user=penstock application_name=\(node.name)"
+        // The last line of a setting is the one that counts. Whom the primary waits for does not hold for a standby that is promoted.
+        try await append(
+            ["primary_conninfo = '\(connection)'", "synchronous_standby_names = ''"], to: "postgresql.auto.conf",
+            of: node)
+    }
+
+    /// Makes a primary of yesterday a standby of today's: what it has more than that goes. It has to have ended.
+    func rewind(_ node: Node, to primary: Node) async throws {
+        // The branch of the log that began with the promotion is in the file that is compared only after that.
+        try await ask(primary, "CHECKPOINT")
         try await program(
-            "pg_ctl", "-D", node.data, "-w", "-s", "-l", node.socketFolder + "/log", "-o",
-            "-k \(node.socketFolder) -c listen_addresses= -c max_connections=200", "start")
+            "pg_rewind",
+            [
+                "-D", node.data, "--source-server", "host=\(primary.socketFolder) user=penstock dbname=postgres", "-R",
+                "--no-sync",
+            ])
+        try await follow(primary, node)
+        try await start(node)
+    }
+
+    private func append(_ lines: [String], to file: String, of node: Node) async throws {
+        for line in lines { try await command("sh", "-c", "echo \"$1\" >> \"$0\"", node.data + "/" + file, line) }
+    }
+
+    func start(_ node: Node) async throws {
+        do {
+            try await program(
+                "pg_ctl",
+                [
+                    "-D", node.data, "-w", "-s", "-l", node.socketFolder + "/log", "-o",
+                    "-k \(node.socketFolder) -c listen_addresses=\(network?.listenAddress(of: node) ?? "") -c max_connections=200",
+                    "start",
+                ], network?.prefix(of: node) ?? [])
+        } catch {
+            let log = (try? String(contentsOfFile: node.socketFolder + "/log", encoding: .utf8)) ?? ""
+            throw PostgresServer.Failure(description: "\(error)\(log.suffix(2000))")
+        }
     }
 
     // MARK: Harming them
 
     /// Stops it as it stands: what is not on the disk is gone.
     func stopAtOnce(_ node: Node) async throws {
-        try await program("pg_ctl", "-D", node.data, "-s", "-w", "-m", "immediate", "stop")
+        try await program("pg_ctl", ["-D", node.data, "-s", "-w", "-m", "immediate", "stop"])
     }
 
     func stop(_ node: Node) async throws {
-        try await program("pg_ctl", "-D", node.data, "-s", "-w", "-m", "fast", "stop")
+        try await program("pg_ctl", ["-D", node.data, "-s", "-w", "-m", "fast", "stop"])
     }
 
     func promote(_ node: Node) async throws {
-        try await program("pg_ctl", "-D", node.data, "-s", "-w", "promote")
+        try await program("pg_ctl", ["-D", node.data, "-s", "-w", "promote"])
     }
 
     /// Kills all of its processes, as a loss of power does.
     func kill(_ node: Node) async throws {
-        try await signal(node, SIGKILL)
-        try await command("rm", "-f", node.data + "/postmaster.pid")
+        // Nobody has a child while it is counted. Until the last is gone, so is not the memory that they share.
+        try await command(
+            "sh", "-c",
+            """
+            parent=$(head -n 1 "$0/postmaster.pid")
+            kill -STOP "$parent" 2> /dev/null
+            all="$parent $(ps -e -o pid= -o ppid= | awk -v parent="$parent" '$2 == parent { print $1 }')"
+            kill -KILL $all 2> /dev/null
+            while ps -o stat= -p "$(echo $all | tr ' ' ,)" | grep -qv Z; do :; done
+            rm -f "$0/postmaster.pid" "$0"/../.s.PGSQL.5432*
+            """, node.data)
     }
 
     func freeze(_ node: Node) async throws { try await signal(node, SIGSTOP) }
@@ -135,14 +189,14 @@ final class FaultyServers: Sendable {
 
     // MARK: Programs
 
-    private func program(_ name: String, _ arguments: String...) async throws {
+    private func program(_ name: String, _ arguments: [String], _ prefix: [String] = []) async throws {
         guard let programs = PostgresServer.programs else {
             throw PostgresServer.Failure(description: "There is no PostgreSQL.")
         }
-        try await run([programs + "/" + name] + arguments)
+        try await run([programs + "/" + name] + arguments, prefix)
     }
 
-    private func command(_ words: String...) async throws { try await run(["/usr/bin/env"] + words) }
+    func command(_ words: String...) async throws { try await run(["/usr/bin/env"] + words) }
 
     /// Closes what is open beside the first three. Foundation sees the end of a process by such a descriptor, and a server that
     /// the process has started would keep it.
@@ -154,27 +208,37 @@ final class FaultyServers: Sendable {
         exec "$@"
         """
 
-    private func run(_ words: [String]) async throws {
-        let process = Self.process(["/bin/bash", "-c", Self.closing, "bash"] + words)
+    private func run(_ words: [String], _ prefix: [String] = []) async throws {
+        let process = Self.process(["/bin/bash", "-c", Self.closing, "bash"] + words, prefix)
         // A server that it starts keeps what it is given for as long as it lives.
         process.standardInput = FileHandle.nullDevice
-        process.standardOutput = FileHandle.nullDevice
-        process.standardError = FileHandle.nullDevice
+        // A file, and no pipe: a server that is started keeps it, too.
+        let said = URL(filePath: home + "/said-\(UUID().uuidString)")
+        try Data().write(to: said)
+        let output = try FileHandle(forWritingTo: said)
+        process.standardOutput = output
+        process.standardError = output
+        defer {
+            try? output.close()
+            try? FileManager.default.removeItem(at: said)
+        }
         let status: Int32 = try await withCheckedThrowingContinuation { continuation in
             process.terminationHandler = { continuation.resume(returning: $0.terminationStatus) }
             do { try process.run() } catch { continuation.resume(throwing: error) }
         }
         if status != 0 {
-            throw PostgresServer.Failure(description: "\(words.joined(separator: " ")) ended with status \(status)")
+            throw PostgresServer.Failure(
+                description:
+                    "\(words.joined(separator: " ")) ended with status \(status): \((try? String(contentsOf: said, encoding: .utf8)) ?? "")"
+            )
         }
     }
 
     /// A server does not run as root, and nobody else may signal it.
-    private static func process(_ words: [String]) -> Process {
+    private static func process(_ words: [String], _ prefix: [String] = []) -> Process {
         let process = Process()
-        let words =
-            getuid() == 0
-            ? ["/usr/bin/setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"] + words : words
+        let user = getuid() == 0 ? ["/usr/bin/setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"] : []
+        let words = prefix + user + words
         process.executableURL = URL(filePath: words[0])
         process.arguments = Array(words.dropFirst())
         process.currentDirectoryURL = URL(filePath: "/tmp")

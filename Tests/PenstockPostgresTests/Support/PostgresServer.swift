@@ -65,6 +65,8 @@ final class PostgresServer: Sendable {
         rm -rf "$1"
         """
 
+    var socketPath: String { folder + "/.s.PGSQL.5432" }
+
     /// The address of a schema there.
     func url(schema: String) -> String {
         "postgres://penstock@/postgres?host=\(folder)&schema=\(schema)"
