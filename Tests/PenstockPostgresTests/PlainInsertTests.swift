@@ -55,7 +55,7 @@ struct PlainInsertTests {
 
     @Test func itWakesWhoWaits() async throws {
         let changes = store.changes
-        try await eventually { store.lookInterval == .seconds(1) }
+        try await eventually { store.lookInterval == .milliseconds(500) }
         let token = changes.token(for: jobs)
         async let woken: Void = changes.waitForWork(in: QueueName("jobs"), after: token)
         try await changes.waitForWaiters()

@@ -48,7 +48,7 @@ struct FollowerTests {
     }
 
     /// `PENSTOCK_FOLLOWED` says how many messages there are: `tools/torture --followed`.
-    static let count = max(1, Int(ProcessInfo.processInfo.environment["PENSTOCK_FOLLOWED"] ?? "") ?? 80_000)
+    static let count = max(1, Int(ProcessInfo.processInfo.environment["PENSTOCK_FOLLOWED"] ?? "") ?? 40_000)
 
     /// Two processes that keep their places in cursors; each dies several times, and goes on from there.
     @Test(.timeLimit(.minutes(10))) func twoFollowersWithCursorsMissNothingBesideEightWriters() async throws {

@@ -16,12 +16,9 @@ final class LogDisk: Sendable {
         keeper.standardError = FileHandle.nullDevice
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
         try keeper.run()
-        let mount = try Process.run(
-            URL(filePath: "/usr/bin/env"),
-            arguments: ["mount", "-t", "tmpfs", "-o", "size=\(mebibytes)m", "tmpfs", path])
-        mount.waitUntilExit()
-        guard mount.terminationStatus == 0, let user = getpwnam("postgres") else {
-            throw PostgresServer.Failure(description: "No file system can be mounted at \(path).")
+        try SystemCommand.run(["mount", "-t", "tmpfs", "-o", "size=\(mebibytes)m", "tmpfs", path])
+        guard let user = getpwnam("postgres") else {
+            throw PostgresServer.Failure(description: "There is no user postgres.")
         }
         chown(path, user.pointee.pw_uid, user.pointee.pw_gid)
     }

@@ -80,14 +80,6 @@ final class NamespaceNetwork: TestNetwork {
     }
 
     private static func ip(_ arguments: String) throws {
-        let process = Process()
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = ["ip"] + arguments.split(separator: " ").map(String.init)
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        process.waitUntilExit()
-        guard process.terminationStatus == 0 else {
-            throw PostgresServer.Failure(description: "ip \(arguments) ended with status \(process.terminationStatus)")
-        }
+        try SystemCommand.run(["ip"] + arguments.split(separator: " ").map(String.init))
     }
 }
