@@ -54,8 +54,8 @@ struct OldSnapshotTests {
         try await live(20, heir)
         try await heir.close()
         let read = try await entriesRead(server) - before
-        // The first claim of a process looks at the whole line, and that is all.
-        #expect(read < 2 * 400, "\(read) entries")
+        // The first claim of a process looks at the whole line. If each went past all that is gone, it were more than ten times as much.
+        #expect(read < 5 * 400, "\(read) entries")
         try holder.run("COMMIT")
     }
 

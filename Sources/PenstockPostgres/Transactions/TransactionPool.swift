@@ -177,7 +177,9 @@ final class TransactionPool: Sendable {
                     try session.server.run("COMMIT")
                     if !isThere { throw ServerFailures.unknown(self.sessions.address, nil) }
                 }
-                if let failure = try FlushLine.commit(session.server, sessions.address, timings, Self.record) { throw failure }
+                if let failure = try FlushLine.commit(session.server, sessions.address, timings, Self.record) {
+                    throw failure
+                }
                 return session
             }
         } catch let error as PenstockError {

@@ -17,7 +17,9 @@ struct CommitMark: Sendable {
     }
 
     /// Removes the row of a connection that has another one from now on.
-    static func remove(_ writer: Int64, _ connection: Connection) throws { try connection.run(delete, .integer(writer)) }
+    static func remove(_ writer: Int64, _ connection: Connection) throws {
+        try connection.run(delete, .integer(writer))
+    }
 
     private static let delete = Query("DELETE FROM penstock_writer WHERE id = ?1")
     private static let insert = Query(

@@ -94,7 +94,7 @@ final class TransactionRunner {
     /// Whether a look would see what is not carried out yet.
     private var hasSaidVerdicts: Bool {
         guard let session else { return false }
-        session.server.deadline = .now + Self.workMax
+        session.server.deadline = .now + WriterSession.workMax
         defer { if session.server.isLost { disconnect() } }
         return (try? SaidVerdicts.areOpen(session.connection)) ?? false
     }
@@ -104,7 +104,7 @@ final class TransactionRunner {
         let start = ContinuousClock.now
         defer { stalls.note(since: start) }
         do {
-            session.server.deadline = job.deadline + Self.grace
+            session.server.deadline = job.deadline + WriterSession.grace
             return try job.check(session.connection, now: time.now)
         } catch let error as ServerError where error.isLost || error.mayBeTriedAgain {
             if error.isLost { disconnect() }
@@ -165,7 +165,7 @@ final class TransactionRunner {
             session.connection.guardsAttempts = guardsAttempts
             session.connection.sendsAhead = !guardsAttempts
             defer { session.connection.sendsAhead = false }
-            try begin(session.connection, until: deadline) { connection in
+            try session.begin(until: deadline, sessions, timings, stalls) { connection in
                 try SaidVerdicts.prefetch(connection)
                 try Transaction.prefetch(policies, connection)
                 for job in jobs { try job.prefetch(connection, policies) }
@@ -181,7 +181,7 @@ final class TransactionRunner {
             try transaction.writeDown()
             try mark.write(session.connection)
             if let oldRow { try CommitMark.remove(oldRow, session.connection) }
-            server.deadline = max(deadline, .now + Self.workMax) + Self.grace
+            server.deadline = max(deadline, .now + WriterSession.workMax) + WriterSession.grace
         } catch {
             undo(server)
             throw error
@@ -198,34 +198,6 @@ final class TransactionRunner {
         committed(jobs, transaction, mark)
         return nil
     }
-
-    /// Begins a transaction, and waits for the other writers' end. What it reads first is asked for on the same way.
-    private func begin(
-        _ connection: PostgresConnection, until deadline: ContinuousClock.Instant,
-        prefetching: (PostgresConnection) throws -> Void = { _ in }
-    ) throws {
-        let server = connection.server
-        let start = ContinuousClock.now
-        // The session waits for as long as a call may. One that has waited already has less time.
-        let left = max(deadline - start, .milliseconds(100))
-        var statements = ["BEGIN"]
-        if left * 10 < sessions.busyMax * 9 {
-            statements.append("SET LOCAL lock_timeout = \(left.wholeMicroseconds / 1000)")
-        }
-        server.deadline = start + left + Self.grace
-        try server.send(statements)
-        // Each statement sees what was there when it began: those behind the lock, what the last writer has left.
-        try connection.prefetch(Self.lock)
-        try connection.prefetch(ServerClock.question)
-        try prefetching(connection)
-        _ = try connection.first(Self.lock) { _ in }
-        timings.recordWriterLock(since: start)
-        stalls.note(since: start)
-        try sessions.clock.read(connection)
-        server.deadline = max(deadline, .now + Self.workMax) + Self.grace
-    }
-
-    private static let lock = Query("SELECT penstock_write_lock()")
 
     /// Ends a transaction that came to nothing.
     private func undo(_ server: ServerConnection) {
@@ -255,12 +227,11 @@ final class TransactionRunner {
     private func outcome(of mark: CommitMark, until deadline: ContinuousClock.Instant) -> Bool? {
         while true {
             do {
-                let connection = try connected(until: deadline).connection
-                let server = connection.server
+                let session = try connected(until: deadline)
                 // The old connection's transaction may still be about to commit; it holds the lock until it has.
-                try begin(connection, until: deadline)
-                let isThere = try mark.isThere(server)
-                try server.run("COMMIT")
+                try session.begin(until: deadline, sessions, timings, stalls)
+                let isThere = try mark.isThere(session.server)
+                try session.server.run("COMMIT")
                 return isThere
             } catch {
                 disconnect()
@@ -277,7 +248,7 @@ final class TransactionRunner {
         let start = ContinuousClock.now
         defer { stalls.note(since: start) }
         let server = try sessions.connect()
-        server.deadline = max(deadline, .now + Self.workMax) + Self.grace
+        server.deadline = max(deadline, .now + WriterSession.workMax) + WriterSession.grace
         try Incarnation.begin(server)
         try CommitMark.removeOld(server)
         try SaidVerdicts.removeOld(server)
@@ -300,8 +271,4 @@ final class TransactionRunner {
 
     /// When the last connection was lost.
     private var lostAt: ContinuousClock.Instant?
-    /// How long a server that says something at last has to say it.
-    private static let grace = Duration.seconds(1)
-    /// How long the work of a transaction may take when its callers' time is over as it begins.
-    private static let workMax = Duration.seconds(5)
 }

@@ -1,4 +1,5 @@
 import PenstockCore
+import PenstockSQL
 
 /// The connection of a process's writer, and the number of its row in `penstock_writer`.
 struct WriterSession {
@@ -31,4 +32,36 @@ struct WriterSession {
     }
 
     private static func next(_ rows: SystemRandom) -> Int64 { Int64(rows.next() >> 1) }
+
+    /// Begins a transaction, and waits for the other writers' end. What it reads first is asked for on the same way.
+    func begin(
+        until deadline: ContinuousClock.Instant, _ sessions: Sessions, _ timings: WriteTimings, _ stalls: Stalls,
+        prefetching: (PostgresConnection) throws -> Void = { _ in }
+    ) throws {
+        let start = ContinuousClock.now
+        // The session waits for as long as a call may. One that has waited already has less time.
+        let left = max(deadline - start, .milliseconds(100))
+        var statements = ["BEGIN"]
+        if left * 10 < sessions.busyMax * 9 {
+            statements.append("SET LOCAL lock_timeout = \(left.wholeMicroseconds / 1000)")
+        }
+        server.deadline = start + left + Self.grace
+        try server.send(statements)
+        // Each statement sees what was there when it began: those behind the lock, what the last writer has left.
+        try connection.prefetch(Self.lock)
+        try connection.prefetch(ServerClock.question)
+        try prefetching(connection)
+        _ = try connection.first(Self.lock) { _ in }
+        timings.recordWriterLock(since: start)
+        stalls.note(since: start)
+        try sessions.clock.read(connection)
+        server.deadline = max(deadline, .now + Self.workMax) + Self.grace
+    }
+
+    private static let lock = Query("SELECT penstock_write_lock()")
+
+    /// How long a server that says something at last has to say it.
+    static let grace = Duration.seconds(1)
+    /// How long the work of a transaction may take when its callers' time is over as it begins.
+    static let workMax = Duration.seconds(5)
 }
