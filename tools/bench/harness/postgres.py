@@ -7,6 +7,10 @@ from .row import FLUSHED, Row
 from .rows import processes
 
 
+# How many messages have come and gone since somebody has left a transaction open.
+LEFT_BY_OTHERS = 200_000
+
+
 def postgres(place):
     def on_server(work):
         def run(count, trace=None):
@@ -22,6 +26,15 @@ def postgres(place):
         return on_server(lambda address, count, trace: processes(
             place, producers, 1, 1, workers, work, driver=place.postgres_driver, database=address)(count, trace))
 
+    def beside_a_snapshot(count, trace=None):
+        with servers.Postgres(place, "penstock-postgres", trace) as server:
+            address = f"postgres://bench@127.0.0.1:{server.port}/postgres"
+            life = [place.postgres_driver, "life", "--producers", 64, "--handlers", 64, "--db", address]
+            call([*life, "--count", 1000])
+            with server.snapshot():
+                call([*life, "--keep", "--count", LEFT_BY_OTHERS])
+                return call([*life, "--keep", "--count", count], trace)
+
     def row(name, title, run, **options):
         return Row(f"penstock-postgres.{name}", "postgres", title, run, FLUSHED, **options)
 
@@ -31,6 +44,8 @@ def postgres(place):
               together=1000)
     yield row("life.64", "full life, 64 producers and 64 handlers, one at a time",
               alone("life", "--producers", 64, "--handlers", 64), first=1000, together=64, quick=True, latency="latency")
+    yield row("life.64.snapshot", f"the same beside a transaction left open, {LEFT_BY_OTHERS:,} messages later", beside_a_snapshot,
+              first=1000, together=64, latency="latency")
     yield row("life.batches", "full life, 4 producers of 100, 2 tasks claim and settle 100",
               alone("life", "--producers", 4, "--batch", 100, "--consumers", 2, "--claim", 100), first=5000, together=400)
     yield row("eight", "full life, 8 producer and 4 worker processes, one at a time", apart(8, 4, "--handlers", 1), first=500,

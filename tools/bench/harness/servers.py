@@ -1,5 +1,6 @@
 """The peers that are servers: each on loopback, in an empty folder of its own, for one run."""
 
+import contextlib
 import os
 import pathlib
 import shutil
@@ -164,6 +165,22 @@ class Postgres(Server):
 
     def options(self):
         return ["--conninfo", f"host=127.0.0.1 port={self.port} user=bench dbname=postgres"]
+
+    @contextlib.contextmanager
+    def snapshot(self):
+        """A transaction that somebody has left open: all that it may see stays."""
+        program = subprocess.Popen(
+            [f"{postgres_folder()}/psql", "-XqAt", "-h", "127.0.0.1", "-p", str(self.port), "-U", "bench", "postgres"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        try:
+            program.stdin.write("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 'seen';\n")
+            program.stdin.flush()
+            if program.stdout.readline() != "seen\n":
+                raise RuntimeError("psql: the transaction did not begin")
+            yield
+        finally:
+            program.kill()
+            program.wait()
 
 
 class RabbitMQ(Server):

@@ -76,6 +76,11 @@ def _flat_memory(rows):
 
 
 TARGETS = [
+    _ratio("penstock-postgres.eight", "postgres.1", 1, "in PostgreSQL, 8 + 4 processes one at a time, to a table with SKIP LOCKED"),
+    _ratio("penstock-postgres.life.64", "postgres.1", 2, "in PostgreSQL, 64 + 64 one at a time, to the same"),
+    _ratio("penstock-postgres.life.batches", "postgres.100", 0.4, "in PostgreSQL, batches of 100, to SKIP LOCKED in batches"),
+    _ratio("penstock-postgres.life.64.snapshot", "penstock-postgres.life.64", 0.8,
+           "in PostgreSQL, beside a transaction that was left open, to without"),
     _ratio("penstock.enqueue.b1000", "floor.enqueue.1000", 0.8, "batch enqueue, 1000 a transaction, to the floor"),
     _ratio("penstock.settle.100", "floor.settle.100", 0.7, "claim + settle in batches of 100, to the floor"),
     _ratio("penstock.enqueue.64", "floor.enqueue.1", 7, "64 producers that wait, to the floor at one a transaction"),
