@@ -40,6 +40,18 @@ struct MigrationTests {
         }
     }
 
+    /// One that has looked in its transaction, and then waited for another that makes the tables, sees them.
+    @Test func aProcessThatLookedBeforeTheyWereMadeFindsThem() async throws {
+        let address = try ServerAddress(
+            PostgresServer.shared.get().url(schema: PostgresServer.newSchema()))
+        let late = try SchemaMigrator(address, busyMax: .seconds(5))
+        try late.server.run("BEGIN")
+        #expect(try late.version() == 0)
+        try SchemaMigrator(address, busyMax: .seconds(5)).migrate()
+        #expect(try late.version() == SchemaMigrator.newest)
+        try late.server.run("ROLLBACK")
+    }
+
     @Test func whatIsNotThereIsNotMade() async throws {
         let url = try PostgresServer.shared.get().url(schema: PostgresServer.newSchema())
         let error = await #expect(throws: PenstockError.self) {

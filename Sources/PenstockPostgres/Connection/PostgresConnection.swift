@@ -16,6 +16,8 @@ final class PostgresConnection: Connection {
     }
     /// Statements whose rows were asked for before they were run.
     private var prefetched: [PostgresStatement] = []
+    /// Tables that will be written before a statement that is said to come is run.
+    fileprivate var toBeWritten: Set<Substring> = []
 
     init(_ server: ServerConnection) {
         self.server = server
@@ -61,7 +63,10 @@ final class PostgresConnection: Connection {
     func forgetPrefetched() {
         for statement in prefetched { statement.prefetched = nil }
         prefetched = []
+        toBeWritten = []
     }
+
+    override func willWrite(_ table: String) { toBeWritten.insert(table[...]) }
 
     fileprivate func hasPrefetched(_ statement: PostgresStatement) { prefetched.append(statement) }
 
@@ -135,7 +140,7 @@ final class PostgresStatement: PreparedStatement {
     }
 
     override func prefetch() throws {
-        guard connection.sendsAhead else { return }
+        guard connection.sendsAhead, statement.tables.isDisjoint(with: connection.toBeWritten) else { return }
         let rows = Prefetched(values)
         try carryOut { try connection.server.send(prepared: $0, for: rows) }
         prefetched = rows

@@ -33,9 +33,14 @@ struct SchemaMigrator {
 
     /// The version of the schema: 0 when there is none of Penstock's tables.
     func version() throws -> Int {
-        let table = ServerConnection.quoted(name: address.schema) + ".penstock_migration"
-        let known = try server.run("SELECT to_regclass(\(ServerConnection.quoted(text: table))) IS NOT NULL")
-        guard text(known) == "t" else { return 0 }
+        // Looked up as rows: to_regclass goes by what the session remembers, which within a transaction may be that there was no such
+        // table before another process made it.
+        let known = try server.run(
+            """
+            SELECT 1 FROM pg_class AS tables JOIN pg_namespace AS schemas ON schemas.oid = tables.relnamespace
+            WHERE schemas.nspname = \(schemaText) AND tables.relname = 'penstock_migration'
+            """)
+        guard known.rowCount > 0 else { return 0 }
         return Int(text(try server.run("SELECT coalesce(max(version), 0) FROM penstock_migration"))) ?? 0
     }
 

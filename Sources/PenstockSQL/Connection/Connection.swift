@@ -36,6 +36,9 @@ open class Connection {
     /// (``PreparedStatement/prefetch()``), and statements may have a text of their own (``Query``).
     open var isServer: Bool { false }
 
+    /// Says that a table is about to be written: nothing that reads it is worth a prefetch from now on.
+    open func willWrite(_ table: String) {}
+
     /// The prepared form of `query`, reset and with nothing bound.
     package final func statement(_ query: Query) throws -> PreparedStatement {
         if query.index < prepared.count, let statement = prepared[query.index] {

@@ -2,6 +2,9 @@ package import PenstockCore
 
 /// Accepting messages.
 package enum Enqueue {
+    /// Says what is about to be written, and makes what is next in line another thing.
+    static func prefetch(_ connection: Connection) { connection.willWrite("penstock_log") }
+
     /// Carries out one call of ``MessageStore/enqueue(_:to:durability:)``.
     package static func perform(
         _ messages: [NewMessage], to queue: QueueName, durability: Durability, in transaction: Transaction

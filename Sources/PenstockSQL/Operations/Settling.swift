@@ -14,6 +14,7 @@ package enum Settling {
     /// Says what verdicts are about to read.
     static func prefetch(_ settlements: [Settlement], _ connection: Connection) throws {
         guard let first = settlements.first?.lease.sequence.rawValue else { return }
+        defer { if settlements.contains(where: \.bringsMessages) { Enqueue.prefetch(connection) } }
         if settlements.count == 1 { return try Line.prefetchLeased(first, connection) }
         try DoneRun.prefetch(settlements[...], from: first, connection)
     }

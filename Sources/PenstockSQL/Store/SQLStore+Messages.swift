@@ -33,7 +33,8 @@ extension SQLStore {
         if messages.isEmpty { return [] }
         let call = RemoteCall(messages, to: queue, durability: durability)
         return try await core.writer.perform(
-            durability: durability, weight: weight(of: messages), remote: call.map { ($0, answer: { $0 }) }
+            durability: durability, weight: weight(of: messages), remote: call.map { ($0, answer: { $0 }) },
+            prefetch: { connection, _ in Enqueue.prefetch(connection) }
         ) { transaction in
             try Enqueue.perform(messages, to: queue, durability: durability, in: transaction)
         }
@@ -221,7 +222,7 @@ private struct Step: Sendable {
 
     func prefetch(_ worker: WorkerIdentity, _ connection: Connection, _ policies: PolicyCache) throws {
         switch operation {
-        case .enqueue: break
+        case .enqueue: Enqueue.prefetch(connection)
         case .settle(let settlements): try Settling.prefetch(settlements, connection)
         case .claim(let request):
             if isLeft { break }
