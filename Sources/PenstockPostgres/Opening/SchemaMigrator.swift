@@ -41,7 +41,7 @@ struct SchemaMigrator {
             WHERE schemas.nspname = \(schemaText) AND tables.relname = 'penstock_migration'
             """)
         guard known.rowCount > 0 else { return 0 }
-        // By its whole name: a role that may not use the schema is told that, and not that there is no table.
+        // With its schema: whoever has no right to that is told so, and not that there is no such table.
         let table = ServerConnection.quoted(name: address.schema) + ".penstock_migration"
         return Int(text(try server.run("SELECT coalesce(max(version), 0) FROM \(table)"))) ?? 0
     }
