@@ -161,6 +161,12 @@ import Testing
             ("UNION ALL", "penstock_unique USING PRIMARY KEY (queue_id=? AND unique_key=?)"),
             ("UNION ALL", "penstock_unique_period USING PRIMARY KEY (queue_id=? AND unique_key=?)"),
         ])
+        // One is due, so that a claim makes it ready.
+        try await pool.write {
+            let first = "SELECT min(sequence) FROM penstock_scheduled"
+            try $0.execute(sql: "UPDATE penstock_scheduled SET due_at = 1 WHERE sequence = (\(first))")
+        }
+        _ = statements.take()
         let messages = try await store.take(4)
         try await expectSearches([
             ("AND due_at <= ?2", "penstock_scheduled_due (queue_id=? AND due_at<?)"),
