@@ -6,7 +6,7 @@ import PenstockSQL
 /// A transaction of the application's own, at the server where the queues are: its statements, and what it asks of the queues beside
 /// them, are there together when it commits, or not at all.
 ///
-/// ``PenstockStore/transaction(durability:timeout:_:)`` begins it, commits it when its body returns, and rolls it back when that
+/// `PenstockStore.transaction(durability:timeout:_:)` begins it, commits it when its body returns, and rolls it back when that
 /// throws. It is of no use after that.
 ///
 /// From the first call that concerns a queue to the end of the transaction it holds the store's writer lock: nobody else enqueues,
@@ -209,7 +209,7 @@ struct JoinedTransaction: ApplicationTransaction {
 }
 
 extension PostgresError {
-    /// A server's error of a statement of the application's own; that of a connection that is lost is a ``PenstockError``.
+    /// A server's error of a statement of the application's own; that of a connection that is lost is a `PenstockError`.
     static func translated(_ error: any Error, _ address: ServerAddress) -> any Error {
         guard let error = error as? ServerError, let state = error.state, !error.isLost else {
             return ServerFailures.translated(error, address)
