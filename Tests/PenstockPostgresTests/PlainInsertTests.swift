@@ -16,14 +16,8 @@ struct PlainInsertTests {
     private let jobs: QueueName
 
     init() async throws {
-        url = try PostgresServer.shared.get().url(schema: PostgresServer.newSchema())
-        let address = try ServerAddress(url)
-        schema = address.schema
-        store = try await PostgresStore.open(url: url)
-        jobs = try QueueName("jobs")
-        try await store.configure(jobs, .create(QueuePolicy(), ifAbsent: true))
-        // An application's connection, which knows nothing of the schema.
-        server = try ServerConnection(address)
+        let shared = try await SharedSchema()
+        (url, schema, server, store, jobs) = (shared.url, shared.schema, shared.server, shared.store, shared.jobs)
     }
 
     private func insert(_ payload: String, into queue: String = "jobs") throws {

@@ -14,14 +14,8 @@ struct SaidVerdictTests {
     private let jobs: QueueName
 
     init() async throws {
-        let url = try PostgresServer.shared.get().url(schema: PostgresServer.newSchema())
-        let address = try ServerAddress(url)
-        schema = address.schema
-        store = try await PostgresStore.open(url: url)
-        jobs = try QueueName("jobs")
-        try await store.configure(jobs, .create(QueuePolicy(), ifAbsent: true))
-        // An application's connection, which knows nothing of the schema.
-        server = try ServerConnection(address)
+        let shared = try await SharedSchema()
+        (schema, server, store, jobs) = (shared.schema, shared.server, shared.store, shared.jobs)
         try server.run("CREATE TABLE public.\(schema)_effect (what TEXT)")
     }
 

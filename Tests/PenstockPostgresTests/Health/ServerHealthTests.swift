@@ -16,13 +16,8 @@ struct ServerHealthTests {
     private let jobs: QueueName
 
     init() async throws {
-        url = try PostgresServer.shared.get().url(schema: PostgresServer.newSchema())
-        let address = try ServerAddress(url)
-        schema = address.schema
-        store = try await PostgresStore.open(url: url)
-        jobs = try QueueName("jobs")
-        try await store.configure(jobs, .create(QueuePolicy(), ifAbsent: true))
-        server = try ServerConnection(address)
+        let shared = try await SharedSchema()
+        (url, schema, server, store, jobs) = (shared.url, shared.schema, shared.server, shared.store, shared.jobs)
         try server.run("SET search_path = \(schema); SET client_min_messages = warning")
     }
 
