@@ -167,7 +167,7 @@ public struct HealthFinding: Hashable, Sendable, Codable {
         public static let strayCursor = Kind(rawValue: "strayCursor")
         /// A schedule is of no queue.
         public static let straySchedule = Kind(rawValue: "straySchedule")
-        /// A pooler gives the server's sessions to whoever comes next.
+        /// A pooler gives a server's session to another client with each transaction.
         public static let pooled = Kind(rawValue: "pooled")
         /// The server may lose or damage what it has said is on its disk.
         public static let unsafeServer = Kind(rawValue: "unsafeServer")

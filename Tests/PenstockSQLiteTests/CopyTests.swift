@@ -117,7 +117,7 @@ import Testing
         #expect(try await copy(move).wasFinished)
     }
 
-    /// In a store that is in use the numbers are higher, and whoever asks is told which they were.
+    /// In a store that is in use the numbers are higher, and `penstock_origins` tells which they were.
     @Test func aStoreInUseGetsOtherNumbers() async throws {
         let store = try await open(source)
         try await fill(store)

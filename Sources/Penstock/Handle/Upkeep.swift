@@ -13,7 +13,7 @@ struct Upkeep: Sendable {
         repeat {
             if stopping.isOpen { return }
             await Pruner(handle: handle).tidy()
-            // Where the store is slow to answer, whoever waits for the end is not to wait twice.
+            // Where the store is slow to answer, the caller that waits for the end is not to wait twice.
             if Task.isCancelled { return }
             pause = await fire()
         } while (try? await handle.time.sleep(for: pause)) != nil

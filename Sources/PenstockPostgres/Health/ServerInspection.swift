@@ -126,7 +126,7 @@ package struct HealthBounds: Sendable {
     package var connectionsLeft = 10
     /// How far the clocks may be apart.
     package var clockOff = Duration.seconds(5)
-    /// For how long who has the right to write may do nothing.
+    /// For how long a session that has the right to write may do nothing.
     package var writerHeld = Duration.seconds(5)
 
     package init() {}

@@ -41,7 +41,7 @@ struct SchemaMigrator {
             WHERE schemas.nspname = \(schemaText) AND tables.relname = 'penstock_migration'
             """)
         guard known.rowCount > 0 else { return 0 }
-        // With its schema: whoever has no right to that is told so, and not that there is no such table.
+        // With its schema: the server tells a role without a right to that so, and not that there is no such table.
         let table = ServerConnection.quoted(name: address.schema) + ".penstock_migration"
         return Int(text(try server.run("SELECT coalesce(max(version), 0) FROM \(table)"))) ?? 0
     }

@@ -35,7 +35,7 @@ enum Arriving {
         in transaction: Transaction
     ) throws -> Arrival {
         try settings.refuseClashes(copy.target, transaction.connection)
-        // In a new store each message has the number that it had: whoever has a receipt finds it.
+        // In a new store each message has the number that it had: a producer finds it by its receipt.
         let offset = transaction.lastSequence
         let (last, isTooLarge) = offset.addingReportingOverflow(settings.lastSequence)
         guard offset >= 0, settings.lastSequence >= 0, !isTooLarge, last <= SequenceJump.lastMax else {

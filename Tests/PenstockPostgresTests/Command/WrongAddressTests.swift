@@ -58,7 +58,7 @@ struct WrongAddressTests {
         #expect(result.standardError.contains("tools/install") && !result.standardError.contains("geheim"))
     }
 
-    /// A user who has no PostgreSQL need not have its library.
+    /// A machine without PostgreSQL needs no library of it.
     @Test func thePlainCommandDoesNotLinkTheLibrary() throws {
         func links(_ name: String) throws -> Bool {
             let program = try Data(contentsOf: URL(filePath: "\(Tool.products)/\(name)"), options: .alwaysMapped)
