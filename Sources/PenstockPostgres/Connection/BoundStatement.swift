@@ -10,20 +10,8 @@ extension ServerConnection {
         let types = values.map { value -> Oid in if case .bytes = value { BinaryForm.bytes } else { 0 } }
         let formats = values.map { value -> Int32 in if case .bytes = value { 1 } else { 0 } }
         let forms = try values.map { try $0.sent() }
-        let lengths = forms.map { Int32($0?.count ?? 0) }
-        // All values lie one after the other, so that their addresses hold for the length of the call. A text ends with a zero.
-        var bytes: [UInt8] = []
-        var offsets: [Int?] = []
-        for form in forms {
-            offsets.append(form == nil ? nil : bytes.count)
-            bytes += form ?? []
-            bytes.append(0)
-        }
-        let isSent = bytes.withUnsafeBytes { all in
-            let pointers = offsets.map { offset in
-                offset.flatMap { all.baseAddress?.advanced(by: $0).assumingMemoryBound(to: CChar.self) }
-            }
-            return PQsendQueryParams(connection, sql, Int32(values.count), types, pointers, lengths, formats, 0)
+        let isSent = Self.withPointers(to: forms) { pointers, lengths in
+            PQsendQueryParams(connection, sql, Int32(values.count), types, pointers, lengths, formats, 0)
         }
         return try answer(isSent)
     }

@@ -144,24 +144,33 @@ final class ServerConnection {
 
     /// Hands a statement with its values to libpq.
     func submit(_ name: String, _ parameters: [[UInt8]?]) -> Int32 {
-        let count = parameters.count
-        var values = [UnsafePointer<CChar>?](repeating: nil, count: count)
-        var lengths = [Int32](repeating: 0, count: count)
-        let formats = [Int32](repeating: 1, count: count)
-        // All values lie one after the other, so that their addresses hold for the length of the call.
+        let formats = [Int32](repeating: 1, count: parameters.count)
+        return Self.withPointers(to: parameters) { values, lengths in
+            PQsendQueryPrepared(connection, name, Int32(parameters.count), values, lengths, formats, 1)
+        }
+    }
+
+    /// Calls `body` with values as libpq takes them: where each begins, NULL without one, and how many bytes it has.
+    static func withPointers(
+        to parameters: [[UInt8]?], _ body: ([UnsafePointer<CChar>?], [Int32]) -> Int32
+    ) -> Int32 {
+        // All values lie one after the other, so that their addresses hold for the length of the call. A text ends with a zero.
         var bytes: [UInt8] = []
-        bytes.reserveCapacity(parameters.reduce(0) { $0 + ($1?.count ?? 0) } + 1)
-        for parameter in parameters { if let parameter { bytes += parameter } }
-        bytes.append(0)
+        bytes.reserveCapacity(parameters.reduce(0) { $0 + ($1?.count ?? 0) + 1 })
+        for case let parameter? in parameters {
+            bytes += parameter
+            bytes.append(0)
+        }
         return bytes.withUnsafeBytes { all in
             var offset = 0
-            for (index, parameter) in parameters.enumerated() {
-                guard let parameter else { continue }
-                lengths[index] = Int32(parameter.count)
+            var values = [UnsafePointer<CChar>?](repeating: nil, count: parameters.count)
+            var lengths = [Int32](repeating: 0, count: parameters.count)
+            for case (let index, let parameter?) in parameters.enumerated() {
                 values[index] = all.baseAddress?.advanced(by: offset).assumingMemoryBound(to: CChar.self)
-                offset += parameter.count
+                lengths[index] = Int32(parameter.count)
+                offset += parameter.count + 1
             }
-            return PQsendQueryPrepared(connection, name, Int32(count), values, lengths, formats, 1)
+            return body(values, lengths)
         }
     }
 

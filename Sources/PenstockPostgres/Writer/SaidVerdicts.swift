@@ -3,8 +3,8 @@ import PenstockSQL
 
 /// Verdicts that were said in SQL, by `penstock_done` and its kin, in transactions of applications.
 ///
-/// They are committed, and carried out by whoever writes next, before anything else: so nobody finds a message leased whose verdict was
-/// said, and what follows from a verdict is the same whoever has said it.
+/// They are committed, and the process that writes next carries them out, before anything else: so no process finds a message leased whose
+/// verdict was said, and what follows from a verdict is the same as of a worker's own.
 enum SaidVerdicts {
     /// Says that ``areOpen(_:)`` is about to be asked.
     static func prefetch(_ connection: PostgresConnection) throws { try connection.prefetch(readOpen) }
@@ -14,9 +14,8 @@ enum SaidVerdicts {
         try connection.first(readOpen) { _ in true } ?? false
     }
 
-    /// Carries out all that are open.
+    /// Carries out all that are open. To be called where ``areOpen(_:)`` says that there are some.
     static func carryOut(_ connection: PostgresConnection, in transaction: Transaction) throws {
-        if try !areOpen(connection) { return }
         let said = try connection.all(selectOpen, read: Said.init)
         try connection.guarded {
             do {

@@ -175,7 +175,9 @@ final class TransactionRunner {
             transaction.settledBefore = { [connection = session.connection] lease, isLast in
                 try SaidVerdicts.result(of: lease, connection, isLast: isLast)
             }
-            try SaidVerdicts.carryOut(session.connection, in: transaction)
+            if try SaidVerdicts.areOpen(session.connection) {
+                try SaidVerdicts.carryOut(session.connection, in: transaction)
+            }
             for job in jobs { try job.perform(in: transaction) }
             try Cascade.writeDown(in: transaction)
             try transaction.writeDown()

@@ -81,11 +81,9 @@ open class Connection {
 
     /// Says that `query` is about to be run with these values, where that is worth while.
     package final func prefetch(_ query: Query, _ values: Value...) throws {
-        guard isServer else { return }
-        let statement = try statement(query)
-        defer { statement.reset() }
-        for (index, value) in values.enumerated() { statement.bind(value, at: index + 1) }
-        try statement.prefetch()
+        try prefetch(query) { statement in
+            for (index, value) in values.enumerated() { statement.bind(value, at: index + 1) }
+        }
     }
 
     /// Says that `query` is about to be run with the values that `bind` binds, where that is worth while.

@@ -92,8 +92,7 @@ extension Claiming {
             OR EXISTS (SELECT 1 FROM penstock_depth WHERE queue_id = ?1 AND ready <> 0)
         """,
         server: """
-            WITH start AS MATERIALIZED (SELECT ready, from_priority, from_turn, from_sequence FROM penstock_depth
-                WHERE queue_id = ?1 ORDER BY version DESC LIMIT 1)
+            \(withStart)
             SELECT coalesce((SELECT ready <> 0 FROM start), TRUE)
                 OR EXISTS (SELECT 1 FROM penstock_ready WHERE queue_id = ?1 AND priority = (SELECT from_priority FROM start)
                     AND (turn, sequence) >= ((SELECT from_turn FROM start), (SELECT from_sequence FROM start)))

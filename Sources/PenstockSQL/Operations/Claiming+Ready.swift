@@ -133,8 +133,7 @@ extension Claiming {
         """,
         // Where the line begins, and then what has a lower priority than that.
         server: """
-            WITH start AS MATERIALIZED (SELECT from_priority, from_turn, from_sequence FROM penstock_depth
-                WHERE queue_id = ?1 ORDER BY version DESC LIMIT 1)
+            \(withStart)
             SELECT \(readyColumns) FROM (
                 (SELECT * FROM penstock_ready WHERE queue_id = ?1
                     AND priority = CASE ?3 WHEN 1 THEN ?4 ELSE (SELECT from_priority FROM start) END
@@ -148,6 +147,11 @@ extension Claiming {
                 LIMIT ?2) AS ready \(withLog)
             ORDER BY ready.priority DESC, ready.turn, ready.sequence
             """)
+    /// On a server: what the depths of queue ?1 say of its line.
+    static let withStart = """
+        WITH start AS MATERIALIZED (SELECT ready, from_priority, from_turn, from_sequence FROM penstock_depth
+            WHERE queue_id = ?1 ORDER BY version DESC LIMIT 1)
+        """
     private static let readyColumns = """
         ready.sequence, ready.priority, ready.attempt, log.enqueued_at, log.headers, log.origin, log.payload,
             ready.marks, log.group_key, ready.ready_since, ready.turn

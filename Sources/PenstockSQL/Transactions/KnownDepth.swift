@@ -28,7 +28,7 @@ final class KnownDepth {
     func written(lineStart start: LinePlace) {
         lineStart = start
         updates += 1
-        version = updates / 64
+        version = updates / Versions.updatesOfOne
         waiting = nil
     }
 

@@ -40,5 +40,8 @@ struct LineStart: Equatable {
 
 /// How a row is written that each transaction writes, on a server. See the migration `old_snapshots`.
 enum Versions {
-    static let next = "updates = updates + 1, version = (updates + 1) / 64"
+    static let next = "updates = updates + 1, version = (updates + 1) / \(updatesOfOne)"
+
+    /// So many updates leave the version as it is.
+    static let updatesOfOne: Int64 = 64
 }
