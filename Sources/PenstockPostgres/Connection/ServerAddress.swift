@@ -37,6 +37,13 @@ struct ServerAddress: Sendable {
     /// Whether a server that only can be read will not do.
     var mustBeWritable: Bool { access == .readWrite }
 
+    /// Where `server` was found: of several hosts all, as any of them may be promoted.
+    func place(of server: ServerConnection) -> String {
+        if !hosts.isEmpty { return hosts.map { "\($0.parameters.sorted { $0.key < $1.key })" }.joined(separator: ",") }
+        return [PQhost(server.connection), PQport(server.connection)].map { $0.map { String(cString: $0) } ?? "" }
+            .joined(separator: ":")
+    }
+
     /// How the text of an address begins.
     static let schemes = ["postgres://", "postgresql://"]
 

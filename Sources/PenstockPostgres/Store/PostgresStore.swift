@@ -57,6 +57,9 @@ public final class PostgresStore: SQLStore {
     private let readers: ReaderPool
     private let transactions: TransactionPool
     private let bell: ServerBell
+    private let host: Host?
+    /// Hears the other processes of this machine.
+    private let neighbours: ChangeListener?
     private let writeTimings: WriteTimings
     private let isReadOnly: Bool
 
@@ -114,7 +117,12 @@ public final class PostgresStore: SQLStore {
         self.sessions = sessions
         let readers = ReaderPool(sessions)
         self.readers = readers
-        let bell = try ServerBell(sessions, random: SystemRandom())
+        let host = options.access == .readWrite ? Host(server, address) : nil
+        self.host = host
+        neighbours = host.map { host in
+            ChangeListener(database: nil, folder: host.folder.folder, doorbell: host.doorbell) { NothingElse() }
+        }
+        let bell = try ServerBell(sessions, host: host, random: SystemRandom())
         self.bell = bell
         let timings = WriteTimings()
         writeTimings = timings
@@ -131,7 +139,7 @@ public final class PostgresStore: SQLStore {
             writer: writer, worker: WorkerIdentity(locks, name: options.workerName, time: time), locks: locks,
             // The server's clock goes on while nobody gets through to it, and leases end.
             suspension: MachineSuspension(asleep: { stalls.total }), time: time, random: random, wakeups: bell.wakeups,
-            afterStep: options.afterStep, requireStill: {}, read: { try await readers.read($0) })
+            doorbell: host?.doorbell, afterStep: options.afterStep, requireStill: {}, read: { try await readers.read($0) })
     }
 
     private static func readOnly(_ address: ServerAddress) -> PenstockError {
@@ -151,13 +159,15 @@ public final class PostgresStore: SQLStore {
     }
 
     deinit {
+        neighbours?.stop()
         bell.stop()
         core.writer.stop()
     }
 
     /// Rings after every change that a waiter may be waiting for. The first use begins to listen to other processes.
     public var changes: Wakeups {
-        bell.start()
+        neighbours?.start()
+        bell.listen()
         return bell.wakeups
     }
 
@@ -173,6 +183,7 @@ public final class PostgresStore: SQLStore {
     /// - Throws: what the server reported when the leases could not be given back. The store is closed all the same, and what it
     ///   had leased goes back in line as after its death.
     public func close() async throws {
+        await neighbours?.end()
         await bell.close()
         defer { readers.close() }
         await transactions.close()
@@ -199,6 +210,7 @@ public final class PostgresStore: SQLStore {
     /// - Returns: the number of the lock that goes with the sessions.
     @discardableResult
     package func crash() async -> Int32 {
+        await neighbours?.end()
         await bell.close()
         await core.writer.close()
         readers.close()

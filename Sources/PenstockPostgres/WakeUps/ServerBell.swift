@@ -3,38 +3,59 @@ import PenstockCore
 import PenstockProcesses
 import Synchronization
 
-/// Wakes for what was committed: the tasks of this process at once, and those of others through the server.
+/// Wakes for what was committed: the tasks of this process at once, those of this machine's other processes by the ``Doorbell``, and
+/// those of other machines through the server.
 ///
-/// A thread of its own hears the server's notifications and sends those of this process. So no transaction of the store has a
-/// NOTIFY in it, which would make all that notify wait for each other's flush; and while one is on its way, further rings gather
-/// for the next. Rings that are lost with a connection are made good by a ring for everybody as it comes back, and by the
-/// looks that waiters take by themselves.
+/// A thread of its own sends this process's notifications and, in one process of the machine (``HostListener``), hears those of others.
+/// So no transaction of the store has a NOTIFY in it, which would make all that notify wait for each other's flush; and while one is on
+/// its way, further rings gather for the next. Where no other machine listens nothing is sent. Rings that are lost with a connection
+/// are made good by a ring for everybody as it comes back, and by the looks that waiters take by themselves.
 final class ServerBell: Sendable {
     private struct State {
         var rings: [Int: Ring] = [:]
         var isStopping = false
         var isListening = false
+        /// Whether tasks of this process wait, so that it may hear for all.
+        var waits = false
     }
 
-    let wakeups = Wakeups()
+    let wakeups: Wakeups
+    private let host: Host?
     private let sessions: Sessions
     private let random: any RandomSource
     private let state = Mutex(State())
     private let pipe: WakePipe
     private let started = Mutex(false)
     private let end = Latch()
+    /// What this machine's notifications begin with, and no other's.
+    private let mark: String
 
-    init(_ sessions: Sessions, random: any RandomSource) throws {
+    /// - Parameter host: what this machine's processes share; `nil`: each hears the server by itself.
+    init(_ sessions: Sessions, host: Host?, random: any RandomSource) throws {
         self.sessions = sessions
+        self.host = host
         self.random = random
+        wakeups = host?.doorbell.wakeups ?? Wakeups()
+        mark = host.map { Self.mark + $0.folder.name + ":" } ?? Self.mark
         pipe = try WakePipe()
     }
 
-    /// Whether notifications are heard now.
-    var isListening: Bool { state.withLock { $0.isListening } }
+    /// Whether notifications are heard now, here or by another process for this one.
+    var isListening: Bool { host?.listener.isOthers == true || state.withLock { $0.isListening } }
 
     /// Begins to listen. Done once.
-    func start() {
+    func listen() {
+        let isFirst = state.withLock { state in
+            defer { state.waits = true }
+            return !state.waits
+        }
+        guard isFirst else { return }
+        start()
+        pipe.wake()
+    }
+
+    /// Starts the thread. Done once.
+    private func start() {
         let mustStart = started.withLock { started in
             defer { started = true }
             return !started
@@ -54,9 +75,14 @@ final class ServerBell: Sendable {
     /// Rings for what was committed.
     func ring(_ rings: [(bucket: Int, ring: Ring)]) {
         if rings.isEmpty { return }
-        for (bucket, ring) in rings {
-            if ring.isForAll { wakeups.notices.ring(at: bucket) }
-            wakeups.ringAll(at: bucket, for: ring.change)
+        if let host {
+            host.doorbell.ring(rings)
+            if host.listener.isAlone { return }
+        } else {
+            for (bucket, ring) in rings {
+                if ring.isForAll { wakeups.notices.ring(at: bucket) }
+                wakeups.ringAll(at: bucket, for: ring.change)
+            }
         }
         start()
         gather(rings)
@@ -85,14 +111,13 @@ final class ServerBell: Sendable {
     private func run() {
         var backoff = Backoff(random: random)
         while !state.withLock({ $0.isStopping }) {
+            guard mustHear || state.withLock({ !$0.rings.isEmpty }) else {
+                pipe.wait(for: Self.takeOverEvery)
+                continue
+            }
             do {
                 let server = try sessions.connect(silenceMax: Self.pingEvery)
-                try server.run("LISTEN \(ServerConnection.quoted(name: channel))")
-                backoff.reset()
-                // What was rung for while nobody listened is not known.
-                wakeups.ring(nil)
-                state.withLock { $0.isListening = true }
-                try serve(server)
+                try serve(server) { backoff.reset() }
             } catch {
                 state.withLock { $0.isListening = false }
                 // A close does not wait for that; rings wait for the connection.
@@ -102,9 +127,24 @@ final class ServerBell: Sendable {
         }
     }
 
+    /// Whether this process is the one that hears the server.
+    private var mustHear: Bool { state.withLock { $0.waits } && host?.listener.take() ?? true }
+
     /// Hears and sends until the store is closed or the connection lost.
-    private func serve(_ server: ServerConnection) throws {
+    private func serve(_ server: ServerConnection, isGood: () -> Void) throws {
+        var hears = false
         while true {
+            if !hears, mustHear {
+                try server.run(
+                    """
+                    SELECT pg_advisory_lock_shared(\(Self.lockClass), 0); LISTEN \(ServerConnection.quoted(name: channel))
+                    """)
+                hears = true
+                state.withLock { $0.isListening = true }
+                // What was rung for while nobody listened is not known.
+                ringForAll()
+            }
+            isGood()
             let (rings, isStopping) = state.withLock { state in
                 defer { state.rings = [:] }
                 return (state.rings, state.isStopping)
@@ -118,11 +158,21 @@ final class ServerBell: Sendable {
                 }
             }
             if isStopping { return }
-            for notification in server.notifications() where !notification.isOwn { hear(notification.payload) }
+            var isOwnHost = false
+            for notification in server.notifications() {
+                if notification.isOwn || host != nil && notification.payload.hasPrefix(mark) {
+                    isOwnHost = true
+                } else {
+                    hear(notification.payload)
+                }
+            }
             if server.isLost { throw ServerError(message: "the connection was lost", isLost: true) }
-            if state.withLock({ $0.rings.isEmpty }) { pipe.wait(or: server.socket, for: Self.pingEvery) }
+            if hears, isOwnHost, let host, try isAlone(server) { host.listener.sayAlone() }
+            if state.withLock({ $0.rings.isEmpty }) {
+                pipe.wait(or: server.socket, for: hears ? Self.pingEvery : Self.takeOverEvery)
+            }
             // A connection that died in silence is noticed by a question.
-            if !pipe.wasWoken { try server.run("SELECT 1") }
+            if !pipe.wasWoken, hears { try server.run("SELECT 1") }
         }
     }
 
@@ -131,33 +181,82 @@ final class ServerBell: Sendable {
     private func send(_ rings: [Int: Ring], _ server: ServerConnection) throws {
         let text = rings.map { "\($0.key)\($0.value.code)" }.joined(separator: ",")
         try server.run(
-            "SELECT pg_notify(\(ServerConnection.quoted(text: channel)), \(ServerConnection.quoted(text: Self.mark + text)))"
-        )
+            "SELECT pg_notify(\(ServerConnection.quoted(text: channel)), \(ServerConnection.quoted(text: mark + text)))")
+    }
+
+    /// Whether no other machine's process hears the server.
+    private func isAlone(_ server: ServerConnection) throws -> Bool {
+        try server.run(
+            """
+            SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2 AND objid = 0 AND pid <> pg_backend_pid()
+                AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+                AND CAST(classid AS BIGINT) = (CAST(\(Self.lockClass) AS BIGINT) & 4294967295)
+            LIMIT 1
+            """
+        ).rowCount == 0
     }
 
     /// Rings of a process begin with a mark; of a statement of SQL's comes the name of a queue.
     private func hear(_ payload: String) {
-        guard payload.hasPrefix(Self.mark) else { return wakeups.ring(try? QueueName(payload)) }
-        for part in payload.dropFirst(Self.mark.count).split(separator: ",") {
-            guard let code = part.last, let bucket = Int(part.dropLast()), (0..<RingBucket.count).contains(bucket)
-            else { continue }
-            if code == "a" { wakeups.notices.ring(at: bucket) }
-            wakeups.ringAll(at: bucket, for: code == "r" ? .room : code == "l" ? .log : .work)
+        guard payload.hasPrefix(Self.mark) else {
+            guard let queue = try? QueueName(payload) else { return ringForAll() }
+            return pass(on: [(RingBucket.of(queue), Ring(messages: 1, tag: RingBucket.tag(of: queue)))])
+        }
+        let parts = payload.dropFirst(Self.mark.count).split(separator: ":").last ?? ""
+        pass(on: parts.split(separator: ",").compactMap { Ring.decoded($0) })
+    }
+
+    /// Rings for what was committed on other machines.
+    private func pass(on rings: [(bucket: Int, ring: Ring)]) {
+        if let host { return host.doorbell.ring(rings) }
+        for (bucket, ring) in rings {
+            if ring.isForAll { wakeups.notices.ring(at: bucket) }
+            wakeups.ringAll(at: bucket, for: ring.change)
         }
     }
 
+    /// Wakes all that wait on this machine.
+    private func ringForAll() {
+        wakeups.ring(nil)
+        guard let host else { return }
+        host.doorbell.ring((0..<RingBucket.count).map { ($0, Ring(isForAll: true)) })
+    }
+
+    /// The first of the two numbers of the lock of processes that hear the server, as ``Sessions/lockClass``.
+    private static let lockClass = "('penstock_incarnation'::regclass::oid::bigint - 2147483648)::int"
     private static let mark = "#"
     private static let pingEvery = Duration.seconds(5)
+    /// How soon another process of the machine hears the server in place of one that has died.
+    private static let takeOverEvery = Duration.milliseconds(500)
 }
 
 extension Ring {
-    /// One letter for what it is for.
+    /// What it is for, a letter; and for work how many messages there are, and the queue's tag.
     fileprivate var code: String {
         if isForAll { return "a" }
         return switch change {
-        case .work: "w"
+        case .work: "w\(messages).\(tag)"
         case .room: "r"
         case .log: "l"
         }
+    }
+
+    /// Reads a bucket and a ``code``.
+    fileprivate static func decoded(_ text: Substring) -> (bucket: Int, ring: Ring)? {
+        guard let mark = text.firstIndex(where: \.isLetter), let bucket = Int(text[..<mark]),
+            (0..<RingBucket.count).contains(bucket)
+        else { return nil }
+        let numbers = text[text.index(after: mark)...].split(separator: ".")
+        var ring = Ring()
+        switch text[mark] {
+        case "a": ring.isForAll = true
+        case "w":
+            ring.messages = numbers.first.flatMap { Int($0) }.map { max($0, 1) } ?? 1
+            ring.tag = numbers.last.flatMap { UInt16($0) } ?? 0
+        case "r": ring.makesRoom = true
+        case "l": break
+        default: return nil
+        }
+        return (bucket, ring)
     }
 }

@@ -178,7 +178,7 @@ final class TransactionRunner {
             if try SaidVerdicts.areOpen(session.connection) {
                 try SaidVerdicts.carryOut(session.connection, in: transaction)
             }
-            for job in jobs { try job.perform(in: transaction) }
+            try jobs.perform(in: transaction)
             try Cascade.writeDown(in: transaction)
             try transaction.writeDown()
             try mark.write(session.connection)

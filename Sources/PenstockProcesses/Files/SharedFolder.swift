@@ -1,7 +1,8 @@
 import Foundation
 import PenstockCore
 
-/// The folder `NAME-penstock` beside a database: what the processes that use the database share besides its rows.
+/// The folder `NAME-penstock` beside a database: what the processes that use the database share besides its rows. For a store that lies
+/// on a server it is another one (``HostFolder``).
 ///
 /// | file | what it is |
 /// |---|---|
@@ -41,6 +42,19 @@ package struct SharedFolder: Sendable {
     package init(existingBesideDatabaseAt databasePath: String) {
         database = databasePath
         path = databasePath + "-penstock"
+    }
+
+    /// The folder at `path`, for this user alone; made when it is missing. What it lies in must be there.
+    ///
+    /// - Throws: `readOnly` when another user could have prepared it.
+    init(private path: String) throws {
+        self.path = path
+        // There is none, so the rights are those of a file of this user's alone.
+        database = path + "/"
+        if mkdir(path, 0o700) != 0, errno != EEXIST {
+            throw SystemErrors.failure("The folder \(path) cannot be made", errno)
+        }
+        try use(path, isFolder: true) { status, _, setMode in try check(status, path, isFolder: true, setMode) }
     }
 
     /// SQLite's log and the index of it, which lie beside the database as the folder does.

@@ -14,16 +14,17 @@ package final class ChangeListener: Sendable {
     private let state = Mutex(State.idle)
     private let ended = Latch()
     private let isSure = Flag()
-    private let database: String
+    private let database: String?
     private let folder: SharedFolder
     private let doorbell: Doorbell
     private let makePoller: @Sendable () -> sending any ChangePolling
 
     /// - Parameters:
-    ///   - database: the database's file. The kernel tells when it loses its name, and when its write-ahead log is written to.
+    ///   - database: the database's file. The kernel tells when it loses its name, and when its write-ahead log is written to. `nil`: a
+    ///     server has it.
     ///   - makePoller: makes the poller of the thread that watches.
     package init(
-        database: String, folder: SharedFolder, doorbell: Doorbell,
+        database: String?, folder: SharedFolder, doorbell: Doorbell,
         makePoller: @escaping @Sendable () -> sending any ChangePolling
     ) {
         self.database = database
@@ -80,9 +81,9 @@ package final class ChangeListener: Sendable {
                 throw SystemErrors.failure("The doorbell cannot be watched; raise the system's limit on inotify", errno)
             }
             let (stopped, stopper) = (ends[0], ends[1])
-            notifications.watch(database, Notifications.lossOfName)
+            if let database { notifications.watch(database, Notifications.lossOfName) }
             doorbell.board.listen()
-            let hearsWrites = notifications.watch(writeAheadLog, Notifications.nextWrite)
+            let hearsWrites = watchWrites(notifications)
             let heard = doorbell.board.words
             do {
                 try SystemThread.start("penstock watch", stackByteCount: 512 * 1024) { [self] in
@@ -101,14 +102,19 @@ package final class ChangeListener: Sendable {
             return { close(stopper) }
         }
 
-        private var writeAheadLog: String { database + "-wal" }
+        /// Has the kernel say when the write-ahead log is next written to. A server's nobody writes behind its back.
+        @discardableResult
+        private func watchWrites(_ notifications: Notifications) -> Bool {
+            guard let database else { return true }
+            return notifications.watch(database + "-wal", Notifications.nextWrite)
+        }
 
         private func run(_ watcher: ChangeWatcher, _ notifications: Notifications, _ stopped: Int32) {
             while true {
                 if watcher.untilLook() <= .zero {
                     // It is heard once and then no more until the next look, however much is written. Before the look,
                     // so that what is written after it is heard.
-                    notifications.watch(writeAheadLog, Notifications.nextWrite)
+                    watchWrites(notifications)
                     watcher.look()
                 }
                 var waited = [

@@ -49,7 +49,7 @@ package enum Enqueue {
     }
 
     /// Whether there is room for all of `messages`, and nothing to look up or to decide for any of them.
-    private static func areReadyAtOnce(
+    static func areReadyAtOnce(
         _ messages: [NewMessage], _ account: QueueAccount, in transaction: Transaction
     ) throws -> Bool {
         try messages.allSatisfy { $0.uniqueKey == nil && $0.dueTime(acceptedAt: transaction.now) == nil }

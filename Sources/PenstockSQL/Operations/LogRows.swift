@@ -3,7 +3,7 @@ import PenstockCore
 /// Writing messages into the log, and nowhere else.
 enum LogRows {
     /// How many messages one statement writes. Beginning and ending a statement costs as much as writing a row.
-    private static let chunkCount = 16
+    private static let chunkCounts = [16, 4, 1]
 
     /// Writes `messages`, at least one, one after the other.
     ///
@@ -17,10 +17,9 @@ enum LogRows {
         let isPlain = turns == nil && messages.allSatisfy(\.isPlain)
         var rest = messages[...]
         while !rest.isEmpty {
-            let chunk = rest.prefix(rest.count < chunkCount ? 1 : chunkCount)
-            let query =
-                chunk.count == 1 ? (isPlain ? insertOne : insertOneWhole) : (isPlain ? insertChunk : insertChunkWhole)
-            let statement = try transaction.connection.statement(query)
+            let size = chunkCounts.firstIndex { $0 <= rest.count } ?? 0
+            let chunk = rest.prefix(chunkCounts[size])
+            let statement = try transaction.connection.statement(isPlain ? insertPlain[size] : insertWhole[size])
             defer { statement.reset() }
             statement.bind(account.id, at: 1)
             statement.bind(transaction.now.microseconds, at: 2)
@@ -68,10 +67,8 @@ enum LogRows {
     /// Columns of a row that are bound for it alone.
     private static let plainColumns = ["priority", "attempts_max", "unique_key", "headers", "origin", "payload"]
     private static let wholeColumns = plainColumns + ["group_key", "key_scope", "expires_at", "turn"]
-    private static let insertOne = insert(1, plainColumns)
-    private static let insertChunk = insert(chunkCount, plainColumns)
-    private static let insertOneWhole = insert(1, wholeColumns)
-    private static let insertChunkWhole = insert(chunkCount, wholeColumns)
+    private static let insertPlain = chunkCounts.map { insert($0, plainColumns) }
+    private static let insertWhole = chunkCounts.map { insert($0, wholeColumns) }
 
     private static func insert(_ count: Int, _ columns: [String]) -> Query {
         let rows = (0..<count).map { row in

@@ -227,7 +227,7 @@ final class TransactionRunner {
                         requests = RemoteRequest.taken(access, besides: writerAccess.ownSlot, at: transaction.now)
                     }
                     for index in requests.indices { try requests[index].perform(in: transaction) }
-                    for job in jobs { try job.perform(in: transaction) }
+                    try jobs.perform(in: transaction)
                     try Cascade.writeDown(in: transaction)
                     try transaction.writeDown()
                     try connection.execute(DatabaseAccess.commit)

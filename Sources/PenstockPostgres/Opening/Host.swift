@@ -1,0 +1,33 @@
+import PenstockCore
+import PenstockProcesses
+
+/// What this machine's processes that have the store open share, to wake each other without the server.
+struct Host: Sendable {
+    let folder: HostFolder
+    let doorbell: Doorbell
+    let listener: HostListener
+
+    /// `nil` where it cannot be had: the processes meet at the server alone.
+    init?(_ server: ServerConnection, _ address: ServerAddress) {
+        // Of two servers that are copies of each other the place differs, and of two roles what they may do.
+        guard let identity = try? server.run(Self.question).text(0, 0) else { return nil }
+        do {
+            folder = try HostFolder(of: "\(address.description) \(address.place(of: server)) \(identity)\n")
+            doorbell = try Doorbell(folder.folder)
+            listener = try HostListener(in: folder.folder)
+        } catch {
+            return nil
+        }
+    }
+
+    private static let question = """
+        SELECT concat_ws(' ', system_identifier, (SELECT oid FROM pg_database WHERE datname = current_database()), current_schema(),
+            current_user) FROM pg_control_system()
+        """
+}
+
+/// Sees nothing: at a server all that writes rings.
+struct NothingElse: ChangePolling {
+    func look(forTheDead: Bool) -> ChangesSeen { ChangesSeen() }
+    func close() {}
+}

@@ -1,0 +1,59 @@
+import PenstockCore
+import PenstockProcesses
+import Synchronization
+
+/// Which process of this machine hears the server's notifications for all of them, and until when nobody hears them elsewhere. A
+/// notification costs the server a wake-up for each session that listens, and each of these a wake-up here.
+///
+/// ```
+/// bytes     0 ..    63   header (SharedMemory)
+///          64 ..    71   until when no other machine listens, in microseconds of the boot clock
+/// ```
+///
+/// The process that listens holds a lock on the first byte, which goes with it. What it says of other machines runs out by itself; then
+/// all that commits is told to the server. Whoever is not told looks by itself before long.
+final class HostListener: Sendable {
+    private static let layout = SharedMemory.Layout(
+        name: "listener", version: 1, byteCount: SharedMemory.headerByteCount + MemoryLayout<UInt64>.size)
+    /// How long it is taken to stay so that nobody else listens.
+    private static let aloneMax = Duration.seconds(1)
+
+    private let memory: SharedMemory
+    private let time = SystemTime()
+    private let holds = Atomic(false)
+    private var lock: ByteLock { ByteLock(descriptor: memory.descriptor, offset: 0) }
+
+    /// - Throws: ``PenstockError`` when the memory cannot be had.
+    init(in folder: SharedFolder) throws {
+        memory = try SharedMemory(Self.layout, in: folder)
+    }
+
+    /// Has this process listen for all, unless another one does.
+    ///
+    /// - Returns: whether this one does.
+    func take() -> Bool {
+        if !holds.load(ordering: .relaxed), lock.take() { holds.store(true, ordering: .relaxed) }
+        return isOwn
+    }
+
+    /// Whether this process listens for all.
+    var isOwn: Bool { holds.load(ordering: .relaxed) }
+
+    /// Whether another process listens for all.
+    var isOthers: Bool { !isOwn && lock.isHeldByOthers }
+
+    /// Whether no other machine listens.
+    var isAlone: Bool {
+        let (end, now) = (aloneUntil.pointee.load(ordering: .relaxed), UInt64(clamping: time.boot.microseconds))
+        return end > now && end - now <= UInt64(Self.aloneMax.wholeMicroseconds)
+    }
+
+    /// Says that for a while no other machine listens.
+    func sayAlone() {
+        aloneUntil.pointee.store(UInt64(clamping: time.boot.microseconds + Self.aloneMax.wholeMicroseconds), ordering: .relaxed)
+    }
+
+    private var aloneUntil: UnsafeMutablePointer<Atomic<UInt64>> {
+        (memory.start + SharedMemory.headerByteCount).assumingMemoryBound(to: Atomic<UInt64>.self)
+    }
+}

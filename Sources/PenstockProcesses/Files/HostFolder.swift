@@ -1,0 +1,76 @@
+import Foundation
+import PenstockCore
+
+/// What the processes of one user on this machine share of a store that lies on a server: a ``SharedFolder`` in `XDG_RUNTIME_DIR`, or
+/// else in `/tmp`.
+///
+/// | file | what it is |
+/// |---|---|
+/// | `penstock-UID/lock` | locked while one of the folders beside it is opened or removed |
+/// | `penstock-UID/NAME/store` | says which store it is, and is locked, together with others, by each process that has the store open |
+/// | `penstock-UID/NAME/…` | as beside a database |
+///
+/// Nothing that must be right relies on it: processes that do not find each other there meet at the server. The last one to leave
+/// removes the folder. One that was killed leaves it, and the next one to open the store finds it.
+package final class HostFolder: Sendable {
+    package let folder: SharedFolder
+    /// Another one for each store.
+    package let name: String
+    private let own: SharedFolder
+    /// The file `store`, open and locked.
+    private let descriptor: Int32
+
+    /// How long another process may take to open or to remove a folder. One that is stopped meanwhile is not waited for.
+    private static let patience = Duration.milliseconds(100)
+
+    /// Opens the folder of the store that is described by `store`, a text that differs from those of all others.
+    ///
+    /// - Throws: `readOnly` when another user could have prepared it; `storage` when it cannot be made, or is another store's; `busy`
+    ///   when another process has it in hand for too long.
+    package init(of store: String) throws {
+        let base = ProcessInfo.processInfo.environment["XDG_RUNTIME_DIR"].flatMap { $0.hasPrefix("/") ? $0 : nil } ?? "/tmp"
+        own = try SharedFolder(private: "\(base)/penstock-\(geteuid())")
+        let name = String(WriterSlots.checksum(of: store.utf8, ticket: 0), radix: 16)
+        self.name = name
+        (folder, descriptor) = try Self.alone(in: own) { [own] in
+            let folder = try SharedFolder(private: own.file(name))
+            let file = folder.file(Self.fileName)
+            let descriptor = try folder.open(file)
+            if Self.names(store, descriptor), flock(descriptor, LOCK_SH | LOCK_NB) == 0 { return (folder, descriptor) }
+            close(descriptor)
+            throw PenstockError(.storage, "The folder \(folder.path) is another store's; remove it.")
+        }
+    }
+
+    /// Leaves the folder, and removes it when no other process has the store open.
+    deinit {
+        try? Self.alone(in: own) {
+            guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { return }
+            for name in (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? [] { folder.remove(name) }
+            rmdir(folder.path)
+        }
+        close(descriptor)
+    }
+
+    private static let fileName = "store"
+
+    /// Whether the file says that it is `store`. One that says nothing yet does so from now on.
+    private static func names(_ store: String, _ descriptor: Int32) -> Bool {
+        var found = [UInt8](repeating: 0, count: store.utf8.count + 1)
+        let count = pread(descriptor, &found, found.count, 0)
+        if count == 0 { return pwrite(descriptor, store, store.utf8.count, 0) == store.utf8.count }
+        return count > 0 && found[..<count].elementsEqual(store.utf8)
+    }
+
+    /// Calls `body` while no other process of the user opens or removes a folder.
+    private static func alone<T>(in own: SharedFolder, _ body: () throws -> T) throws -> T {
+        let lock = try own.open(own.file("lock"))
+        defer { close(lock) }
+        let end = ContinuousClock.now + patience
+        while flock(lock, LOCK_EX | LOCK_NB) != 0 {
+            guard .now < end else { throw PenstockError(.busy, "Another process has the folder \(own.path) in hand.") }
+            usleep(1000)
+        }
+        return try body()
+    }
+}
