@@ -26,6 +26,7 @@ package struct PostgresMigration: Sendable {
         PostgresMigration(14, "old_snapshots", PackageResources._014_old_snapshots_sql),
         PostgresMigration(15, "settles", PackageResources._015_settles_sql),
         PostgresMigration(16, "copy", PackageResources._016_copy_sql),
+        PostgresMigration(17, "handover", PackageResources._017_handover_sql),
     ]
 
     private init(_ version: Int, _ name: String, _ bytes: [UInt8]) {

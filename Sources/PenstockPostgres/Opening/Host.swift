@@ -1,11 +1,12 @@
 import PenstockCore
 import PenstockProcesses
 
-/// What this machine's processes that have the store open share, to wake each other without the server.
+/// What this machine's processes that have the store open share, to wake each other and to write for each other without the server.
 struct Host: Sendable {
     let folder: HostFolder
     let doorbell: Doorbell
     let listener: HostListener
+    let lock: WriterLock
 
     /// `nil` where it cannot be had: the processes meet at the server alone.
     init?(_ server: ServerConnection, _ address: ServerAddress) {
@@ -15,6 +16,7 @@ struct Host: Sendable {
             folder = try HostFolder(of: "\(address.description) \(address.place(of: server)) \(identity)\n")
             doorbell = try Doorbell(folder.folder)
             listener = try HostListener(in: folder.folder)
+            lock = try WriterLock(folder.folder)
         } catch {
             return nil
         }

@@ -132,7 +132,8 @@ public final class PostgresStore: SQLStore {
         let stalls = Stalls()
         let writer = try GroupWriter(busyMax: options.busyMax, refusal: isReadOnly ? refusal : nil) { writer in
             TransactionRunner(
-                writer, sessions: sessions, time: time, random: random, timings: timings, bell: bell, stalls: stalls
+                writer, sessions: sessions, time: time, random: random, timings: timings, bell: bell, stalls: stalls,
+                host: host
             ).run()
         }
         core = SQLStoreCore(

@@ -8,13 +8,14 @@ import Synchronization
 /// ```
 /// bytes     0 ..    63   header (SharedMemory)
 ///          64 ..    71   until when no other machine listens, in microseconds of the boot clock
+///          72 ..    79   a number that no other memory has, of any machine
 /// ```
 ///
 /// The process that listens holds a lock on the first byte, which goes with it. What it says of other machines runs out by itself; then
 /// all that commits is told to the server. Whoever is not told looks by itself before long.
 final class HostListener: Sendable {
     private static let layout = SharedMemory.Layout(
-        name: "listener", version: 1, byteCount: SharedMemory.headerByteCount + MemoryLayout<UInt64>.size)
+        name: "listener", version: 1, byteCount: SharedMemory.headerByteCount + 2 * MemoryLayout<UInt64>.size)
     /// How long it is taken to stay so that nobody else listens.
     private static let aloneMax = Duration.seconds(1)
 
@@ -26,7 +27,12 @@ final class HostListener: Sendable {
     /// - Throws: ``PenstockError`` when the memory cannot be had.
     init(in folder: SharedFolder) throws {
         memory = try SharedMemory(Self.layout, in: folder)
+        _ = numberWord.pointee.compareExchange(
+            expected: 0, desired: SystemRandom().next() | 1, ordering: .sequentiallyConsistent)
     }
+
+    /// A number that no other memory has, of any machine.
+    var number: UInt64 { numberWord.pointee.load(ordering: .relaxed) }
 
     /// Has this process listen for all, unless another one does.
     ///
@@ -53,7 +59,10 @@ final class HostListener: Sendable {
         aloneUntil.pointee.store(UInt64(clamping: time.boot.microseconds + Self.aloneMax.wholeMicroseconds), ordering: .relaxed)
     }
 
-    private var aloneUntil: UnsafeMutablePointer<Atomic<UInt64>> {
+    private var aloneUntil: UnsafeMutablePointer<Atomic<UInt64>> { words }
+    private var numberWord: UnsafeMutablePointer<Atomic<UInt64>> { words + 1 }
+
+    private var words: UnsafeMutablePointer<Atomic<UInt64>> {
         (memory.start + SharedMemory.headerByteCount).assumingMemoryBound(to: Atomic<UInt64>.self)
     }
 }

@@ -11,9 +11,13 @@ import Synchronization
 final class FlushLine: Sendable {
     /// What a transaction's callers wait for.
     struct Entry: Sendable {
-        let jobs: [any Job]
+        var jobs: [any Job]
         let mark: CommitMark
-        var deadline: ContinuousClock.Instant { jobs.map(\.deadline).min() ?? .now }
+        /// Whether this process's connection has written it.
+        var isOwn = true
+        /// What other processes of this machine had asked for.
+        var requests: [RemoteRequest] = []
+        var deadline: ContinuousClock.Instant { jobs.map(\.deadline).min() ?? .now + .seconds(1) }
     }
 
     private struct State {
@@ -23,20 +27,27 @@ final class FlushLine: Sendable {
     }
 
     private let sessions: Sessions
+    /// Where the processes sleep that have asked for something; they find out by themselves where this one cannot tell them.
+    private let slots: WriterSlots?
     private let random: any RandomSource
     private let timings: WriteTimings
     private let state = Mutex(State())
     private let bell = DispatchSemaphore(value: 0)
     private let end = DispatchSemaphore(value: 0)
 
-    init(_ sessions: Sessions, random: any RandomSource, timings: WriteTimings) {
+    init(_ sessions: Sessions, slots: WriterSlots?, random: any RandomSource, timings: WriteTimings) {
         self.sessions = sessions
+        self.slots = slots
         self.random = random
         self.timings = timings
     }
 
-    /// Takes callers that wait. The first begin the thread.
+    /// Takes callers that wait, and answers processes that do not. The first begin the thread.
     func add(_ entry: Entry) {
+        var entry = entry
+        tell(entry.requests.filter { !$0.awaitsFlush })
+        entry.requests.removeAll { !$0.awaitsFlush }
+        if entry.jobs.isEmpty, entry.requests.isEmpty { return }
         let mustStart = state.withLock { state in
             state.entries.append(entry)
             defer { state.isRunning = true }
@@ -107,7 +118,7 @@ final class FlushLine: Sendable {
                     try !known.writers.contains(entry.mark.writer) && !entry.mark.isThere(server)
                 }
                 if lost.isEmpty {
-                    known.writers.formUnion(left.map(\.mark.writer))
+                    known.writers.formUnion(left.filter(\.isOwn).map(\.mark.writer))
                     let failure = try Self.commit(server, sessions.address, timings) {
                         _ = try $0.run(prepared: Self.record, [])
                     }
@@ -163,7 +174,12 @@ final class FlushLine: Sendable {
     }
 
     private func finish(_ entry: Entry, _ failure: PenstockError?) {
+        if failure == nil { tell(entry.requests) }
         for job in entry.jobs { job.finish(failure) }
+    }
+
+    private func tell(_ requests: [RemoteRequest]) {
+        for request in requests { slots?.finish(request.taken, answer: request.answer) }
     }
 
     private func unknown(_ cause: (any Error)?) -> PenstockError { ServerFailures.unknown(sessions.address, cause) }

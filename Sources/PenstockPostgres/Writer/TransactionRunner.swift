@@ -10,70 +10,108 @@ import PenstockSQL
 ///
 /// When the answer to a COMMIT is lost, the next connection says whether it took effect (``CommitMark``), on the same server or on one
 /// that was promoted: then the callers have their answers, and otherwise the jobs are carried out again.
+///
+/// Processes of one machine spare the server transactions: the one that writes carries out what others have asked for in its own
+/// (``WriterAccess``). It takes that once it has the server's lock, so who has the lock later knows what became of it.
 final class TransactionRunner {
     private let writer: GroupWriter
-    private let sessions: Sessions
+    private let connection: WriterConnection
     private let time: any TimeSource
     private let random: any RandomSource
-    private let timings: WriteTimings
     private let bell: ServerBell
-    private let stalls: Stalls
     private let flushes: FlushLine
-    private let policies = PolicyCache()
-    private var backoff: Backoff
-    private var session: WriterSession?
-    /// The rows of lost connections of this process in `penstock_writer`.
-    private var lostRows: [Int64] = []
+    private let policies: PolicyCache
+    /// Who of this machine writes; `nil`: the processes of this machine do not know of each other.
+    private let access: WriterAccess?
+    private let answers: HostAnswers
     /// The number of the last transaction that was begun.
     private var number: Int64 = 0
-    /// Numbers of rows: two processes of one seed must not have one row.
-    private let numbers = SystemRandom()
+    /// Whether the last transaction had something in it that another process has asked for.
+    private var hadRequests = false
+    private var address: ServerAddress { connection.sessions.address }
 
     init(
         _ writer: GroupWriter, sessions: Sessions, time: any TimeSource, random: any RandomSource,
         timings: WriteTimings,
-        bell: ServerBell, stalls: Stalls
+        bell: ServerBell, stalls: Stalls, host: Host?
     ) {
         self.writer = writer
-        self.sessions = sessions
         self.time = time
         self.random = random
-        self.timings = timings
         self.bell = bell
-        self.stalls = stalls
-        flushes = FlushLine(sessions, random: numbers, timings: timings)
-        backoff = Backoff(random: numbers)
+        let policies = PolicyCache()
+        self.policies = policies
+        let connection = WriterConnection(sessions, timings: timings, stalls: stalls) { policies.forget() }
+        self.connection = connection
+        let answers = HostAnswers(number: host?.listener.number ?? 0)
+        self.answers = answers
+        access = host.map { host in
+            WriterAccess(
+                host.lock, writer, random: connection.numbers,
+                Self.engine(connection, answers, writer, timings, busyMax: sessions.busyMax))
+        }
+        flushes = FlushLine(sessions, slots: host?.lock.slots, random: connection.numbers, timings: timings)
+    }
+
+    /// How long another process of this machine is waited for that may be stopped, or waits for a server that does not answer. Then each
+    /// goes to the server by itself.
+    private static let lockWaitMax = Duration.milliseconds(300)
+
+    private static func engine(
+        _ connection: WriterConnection, _ answers: HostAnswers, _ writer: GroupWriter, _ timings: WriteTimings,
+        busyMax: Duration
+    ) -> WriterAccess.Engine {
+        WriterAccess.Engine(
+            busyMax: busyMax, sharesTransactions: true, lockWaitMax: lockWaitMax,
+            recordWait: { if let start = $0 { timings.recordWriterLock(since: start) } }, requireStill: {},
+            readAnswer: { request in
+                guard let session = connection.session else { return nil }
+                session.server.deadline = .now + WriterSession.grace
+                defer { if session.server.isLost { connection.disconnect() } }
+                return try answers.find(slot: request.slot, ticket: request.ticket, session.connection)
+            },
+            decideAnswer: { request in
+                let deadline = ContinuousClock.now + max(writer.timeLeft ?? .zero, .zero)
+                let found = connection.ask(until: deadline) {
+                    try answers.find(slot: request.slot, ticket: request.ticket, $0)
+                }
+                guard let found else { throw ServerError(message: "the server does not answer", isLost: true) }
+                return found
+            })
     }
 
     /// The thread: carries out what is asked for, until there will be nothing more.
     func run() {
         while writer.wait() { carryOut() }
         flushes.close()
-        if let session, !session.server.isLost {
-            session.server.deadline = .now + .seconds(2)
-            for row in lostRows + [session.row] { try? CommitMark.remove(row, session.connection) }
-        }
-        session = nil
+        connection.end()
     }
 
     /// Carries out the jobs that are in the line. Those that a read-only check answers are answered.
     private func carryOut() {
         while let jobs = writer.takeCheckable() {
             // Nobody looks where there is no connection: the transaction connects, and waits for that.
-            if session == nil { _ = try? connected(until: .now) }
+            if connection.session == nil { _ = try? connection.connected(until: .now) }
             let left = jobs.isEmpty || hasSaidVerdicts ? jobs : jobs.filter { !isAnswered($0) }
             writer.putBack(left)
             if !left.isEmpty { break }
             // A caller that has its answer may have asked for the next thing by now, which a look may answer as well.
             if writer.count == 0 { return }
         }
+        switch access?.enter() {
+        case .nothingLeft: return
+        case .answered(let receipts, let request, let isFlushed):
+            return accept(receipts, answers.mark(slot: request.slot, ticket: request.ticket), isFlushed: isFlushed)
+        case .acquired, nil: break
+        }
+        defer { access?.leave() }
         let jobs = writer.take()
         if jobs.isEmpty { return }
         do {
-            try together(jobs)
+            try together(jobs, takesRequests: true)
         } catch {
-            if jobs.count == 1 { return jobs[0].finish(translated(error)) }
-            // One of them did not go through. Alone, each has the answer that is its own.
+            if jobs.count == 1, !hadRequests { return jobs[0].finish(translated(error)) }
+            // One of them did not go through, or another process's. Alone, each has the answer that is its own.
             var cause = error
             for job in jobs {
                 // Where it was the server, those whose time is over have waited for it together.
@@ -82,7 +120,7 @@ final class TransactionRunner {
                     continue
                 }
                 do {
-                    try together([job])
+                    try together([job], takesRequests: false)
                 } catch {
                     cause = error
                     job.finish(translated(error))
@@ -91,23 +129,31 @@ final class TransactionRunner {
         }
     }
 
+    /// Another process has carried out the jobs that come first in the line.
+    private func accept(_ receipts: [[Receipt]], _ mark: CommitMark, isFlushed: Bool) {
+        let jobs = writer.takeFirst(receipts.count)
+        for (job, receipts) in zip(jobs, receipts) { job.accept(receipts) }
+        if isFlushed { return jobs.forEach { $0.finish(nil) } }
+        answer(jobs, FlushLine.Entry(jobs: [], mark: mark, isOwn: false))
+    }
+
     /// Whether a look would see what is not carried out yet.
     private var hasSaidVerdicts: Bool {
-        guard let session else { return false }
+        guard let session = connection.session else { return false }
         session.server.deadline = .now + WriterSession.workMax
-        defer { if session.server.isLost { disconnect() } }
+        defer { if session.server.isLost { connection.disconnect() } }
         return (try? SaidVerdicts.areOpen(session.connection)) ?? false
     }
 
     private func isAnswered(_ job: any Job) -> Bool {
-        guard let session else { return false }
+        guard let session = connection.session else { return false }
         let start = ContinuousClock.now
-        defer { stalls.note(since: start) }
+        defer { connection.stalls.note(since: start) }
         do {
             session.server.deadline = job.deadline + WriterSession.grace
             return try job.check(session.connection, now: time.now)
         } catch let error as ServerError where error.isLost || error.mayBeTriedAgain {
-            if error.isLost { disconnect() }
+            if error.isLost { connection.disconnect() }
             return false
         } catch {
             job.finish(translated(error))
@@ -115,23 +161,26 @@ final class TransactionRunner {
         }
     }
 
-    private func translated(_ error: any Error) -> any Error { ServerFailures.translated(error, sessions.address) }
+    private func translated(_ error: any Error) -> any Error { ServerFailures.translated(error, address) }
 
     // MARK: Transactions
 
     /// Carries out jobs in one transaction, however often the server goes away meanwhile, until their deadline.
-    private func together(_ jobs: [any Job]) throws {
+    ///
+    /// - Parameter takesRequests: whether also what other processes of this machine have asked for.
+    private func together(_ jobs: [any Job], takesRequests: Bool) throws {
         let deadline = jobs.map(\.deadline).min() ?? .now
         number += 1
         var guardsAttempts = false
         while true {
             do {
-                guard let lost = try transact(jobs, until: deadline, guardsAttempts) else { return backoff.reset() }
-                disconnect()
-                guard let isCommitted = outcome(of: lost.mark, until: deadline) else {
-                    return jobs.forEach { $0.finish(ServerFailures.unknown(sessions.address, lost.cause)) }
+                guard let lost = try transact(jobs, until: deadline, guardsAttempts, takesRequests) else { return }
+                connection.disconnect()
+                guard let isCommitted = connection.ask(until: deadline, { try lost.entry.mark.isThere($0.server) }) else {
+                    return jobs.forEach { $0.finish(ServerFailures.unknown(address, lost.cause)) }
                 }
-                if isCommitted { return committed(jobs, lost.transaction, lost.mark) }
+                if isCommitted { return committed(jobs, lost.transaction, lost.entry) }
+                giveBack(lost.entry.requests)
             } catch let error as PostgresConnection.Contradicted {
                 if guardsAttempts { throw error.cause }
                 guardsAttempts = true
@@ -139,9 +188,10 @@ final class TransactionRunner {
                 // What was sent ahead was told of when the attempt was over.
                 guardsAttempts = true
             } catch let error as ServerError where error.isLost || error.mayBeTriedAgain {
-                if error.isLost { disconnect() }
-                guard ContinuousClock.now < deadline else { throw error }
-                backoff.wait(until: deadline)
+                if error.isLost { connection.disconnect() }
+                // Others of this machine need not wait for the same.
+                access?.leave()
+                guard connection.pause(until: deadline) else { throw error }
             }
         }
     }
@@ -149,36 +199,42 @@ final class TransactionRunner {
     /// A COMMIT without an answer.
     private struct LostCommit {
         let cause: any Error
-        let mark: CommitMark
+        let entry: FlushLine.Entry
         let transaction: Transaction
     }
 
     /// - Returns: what is to be asked for when the COMMIT has no answer; `nil`: the jobs have theirs.
     private func transact(
-        _ jobs: [any Job], until deadline: ContinuousClock.Instant, _ guardsAttempts: Bool
+        _ jobs: [any Job], until deadline: ContinuousClock.Instant, _ guardsAttempts: Bool, _ takesRequests: Bool
     ) throws -> LostCommit? {
-        var session = try connected(until: deadline)
+        var session = try connection.connected(until: deadline)
         let server = session.server
-        let (mark, oldRow) = session.nextMark(number, rows: numbers)
+        let (mark, oldRow) = session.nextMark(number, rows: connection.numbers)
         let transaction: Transaction
+        var requests: [RemoteRequest] = []
+        hadRequests = false
         do {
             session.connection.guardsAttempts = guardsAttempts
             session.connection.sendsAhead = !guardsAttempts
             defer { session.connection.sendsAhead = false }
-            try session.begin(until: deadline, sessions, timings, stalls) { connection in
+            try connection.begin(session, until: deadline) { connection in
                 try SaidVerdicts.prefetch(connection)
                 try Transaction.prefetch(policies, connection)
                 for job in jobs { try job.prefetch(connection, policies) }
             }
             transaction = try Transaction(
-                session.connection, path: sessions.address.description, time: time, random: random, policies: policies)
+                session.connection, path: address.description, time: time, random: random, policies: policies)
             transaction.settledBefore = { [connection = session.connection] lease, isLast in
                 try SaidVerdicts.result(of: lease, connection, isLast: isLast)
             }
             if try SaidVerdicts.areOpen(session.connection) {
                 try SaidVerdicts.carryOut(session.connection, in: transaction)
             }
-            try jobs.perform(in: transaction)
+            if takesRequests, let access, let slots = access.lock.slots {
+                requests = RemoteRequest.taken(from: slots, besides: access.ownSlot, at: transaction.now)
+            }
+            hadRequests = !requests.isEmpty
+            try jobs.perform(with: &requests, answers, in: transaction)
             try Cascade.writeDown(in: transaction)
             try transaction.writeDown()
             try mark.write(session.connection)
@@ -186,18 +242,23 @@ final class TransactionRunner {
             server.deadline = max(deadline, .now + WriterSession.workMax) + WriterSession.grace
         } catch {
             undo(server)
+            giveBack(requests)
             throw error
         }
+        let entry = FlushLine.Entry(jobs: [], mark: mark, requests: requests)
         do {
             try server.commit()
         } catch {
             undo(server)
             // Only a connection that is lost leaves it open.
-            guard (error as? ServerError)?.isLost == true else { throw error }
-            return LostCommit(cause: error, mark: mark, transaction: transaction)
+            guard (error as? ServerError)?.isLost == true else {
+                giveBack(requests)
+                throw error
+            }
+            return LostCommit(cause: error, entry: entry, transaction: transaction)
         }
-        self.session = session
-        committed(jobs, transaction, mark)
+        connection.keep(session)
+        committed(jobs, transaction, entry)
         return nil
     }
 
@@ -206,71 +267,33 @@ final class TransactionRunner {
         policies.forget()
         if server.isLost { return }
         // One that cannot be ended would take all that comes after for a part of itself.
-        if server.isInTransaction, (try? server.run("ROLLBACK")) == nil { disconnect() }
+        if server.isInTransaction, (try? server.run("ROLLBACK")) == nil { connection.disconnect() }
+    }
+
+    /// Others may carry out what was asked for, or those who have asked.
+    private func giveBack(_ requests: [RemoteRequest]) {
+        if !requests.isEmpty { access?.lock.slots?.giveBack(requests.map(\.taken)) }
     }
 
     /// Rings, and answers those who need not wait for the disk.
-    private func committed(_ jobs: [any Job], _ transaction: Transaction, _ mark: CommitMark) {
+    private func committed(_ jobs: [any Job], _ transaction: Transaction, _ entry: FlushLine.Entry) {
+        access?.leave()
         transaction.committed()
         bell.ring(transaction.rings)
-        var unflushed: [any Job] = []
+        answer(jobs, entry)
+    }
+
+    /// - Parameter entry: what was committed, without the jobs.
+    private func answer(_ jobs: [any Job], _ entry: FlushLine.Entry) {
+        var entry = entry
         for job in jobs {
             if job.awaitsFlush {
                 _ = job.answerUnflushed()
-                unflushed.append(job)
+                entry.jobs.append(job)
             } else {
                 job.finish(nil)
             }
         }
-        if !unflushed.isEmpty { flushes.add(FlushLine.Entry(jobs: unflushed, mark: mark)) }
+        flushes.add(entry)
     }
-
-    /// Whether a transaction took effect; `nil`: nobody can be asked before the deadline.
-    private func outcome(of mark: CommitMark, until deadline: ContinuousClock.Instant) -> Bool? {
-        while true {
-            do {
-                let session = try connected(until: deadline)
-                // The old connection's transaction may still be about to commit; it holds the lock until it has.
-                try session.begin(until: deadline, sessions, timings, stalls)
-                let isThere = try mark.isThere(session.server)
-                try session.server.run("COMMIT")
-                return isThere
-            } catch {
-                disconnect()
-                guard ContinuousClock.now < deadline else { return nil }
-                backoff.wait(until: deadline)
-            }
-        }
-    }
-
-    // MARK: The connection
-
-    private func connected(until deadline: ContinuousClock.Instant) throws -> WriterSession {
-        if let session { return session }
-        let start = ContinuousClock.now
-        defer { stalls.note(since: start) }
-        let server = try sessions.connect()
-        server.deadline = max(deadline, .now + WriterSession.workMax) + WriterSession.grace
-        try Incarnation.begin(server)
-        try CommitMark.removeOld(server)
-        try SaidVerdicts.removeOld(server)
-        policies.forget()
-        let session = try WriterSession(server, rows: numbers)
-        self.session = session
-        if let lostAt { stalls.note(since: lostAt) }
-        lostAt = nil
-        return session
-    }
-
-    private func disconnect() {
-        if let session {
-            sessions.abandon(session.server)
-            lostRows.append(session.row)
-        }
-        session = nil
-        lostAt = lostAt ?? .now
-    }
-
-    /// When the last connection was lost.
-    private var lostAt: ContinuousClock.Instant?
 }

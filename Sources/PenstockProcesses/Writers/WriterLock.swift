@@ -37,6 +37,9 @@ package final class WriterLock: Sendable {
         return true
     }
 
+    /// What a thread sleeps between two tries where nobody wakes it: half a millisecond to four and a half, lest two keep step.
+    package static func pause() { usleep(500 + UInt32.random(in: 0..<4000)) }
+
     /// Lets go of the lock, and wakes one store that waits for it: the next one after `slot`, the caller's own.
     package func release(after slot: Int? = nil) {
         _ = flock(descriptor, LOCK_UN)

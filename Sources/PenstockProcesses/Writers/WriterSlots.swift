@@ -225,7 +225,7 @@ package final class WriterSlots: Sendable {
     }
 
     /// FNV-1a of ticket and bytes, http://www.isthe.com/chongo/tech/comp/fnv/.
-    static func checksum(of bytes: some Sequence<UInt8>, ticket: UInt64) -> UInt64 {
+    package static func checksum(of bytes: some Sequence<UInt8>, ticket: UInt64) -> UInt64 {
         bytes.reduce((0xcbf2_9ce4_8422_2325 ^ ticket) &* 0x100_0000_01b3) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
     }
 

@@ -1,17 +1,29 @@
 import PenstockCore
 
 extension [any Job] {
-    /// Carries out all of them, enqueues of a few messages together.
-    package func perform(in transaction: Transaction) throws {
-        let calls = compactMap { job in job.remoteCall.map { (job: job, call: $0) } }
-        var isDone: Set<ObjectIdentifier> = []
-        if calls.count > 1, transaction.departure == nil {
-            for (call, receipts) in zip(calls, try Enqueue.performTogether(calls.map { [$0.call] }, in: transaction)) {
-                guard let receipts = receipts?.first else { continue }
-                call.job.accept(receipts)
-                isDone.insert(ObjectIdentifier(call.job))
+    /// Carries out what other processes have asked for, and then the jobs; enqueues of a few messages together.
+    package func perform(
+        with requests: inout [RemoteRequest], _ answers: any AnswerRows, in transaction: Transaction
+    ) throws {
+        var left = try requests.indices.filter { try !requests[$0].isKnown(to: answers, transaction.connection) }
+        var calls = compactMap { job in job.remoteCall.map { (job: job, call: $0) } }
+        // Whether a call is refused is for each to be told.
+        if transaction.departure == nil {
+            let together = try Enqueue.performTogether(
+                left.map { requests[$0].calls } + calls.map { [$0.call] }, in: transaction)
+            for (index, receipts) in zip(left, together) {
+                if let receipts { try requests[index].accept(receipts, answers, transaction.connection) }
             }
+            for (call, receipts) in zip(calls, together.dropFirst(left.count)) {
+                if let receipts = receipts?.first { call.job.accept(receipts) }
+            }
+            left = zip(left, together).filter { $0.1 == nil }.map(\.0)
+            calls = zip(calls, together.suffix(calls.count)).filter { $0.1 != nil }.map(\.0)
+        } else {
+            calls = []
         }
-        for job in self where !isDone.contains(ObjectIdentifier(job)) { try job.perform(in: transaction) }
+        for index in left { try requests[index].perform(answers, in: transaction) }
+        let done = Set(calls.map { ObjectIdentifier($0.job) })
+        for job in self where !done.contains(ObjectIdentifier(job)) { try job.perform(in: transaction) }
     }
 }

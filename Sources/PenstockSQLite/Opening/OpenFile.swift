@@ -147,10 +147,7 @@ enum Patience {
         }
     }
 
-    /// Half a millisecond to four and a half.
-    static func pause() {
-        usleep(500 + UInt32.random(in: 0..<4000))
-    }
+    static func pause() { WriterLock.pause() }
 
     /// How a connection waits for a lock: for `limit`, about.
     static func busyMode(upTo limit: Duration) -> Database.BusyMode {

@@ -18,8 +18,17 @@ final class TransactionRunner {
     private let random: any RandomSource
     private let doorbell: Doorbell
     private let policies = PolicyCache()
-    private lazy var writerAccess = WriterAccess(access, writer, random: random) { [unowned self] slot, ticket in
-        try withConnection { try Answers.read(slot: slot, ticket: ticket, $0) }
+    private lazy var writerAccess = WriterAccess(access.writerLock, writer, random: random, engine)
+    private var engine: WriterAccess.Engine {
+        let read = { [unowned self] (request: WriterAccess.Request) in
+            try withConnection { try Answers().read(slot: request.slot, ticket: request.ticket, $0) }
+        }
+        return WriterAccess.Engine(
+            busyMax: access.busyMax, sharesTransactions: access.sharesTransactions,
+            recordWait: { [access] in access.timings.recordWriterLock(since: $0) },
+            requireStill: { [access] in try access.requireStill() }, readAnswer: read,
+            // Who has the lock sees all that was carried out, and nobody else carries out anything.
+            decideAnswer: read)
     }
     private var connection: SQLiteConnection?
 
@@ -70,7 +79,7 @@ final class TransactionRunner {
         }
         switch writerAccess.enter() {
         case .nothingLeft: return Outcome()
-        case .answered(let receipts, let isFlushed): return accept(receipts, isFlushed: isFlushed)
+        case .answered(let receipts, _, let isFlushed): return accept(receipts, isFlushed: isFlushed)
         case .acquired: break
         }
         defer { writerAccess.leave() }
@@ -223,11 +232,13 @@ final class TransactionRunner {
                     hadJobs = true
                     let transaction = try Transaction(
                         connection, path: access.path, time: time, random: random, policies: policies)
-                    if takesRequests {
-                        requests = RemoteRequest.taken(access, besides: writerAccess.ownSlot, at: transaction.now)
+                    // Nothing is called durable once the disk has failed.
+                    if takesRequests, access.sharesTransactions, access.flusher?.refusal == nil,
+                        let slots = access.writerLock.slots
+                    {
+                        requests = RemoteRequest.taken(from: slots, besides: writerAccess.ownSlot, at: transaction.now)
                     }
-                    for index in requests.indices { try requests[index].perform(in: transaction) }
-                    try jobs.perform(in: transaction)
+                    try jobs.perform(with: &requests, Answers(), in: transaction)
                     try Cascade.writeDown(in: transaction)
                     try transaction.writeDown()
                     try connection.execute(DatabaseAccess.commit)

@@ -1,21 +1,60 @@
-import PenstockCore
-import PenstockProcesses
-import PenstockSQL
+package import PenstockCore
+package import PenstockProcesses
 
 /// Gets the store's writer the right to write, or has its calls carried out by the process that has it.
 ///
 /// The writer's thread is the only one that waits here. Each call in the line has one deadline, and the thread itself
 /// answers those whose deadline comes. So no wait is without an end, and none is the sum of several.
-final class WriterAccess {
+package final class WriterAccess {
     /// How a wait has ended.
-    enum Entry {
-        /// This process holds the writer lock, until ``leave()``.
+    package enum Entry {
+        /// This process may write, until ``leave()``.
         case acquired
         /// Another process has carried out the calls that come first in the line, and this is what each of them gave;
         /// whether all of it is on the disk already.
-        case answered([[Receipt]], isFlushed: Bool)
+        case answered([[Receipt]], to: Request, isFlushed: Bool)
         /// Nobody waits any more.
         case nothingLeft
+    }
+
+    /// What names a request.
+    package struct Request {
+        package let slot: Int
+        package let ticket: UInt64
+    }
+
+    /// What differs from engine to engine.
+    package struct Engine {
+        /// How long a call waits for the right to write before its caller is told.
+        let busyMax: Duration
+        /// Whether other processes' calls travel in this store's transactions, and the other way round.
+        let sharesTransactions: Bool
+        /// How long the writer lock is waited for, where it only spares the server work and the server says itself who may write;
+        /// `nil`: nobody writes without the lock.
+        let lockWaitMax: Duration?
+        /// Takes down how long the thread has waited; `nil`: it has not.
+        let recordWait: (_ start: ContinuousClock.Instant?) -> Void
+        /// Throws when what was opened is no longer there.
+        let requireStill: () throws -> Void
+        /// Reads from the database what a request gave; `nil`: it is not carried out, or not yet.
+        let readAnswer: (Request) throws -> [UInt8]?
+        /// The same once no other process can carry it out any more. Called with the lock or, where that is waited for no longer, without.
+        let decideAnswer: (Request) throws -> [UInt8]?
+
+        package init(
+            busyMax: Duration, sharesTransactions: Bool, lockWaitMax: Duration? = nil,
+            recordWait: @escaping (_ start: ContinuousClock.Instant?) -> Void,
+            requireStill: @escaping () throws -> Void, readAnswer: @escaping (Request) throws -> [UInt8]?,
+            decideAnswer: @escaping (Request) throws -> [UInt8]?
+        ) {
+            self.busyMax = busyMax
+            self.sharesTransactions = sharesTransactions
+            self.lockWaitMax = lockWaitMax
+            self.recordWait = recordWait
+            self.requireStill = requireStill
+            self.readAnswer = readAnswer
+            self.decideAnswer = decideAnswer
+        }
     }
 
     /// How long a wait lasts until the process that is waited for may have died, and is looked for.
@@ -28,48 +67,55 @@ final class WriterAccess {
     /// How much longer than its deadline a call is waited for that another process has in hand: it is better to know.
     private static let doubtMax = Duration.seconds(2)
 
-    private let database: DatabaseAccess
+    package let lock: WriterLock
     private let line: GroupWriter
     private let random: any RandomSource
-    /// Reads from the database what became of a request.
-    private let readAnswer: (_ slot: Int, _ ticket: UInt64) throws -> [UInt8]?
-    private lazy var slot = database.writerLock.slots.flatMap { WriterSlot(of: $0, random: random) }
+    private let engine: Engine
+    private lazy var slot = lock.slots.flatMap { WriterSlot(of: $0, random: random) }
 
-    init(
-        _ database: DatabaseAccess, _ line: GroupWriter, random: any RandomSource,
-        readAnswer: @escaping (_ slot: Int, _ ticket: UInt64) throws -> [UInt8]?
-    ) {
-        self.database = database
+    package init(_ lock: WriterLock, _ line: GroupWriter, random: any RandomSource, _ engine: Engine) {
+        self.lock = lock
         self.line = line
         self.random = random
-        self.readAnswer = readAnswer
+        self.engine = engine
     }
 
     /// The number of this store's slot, once it has waited.
-    var ownSlot: Int? { hasWaited ? slot?.number : nil }
+    package var ownSlot: Int? { hasWaited ? slot?.number : nil }
     private var hasWaited = false
     /// Whether the next call was refused by the process that carried out those before it. This one then carries it out
     /// itself, so that it has its answer.
     private var isNextRefused = false
+    private var holdsLock = false
 
-    /// Lets another process write.
-    func leave() {
-        database.writerLock.release(after: ownSlot)
+    /// Lets another process write, if this one may.
+    package func leave() {
+        if holdsLock { lock.release(after: ownSlot) }
+        holdsLock = false
+    }
+
+    private func tryAcquire() -> Bool {
+        holdsLock = lock.tryAcquire()
+        return holdsLock
     }
 
     /// Waits until this process may write, or until another one has carried out what waits in the line.
-    func enter() -> Entry {
-        let maySend = database.sharesTransactions && !isNextRefused
+    package func enter() -> Entry {
+        let maySend = engine.sharesTransactions && !isNextRefused
         isNextRefused = false
-        if database.writerLock.tryAcquire() {
-            database.timings.recordWriterLock(since: nil)
+        if tryAcquire() {
+            engine.recordWait(nil)
             return .acquired
         }
         hasWaited = true
         let start = ContinuousClock.now
-        defer { database.timings.recordWriterLock(since: start) }
-        guard let slot else { return poll() }
-        return Wait(self, slot, maySend: maySend).run()
+        defer { engine.recordWait(start) }
+        guard let slot else { return poll(since: start) }
+        return Wait(self, slot, maySend: maySend, since: start).run()
+    }
+
+    private func hasWaitedEnough(since start: ContinuousClock.Instant) -> Bool {
+        engine.lockWaitMax.map { .now - start >= $0 } ?? false
     }
 
     /// Answers the calls whose deadline has come.
@@ -77,21 +123,21 @@ final class WriterAccess {
     /// - Parameter count: how many of the first calls are not answered, as another process has them in hand.
     /// - Returns: whether any call is left.
     @discardableResult
-    func answerLate(after count: Int = 0) -> Bool {
-        for job in line.takeLate(after: count) { job.finish(Self.busy(database.busyMax)) }
+    package func answerLate(after count: Int = 0) -> Bool {
+        for job in line.takeLate(after: count) { job.finish(Self.busy(engine.busyMax)) }
         return line.count > 0
     }
 
-    static func busy(_ busyMax: Duration) -> PenstockError {
+    package static func busy(_ busyMax: Duration) -> PenstockError {
         PenstockError(
             .busy, "Another process has written to this store for longer than \(busyMax); is it stopped? End it.")
     }
 
     /// Waits without a slot: tries again from time to time.
-    private func poll() -> Entry {
-        while !database.writerLock.tryAcquire() {
+    private func poll(since start: ContinuousClock.Instant) -> Entry {
+        while !tryAcquire(), !hasWaitedEnough(since: start) {
             if !answerLate() { return .nothingLeft }
-            Patience.pause()
+            WriterLock.pause()
         }
         return .acquired
     }
@@ -101,15 +147,19 @@ final class WriterAccess {
         private let access: WriterAccess
         private let slot: WriterSlot
         private let maySend: Bool
+        private let start: ContinuousClock.Instant
         /// How many calls, the first ones of the line, are posted.
         private var postedCount = 0
         private var pause = WriterAccess.pauseMin
 
-        init(_ access: WriterAccess, _ slot: WriterSlot, maySend: Bool) {
+        init(_ access: WriterAccess, _ slot: WriterSlot, maySend: Bool, since start: ContinuousClock.Instant) {
             self.access = access
             self.slot = slot
             self.maySend = maySend
+            self.start = start
         }
+
+        private var request: Request { Request(slot: slot.number, ticket: slot.ticket) }
 
         func run() -> Entry {
             post()
@@ -140,20 +190,33 @@ final class WriterAccess {
             case .done:
                 return answered(isFlushed: true)
             case .waiting, .posted:
-                return access.database.writerLock.tryAcquire() ? decided() : nil
+                guard mayGoOn else { return nil }
+                if access.engine.lockWaitMax == nil { return decided() }
+                // The lock does not say what becomes of the request, the word does.
+                if slot.withdraw() { return ended() }
+                access.leave()
+                return nil
             case .taken, .free, nil:
                 // Not taken means that the memory is damaged: what became of the request is in the database.
                 if state == .taken, !isLate || pause < WriterAccess.pauseOfDoubt { return nil }
                 if let entry = answered(isFlushed: false) { return entry }
-                return access.database.writerLock.tryAcquire() ? decided() : nil
+                return mayGoOn ? decided() : nil
             }
         }
 
-        /// With the lock it is certain what became of a request: its row is there, or never comes. The memory is not asked,
-        /// as it may be damaged.
+        /// Whether this process has the lock now, or need not wait for it any more.
+        private var mayGoOn: Bool { access.tryAcquire() || access.hasWaitedEnough(since: start) }
+
+        private func ended() -> Entry {
+            slot.end()
+            return .acquired
+        }
+
+        /// Now it is certain what became of a request: its row is there, or never comes. The memory is not asked, as it may be
+        /// damaged.
         private func decided() -> Entry? {
             do {
-                if postedCount > 0, let bytes = try access.readAnswer(slot.number, slot.ticket) {
+                if postedCount > 0, let bytes = try access.engine.decideAnswer(request) {
                     access.leave()
                     return answered(bytes, isFlushed: false)
                 }
@@ -161,23 +224,23 @@ final class WriterAccess {
                 access.leave()
                 return unknown("what came of it cannot be read.")
             }
-            slot.end()
-            return .acquired
+            return ended()
         }
 
         /// The answer, if it is in the database.
         private func answered(isFlushed: Bool) -> Entry? {
             guard postedCount > 0 else { return nil }
             let told = isFlushed ? slot.answer : nil
-            guard let bytes = told ?? (try? access.readAnswer(slot.number, slot.ticket)) else { return nil }
+            guard let bytes = told ?? (try? access.engine.readAnswer(request)) else { return nil }
             return answered(bytes, isFlushed: isFlushed)
         }
 
         private func answered(_ bytes: [UInt8], isFlushed: Bool) -> Entry {
+            let request = request
             slot.end()
             let receipts = RemoteAnswer(bytes).receipts
             access.isNextRefused = receipts.count < postedCount
-            return .answered(receipts, isFlushed: isFlushed)
+            return .answered(receipts, to: request, isFlushed: isFlushed)
         }
 
         /// Answers the calls whose deadline has come, and goes on for the others.
@@ -198,7 +261,7 @@ final class WriterAccess {
                     return .nothingLeft
                 }
                 guard postedCount > 0, left + WriterAccess.doubtMax <= .zero else { return nil }
-                return unknown("has not said in \(access.database.busyMax) what came of it; is it stopped?")
+                return unknown("has not said in \(access.engine.busyMax) what came of it; is it stopped?")
             }
         }
 
@@ -210,7 +273,7 @@ final class WriterAccess {
                 "Another process carries this call out, and \(why) Look whether its messages are there before you make the "
                     + "call again.")
             // What came of the calls went with the file: that is what to tell.
-            do { try access.database.requireStill() } catch let loss { error = loss }
+            do { try access.engine.requireStill() } catch let loss { error = loss }
             for job in access.line.takeFirst(postedCount) { job.finish(error) }
             if access.line.count == 0 { return .nothingLeft }
             post()

@@ -1,0 +1,101 @@
+import PenstockCore
+import PenstockSQL
+
+/// The connection of a process's writer, made at need, and made again when it is lost.
+final class WriterConnection {
+    /// The connection; `nil`: there is none.
+    private(set) var session: WriterSession?
+    let sessions: Sessions
+    private let timings: WriteTimings
+    let stalls: Stalls
+    /// Gives numbers of rows: two processes of one seed must not have one row.
+    let numbers = SystemRandom()
+    private var backoff: Backoff
+    /// The rows of lost connections of this process in `penstock_writer`.
+    private var lostRows: [Int64] = []
+    /// When the last connection was lost.
+    private var lostAt: ContinuousClock.Instant?
+    /// Called with each new connection.
+    private let connects: () -> Void
+
+    init(_ sessions: Sessions, timings: WriteTimings, stalls: Stalls, connects: @escaping () -> Void) {
+        self.sessions = sessions
+        self.timings = timings
+        self.stalls = stalls
+        self.connects = connects
+        backoff = Backoff(random: numbers)
+    }
+
+    func connected(until deadline: ContinuousClock.Instant) throws -> WriterSession {
+        if let session { return session }
+        let start = ContinuousClock.now
+        defer { stalls.note(since: start) }
+        let server = try sessions.connect()
+        server.deadline = max(deadline, .now + WriterSession.workMax) + WriterSession.grace
+        try Incarnation.begin(server)
+        try CommitMark.removeOld(server)
+        try SaidVerdicts.removeOld(server)
+        connects()
+        let session = try WriterSession(server, rows: numbers)
+        self.session = session
+        if let lostAt { stalls.note(since: lostAt) }
+        lostAt = nil
+        return session
+    }
+
+    func disconnect() {
+        if let session {
+            sessions.abandon(session.server)
+            lostRows.append(session.row)
+        }
+        session = nil
+        lostAt = lostAt ?? .now
+    }
+
+    /// Begins a transaction of `session`, as ``WriterSession/begin(until:_:_:_:prefetching:)`` says.
+    func begin(
+        _ session: WriterSession, until deadline: ContinuousClock.Instant,
+        prefetching: (PostgresConnection) throws -> Void = { _ in }
+    ) throws {
+        try session.begin(until: deadline, sessions, timings, stalls, prefetching: prefetching)
+    }
+
+    /// Takes what a session says of itself after a transaction.
+    func keep(_ session: WriterSession) {
+        self.session = session
+        backoff.reset()
+    }
+
+    /// Waits a while after a failure; false when the deadline has come.
+    func pause(until deadline: ContinuousClock.Instant) -> Bool {
+        guard ContinuousClock.now < deadline else { return false }
+        backoff.wait(until: deadline)
+        return true
+    }
+
+    /// Asks the database something when all transactions that were begun before are over; `nil`: nobody can be asked before the deadline.
+    func ask<T>(until deadline: ContinuousClock.Instant, _ body: (PostgresConnection) throws -> T) -> T? {
+        repeat {
+            do {
+                let session = try connected(until: deadline)
+                // An old connection's transaction may still be about to commit; it holds the lock until it has.
+                try begin(session, until: deadline)
+                let answer = try body(session.connection)
+                try session.server.run("COMMIT")
+                return answer
+            } catch {
+                disconnect()
+            }
+        } while pause(until: deadline)
+        return nil
+    }
+
+    /// Removes the rows of this process, if the server can still be reached.
+    func end() {
+        if let session, !session.server.isLost {
+            session.server.deadline = .now + .seconds(2)
+            for row in lostRows + [session.row] { try? CommitMark.remove(row, session.connection) }
+        }
+        session = nil
+    }
+}

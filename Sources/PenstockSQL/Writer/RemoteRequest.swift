@@ -1,0 +1,70 @@
+package import PenstockCore
+package import PenstockProcesses
+
+/// What another process has asked for, and this one carries out in a transaction of its own.
+package struct RemoteRequest: Sendable {
+    package let taken: WriterSlots.Taken
+    let calls: [RemoteCall]
+    /// What they gave, once they are carried out.
+    package private(set) var answer: [UInt8] = []
+
+    /// Takes what others have posted. To be called where nobody else carries it out: with the writer lock, or the server's.
+    ///
+    /// - Parameter ownSlot: this store's own slot.
+    package static func taken(from slots: WriterSlots, besides ownSlot: Int?, at now: Timestamp) -> [RemoteRequest] {
+        slots.take(besides: ownSlot).map { taken in
+            RemoteRequest(taken: taken, calls: RemoteCall.read(taken.bytes, now: now))
+        }
+    }
+
+    private init(taken: WriterSlots.Taken, calls: [RemoteCall]) {
+        self.taken = taken
+        self.calls = calls
+    }
+
+    /// Whether the answer has to wait for the disk.
+    package var awaitsFlush: Bool { calls.contains { $0.durability == .powerLoss } }
+
+    /// Keeps what the calls gave, and writes it down.
+    mutating func accept(_ receipts: [[Receipt]], _ answers: any AnswerRows, _ connection: Connection) throws {
+        answer = RemoteAnswer.bytes(of: receipts, to: calls)
+        try answers.write(answer, slot: taken.slot, ticket: taken.ticket, connection)
+    }
+
+    /// Carries out the calls up to the first that is refused, and writes down what they gave.
+    mutating func perform(_ answers: any AnswerRows, in transaction: Transaction) throws {
+        var receipts: [[Receipt]] = []
+        do {
+            try transaction.departure?.refuse(unless: .nothing)
+            for call in calls {
+                receipts.append(
+                    try Enqueue.perform(call.messages, to: call.queue, durability: call.durability, in: transaction))
+            }
+        } catch let error as PenstockError where error.isRefusal {
+            // Its own process asks again, and has the refusal for its answer.
+        }
+        try accept(receipts, answers, transaction.connection)
+    }
+
+    /// Damaged memory can offer a request again that was carried out. The database knows.
+    ///
+    /// - Returns: whether it was.
+    mutating func isKnown(to answers: any AnswerRows, _ connection: Connection) throws -> Bool {
+        guard let known = try answers.read(slot: taken.slot, ticket: taken.ticket, connection) else { return false }
+        answer = known
+        return true
+    }
+}
+
+/// What became of calls that a process has carried out for others: written in the transaction that carries them out. So each is carried
+/// out and answered, or neither, whatever dies when.
+package protocol AnswerRows: Sendable {
+    /// What the request `ticket` of `slot` gave; `nil` when it is not carried out, or not yet, or when ``write(_:slot:ticket:_:)`` will
+    /// say so.
+    func read(slot: Int, ticket: UInt64, _ connection: Connection) throws -> [UInt8]?
+
+    /// Writes down what the request gave.
+    ///
+    /// - Throws: when it was carried out before, and ``read(slot:ticket:_:)`` did not say so.
+    func write(_ bytes: [UInt8], slot: Int, ticket: UInt64, _ connection: Connection) throws
+}
