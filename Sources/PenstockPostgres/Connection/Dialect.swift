@@ -24,10 +24,9 @@ enum Dialect {
     /// prepares the same: so it is found out once.
     static func statement(_ sql: String) -> Statement {
         if let known = known.withLock({ $0[sql] }) { return known }
-        let text = translated(sql)
+        let text = numbered(translated(sql))
         let statement = Statement(
-            sql: text, parameters: parameters(of: text), effect: effect(of: text),
-            tables: Set(text.matches(of: #/\bpenstock_\w+/#).map(\.output)))
+            sql: text.sql, parameters: text.parameters, effect: effect(of: text.sql), tables: text.tables)
         known.withLock { known in
             // Most are constants; of those that are put together for a question there may be any number.
             if known.count >= knownMax { known = [:] }
@@ -39,54 +38,108 @@ enum Dialect {
     private static let known = Mutex<[String: Statement]>([:])
     private static let knownMax = 2048
 
-    /// `sql` in PostgreSQL's dialect.
-    static func translated(_ sql: String) -> String {
+    /// `sql` in PostgreSQL's dialect, but for its parameters.
+    ///
+    /// A pattern takes longer to be made than a statement to be searched for a word, and each process searches all of its statements once.
+    private static func translated(_ sql: String) -> String {
         var text = sql
+        func has(_ word: StaticString) -> Bool { Self.has(text, word) }
         // The planner of a server has statistics, and is not told which index to use.
-        text = text.replacing(#/ NOT INDEXED\b/#, with: "")
-        text = text.replacing(#/ INDEXED BY \w+/#, with: "")
-        text = text.replacing(#/CROSS JOIN ((?:\w+|json_each\([^)]*\)) AS \w+)(\s+)ON/#) {
-            "JOIN \($0.output.1)\($0.output.2)ON"
+        if has("INDEXED") {
+            text = text.replacing(#/ NOT INDEXED\b/#, with: "")
+            text = text.replacing(#/ INDEXED BY \w+/#, with: "")
+        }
+        if has("CROSS JOIN") {
+            text = text.replacing(#/CROSS JOIN ((?:\w+|json_each\([^)]*\)) AS \w+)(\s+)ON/#) {
+                "JOIN \($0.output.1)\($0.output.2)ON"
+            }
         }
         // A condition is true or false here, and no number.
-        text = text.replacing(#/AND (marks & \d+) (AND|ORDER)/#) { "AND \($0.output.1) <> 0 \($0.output.2)" }
-        if text.contains("header.type") { text = text.replacing("json_each(", with: "penstock_json_members(") }
-        text = text.replacing("json_each(", with: "penstock_json_each(")
-        text = text.replacing("ifnull(", with: "coalesce(")
-        text = text.replacing("json_object(", with: "json_build_object(")
-        text = text.replacing(#/CAST\((CAST\(\?\d+ AS TEXT\)) AS BLOB\)/#) { "penstock_bytes(\($0.output.1))" }
-        text = text.replacing(#/CAST\((\?\d+) AS BLOB\)/#) { "CAST(\($0.output.1) AS BYTEA)" }
-        text = text.replacing(#/CAST\(([\w.]+) AS BLOB\)/#) { "penstock_bytes(\($0.output.1))" }
-        text = text.replacing(#/\bIS (?=\?\d)/#, with: "IS NOT DISTINCT FROM ")
-        text = text.replacing("IS NOT (", with: "IS DISTINCT FROM (")
-        return numbered(insertion(text))
+        if has("AND marks & ") {
+            text = text.replacing(#/AND (marks & \d+) (AND|ORDER)/#) { "AND \($0.output.1) <> 0 \($0.output.2)" }
+        }
+        if has("json_") {
+            if has("header.type") { text = text.replacing("json_each(", with: "penstock_json_members(") }
+            text = text.replacing("json_each(", with: "penstock_json_each(")
+            text = text.replacing("json_object(", with: "json_build_object(")
+        }
+        if has("ifnull(") { text = text.replacing("ifnull(", with: "coalesce(") }
+        if has("AS BLOB)") {
+            text = text.replacing(#/CAST\((CAST\(\?\d+ AS TEXT\)) AS BLOB\)/#) { "penstock_bytes(\($0.output.1))" }
+            text = text.replacing(#/CAST\((\?\d+) AS BLOB\)/#) { "CAST(\($0.output.1) AS BYTEA)" }
+            text = text.replacing(#/CAST\(([\w.]+) AS BLOB\)/#) { "penstock_bytes(\($0.output.1))" }
+        }
+        if has("IS ?") { text = text.replacing(#/\bIS (?=\?\d)/#, with: "IS NOT DISTINCT FROM ") }
+        if has("IS NOT (") { text = text.replacing("IS NOT (", with: "IS DISTINCT FROM (") }
+        return has("INSERT OR ") ? insertion(text) : text
     }
 
-    /// The numbers of the parameters that a translated statement names.
-    static func parameters(of sql: String) -> Set<Int> {
-        Set(sql.matches(of: #/\$(\d+)/#).compactMap { Int($0.output.1) })
+    private static func has(_ text: String, _ word: StaticString) -> Bool {
+        var text = text
+        return text.withUTF8 { text in
+            word.withUTF8Buffer { word in
+                text.indices.contains { text[$0] == word[0] && text[$0...].starts(with: word) }
+            }
+        }
+    }
+
+    /// `sql` with its parameters as the server has them, by numbers behind a dollar; their numbers; and the names that begin as tables
+    /// of the store do.
+    static func numbered(_ sql: String) -> (sql: String, parameters: Set<Int>, tables: Set<Substring>) {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(sql.utf8.count)
+        var parameters: Set<Int> = []
+        var names: [Range<Int>] = []
+        var count = 0
+        var rest = Array(sql.utf8)[...]
+        while let byte = rest.popFirst() {
+            if byte == UInt8(ascii: "?") {
+                let digits = rest.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+                rest = rest.dropFirst(digits.count)
+                if digits.isEmpty { count += 1 }
+                let number = digits.isEmpty ? count : digits.reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }
+                parameters.insert(number)
+                bytes += "$\(number)".utf8
+            } else if isOfWord(byte) {
+                let word = rest.prefix(while: isOfWord)
+                rest = rest.dropFirst(word.count)
+                let start = bytes.count
+                bytes.append(byte)
+                bytes += word
+                if bytes[start...].starts(with: "penstock_".utf8) { names.append(start..<bytes.count) }
+            } else {
+                bytes.append(byte)
+            }
+        }
+        let text = String(decoding: bytes, as: UTF8.self)
+        let tables = names.map { name in
+            text[text.utf8.index(text.startIndex, offsetBy: name.lowerBound)...].prefix(name.count)
+        }
+        return (text, parameters, Set(tables))
+    }
+
+    private static func isOfWord(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"): true
+        default: byte >= 0x80
+        }
     }
 
     /// None of the operations' writes is behind a WITH.
     static func effect(of sql: String) -> Effect {
         if sql.hasPrefix("SELECT") || sql.hasPrefix("WITH") { return .none }
-        guard let match = sql.prefixMatch(of: #/(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)/#) else { return .unknown }
-        return triggering.contains(match.output.1) ? .unknown : .writes(match.output.1)
+        guard let begin = ["INSERT INTO ", "UPDATE ", "DELETE FROM "].first(where: { sql.hasPrefix($0) }) else {
+            return .unknown
+        }
+        let table = sql.dropFirst(begin.count).prefix { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") }
+        return table.isEmpty || triggering.contains(table) ? .unknown : .writes(table)
     }
 
     /// Tables whose triggers write to others.
     private static let triggering: Set<Substring> = [
         "penstock_queue", "penstock_limit", "penstock_group_pause", "penstock_schedule",
     ]
-
-    private static func numbered(_ sql: String) -> String {
-        var count = 0
-        return sql.replacing(#/\?(\d*)/#) { match in
-            if !match.output.1.isEmpty { return "$\(match.output.1)" }
-            count += 1
-            return "$\(count)"
-        }
-    }
 
     /// What becomes of a row that is in the way is said at the end of an INSERT, and not at its beginning.
     private static func insertion(_ sql: String) -> String {
