@@ -42,11 +42,15 @@ struct DialectTests {
         let join = Dialect.statement("SELECT 1 FROM penstock_ready AS ready JOIN penstock_log AS log ON TRUE")
         #expect(join.effect == .none)
         #expect(join.tables == ["penstock_ready", "penstock_log"])
-        #expect(Dialect.statement("UPDATE penstock_depth SET ready = ?1").effect == .writes("penstock_depth"))
+        #expect(Dialect.statement("UPDATE penstock_depth SET ready = ?1").effect == .writes(["penstock_depth"]))
         #expect(
             Dialect.statement("INSERT OR IGNORE INTO penstock_share (a) VALUES (?1)").effect
-                == .writes("penstock_share"))
-        #expect(Dialect.statement("DELETE FROM penstock_lease WHERE sequence = ?1").effect == .writes("penstock_lease"))
+                == .writes(["penstock_share"]))
+        #expect(Dialect.statement("DELETE FROM penstock_lease WHERE sequence = ?1").effect == .writes(["penstock_lease"]))
+        #expect(
+            Dialect.statement(
+                "WITH taken AS (DELETE FROM penstock_ready RETURNING a) INSERT INTO penstock_lease SELECT a FROM taken"
+            ).effect == .writes(["penstock_ready", "penstock_lease"]))
         // Triggers go on to other tables, and a savepoint may be gone back to.
         #expect(Dialect.statement("UPDATE penstock_queue SET paused = 1").effect == .unknown)
         #expect(Dialect.statement("ROLLBACK TO penstock_nested").effect == .unknown)

@@ -15,7 +15,7 @@ enum Dialect {
     /// What a statement changes.
     enum Effect: Equatable {
         case none
-        case writes(Substring)
+        case writes(Set<Substring>)
         /// Anything: triggers may follow, or it is no statement of a table.
         case unknown
     }
@@ -126,14 +126,16 @@ enum Dialect {
         }
     }
 
-    /// None of the operations' writes is behind a WITH.
-    static func effect(of sql: String) -> Effect {
-        if sql.hasPrefix("SELECT") || sql.hasPrefix("WITH") { return .none }
-        guard let begin = ["INSERT INTO ", "UPDATE ", "DELETE FROM "].first(where: { sql.hasPrefix($0) }) else {
-            return .unknown
+    private static func effect(of sql: String) -> Effect {
+        var written: Set<Substring> = []
+        for begin in ["INSERT INTO ", "UPDATE ", "DELETE FROM "] where sql.contains(begin) {
+            // One that has others in it begins with WITH.
+            for part in sql.split(separator: begin, omittingEmptySubsequences: false).dropFirst() {
+                written.insert(part.prefix { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") })
+            }
         }
-        let table = sql.dropFirst(begin.count).prefix { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") }
-        return table.isEmpty || triggering.contains(table) ? .unknown : .writes(table)
+        if written.isEmpty { return sql.hasPrefix("SELECT") || sql.hasPrefix("WITH") ? .none : .unknown }
+        return written.isDisjoint(with: triggering) ? .writes(written) : .unknown
     }
 
     /// Tables whose triggers write to others.

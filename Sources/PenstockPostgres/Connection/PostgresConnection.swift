@@ -75,7 +75,7 @@ final class PostgresConnection: Connection {
         if prefetched.isEmpty { return }
         switch effect {
         case .none: break
-        case .writes(let table): for statement in prefetched where statement.reads(table) { statement.prefetched = nil }
+        case .writes(let tables): for statement in prefetched where statement.reads(tables) { statement.prefetched = nil }
         case .unknown: forgetPrefetched()
         }
     }
@@ -147,7 +147,7 @@ final class PostgresStatement: PreparedStatement {
         connection.hasPrefetched(self)
     }
 
-    fileprivate func reads(_ table: Substring) -> Bool { statement.tables.contains(table) }
+    fileprivate func reads(_ tables: Set<Substring>) -> Bool { !statement.tables.isDisjoint(with: tables) }
 
     /// The rows that were prefetched, if they are those that it is to give now.
     private func takePrefetched() throws -> ServerResult? {

@@ -14,23 +14,19 @@ final class ServerClock: TimeSource {
 
     /// Asks the server for the time, on a connection that has prepared nothing yet.
     func read(_ server: ServerConnection) throws {
-        let answer = try server.run(Self.question.sql)
+        let answer = try server.run("SELECT \(Self.reading)")
         if answer.rowCount == 1, let time = Int64(answer.text(0, 0)) { note(time) }
     }
 
-    /// Asks the server for the time, which may have been prefetched.
-    func read(_ connection: PostgresConnection) throws {
-        if let time = try connection.first(Self.question, read: { $0.integer(0) }) { note(time) }
-    }
-
-    /// Takes the server's answer, which has just come. Its way is part of the difference; it is well under a millisecond, or all else is
+    /// Takes the server's time, in microseconds, which has just come. Its way is part of the difference; it is well under a millisecond, or all else is
     /// slow, too.
-    private func note(_ time: Int64) {
+    func note(_ time: Int64) {
         let boot = own.boot.microseconds
         ahead.withLock { $0 = time - boot }
     }
 
-    static let question = Query("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
+    /// The server's time in microseconds, in SQL.
+    static let reading = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 
     private var microseconds: Int64 { own.boot.microseconds + ahead.withLock { $0 } }
 

@@ -110,8 +110,7 @@ public final class PostgresTransaction {
         try requireOpen()
         do {
             return try asStore {
-                try server.run("SELECT penstock_write_lock()")
-                try sessions.clock.read(connection)
+                try WriterSession.lock(connection, sessions.clock)
                 if try SaidVerdicts.areOpen(connection) {
                     try carryOut { try SaidVerdicts.carryOut(connection, in: $0) }
                 }

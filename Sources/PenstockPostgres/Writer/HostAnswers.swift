@@ -22,19 +22,30 @@ struct HostAnswers: AnswerRows {
         return Int64(WriterSlots.checksum(of: bytes, ticket: 0) >> 1)
     }
 
-    /// Nothing is read before: ``write(_:slot:ticket:_:)`` ends the transaction if the request was carried out in an earlier one.
+    /// Nothing is read before: ``write(_:_:)`` ends the transaction if the request was carried out in an earlier one.
     func read(slot: Int, ticket: UInt64, _ connection: Connection) throws -> [UInt8]? { nil }
 
-    func write(_ bytes: [UInt8], slot: Int, ticket: UInt64, _ connection: Connection) throws {
-        let mark = mark(slot: slot, ticket: ticket)
-        try connection.run(Self.insert) { row in
-            row.bind(mark.writer, at: 1)
-            row.bind(mark.number, at: 2)
-            row.bind(bytes, at: 3)
+    func write(_ requests: [RemoteRequest], _ connection: Connection) throws {
+        var rest = requests[...]
+        while !rest.isEmpty {
+            let size = Self.chunkCounts.firstIndex { $0 <= rest.count } ?? 0
+            let chunk = rest.prefix(Self.chunkCounts[size])
+            try connection.run(Self.inserts[size]) { row in
+                for (index, request) in chunk.enumerated() {
+                    let mark = mark(slot: request.taken.slot, ticket: request.taken.ticket)
+                    row.bind(mark.writer, at: 3 * index + 1)
+                    row.bind(mark.number, at: 3 * index + 2)
+                    row.bind(request.answer, at: 3 * index + 3)
+                }
+            }
+            rest = rest.dropFirst(chunk.count)
         }
-        // The row of the era before may be a mark that its caller still waits for.
-        let era = ticket >> Self.ticketBits
-        if era << Self.ticketBits + 4 > ticket { try CommitMark.remove(row(slot, era &- 2), connection) }
+        for request in requests {
+            let (slot, ticket) = (request.taken.slot, request.taken.ticket)
+            // The row of the era before may be a mark that its caller still waits for.
+            let era = ticket >> Self.ticketBits
+            if era << Self.ticketBits + 4 > ticket { try CommitMark.remove(row(slot, era &- 2), connection) }
+        }
     }
 
     /// What a request gave, as the database has it.
@@ -44,11 +55,16 @@ struct HostAnswers: AnswerRows {
     }
 
     // A request that was carried out already makes the number NULL, which the table refuses.
-    private static let insert = Query(
-        """
-        INSERT INTO penstock_writer AS writer (id, batch, written_at, receipts) VALUES (?1, ?2, penstock_now(), ?3)
-        ON CONFLICT (id) DO UPDATE SET batch = CASE WHEN writer.batch < excluded.batch THEN excluded.batch END,
-            written_at = excluded.written_at, receipts = excluded.receipts
-        """)
+    private static let inserts = chunkCounts.map { count in
+        let rows = (0..<count).map { "(?\(3 * $0 + 1), ?\(3 * $0 + 2), penstock_now(), ?\(3 * $0 + 3))" }
+        return Query(
+            """
+            INSERT INTO penstock_writer AS writer (id, batch, written_at, receipts) VALUES \(rows.joined(separator: ", "))
+            ON CONFLICT (id) DO UPDATE SET batch = CASE WHEN writer.batch < excluded.batch THEN excluded.batch END,
+                written_at = excluded.written_at, receipts = excluded.receipts
+            """)
+    }
+    /// How many rows one statement writes.
+    private static let chunkCounts = [4, 1]
     private static let select = Query("SELECT receipts FROM penstock_writer WHERE id = ?1 AND batch = ?2")
 }

@@ -48,17 +48,21 @@ struct WriterSession {
         server.deadline = start + left + Self.grace
         try server.send(statements)
         // Each statement sees what was there when it began: those behind the lock, what the last writer has left.
-        try connection.prefetch(Self.lock)
-        try connection.prefetch(ServerClock.question)
+        try connection.prefetch(Self.takeLock)
         try prefetching(connection)
-        _ = try connection.first(Self.lock) { _ in }
+        try Self.lock(connection, sessions.clock)
         timings.recordWriterLock(since: start)
         stalls.note(since: start)
-        try sessions.clock.read(connection)
         server.deadline = max(deadline, .now + Self.workMax) + Self.grace
     }
 
-    private static let lock = Query("SELECT penstock_write_lock()")
+    /// Waits for the other writers' end, in a transaction, and takes the server's time.
+    static func lock(_ connection: PostgresConnection, _ clock: ServerClock) throws {
+        if let time = try connection.first(takeLock, read: { $0.integer(0) }) { clock.note(time) }
+    }
+
+    // What is selected is found out once what it is selected from is there.
+    private static let takeLock = Query("SELECT \(ServerClock.reading) FROM penstock_write_lock() AS locked")
 
     /// How long a server that says something at last has to say it.
     static let grace = Duration.seconds(1)

@@ -178,14 +178,9 @@ enum Claiming {
                 leasedAlready.formUnion(found)
                 try insert()
             }
-            try connection.run(deleteReady) { row in
-                row.bind(account.id, at: 1)
-                row.bind(Int64(message.priority), at: 2)
-                row.bind(last, at: 3)
-                row.bind(turn, at: 4)
-                guard connection.isServer else { return }
-                row.bind(firstTurn, at: 5)
-                row.bind(first, at: 6)
+            if !connection.isServer {
+                try connection.run(
+                    deleteReady, .integer(account.id), .integer(Int64(message.priority)), .integer(last), .integer(turn))
             }
             account.change.lineStart.claimed(
                 upTo: LinePlace(priority: Int64(message.priority), turn: turn, sequence: last))
@@ -217,17 +212,21 @@ enum Claiming {
             ON lease.sequence = ready.sequence
         WHERE ready.queue_id = ?1 AND ready.priority = ?2 AND (ready.turn, ready.sequence) <= (?4, ?3)
         """)
+    // A server takes the rows out of the line in the statement that leases them, and so looks for them once.
     private static let insertLeases = Query(
-        "\(leasing) AND (turn, sequence) <= (?8, ?3)",
-        server: "\(leasing) AND (turn, sequence) BETWEEN (?9, ?10) AND (?8, ?3)")
+        "\(leasing) FROM penstock_ready WHERE queue_id = ?1 AND priority = ?2 AND (turn, sequence) <= (?8, ?3)",
+        server: """
+            WITH taken AS (
+                \(removing) AND (turn, sequence) BETWEEN (?9, ?10) AND (?8, ?3)
+                RETURNING sequence, queue_id, priority, attempt, forgiven, marks
+            )
+            \(leasing) FROM taken
+            """)
     private static let leasing = """
         INSERT INTO penstock_lease
             (sequence, queue_id, token, worker_id, claimed_at, deadline, priority, attempt, forgiven, marks)
         SELECT sequence, queue_id, ?4 + sequence, ?5, ?6, ?7, priority, attempt + 1, forgiven, marks
-        FROM penstock_ready WHERE queue_id = ?1 AND priority = ?2
         """
-    private static let deleteReady = Query(
-        "\(removing) AND (turn, sequence) <= (?4, ?3)",
-        server: "\(removing) AND (turn, sequence) BETWEEN (?5, ?6) AND (?4, ?3)")
+    private static let deleteReady = Query("\(removing) AND (turn, sequence) <= (?4, ?3)")
     private static let removing = "DELETE FROM penstock_ready WHERE queue_id = ?1 AND priority = ?2"
 }

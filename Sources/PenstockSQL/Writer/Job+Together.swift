@@ -5,14 +5,15 @@ extension [any Job] {
     package func perform(
         with requests: inout [RemoteRequest], _ answers: any AnswerRows, in transaction: Transaction
     ) throws {
-        var left = try requests.indices.filter { try !requests[$0].isKnown(to: answers, transaction.connection) }
+        let new = try requests.indices.filter { try !requests[$0].isKnown(to: answers, transaction.connection) }
+        var left = new
         var calls = compactMap { job in job.remoteCall.map { (job: job, call: $0) } }
         // Whether a call is refused is for each to be told.
         if transaction.departure == nil {
             let together = try Enqueue.performTogether(
                 left.map { requests[$0].calls } + calls.map { [$0.call] }, in: transaction)
             for (index, receipts) in zip(left, together) {
-                if let receipts { try requests[index].accept(receipts, answers, transaction.connection) }
+                if let receipts { requests[index].accept(receipts) }
             }
             for (call, receipts) in zip(calls, together.dropFirst(left.count)) {
                 if let receipts = receipts?.first { call.job.accept(receipts) }
@@ -22,7 +23,8 @@ extension [any Job] {
         } else {
             calls = []
         }
-        for index in left { try requests[index].perform(answers, in: transaction) }
+        for index in left { try requests[index].perform(in: transaction) }
+        if !new.isEmpty { try answers.write(new.map { requests[$0] }, transaction.connection) }
         let done = Set(calls.map { ObjectIdentifier($0.job) })
         for job in self where !done.contains(ObjectIdentifier(job)) { try job.perform(in: transaction) }
     }

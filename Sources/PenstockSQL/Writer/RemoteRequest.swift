@@ -25,14 +25,11 @@ package struct RemoteRequest: Sendable {
     /// Whether the answer has to wait for the disk.
     package var awaitsFlush: Bool { calls.contains { $0.durability == .powerLoss } }
 
-    /// Keeps what the calls gave, and writes it down.
-    mutating func accept(_ receipts: [[Receipt]], _ answers: any AnswerRows, _ connection: Connection) throws {
-        answer = RemoteAnswer.bytes(of: receipts, to: calls)
-        try answers.write(answer, slot: taken.slot, ticket: taken.ticket, connection)
-    }
+    /// Keeps what the calls gave.
+    mutating func accept(_ receipts: [[Receipt]]) { answer = RemoteAnswer.bytes(of: receipts, to: calls) }
 
-    /// Carries out the calls up to the first that is refused, and writes down what they gave.
-    mutating func perform(_ answers: any AnswerRows, in transaction: Transaction) throws {
+    /// Carries out the calls up to the first that is refused.
+    mutating func perform(in transaction: Transaction) throws {
         var receipts: [[Receipt]] = []
         do {
             try transaction.departure?.refuse(unless: .nothing)
@@ -43,7 +40,7 @@ package struct RemoteRequest: Sendable {
         } catch let error as PenstockError where error.isRefusal {
             // Its own process asks again, and has the refusal for its answer.
         }
-        try accept(receipts, answers, transaction.connection)
+        accept(receipts)
     }
 
     /// Damaged memory can offer a request again that was carried out. The database knows.
@@ -59,12 +56,11 @@ package struct RemoteRequest: Sendable {
 /// What became of calls that a process has carried out for others: written in the transaction that carries them out. So each is carried
 /// out and answered, or neither, whatever dies when.
 package protocol AnswerRows: Sendable {
-    /// What the request `ticket` of `slot` gave; `nil` when it is not carried out, or not yet, or when ``write(_:slot:ticket:_:)`` will
-    /// say so.
+    /// What the request `ticket` of `slot` gave; `nil` when it is not carried out, or not yet, or when ``write(_:_:)`` will say so.
     func read(slot: Int, ticket: UInt64, _ connection: Connection) throws -> [UInt8]?
 
-    /// Writes down what the request gave.
+    /// Writes down what requests gave.
     ///
-    /// - Throws: when it was carried out before, and ``read(slot:ticket:_:)`` did not say so.
-    func write(_ bytes: [UInt8], slot: Int, ticket: UInt64, _ connection: Connection) throws
+    /// - Throws: when one of them was carried out before, and ``read(slot:ticket:_:)`` did not say so.
+    func write(_ requests: [RemoteRequest], _ connection: Connection) throws
 }

@@ -7,13 +7,15 @@ struct Answers: AnswerRows {
     /// The row of a slot. Two releases may have the file open at once, and the slots of another layout are other slots.
     private static func row(of slot: Int) -> Int64 { Int64(WriterSlots.layout.version) << 32 | Int64(slot) }
 
-    /// Writes down what the request `ticket` of `slot` gave.
-    func write(_ bytes: [UInt8], slot: Int, ticket: UInt64, _ connection: Connection) throws {
-        try bytes.withUnsafeBytes { bytes in
-            try connection.run(Self.insert) { row in
-                row.bind(Self.row(of: slot), at: 1)
-                row.bind(Int64(ticket), at: 2)
-                row.bind(uncopied: bytes, at: 3)
+    /// Writes down what requests gave.
+    func write(_ requests: [RemoteRequest], _ connection: Connection) throws {
+        for request in requests {
+            try request.answer.withUnsafeBytes { bytes in
+                try connection.run(Self.insert) { row in
+                    row.bind(Self.row(of: request.taken.slot), at: 1)
+                    row.bind(Int64(request.taken.ticket), at: 2)
+                    row.bind(uncopied: bytes, at: 3)
+                }
             }
         }
     }
