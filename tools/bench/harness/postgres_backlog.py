@@ -4,19 +4,15 @@ from . import servers
 from .place import Unavailable
 from .programs import call
 from .row import READ_ONLY, Row
-
-THOUSAND, MILLION, MANY = 1000, 1_000_000, 5_000_000
+from .waits import backlogs
 
 
 def postgres_backlog(place):
     filled = Filled(place)
-    schemas = [
-        ("thousand", f"{THOUSAND:,} ready", dict(ready=THOUSAND)),
-        ("many", f"{MANY:,} ready", dict(ready=MANY)),
-        ("scheduled", f"{THOUSAND:,} ready beside {MILLION:,} scheduled", dict(ready=THOUSAND, scheduled=MILLION)),
-        ("finished", f"{THOUSAND:,} ready beside {MILLION:,} finished", dict(ready=THOUSAND, finished=MILLION)),
-    ]
-    for name, title, messages in schemas:
+    for name, title, messages in backlogs():
+        # Between a thousand and five million.
+        if name == "million":
+            continue
         for batch in (1, 100):
             def prepare(name=name, messages=messages):
                 filled.fill(name, messages)

@@ -44,18 +44,21 @@ def latency(place):
     yield wake_row(place, "wake.redis", "latency", "redis streams", redis, EVERYTHING, quick=True)
 
 
-def backlog(place):
-    """What a claim costs beside very many other messages."""
-    scale = 20 if place.quick else 1
+def backlogs(scale=1):
+    """What a claim is measured beside: a name, a title, and how many messages there are of each state."""
     thousand, million, many = 1000, 1_000_000 // scale, 5_000_000 // scale
-    files = [
+    return [
         ("thousand", f"{thousand:,} ready", dict(ready=thousand)),
         ("million", f"{million:,} ready", dict(ready=million)),
         ("many", f"{many:,} ready", dict(ready=many)),
         ("scheduled", f"{thousand:,} ready beside {million:,} scheduled", dict(ready=thousand, scheduled=million)),
         ("finished", f"{thousand:,} ready beside {million:,} finished", dict(ready=thousand, finished=million)),
     ]
-    for name, title, fill in files:
+
+
+def backlog(place):
+    """What a claim costs beside very many other messages."""
+    for name, title, fill in backlogs(scale=20 if place.quick else 1):
         for batch in (1, 100):
             def prepare(name=name, fill=fill, batch=batch):
                 if batch == 1:
