@@ -51,7 +51,7 @@ typedef struct {
 } peer;
 
 extern const peer sqlite_peer, redis_streams_peer, redis_lists_peer, beanstalkd_peer, nats_peer, postgres_peer,
-    postgres_groups_peer, rabbitmq_groups_peer;
+    postgres_groups_peer, postgres_jobs_peer, rabbitmq_groups_peer;
 
 /// Processes put and take options.count messages; prints the result.
 void run_processes(const peer *peer);

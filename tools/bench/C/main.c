@@ -87,7 +87,7 @@ int main(int count, char **words) {
     const peer *peers[] = {
         &sqlite_peer, &redis_streams_peer, &redis_lists_peer, &beanstalkd_peer, &nats_peer,
 #ifdef WITH_POSTGRES
-        &postgres_peer, &postgres_groups_peer,
+        &postgres_peer, &postgres_groups_peer, &postgres_jobs_peer,
 #endif
 #ifdef WITH_RABBITMQ
         &rabbitmq_groups_peer,

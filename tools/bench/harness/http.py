@@ -111,6 +111,7 @@ def _work(port):
 
 def _through_boto(place):
     count = 200 if place.quick else 2000
+    place.need("boto3")
     if not place.python.exists():
         raise Unavailable("Python's packages could not be installed")
     with servers.PenstockServer(place, "http-sqs") as running:

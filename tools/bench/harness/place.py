@@ -1,5 +1,6 @@
 """Where things are, and how loudly to speak."""
 
+import contextlib
 import os
 import pathlib
 import shutil
@@ -32,6 +33,8 @@ class Place:
         self.server = FOLDER / ".build" / "release" / "penstock-server"
         self.boto = FOLDER / "boto_messages.py"
         self.schema = ROOT / "Migrations" / "SQL"
+        # Servers that rows of one section use in all their rounds.
+        self.kept = contextlib.ExitStack()
         # Why a program or a package is not there, by its name.
         self.missing = {}
 

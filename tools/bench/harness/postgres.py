@@ -1,10 +1,13 @@
 """The store in PostgreSQL: one server on this machine, each commit on its disk; beside it what a table and SKIP LOCKED do in C
 (section peers)."""
 
+import contextlib
+
 from . import servers
 from .programs import call
 from .row import FLUSHED, Row
 from .rows import processes
+from .waits import IdleWorker, idle_row, wake, wake_row, watch
 
 
 # How many messages have come and gone since somebody has left a transaction open.
@@ -15,7 +18,7 @@ def postgres(place):
     def on_server(work):
         def run(count, trace=None):
             with servers.Postgres(place, "penstock-postgres", trace) as server:
-                return work(f"postgres://bench@127.0.0.1:{server.port}/postgres", count, trace)
+                return work(server.address(), count, trace)
         return run
 
     def alone(*words):
@@ -28,12 +31,17 @@ def postgres(place):
 
     def beside_a_snapshot(count, trace=None):
         with servers.Postgres(place, "penstock-postgres", trace) as server:
-            address = f"postgres://bench@127.0.0.1:{server.port}/postgres"
+            address = server.address()
             life = [place.postgres_driver, "life", "--producers", 64, "--handlers", 64, "--db", address]
             call([*life, "--count", 1000])
             with server.snapshot():
                 call([*life, "--keep", "--count", LEFT_BY_OTHERS])
                 return call([*life, "--keep", "--count", count], trace)
+
+    @contextlib.contextmanager
+    def idle_client():
+        with servers.Postgres(place, "penstock-postgres") as server, IdleWorker(place.postgres_driver, server.address()) as pids:
+            yield pids
 
     def row(name, title, run, **options):
         return Row(f"penstock-postgres.{name}", "postgres", title, run, FLUSHED, **options)
@@ -50,3 +58,6 @@ def postgres(place):
               alone("life", "--producers", 4, "--batch", 100, "--consumers", 2, "--claim", 100), first=5000, together=400)
     yield row("eight", "full life, 8 producer and 4 worker processes, one at a time", apart(8, 4, "--handlers", 1), first=500,
               together=8, latency="latency")
+    yield wake_row(place, "penstock-postgres.wake", "postgres", "Penstock",
+                   on_server(lambda address, count, trace: wake(place, place.postgres_driver, address, count)), FLUSHED)
+    yield idle_row("penstock-postgres.idle", "postgres", "Worker that waits: the client alone", watch(place, idle_client))

@@ -15,7 +15,8 @@ PACKAGES = {
     "nats-server": "nats-server",
     "strace": "strace",
 }
-PYTHON_PACKAGES = ["litequeue", "persist-queue", "huey", "celery[redis]", "boto3"]
+PYTHON_PACKAGES = ["litequeue", "persist-queue", "huey", "celery[redis]", "boto3", "psycopg[binary]", "procrastinate",
+                   "pgqueuer[asyncpg]", "pgmq"]
 
 
 def _run(command, **options):
@@ -29,7 +30,7 @@ def programs(place, wants_cli, wants_streams, wants_server, wants_postgres):
     command = ["cc", "-O2", "-D_GNU_SOURCE", "-o", place.peers, *sources, "-lsqlite3"]
     include = _postgres_headers()
     if include:
-        command += ["-DWITH_POSTGRES", f"-I{include}", FOLDER / "C" / "postgres.c", "-lpq"]
+        command += ["-DWITH_POSTGRES", f"-I{include}", FOLDER / "C" / "postgres.c", FOLDER / "C" / "postgres_jobs.c", "-lpq"]
     if _rabbitmq_headers():
         command += ["-DWITH_RABBITMQ", FOLDER / "C" / "rabbitmq.c", "-lrabbitmq"]
     _run(command)
@@ -104,16 +105,26 @@ def _install(names):
 
 
 def _python_queues(place):
-    if place.python.exists() and list((place.scratch / "venv").glob("lib/*/site-packages/boto3")):
+    venv = place.scratch / "venv"
+    installed = venv / "installed"
+    there = installed.read_text().splitlines() if installed.exists() else []
+    missing = [name for name in PYTHON_PACKAGES if name not in there]
+    if not missing:
         return
-    say(f"installing {' '.join(PYTHON_PACKAGES)}")
+    say(f"installing {' '.join(missing)}")
     try:
-        _run([sys.executable, "-m", "venv", place.scratch / "venv"])
-        _run([place.python, "-m", "pip", "install", "-q", "--disable-pip-version-check", *PYTHON_PACKAGES])
+        _run([sys.executable, "-m", "venv", venv])
     except (OSError, subprocess.CalledProcessError):
-        shutil.rmtree(place.scratch / "venv", ignore_errors=True)
-        for name in PYTHON_PACKAGES:
+        shutil.rmtree(venv, ignore_errors=True)
+    # Each by itself: one that wants a newer Python leaves the others.
+    for name in missing:
+        try:
+            _run([place.python, "-m", "pip", "install", "-q", "--disable-pip-version-check", name])
+            there.append(name)
+        except (OSError, subprocess.CalledProcessError):
             place.missing[name] = "its package could not be installed from PyPI"
+    if venv.exists():
+        installed.write_text("\n".join(there) + "\n")
 
 
 def _find(program):

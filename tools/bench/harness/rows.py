@@ -4,8 +4,8 @@ import subprocess
 import time
 
 from . import servers
-from .place import FOLDER
 from .programs import Board, Running, call, merged
+from .python_peers import python_peers
 from .row import EVERYTHING, FLUSHED, NEVER, NOT_FLUSHED, SETTLES, Row
 
 
@@ -206,6 +206,7 @@ def peers(place):
         ("beanstalkd", "beanstalkd -f0", servers.Beanstalkd, EVERYTHING),
         ("nats", "NATS JetStream on files", servers.Nats, NEVER),
         ("postgres", "PostgreSQL, SKIP LOCKED", servers.Postgres, FLUSHED),
+        ("postgres-jobs", "PostgreSQL, jobs locked by an update, NOTIFY", servers.Postgres, FLUSHED),
     ]
     for name, title, server, durability in served:
         for batch in (1, 100):
@@ -227,12 +228,7 @@ def peers(place):
                     f"{name}.{groups}.{batch}", "peers", f"{title}, {groups:,} groups, {how}",
                     with_server(place, server, name, batch, groups=groups), FLUSHED,
                     first=1000 if batch == 1 else 20000, together=8 * batch, latency="latency")
-    yield Row("celery.chord", "peers", "Celery with redis: chord of 999 tasks and one after them", celery(place),
-              EVERYTHING, first=1000)
-    for name in ("litequeue", "persist-queue", "huey"):
-        how = "8 + 4 threads of one process" if name == "persist-queue" else "one at a time"
-        yield Row(f"{name}.1", "peers", f"{name} (Python, SQLite), {how}", python_queue(place, name), FLUSHED,
-                  first=400, together=8, latency="latency")
+    yield from python_peers(place)
 
 
 def with_server(place, server, name, batch, preload=None, groups=0):
@@ -240,23 +236,6 @@ def with_server(place, server, name, batch, preload=None, groups=0):
         with server(place, name, trace, preload) as running:
             return call([place.peers, "processes", name, "--batch", batch, "--count", count, "--groups", groups,
                          *running.options()])
-    return run
-
-
-def celery(place):
-    def run(count, trace=None):
-        place.need("celery[redis]")
-        with servers.Redis(place, "celery", trace) as running:
-            return call([place.python, FOLDER / "celery_chords.py", "--port", running.port, "--count", count])
-    return run
-
-
-def python_queue(place, name):
-    def run(count, trace=None):
-        place.need(name)
-        folder = place.empty("python")
-        command = [place.python, FOLDER / "python_queues.py", name, "--db", folder / "queue.db", "--count", count]
-        return call(command, trace)
     return run
 
 

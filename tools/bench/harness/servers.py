@@ -166,12 +166,20 @@ class Postgres(Server):
     def options(self):
         return ["--conninfo", f"host=127.0.0.1 port={self.port} user=bench dbname=postgres"]
 
+    def address(self):
+        return f"postgres://bench@127.0.0.1:{self.port}/postgres"
+
+    def _psql(self, *words):
+        return [f"{postgres_folder()}/psql", "-XqAt", *words, self.address()]
+
+    def vacuum(self):
+        """Removes dead rows, counts the living ones, and writes everything to its place."""
+        subprocess.run(self._psql("-c", "VACUUM ANALYZE", "-c", "CHECKPOINT"), check=True, stdout=subprocess.DEVNULL)
+
     @contextlib.contextmanager
     def snapshot(self):
         """A transaction that somebody has left open: all that it may see stays."""
-        program = subprocess.Popen(
-            [f"{postgres_folder()}/psql", "-XqAt", "-h", "127.0.0.1", "-p", str(self.port), "-U", "bench", "postgres"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        program = subprocess.Popen(self._psql(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         try:
             program.stdin.write("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 'seen';\n")
             program.stdin.flush()

@@ -14,6 +14,7 @@ HEADINGS = {
     "durable": "Streams and buses on a store",
     "http": "Over HTTP",
     "postgres": "In PostgreSQL",
+    "postgres-backlog": "In PostgreSQL: cost of a claim",
 }
 COLUMNS = ["row", "durability", "median", "min", "max", "unit", "p50", "p99", "p99.9", "max us", "CPU us", "flushes"]
 

@@ -31,16 +31,20 @@ def _latency(id, part, kind="latency"):
     return value
 
 
-def _ahead(rows):
-    own = _median(rows, "penstock.life.batches")
-    # A list of redis gives nothing back when its consumer dies, so streams are what is compared.
-    others = {id: _median(rows, id) for id in ("redis-streams.100", "beanstalkd.100", "nats.100", "postgres.100",
-                                               "litequeue.1", "persist-queue.1", "huey.1")}
-    others = {id: value for id, value in others.items() if value}
-    if own is None or not others:
-        return None
-    best = max(others, key=others.get)
-    return f"{own / others[best]:.2f} x {best}", own >= others[best]
+def _ahead(own, peers):
+    def judge(rows):
+        found, others = _median(rows, own), {id: _median(rows, id) for id in peers}
+        others = {id: value for id, value in others.items() if value}
+        if found is None or not others:
+            return None
+        best = max(others, key=others.get)
+        return f"{found / others[best]:.2f} x {best}, the best of {len(others)}", found >= others[best]
+    return judge
+
+
+# A list of redis gives nothing back when its consumer dies, so streams are what is compared.
+_IN_BATCHES = ["redis-streams.100", "beanstalkd.100", "nats.100", "postgres.100", "litequeue.1", "persist-queue.1", "huey.1"]
+_IN_POSTGRES = ["postgres-jobs.1", "procrastinate.1", "pgqueuer.1", "pgmq.1"]
 
 
 def _drain(rows):
@@ -50,9 +54,9 @@ def _drain(rows):
     return f"{own:,.0f}/s, {own / least:.2f} x", own >= 100_000 or own >= 0.6 * least
 
 
-def _claims(other):
+def _claims(other, section="backlog"):
     def value(rows):
-        a, b = _median(rows, f"backlog.{other}.1"), _median(rows, "backlog.thousand.1")
+        a, b = _median(rows, f"{section}.{other}.1"), _median(rows, f"{section}.thousand.1")
         return None if a is None or b is None else a / b
     return value
 
@@ -81,6 +85,13 @@ TARGETS = [
     _ratio("penstock-postgres.life.batches", "postgres.100", 0.4, "in PostgreSQL, batches of 100, to SKIP LOCKED in batches"),
     _ratio("penstock-postgres.life.64.snapshot", "penstock-postgres.life.64", 0.8,
            "in PostgreSQL, beside a transaction that was left open, to without"),
+    _at_most(_claims("many", "postgres-backlog"), 1.2, "x", "in PostgreSQL, claim beside 5 million ready, to 1 thousand"),
+    _at_most(_claims("scheduled", "postgres-backlog"), 1.2, "x", "in PostgreSQL, claim beside a million scheduled, to none"),
+    _at_most(_claims("finished", "postgres-backlog"), 1.2, "x", "in PostgreSQL, claim beside a million finished, to none"),
+    _at_most(_latency("penstock-postgres.wake", "p50"), 1.5, "ms", "in PostgreSQL, enqueue returned to handler elsewhere, p50"),
+    _at_most(lambda rows: _median(rows, "penstock-postgres.idle"), 20, "ms CPU/min", "in PostgreSQL, idle worker, client alone"),
+    ("in PostgreSQL, 8 + 4 processes one at a time", "ahead of every queue on it", _ahead("penstock-postgres.eight", _IN_POSTGRES)),
+    ("in PostgreSQL, 64 + 64 one at a time", "ahead of every queue on it", _ahead("penstock-postgres.life.64", _IN_POSTGRES)),
     _ratio("penstock.enqueue.b1000", "floor.enqueue.1000", 0.8, "batch enqueue, 1000 a transaction, to the floor"),
     _ratio("penstock.settle.100", "floor.settle.100", 0.7, "claim + settle in batches of 100, to the floor"),
     _ratio("penstock.enqueue.64", "floor.enqueue.1", 7, "64 producers that wait, to the floor at one a transaction"),
@@ -93,7 +104,7 @@ TARGETS = [
     _at_most(lambda rows: _median(rows, "http.idle.cpu"), 2, "% of one", "1,000 idle polls and 100 dashboards: processor"),
     _at_most(lambda rows: _median(rows, "http.overview"), 50, "ms", "overview, 500 queues and 10 million messages"),
     _at_most(lambda rows: _median(rows, "http.metrics"), 20, "ms", "/metrics, 500 queues"),
-    ("full life in batches, one process", "ahead of every peer in batches", _ahead),
+    ("full life in batches, one process", "ahead of every peer in batches", _ahead("penstock.life.batches", _IN_BATCHES)),
     _ratio("penstock.eight", "raw.eight", 2, "8 + 4 processes one at a time, to raw SQLite"),
     _at_most(_latency("penstock.eight", "max"), 50, "ms", "slowest enqueue of these"),
     ("worker drain, concurrency 64", "at least 100,000/s or 0.6 x the floor", _drain),

@@ -7,51 +7,58 @@ from .programs import Board, Running, call, cpu_seconds
 from .row import EVERYTHING, FLUSHED, READ_ONLY, Row
 
 
-def latency(place):
+def wake(place, driver, database, count):
     """From an enqueue in one process to the handler in another, which was idle."""
-    def run(count, trace=None):
-        database = place.database("wake")
-        call([place.driver, "fill", "--db", database])
-        board = Board(place.scratch / "board")
-        common = ["--db", database, "--keep", "--board", board.path]
-        worker = Running([place.driver, "wake-work", *common])
-        sender = Running([place.driver, "wake-send", *common, "--count", count])
-        try:
-            for one in (worker, sender):
-                one.wait_until_ready()
-                one.go_on()
-            result = sender.result()
-            worker.go_on()
-        finally:
-            worker.process.wait(timeout=30)
-            worker.end()
-            sender.end()
-        return result
+    call([driver, "fill", "--db", database])
+    board = Board(place.scratch / "board")
+    common = ["--db", database, "--keep", "--board", board.path]
+    worker = Running([driver, "wake-work", *common])
+    sender = Running([driver, "wake-send", *common, "--count", count])
+    try:
+        for one in (worker, sender):
+            one.wait_until_ready()
+            one.go_on()
+        result = sender.result()
+        worker.go_on()
+    finally:
+        worker.process.wait(timeout=30)
+        worker.end()
+        sender.end()
+    return result
+
+
+def wake_row(place, id, section, title, run, durability, **options):
+    return Row(id, section, f"{title}: to the handler of another process, from enqueue returned", run, durability, unit="us",
+               fixed=60 if place.quick else 200, latency="returned", also="called", lower_is_better=True, **options)
+
+
+def latency(place):
+    def own(count, trace=None):
+        return wake(place, place.driver, place.database("wake"), count)
 
     def redis(count, trace=None):
         with servers.Redis(place, "wake", trace) as running:
             return call([place.peers, "wake", "redis-streams", "--count", count, *running.options()])
 
-    count = 60 if place.quick else 200
-    for name, run, durability in (("penstock", run, FLUSHED), ("redis", redis, EVERYTHING)):
-        title = "Penstock" if name == "penstock" else "redis streams"
-        yield Row(f"wake.{name}", "latency", f"{title}: to the handler of another process, from enqueue returned", run,
-                  durability, unit="us", fixed=count, latency="returned", also="called", lower_is_better=True,
-                  quick=True)
+    yield wake_row(place, "wake.penstock", "latency", "Penstock", own, FLUSHED, quick=True)
+    yield wake_row(place, "wake.redis", "latency", "redis streams", redis, EVERYTHING, quick=True)
 
 
-def backlog(place):
-    """What a claim costs beside very many other messages."""
-    scale = 20 if place.quick else 1
+def backlogs(scale=1):
+    """What a claim is measured beside: a name, a title, and how many messages there are of each state."""
     thousand, million, many = 1000, 1_000_000 // scale, 5_000_000 // scale
-    files = [
+    return [
         ("thousand", f"{thousand:,} ready", dict(ready=thousand)),
         ("million", f"{million:,} ready", dict(ready=million)),
         ("many", f"{many:,} ready", dict(ready=many)),
         ("scheduled", f"{thousand:,} ready beside {million:,} scheduled", dict(ready=thousand, scheduled=million)),
         ("finished", f"{thousand:,} ready beside {million:,} finished", dict(ready=thousand, finished=million)),
     ]
-    for name, title, fill in files:
+
+
+def backlog(place):
+    """What a claim costs beside very many other messages."""
+    for name, title, fill in backlogs(scale=20 if place.quick else 1):
         for batch in (1, 100):
             def prepare(name=name, fill=fill, batch=batch):
                 if batch == 1:
@@ -67,41 +74,54 @@ def backlog(place):
                       quick=True)
 
 
+WINDOWS = 5
+
+
+def watch(place, start):
+    """Starts something idle, and measures processor time in windows of a minute's part."""
+    seconds = 10 if place.quick else 60
+
+    def run(count, trace=None):
+        with start() as pids:
+            # Ten seconds long after something was written Penstock looks for more four times a second.
+            time.sleep(1 if place.quick else 15)
+            values = []
+            for _ in range(WINDOWS):
+                before = sum(map(cpu_seconds, pids))
+                time.sleep(seconds / WINDOWS)
+                values.append((sum(map(cpu_seconds, pids)) - before) * 1000 * 60 / (seconds / WINDOWS))
+        return {"messages": 0, "seconds": seconds, "values": values}
+    return run
+
+
+def idle_row(id, section, title, run, **options):
+    return Row(id, section, title, run, READ_ONLY, unit="ms CPU/min", lower_is_better=True, fixed=1, runs=1, **options)
+
+
+class IdleWorker:
+    """A worker of a queue in which nothing is."""
+
+    def __init__(self, driver, database, command=None, schedules=0):
+        self.driver, self.database = driver, database
+        # Another program that works the queue, which does not say when it is ready.
+        self.command = command
+        self.schedules = schedules
+
+    def __enter__(self):
+        call([self.driver, "fill", "--db", self.database])
+        self.running = Running(
+            self.command or [self.driver, "idle", "--keep", "--db", self.database, "--schedules", self.schedules])
+        if not self.command:
+            self.running.wait_until_ready(120)
+        return [self.running.pid]
+
+    def __exit__(self, *_):
+        self.running.process.terminate()
+        self.running.end()
+
+
 def idle(place):
     """What a worker costs that has nothing to do, and one that has a million messages."""
-    seconds = 10 if place.quick else 60
-    windows = 5
-    # Ten seconds long after something was written Penstock looks for more four times a second.
-    settling = 1 if place.quick else 15
-
-    def watch(start):
-        """Starts something idle, and measures processor time in windows of a minute's part."""
-        def run(count, trace=None):
-            with start() as pids:
-                time.sleep(settling)
-                values = []
-                for _ in range(windows):
-                    before = sum(map(cpu_seconds, pids))
-                    time.sleep(seconds / windows)
-                    values.append((sum(map(cpu_seconds, pids)) - before) * 1000 * 60 / (seconds / windows))
-            return {"messages": 0, "seconds": seconds, "values": values}
-        return run
-
-    class Worker:
-        def __init__(self, command, database, says_when=False):
-            self.command, self.database, self.says_when = command, database, says_when
-
-        def __enter__(self):
-            call([place.driver, "fill", "--db", self.database])
-            self.running = Running(self.command)
-            if self.says_when:
-                self.running.wait_until_ready(120)
-            return [self.running.pid]
-
-        def __exit__(self, *_):
-            self.running.process.terminate()
-            self.running.end()
-
     class RedisPair:
         def __enter__(self):
             self.server = servers.Redis(place, "idle")
@@ -116,22 +136,19 @@ def idle(place):
             self.server.__exit__()
 
     def library(schedules=0):
-        database = place.database("idle")
-        return Worker(
-            [place.driver, "idle", "--keep", "--db", database, "--schedules", schedules], database, says_when=True)
+        return IdleWorker(place.driver, place.database("idle"), schedules=schedules)
 
     def command():
         place.need("penstock")
         database = place.database("idle-command")
-        return Worker([place.penstock, "work", "bench", "--db", database, "--", "true"], database)
+        return IdleWorker(place.driver, database, [place.penstock, "work", "bench", "--db", database, "--", "true"])
 
-    common = dict(unit="ms CPU/min", lower_is_better=True, fixed=1, runs=1, durability=READ_ONLY)
-    yield Row("idle.worker", "idle", "Penstock: Worker that waits", watch(library), quick=True, **common)
-    yield Row("idle.schedules", "idle", "Penstock: Worker that waits, 1,000 schedules", watch(lambda: library(1000)),
-              **common)
-    yield Row("idle.command", "idle", "Penstock: `penstock work` that waits", watch(command), **common)
-    yield Row("idle.redis", "idle", "redis: client in XREADGROUP BLOCK 0, and server", watch(RedisPair), quick=True,
-              **common)
+    rows = [("worker", "Penstock: Worker that waits", library, True),
+            ("schedules", "Penstock: Worker that waits, 1,000 schedules", lambda: library(1000), False),
+            ("command", "Penstock: `penstock work` that waits", command, False),
+            ("redis", "redis: client in XREADGROUP BLOCK 0, and server", RedisPair, True)]
+    for name, title, start, quick in rows:
+        yield idle_row(f"idle.{name}", "idle", title, watch(place, start), quick=quick)
 
     def memory(count, trace=None):
         database = place.database("memory")
