@@ -26,21 +26,6 @@ struct OldSnapshotTests {
         }
     }
 
-    /// How many entries of indexes all sessions that have ended have gone through.
-    private func entriesRead(_ server: ServerConnection) async throws -> Int {
-        let others = """
-            SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND pid <> pg_backend_pid()
-                AND CAST(classid AS BIGINT) = (CAST(\(Sessions.lockClass) AS BIGINT) & 4294967295)
-            """
-        try await eventually { try server.run(others).rowCount == 0 }
-        let sum = try server.run(
-            """
-            SELECT sum(idx_tup_read)::BIGINT FROM pg_stat_user_indexes WHERE schemaname = '\(address.schema)'
-                AND relname IN ('penstock_ready', 'penstock_lease', 'penstock_depth', 'penstock_state', 'penstock_writer')
-            """)
-        return Int(sum.text(0, 0)) ?? 0
-    }
-
     @Test func isNotGoneThroughByWhoEnqueuesClaimsAndSettles() async throws {
         let store = try await PostgresStore.open(url: url)
         try await store.configure(jobs, .create(QueuePolicy(), ifAbsent: true))
@@ -49,11 +34,11 @@ struct OldSnapshotTests {
         let server = try Sessions.connect(to: address, busyMax: .seconds(5))
         try await live(400, store)
         try await store.close()
-        let before = try await entriesRead(server)
+        let before = try await entriesRead(server, address)
         let heir = try await PostgresStore.open(url: url)
         try await live(20, heir)
         try await heir.close()
-        let read = try await entriesRead(server) - before
+        let read = try await entriesRead(server, address) - before
         // The first claim of a process looks at the whole line. If each went past all that is gone, it were more than ten times as much.
         #expect(read < 5 * 400, "\(read) entries")
         try holder.run("COMMIT")

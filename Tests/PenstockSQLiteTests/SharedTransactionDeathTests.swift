@@ -191,15 +191,15 @@ import Testing
         try await SQLiteStore.openWithJobs(path).close()
         try await DatabaseQueue(path: path).write { database in
             let connection = SQLiteConnection(database)
-            try Answers.write([1, 2], slot: 3, ticket: 7, connection)
+            try Answers().write([RequestAnswer(slot: 3, ticket: 7, bytes: [1, 2])], connection)
             for version in [nil, WriterSlots.layout.version - 1, WriterSlots.layout.version + 1] {
                 let row = Int64(version ?? 0) << 32 | 3
                 try database.execute(
                     sql: "INSERT OR REPLACE INTO penstock_answer (slot, ticket, receipts) VALUES (?, 9, x'00')",
                     arguments: [row])
             }
-            #expect(try Answers.read(slot: 3, ticket: 7, connection) == [1, 2])
-            #expect(try Answers.read(slot: 3, ticket: 9, connection) == nil)
+            #expect(try Answers().read(slot: 3, ticket: 7, connection) == [1, 2])
+            #expect(try Answers().read(slot: 3, ticket: 9, connection) == nil)
         }
     }
 

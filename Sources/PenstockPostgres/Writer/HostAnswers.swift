@@ -25,26 +25,26 @@ struct HostAnswers: AnswerRows {
     /// Nothing is read before: ``write(_:_:)`` ends the transaction if the request was carried out in an earlier one.
     func read(slot: Int, ticket: UInt64, _ connection: Connection) throws -> [UInt8]? { nil }
 
-    func write(_ requests: [RemoteRequest], _ connection: Connection) throws {
-        var rest = requests[...]
+    func write(_ answers: [RequestAnswer], _ connection: Connection) throws {
+        var rest = answers[...]
         while !rest.isEmpty {
             let size = Self.chunkCounts.firstIndex { $0 <= rest.count } ?? 0
             let chunk = rest.prefix(Self.chunkCounts[size])
             try connection.run(Self.inserts[size]) { row in
-                for (index, request) in chunk.enumerated() {
-                    let mark = mark(slot: request.taken.slot, ticket: request.taken.ticket)
+                for (index, answer) in chunk.enumerated() {
+                    let mark = mark(slot: answer.slot, ticket: answer.ticket)
                     row.bind(mark.writer, at: 3 * index + 1)
                     row.bind(mark.number, at: 3 * index + 2)
-                    row.bind(request.answer, at: 3 * index + 3)
+                    row.bind(answer.bytes, at: 3 * index + 3)
                 }
             }
             rest = rest.dropFirst(chunk.count)
         }
-        for request in requests {
-            let (slot, ticket) = (request.taken.slot, request.taken.ticket)
+        for answer in answers {
             // The row of the era before may be a mark that its caller still waits for.
-            let era = ticket >> Self.ticketBits
-            if era << Self.ticketBits + 4 > ticket { try CommitMark.remove(row(slot, era &- 2), connection) }
+            let era = answer.ticket >> Self.ticketBits
+            guard era << Self.ticketBits + 4 > answer.ticket else { continue }
+            try CommitMark.remove(row(answer.slot, era &- 2), connection)
         }
     }
 

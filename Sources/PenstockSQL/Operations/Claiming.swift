@@ -150,7 +150,8 @@ enum Claiming {
             let (firstTurn, turn) = (turns[firstIndex], turns[index])
             firstIndex = index + 1
             func insert() throws {
-                try connection.run(insertLeases) { row in
+                let isOfOneTurn = connection.isServer && firstTurn == turn
+                try connection.run(isOfOneTurn ? insertLeasesOfOneTurn : insertLeases) { row in
                     row.bind(account.id, at: 1)
                     row.bind(Int64(message.priority), at: 2)
                     row.bind(last, at: 3)
@@ -160,7 +161,7 @@ enum Claiming {
                     row.bind(lease.deadline, at: 7)
                     row.bind(turn, at: 8)
                     guard connection.isServer else { return }
-                    row.bind(firstTurn, at: 9)
+                    if !isOfOneTurn { row.bind(firstTurn, at: 9) }
                     row.bind(first, at: 10)
                 }
             }
@@ -212,16 +213,21 @@ enum Claiming {
             ON lease.sequence = ready.sequence
         WHERE ready.queue_id = ?1 AND ready.priority = ?2 AND (ready.turn, ready.sequence) <= (?4, ?3)
         """)
-    // A server takes the rows out of the line in the statement that leases them, and so looks for them once.
+    // A server takes the rows out of the line in the statement that leases them, and so looks for them once. It ends to look by the first
+    // column of a row that is compared, so the range of rows of one turn is said by their numbers.
     private static let insertLeases = Query(
         "\(leasing) FROM penstock_ready WHERE queue_id = ?1 AND priority = ?2 AND (turn, sequence) <= (?8, ?3)",
-        server: """
-            WITH taken AS (
-                \(removing) AND (turn, sequence) BETWEEN (?9, ?10) AND (?8, ?3)
-                RETURNING sequence, queue_id, priority, attempt, forgiven, marks
-            )
-            \(leasing) FROM taken
-            """)
+        server: taking("turn BETWEEN ?9 AND ?8 AND (turn, sequence) BETWEEN (?9, ?10) AND (?8, ?3)"))
+    private static let insertLeasesOfOneTurn = Query(taking("turn = ?8 AND sequence BETWEEN ?10 AND ?3"))
+    private static func taking(_ range: String) -> String {
+        """
+        WITH taken AS (
+            \(removing) AND \(range)
+            RETURNING sequence, queue_id, priority, attempt, forgiven, marks
+        )
+        \(leasing) FROM taken
+        """
+    }
     private static let leasing = """
         INSERT INTO penstock_lease
             (sequence, queue_id, token, worker_id, claimed_at, deadline, priority, attempt, forgiven, marks)

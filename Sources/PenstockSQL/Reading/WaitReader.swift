@@ -285,5 +285,14 @@ private let countEarlier = Query(
     """
     SELECT count(*) FROM (SELECT 1 FROM penstock_ready
         WHERE queue_id = ?1 AND priority = ?2 AND (turn, sequence) < (?3, ?4) LIMIT ?5) AS found
-    """)
+    """,
+    // A server would look on to the end of the line.
+    server: """
+        SELECT count(*) FROM (
+            SELECT 1 FROM penstock_ready WHERE queue_id = ?1 AND priority = ?2 AND turn < ?3
+            UNION ALL
+            SELECT 1 FROM penstock_ready WHERE queue_id = ?1 AND priority = ?2 AND turn = ?3 AND sequence < ?4
+            LIMIT ?5
+        ) AS found
+        """)
 private let readWorkerName = Query("SELECT name FROM penstock_worker WHERE id = ?1")

@@ -1,4 +1,5 @@
 import PenstockCore
+import PenstockProcesses
 
 extension [any Job] {
     /// Carries out what other processes have asked for, and then the jobs; enqueues of a few messages together.
@@ -24,8 +25,13 @@ extension [any Job] {
             calls = []
         }
         for index in left { try requests[index].perform(in: transaction) }
-        if !new.isEmpty { try answers.write(new.map { requests[$0] }, transaction.connection) }
         let done = Set(calls.map { ObjectIdentifier($0.job) })
         for job in self where !done.contains(ObjectIdentifier(job)) { try job.perform(in: transaction) }
+        if new.isEmpty { return }
+        let given = new.map { index in
+            let taken = requests[index].taken
+            return RequestAnswer(slot: taken.slot, ticket: taken.ticket, bytes: requests[index].answer)
+        }
+        try answers.write(given, transaction.connection)
     }
 }

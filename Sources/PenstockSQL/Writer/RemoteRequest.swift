@@ -53,6 +53,20 @@ package struct RemoteRequest: Sendable {
     }
 }
 
+/// What a request gave.
+package struct RequestAnswer: Sendable {
+    package let slot: Int
+    package let ticket: UInt64
+    /// As ``RemoteAnswer`` writes it.
+    package let bytes: [UInt8]
+
+    package init(slot: Int, ticket: UInt64, bytes: [UInt8]) {
+        self.slot = slot
+        self.ticket = ticket
+        self.bytes = bytes
+    }
+}
+
 /// What became of calls that a process has carried out for others: written in the transaction that carries them out. So each is carried
 /// out and answered, or neither, whatever dies when.
 package protocol AnswerRows: Sendable {
@@ -62,5 +76,5 @@ package protocol AnswerRows: Sendable {
     /// Writes down what requests gave.
     ///
     /// - Throws: when one of them was carried out before, and ``read(slot:ticket:_:)`` did not say so.
-    func write(_ requests: [RemoteRequest], _ connection: Connection) throws
+    func write(_ answers: [RequestAnswer], _ connection: Connection) throws
 }

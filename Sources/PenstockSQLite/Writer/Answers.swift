@@ -8,12 +8,12 @@ struct Answers: AnswerRows {
     private static func row(of slot: Int) -> Int64 { Int64(WriterSlots.layout.version) << 32 | Int64(slot) }
 
     /// Writes down what requests gave.
-    func write(_ requests: [RemoteRequest], _ connection: Connection) throws {
-        for request in requests {
-            try request.answer.withUnsafeBytes { bytes in
+    func write(_ answers: [RequestAnswer], _ connection: Connection) throws {
+        for answer in answers {
+            try answer.bytes.withUnsafeBytes { bytes in
                 try connection.run(Self.insert) { row in
-                    row.bind(Self.row(of: request.taken.slot), at: 1)
-                    row.bind(Int64(request.taken.ticket), at: 2)
+                    row.bind(Self.row(of: answer.slot), at: 1)
+                    row.bind(Int64(answer.ticket), at: 2)
                     row.bind(uncopied: bytes, at: 3)
                 }
             }

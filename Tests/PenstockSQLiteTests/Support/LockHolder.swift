@@ -62,7 +62,9 @@ final class LockHolder {
                 }
                 let answer = RemoteAnswer.bytes(of: receipts, to: calls)
                 answers[request.ticket] = answer
-                try Answers.write(answer, slot: request.slot, ticket: request.ticket, SQLiteConnection(database))
+                try Answers().write(
+                    [RequestAnswer(slot: request.slot, ticket: request.ticket, bytes: answer)],
+                    SQLiteConnection(database))
             }
         }
         try database.close()
