@@ -172,9 +172,9 @@ public final class PostgresStore: SQLStore {
         return bell.wakeups
     }
 
-    /// Nobody tells that a worker has died: another one sees it within that, and a quarter of a second later has its messages. Shorter while
-    /// the server's notifications are not heard.
-    public var lookInterval: Duration { bell.isListening ? .milliseconds(500) : .milliseconds(250) }
+    /// While this process is connected, or another one of this machine looks for all that wait, they need not: a worker's death is seen
+    /// within half a second, and a quarter of a second later another one has its messages.
+    public var lookInterval: Duration { bell.hearsEverything ? .seconds(60) : .milliseconds(250) }
 
     /// How long this process has waited for the server's disk, and for the other processes that write.
     public var timings: StoreTimings { writeTimings.now }

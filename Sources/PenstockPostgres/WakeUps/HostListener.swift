@@ -2,22 +2,25 @@ import PenstockCore
 import PenstockProcesses
 import Synchronization
 
-/// Which process of this machine hears the server's notifications for all of them, and until when nobody hears them elsewhere. A
-/// notification costs the server a wake-up for each session that listens, and each of these a wake-up here.
+/// Which process of this machine hears the server's notifications for all of them and looks for what nobody rings for, and until when
+/// nobody hears them elsewhere. A notification costs the server a wake-up for each session that listens, and each of these a wake-up here.
 ///
 /// ```
 /// bytes     0 ..    63   header (SharedMemory)
 ///          64 ..    71   until when no other machine listens, in microseconds of the boot clock
 ///          72 ..    79   a number that no other memory has, of any machine
+///          80 ..    87   when somebody has looked for what nobody rings for, in microseconds of the boot clock
 /// ```
 ///
 /// The process that listens holds a lock on the first byte, which goes with it. What it says of other machines runs out by itself; then
-/// all that commits is told to the server. Whoever is not told looks by itself before long.
+/// all that commits is told to the server. A process that is stopped has not looked for a while, and others do.
 final class HostListener: Sendable {
     private static let layout = SharedMemory.Layout(
-        name: "listener", version: 1, byteCount: SharedMemory.headerByteCount + 2 * MemoryLayout<UInt64>.size)
+        name: "listener", version: 1, byteCount: SharedMemory.headerByteCount + 3 * MemoryLayout<UInt64>.size)
     /// How long it is taken to stay so that nobody else listens.
     private static let aloneMax = Duration.seconds(1)
+    /// After that without a look others look.
+    private static let lookMax = Duration.milliseconds(600)
 
     private let memory: SharedMemory
     private let time = SystemTime()
@@ -45,8 +48,16 @@ final class HostListener: Sendable {
     /// Whether this process listens for all.
     var isOwn: Bool { holds.load(ordering: .relaxed) }
 
-    /// Whether another process listens for all.
-    var isOthers: Bool { !isOwn && lock.isHeldByOthers }
+    /// Whether somebody has looked for all within ``ServerBell/lookEvery``, or nearly.
+    var hasLooked: Bool {
+        let (last, now) = (lookedAt.pointee.load(ordering: .relaxed), UInt64(clamping: time.boot.microseconds))
+        return last <= now && now - last <= UInt64(Self.lookMax.wholeMicroseconds)
+    }
+
+    /// Says that this process has looked.
+    func sayLooked() {
+        lookedAt.pointee.store(UInt64(clamping: time.boot.microseconds), ordering: .relaxed)
+    }
 
     /// Whether no other machine listens.
     var isAlone: Bool {
@@ -61,6 +72,8 @@ final class HostListener: Sendable {
 
     private var aloneUntil: UnsafeMutablePointer<Atomic<UInt64>> { words }
     private var numberWord: UnsafeMutablePointer<Atomic<UInt64>> { words + 1 }
+
+    private var lookedAt: UnsafeMutablePointer<Atomic<UInt64>> { words + 2 }
 
     private var words: UnsafeMutablePointer<Atomic<UInt64>> {
         (memory.start + SharedMemory.headerByteCount).assumingMemoryBound(to: Atomic<UInt64>.self)

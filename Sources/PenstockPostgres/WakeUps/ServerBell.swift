@@ -6,7 +6,9 @@ import Synchronization
 /// Wakes for what was committed: the tasks of this process at once, those of this machine's other processes by the ``Doorbell``, and
 /// those of other machines through the server.
 ///
-/// A thread of its own sends this process's notifications and, in one process of the machine (``HostListener``), hears those of others.
+/// A thread of its own sends this process's notifications and, in one process of the machine (``HostListener``), hears those of others and
+/// looks for what nobody rings for (``ServerLook``). It connects again by itself when its connection is lost, so a process that has
+/// messages to work is not taken for dead meanwhile.
 /// So no transaction of the store has a NOTIFY in it, which would make all that notify wait for each other's flush; and while one is on
 /// its way, further rings gather for the next. Where no other machine listens nothing is sent. Rings that are lost with a connection
 /// are made good by a ring for everybody as it comes back, and by the looks that waiters take by themselves.
@@ -14,7 +16,7 @@ final class ServerBell: Sendable {
     private struct State {
         var rings: [Int: Ring] = [:]
         var isStopping = false
-        var isListening = false
+        var hearsEverything = false
         /// Whether tasks of this process wait, so that it may hear for all.
         var waits = false
     }
@@ -40,8 +42,8 @@ final class ServerBell: Sendable {
         pipe = try WakePipe()
     }
 
-    /// Whether notifications are heard now, here or by another process for this one.
-    var isListening: Bool { host?.listener.isOthers == true || state.withLock { $0.isListening } }
+    /// Whether nothing happens now that waiters would not be rung for, within half a second.
+    var hearsEverything: Bool { state.withLock { $0.hearsEverything } }
 
     /// Begins to listen. Done once.
     func listen() {
@@ -75,6 +77,7 @@ final class ServerBell: Sendable {
     /// Rings for what was committed.
     func ring(_ rings: [(bucket: Int, ring: Ring)]) {
         if rings.isEmpty { return }
+        start()
         if let host {
             host.doorbell.ring(rings)
             if host.listener.isAlone { return }
@@ -84,7 +87,6 @@ final class ServerBell: Sendable {
                 wakeups.ringAll(at: bucket, for: ring.change)
             }
         }
-        start()
         gather(rings)
         pipe.wake()
     }
@@ -111,15 +113,11 @@ final class ServerBell: Sendable {
     private func run() {
         var backoff = Backoff(random: random)
         while !state.withLock({ $0.isStopping }) {
-            guard mustHear || state.withLock({ !$0.rings.isEmpty }) else {
-                pipe.wait(for: Self.takeOverEvery)
-                continue
-            }
             do {
                 let server = try sessions.connect(silenceMax: Self.pingEvery)
                 try serve(server) { backoff.reset() }
             } catch {
-                state.withLock { $0.isListening = false }
+                state.withLock { $0.hearsEverything = false }
                 // A close does not wait for that; rings wait for the connection.
                 let end = ContinuousClock.now + backoff.next()
                 while !state.withLock({ $0.isStopping }), end > .now { pipe.wait(for: end - .now) }
@@ -130,9 +128,12 @@ final class ServerBell: Sendable {
     /// Whether this process is the one that hears the server.
     private var mustHear: Bool { state.withLock { $0.waits } && host?.listener.take() ?? true }
 
-    /// Hears and sends until the store is closed or the connection lost.
+    /// Hears, looks and sends until the store is closed or the connection lost.
     private func serve(_ server: ServerConnection, isGood: () -> Void) throws {
+        let look = ServerLook(PostgresConnection(server), sessions.locks, sessions.clock)
         var hears = false
+        var lastQuestion = ContinuousClock.now
+        var nextLook = ContinuousClock.now
         while true {
             if !hears, mustHear {
                 try server.run(
@@ -140,14 +141,13 @@ final class ServerBell: Sendable {
                     SELECT pg_advisory_lock_shared(\(Self.lockClass), 0); LISTEN \(ServerConnection.quoted(name: channel))
                     """)
                 hears = true
-                state.withLock { $0.isListening = true }
                 // What was rung for while nobody listened is not known.
                 ringForAll()
             }
             isGood()
-            let (rings, isStopping) = state.withLock { state in
+            let (rings, isStopping, waits) = state.withLock { state in
                 defer { state.rings = [:] }
-                return (state.rings, state.isStopping)
+                return (state.rings, state.isStopping, state.waits)
             }
             if !rings.isEmpty {
                 do {
@@ -168,12 +168,34 @@ final class ServerBell: Sendable {
             }
             if server.isLost { throw ServerError(message: "the connection was lost", isLost: true) }
             if hears, isOwnHost, let host, try isAlone(server) { host.listener.sayAlone() }
-            if state.withLock({ $0.rings.isEmpty }) {
-                pipe.wait(or: server.socket, for: hears ? Self.pingEvery : Self.takeOverEvery)
+            if waits, nextLook <= .now {
+                if hears || host?.listener.hasLooked != true {
+                    pass(on: try look.look())
+                    host?.listener.sayLooked()
+                    lastQuestion = .now
+                }
+                nextLook = .now + Self.lookEvery
+                state.withLock { $0.hearsEverything = true }
             }
             // A connection that died in silence is noticed by a question.
-            if !pipe.wasWoken, hears { try server.run("SELECT 1") }
+            if .now - lastQuestion >= Self.pingEvery {
+                try server.run("SELECT 1")
+                lastQuestion = .now
+            }
+            if state.withLock({ $0.rings.isEmpty }) {
+                pipe.wait(or: server.socket, for: waits ? nextLook - .now : Self.pingEvery)
+            }
         }
+    }
+
+    /// Wakes those who wait for what a look has seen.
+    private func pass(on seen: ServerLook.Seen) {
+        if seen.hasLostWork { return ringForAll() }
+        if !seen.hasChanged { return }
+        pass(on: seen.rings)
+        // For tasks that follow a log or wait for room.
+        wakeups.ringForNews()
+        host?.doorbell.ring((0..<RingBucket.count).map { ($0, Ring()) })
     }
 
     private var channel: String { "penstock:" + sessions.address.schema }
@@ -226,8 +248,8 @@ final class ServerBell: Sendable {
     private static let lockClass = "('penstock_incarnation'::regclass::oid::bigint - 2147483648)::int"
     private static let mark = "#"
     private static let pingEvery = Duration.seconds(5)
-    /// How soon another process of the machine hears the server in place of one that has died.
-    private static let takeOverEvery = Duration.milliseconds(500)
+    /// How soon a worker's death is seen, and another process of the machine hears the server in place of one that has died.
+    static let lookEvery = Duration.milliseconds(500)
 }
 
 extension Ring {

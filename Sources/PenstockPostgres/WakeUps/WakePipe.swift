@@ -35,10 +35,6 @@ final class WakePipe: Sendable {
         if isFirst { _ = write(writing, &byte, 1) }
     }
 
-    /// Whether the last wait ended before its time.
-    var wasWoken: Bool { lastWait.withLock { $0 } }
-    private let lastWait = Mutex(true)
-
     /// Returns when it is woken, when there is something to read from `socket`, or after `duration`.
     ///
     /// - Parameter socket: `-1`: there is none.
@@ -47,8 +43,7 @@ final class WakePipe: Sendable {
             pollfd(fd: reading, events: Int16(POLLIN), revents: 0),
             pollfd(fd: socket, events: Int16(POLLIN), revents: 0),
         ]
-        let count = poll(&watched, 2, Int32(duration.wholeMicroseconds / 1000))
-        lastWait.withLock { $0 = count != 0 }
+        _ = poll(&watched, 2, Int32(max(0, duration.wholeMicroseconds + 999) / 1000))
         // In this order: a wake before the byte is gone is seen by the caller, who looks now, and one after that puts another byte.
         var bytes = [UInt8](repeating: 0, count: 16)
         while read(reading, &bytes, bytes.count) > 0 {}

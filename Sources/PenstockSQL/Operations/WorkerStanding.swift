@@ -84,6 +84,9 @@ package struct HeldWork: Sendable {
         if let firstClaim { horizon?.found(firstClaim) }
     }
 
+    /// Whether nobody holds anything.
+    package var isEmpty: Bool { firstEnds.isEmpty }
+
     /// Whether something is to be put back in line.
     ///
     /// - Parameter forTheDead: whether to ask the kernel of each worker whether it lives. Those whose leases have ended are

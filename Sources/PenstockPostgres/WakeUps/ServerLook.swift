@@ -1,0 +1,81 @@
+import PenstockCore
+import PenstockProcesses
+import PenstockSQL
+
+/// Sees what nobody rings for: workers that died and leases that ended, verdicts said in SQL, rings that were lost with the process that
+/// owed them, and what other programs write.
+///
+/// While nothing was written, and nobody holds messages, a look is one question to the server. It belongs to one thread.
+final class ServerLook {
+    private let connection: PostgresConnection
+    private let locks: SessionLocks
+    private let clock: any TimeSource
+    private var token: String?
+    private var heldWork = HeldWork()
+
+    init(_ connection: PostgresConnection, _ locks: SessionLocks, _ clock: any TimeSource) {
+        self.connection = connection
+        self.locks = locks
+        self.clock = clock
+    }
+
+    /// What a look saw.
+    struct Seen {
+        /// Whether something is to be put back in line, or to be carried out before all else.
+        var hasLostWork = false
+        /// Whether the store has changed since the last look.
+        var hasChanged = false
+        /// Where messages wait, in line or for their time; empty unless something has changed.
+        var rings: [(bucket: Int, ring: Ring)] = []
+    }
+
+    func look() throws -> Seen {
+        var seen = Seen()
+        var isOpen = false
+        let token = try connection.first(Self.state) { row in
+            isOpen = row.integer(1) != 0
+            return row.text(0)
+        }
+        if token != self.token {
+            seen.hasChanged = true
+            seen.rings = try connection.all(Self.waiting) { row in
+                let queue = QueueName(stored: row.text(0) ?? "")
+                return (RingBucket.of(queue), Ring(messages: Int(max(1, row.integer(1))), tag: RingBucket.tag(of: queue)))
+            }
+            heldWork = try HeldWork(connection)
+            self.token = token ?? nil
+        }
+        seen.hasLostWork = isOpen
+        if isOpen || heldWork.isEmpty { return seen }
+        let sights = try locks.look(connection)
+        guard heldWork.isLost(at: clock.boot, sights) else { return seen }
+        // A worker may have more time since, which changes none of the numbers.
+        heldWork = try HeldWork(connection)
+        seen.hasLostWork = heldWork.isLost(at: clock.boot, sights)
+        return seen
+    }
+
+    // Each write to a queue changes one of these numbers. What is said of lines and leases by hand does not, and is seen by those who look
+    // now and then.
+    private static let state = Query(
+        """
+        SELECT concat_ws(' ', last_sequence, updates, policy_version, (
+                SELECT sum(latest.updates) FROM penstock_queue AS queue CROSS JOIN LATERAL (
+                    SELECT updates FROM penstock_depth WHERE queue_id = queue.id ORDER BY version DESC LIMIT 1
+                ) AS latest)),
+            CASE WHEN EXISTS (SELECT 1 FROM penstock_verdict WHERE state IS NULL)
+                OR EXISTS (SELECT 1 FROM penstock_cascade WHERE workflow_id >= 0) THEN 1 ELSE 0 END
+        FROM penstock_state ORDER BY version DESC LIMIT 1
+        """)
+    private static let waiting = Query(
+        """
+        SELECT queue.name, depth.ready FROM penstock_depth AS depth JOIN penstock_queue AS queue ON queue.id = depth.queue_id
+        WHERE depth.ready > 0 OR depth.scheduled > 0
+        UNION ALL
+        SELECT queue.name, 0 FROM penstock_queue AS queue
+        WHERE EXISTS (SELECT 1 FROM penstock_schedule WHERE queue_id = queue.id AND paused = 0 AND next_due IS NULL)
+            OR EXISTS (SELECT 1 FROM penstock_regroup WHERE queue_id = queue.id)
+            OR EXISTS (SELECT 1 FROM penstock_group_rate WHERE queue_id = queue.id AND opens_at IS NOT NULL)
+            OR EXISTS (SELECT 1 FROM penstock_expiry WHERE queue_id = queue.id)
+        """)
+}
