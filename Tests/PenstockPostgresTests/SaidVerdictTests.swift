@@ -152,7 +152,7 @@ struct SaidVerdictTests {
         try await put(NewMessage(payload: [1]))
         let lease = try await claim()[0].lease
         let changes = store.changes
-        try await eventually { store.lookInterval == .milliseconds(500) }
+        try await eventually { store.lookInterval == .seconds(60) }
         let token = changes.token(for: jobs)
         async let woken: Void = changes.waitForWork(in: QueueName("jobs"), after: token)
         try await changes.waitForWaiters()

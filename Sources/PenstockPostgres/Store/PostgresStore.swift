@@ -33,6 +33,9 @@ public final class PostgresStore: SQLStore {
         public var workerName: String?
         /// How long other programs may be in the way, or the server be away, before calls end with an error.
         package var busyMax = Duration.seconds(30)
+        /// How long another process of this machine is waited for that may be stopped, or waits for a server that does not answer. Then
+        /// each goes to the server by itself.
+        package var lockWaitMax = Duration.milliseconds(300)
         /// Called between the steps of a call that works in several transactions. For tests.
         package var afterStep: (@Sendable () async throws -> Void)?
 
@@ -133,7 +136,7 @@ public final class PostgresStore: SQLStore {
         let writer = try GroupWriter(busyMax: options.busyMax, refusal: isReadOnly ? refusal : nil) { writer in
             TransactionRunner(
                 writer, sessions: sessions, time: time, random: random, timings: timings, bell: bell, stalls: stalls,
-                host: host
+                host: host, lockWaitMax: options.lockWaitMax
             ).run()
         }
         core = SQLStoreCore(
@@ -186,7 +189,10 @@ public final class PostgresStore: SQLStore {
     public func close() async throws {
         await neighbours?.end()
         await bell.close()
-        defer { readers.close() }
+        defer {
+            readers.close()
+            host?.folder.leave()
+        }
         await transactions.close()
         // What has written nothing has nothing to give back, and perhaps no right to ask.
         if isReadOnly { return await core.writer.close() }

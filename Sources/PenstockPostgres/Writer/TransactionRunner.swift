@@ -33,7 +33,7 @@ final class TransactionRunner {
     init(
         _ writer: GroupWriter, sessions: Sessions, time: any TimeSource, random: any RandomSource,
         timings: WriteTimings,
-        bell: ServerBell, stalls: Stalls, host: Host?
+        bell: ServerBell, stalls: Stalls, host: Host?, lockWaitMax: Duration
     ) {
         self.writer = writer
         self.time = time
@@ -48,21 +48,17 @@ final class TransactionRunner {
         access = host.map { host in
             WriterAccess(
                 host.lock, writer, random: connection.numbers,
-                Self.engine(connection, answers, writer, timings, busyMax: sessions.busyMax))
+                Self.engine(connection, answers, writer, timings, lockWaitMax: lockWaitMax))
         }
         flushes = FlushLine(sessions, slots: host?.lock.slots, random: connection.numbers, timings: timings)
     }
 
-    /// How long another process of this machine is waited for that may be stopped, or waits for a server that does not answer. Then each
-    /// goes to the server by itself.
-    private static let lockWaitMax = Duration.milliseconds(300)
-
     private static func engine(
         _ connection: WriterConnection, _ answers: HostAnswers, _ writer: GroupWriter, _ timings: WriteTimings,
-        busyMax: Duration
+        lockWaitMax: Duration
     ) -> WriterAccess.Engine {
         WriterAccess.Engine(
-            busyMax: busyMax, sharesTransactions: true, lockWaitMax: lockWaitMax,
+            busyMax: connection.sessions.busyMax, sharesTransactions: true, lockWaitMax: lockWaitMax,
             recordWait: { if let start = $0 { timings.recordWriterLock(since: start) } }, requireStill: {},
             readAnswer: { request in
                 guard let session = connection.session else { return nil }

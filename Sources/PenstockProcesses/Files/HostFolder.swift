@@ -11,7 +11,7 @@ import PenstockCore
 /// | `penstock-UID/NAME/…` | as beside a database |
 ///
 /// Nothing that must be right relies on it: processes that do not find each other there meet at the server. The last one to leave
-/// removes the folder. One that was killed leaves it, and the next one to open the store finds it.
+/// removes the folder. One that was killed leaves it; the next one to open any store of the user's removes it.
 package final class HostFolder: Sendable {
     package let folder: SharedFolder
     /// Another one for each store.
@@ -33,6 +33,7 @@ package final class HostFolder: Sendable {
         let name = String(WriterSlots.checksum(of: store.utf8, ticket: 0), radix: 16)
         self.name = name
         (folder, descriptor) = try Self.alone(in: own) { [own] in
+            Self.removeLeft(in: own, besides: name)
             let folder = try SharedFolder(private: own.file(name))
             let file = folder.file(Self.fileName)
             let descriptor = try folder.open(file)
@@ -42,14 +43,50 @@ package final class HostFolder: Sendable {
         }
     }
 
-    /// Leaves the folder, and removes it when no other process has the store open.
     deinit {
-        try? Self.alone(in: own) {
-            guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { return }
-            for name in (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? [] { folder.remove(name) }
-            rmdir(folder.path)
-        }
+        leave()
         close(descriptor)
+    }
+
+    /// Leaves the folder, and removes it when no other process has the store open.
+    package func leave() {
+        try? Self.alone(in: own) {
+            // The lock of this process becomes one that nobody shares, if nobody does.
+            guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { return }
+            defer { flock(descriptor, LOCK_UN) }
+            if Self.isSame(descriptor, folder.file(Self.fileName)) { Self.remove(folder.path) }
+        }
+        _ = flock(descriptor, LOCK_UN)
+    }
+
+    private static func remove(_ folder: String) {
+        for name in names(in: folder) { unlink("\(folder)/\(name)") }
+        rmdir(folder)
+    }
+
+    private static func names(in folder: String) -> [String] {
+        (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+    }
+
+    /// Removes some of the folders that processes have left that were killed.
+    private static func removeLeft(in own: SharedFolder, besides name: String) {
+        for left in names(in: own.path).filter({ $0 != name && $0 != lockName }).shuffled().prefix(removedMax) {
+            let folder = own.file(left)
+            let descriptor = Foundation.open("\(folder)/\(fileName)", O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+            if descriptor < 0 { continue }
+            defer { close(descriptor) }
+            if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { remove(folder) }
+        }
+    }
+
+    private static let removedMax = 8
+    private static let lockName = "lock"
+
+    /// Whether the file at `path` is the one that is open: it may have been removed, and another one made.
+    private static func isSame(_ descriptor: Int32, _ path: String) -> Bool {
+        var (own, found) = (stat(), stat())
+        return fstat(descriptor, &own) == 0 && stat(path, &found) == 0 && own.st_dev == found.st_dev
+            && own.st_ino == found.st_ino
     }
 
     private static let fileName = "store"
@@ -64,7 +101,7 @@ package final class HostFolder: Sendable {
 
     /// Calls `body` while no other process of the user opens or removes a folder.
     private static func alone<T>(in own: SharedFolder, _ body: () throws -> T) throws -> T {
-        let lock = try own.open(own.file("lock"))
+        let lock = try own.open(own.file(lockName))
         defer { close(lock) }
         let end = ContinuousClock.now + patience
         while flock(lock, LOCK_EX | LOCK_NB) != 0 {

@@ -1,13 +1,13 @@
-import PenstockCore
+package import PenstockCore
 import PenstockProcesses
 
 /// What calls gave that another process has carried out, from the first one on.
-struct RemoteAnswer {
+package struct RemoteAnswer {
     /// What each gave. There are fewer than calls when one of them was refused: its own process carries that one out.
     var receipts: [[Receipt]]
 
     /// The bytes of an answer to `calls`, of which the first ones gave `receipts`.
-    static func bytes(of receipts: [[Receipt]], to calls: [RemoteCall]) -> [UInt8] {
+    package static func bytes(of receipts: [[Receipt]], to calls: [RemoteCall]) -> [UInt8] {
         withUnsafeTemporaryAllocation(byteCount: byteCountMax, alignment: 8) { memory in
             var writer = ByteWriter(memory)
             writer.write(UInt32(receipts.count))

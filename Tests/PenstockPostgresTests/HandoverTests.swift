@@ -1,0 +1,156 @@
+import PenstockCore
+import PenstockProcesses
+import PenstockSQL
+import PenstockTestKit
+import Testing
+
+@testable import PenstockPostgres
+
+/// Processes of one machine that carry out each other's enqueues, here stores of one process, and what becomes of a call when the one
+/// that has it in hand is gone.
+@Suite(.enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."), .timeLimit(.minutes(1)))
+struct HandoverTests {
+    private let url: String
+    private let address: ServerAddress
+    private let jobs: QueueName
+    private let server: ServerConnection
+    /// The test as another process of the machine.
+    private let host: Host
+
+    init() async throws {
+        url = try PostgresServer.shared.get().url(schema: PostgresServer.newSchema())
+        address = try ServerAddress(url)
+        jobs = try QueueName("jobs")
+        let store = try await PostgresStore.open(url: url)
+        try await store.configure(jobs, .create(QueuePolicy(), ifAbsent: true))
+        try await store.close()
+        server = try Sessions.connect(to: address, busyMax: .seconds(5))
+        host = try #require(Host(server, address))
+    }
+
+    private func opened(lockWaitMax: Duration) async throws -> PostgresStore {
+        var options = PostgresStore.Options()
+        options.lockWaitMax = lockWaitMax
+        return try await PostgresStore.open(url: url, options: options)
+    }
+
+    private static func put(_ text: String, _ store: PostgresStore) async throws -> Receipt {
+        try await store.enqueue([NewMessage(payload: Array(text.utf8))], to: QueueName("jobs"), durability: .powerLoss)[0]
+    }
+
+    /// The request that another store has posted.
+    private func posted() async throws -> WriterSlots.Taken {
+        let slots = try #require(host.lock.slots)
+        var taken: [WriterSlots.Taken] = []
+        try await eventually {
+            taken = slots.take(besides: nil)
+            return !taken.isEmpty
+        }
+        return try #require(taken.first)
+    }
+
+    private var payloads: [String] {
+        get throws {
+            let rows = try server.run("SELECT convert_from(payload, 'UTF8') FROM penstock_log ORDER BY sequence")
+            return (0..<rows.rowCount).map { rows.text($0, 0) }
+        }
+    }
+
+    @Test func aCallTravelsInTheTransactionOfTheProcessThatWrites() async throws {
+        let (first, second) = (try await opened(lockWaitMax: .seconds(30)), try await opened(lockWaitMax: .seconds(30)))
+        // The first waits for the server's lock, and the second for the first.
+        try server.run("BEGIN; SELECT penstock_write_lock()")
+        async let one = Self.put("one", first)
+        let watch = try Sessions.connect(to: address, busyMax: .seconds(5))
+        try await eventually {
+            try watch.run("SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted").rowCount > 0
+        }
+        async let two = Self.put("two", second)
+        let slots = try #require(host.lock.slots)
+        try await eventually { (0..<WriterSlots.count).contains { slots.word(of: $0).state == .posted } }
+        try server.run("COMMIT")
+        let receipts = try await [one, two]
+        #expect(Set(receipts.map(\.sequence)).count == 2)
+        #expect(receipts.allSatisfy { $0.durability == .powerLoss && $0.state == .ready })
+        #expect(try Set(payloads) == ["one", "two"])
+        #expect(try server.run("SELECT 1 FROM penstock_writer WHERE receipts IS NOT NULL").rowCount == 1)
+        try await first.close()
+        try await second.close()
+    }
+
+    /// The local lock only spares the server work: nobody waits for long for a process that does not let go of it.
+    @Test func aProcessThatKeepsTheLockStopsNobody() async throws {
+        #expect(host.lock.tryAcquire())
+        let store = try await opened(lockWaitMax: .milliseconds(1))
+        _ = try await Self.put("one", store)
+        let claim = try await store.claim(ClaimRequest(queue: jobs, limit: 1, lease: .seconds(30)))
+        #expect(try await store.settle(claim.messages.map { Settlement($0.lease, .done) }) == [.settled(.done)])
+        host.lock.release()
+        try await store.close()
+    }
+
+    /// It has taken the request, and dies or is stopped before its transaction has done anything with it.
+    @Test(arguments: [true, false])
+    func aCallIsMadeByItsOwnProcessWhenTheOtherOneDoesNothing(lockIsFree: Bool) async throws {
+        #expect(host.lock.tryAcquire())
+        let store = try await opened(lockWaitMax: lockIsFree ? .seconds(30) : .milliseconds(1))
+        async let receipt = Self.put("one", store)
+        if lockIsFree {
+            _ = try await posted()
+            host.lock.release()
+        }
+        #expect(try await receipt.durability == .powerLoss)
+        #expect(try payloads == ["one"])
+        if !lockIsFree { host.lock.release() }
+        try await store.close()
+    }
+
+    /// It commits, and dies before it says so, or before the disk has it.
+    @Test func aCallThatWasCarriedOutIsFoundAndNotMadeAgain() async throws {
+        #expect(host.lock.tryAcquire())
+        let store = try await opened(lockWaitMax: .seconds(30))
+        async let receipt = Self.put("one", store)
+        let taken = try await posted()
+        let call = try #require(RemoteCall.read(taken.bytes, now: SystemTime().now).first)
+        // What the process that has the lock does.
+        let connection = PostgresConnection(server)
+        try server.run("BEGIN; SELECT penstock_write_lock()")
+        try server.run(
+            "INSERT INTO penstock_messages (queue, payload) VALUES ('\(call.queue)', 'other')")
+        let sequence = try #require(Int64(try server.run("SELECT max(sequence) FROM penstock_log").text(0, 0)))
+        let given = Receipt(sequence: SequenceNumber(sequence), state: .ready, durability: .powerLoss)
+        let answer = RequestAnswer(
+            slot: taken.slot, ticket: taken.ticket, bytes: RemoteAnswer.bytes(of: [[given]], to: [call]))
+        try HostAnswers(number: host.listener.number).write([answer], connection)
+        try server.run("COMMIT")
+        host.lock.release()
+        #expect(try await receipt == given)
+        #expect(try payloads == ["other"])
+        try await store.close()
+    }
+
+    /// Damaged memory may offer a request again.
+    @Test func aRequestIsWrittenDownOnce() throws {
+        let connection = PostgresConnection(server)
+        let answers = HostAnswers(number: 7)
+        try answers.write([RequestAnswer(slot: 3, ticket: 9, bytes: [1])], connection)
+        let again = #expect(throws: ServerError.self) {
+            try answers.write([RequestAnswer(slot: 3, ticket: 9, bytes: [2])], connection)
+        }
+        #expect(again?.isContradiction == true)
+        try answers.write([RequestAnswer(slot: 3, ticket: 10, bytes: [3])], connection)
+        #expect(try answers.find(slot: 3, ticket: 10, connection) == [3])
+        #expect(try answers.find(slot: 3, ticket: 9, connection) == nil)
+        #expect(try HostAnswers(number: 8).find(slot: 3, ticket: 10, connection) == nil)
+    }
+
+    /// A slot has a row for so many requests, and rows that nobody waits for are removed.
+    @Test func rowsOfEarlierRequestsGo() throws {
+        let connection = PostgresConnection(server)
+        let answers = HostAnswers(number: 7)
+        for ticket in stride(from: 1, to: 4096, by: 2) {
+            try answers.write([RequestAnswer(slot: 3, ticket: UInt64(ticket), bytes: [1])], connection)
+        }
+        #expect(try server.run("SELECT 1 FROM penstock_writer WHERE receipts IS NOT NULL").rowCount == 2)
+    }
+}

@@ -1,0 +1,154 @@
+import Foundation
+import PenstockCore
+import PenstockProcesses
+import PenstockSQL
+import PenstockTestKit
+import Testing
+
+@testable import PenstockPostgres
+
+/// Stores of one machine wake each other without the server, and one of them hears it for all.
+@Suite(.enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."), .timeLimit(.minutes(1)))
+struct HostTests {
+    private let url: String
+    private let address: ServerAddress
+    private let jobs: QueueName
+    private let server: ServerConnection
+
+    init() async throws {
+        url = try PostgresServer.shared.get().url(schema: PostgresServer.newSchema())
+        address = try ServerAddress(url)
+        jobs = try QueueName("jobs")
+        let store = try await PostgresStore.open(url: url)
+        try await store.configure(jobs, .create(QueuePolicy(), ifAbsent: true))
+        try await store.close()
+        server = try Sessions.connect(to: address, busyMax: .seconds(5))
+    }
+
+    /// How many sessions the server's notifications of this store wake.
+    private func listenerCount() throws -> Int32 {
+        try server.run(
+            """
+            SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2 AND objid = 0 AND granted
+                AND CAST(classid AS BIGINT) = ('penstock_incarnation'::regclass::oid::bigint - 2147483648) & 4294967295
+            """
+        ).rowCount
+    }
+
+    private func waiting(_ count: Int) async throws -> [PostgresStore] {
+        var stores: [PostgresStore] = []
+        for _ in 0..<count {
+            let store = try await PostgresStore.open(url: url)
+            let changes = store.changes
+            _ = changes
+            stores.append(store)
+        }
+        for store in stores { try await eventually { store.lookInterval == .seconds(60) } }
+        return stores
+    }
+
+    @Test func oneProcessHearsTheServerForAllAndAnotherOneTakesOver() async throws {
+        var stores = try await waiting(3)
+        try await eventually { try listenerCount() == 1 }
+        for left in [2, 1] {
+            try await stores.removeFirst().close()
+            try await eventually { try listenerCount() == 1 }
+            // What others than Penstock write is heard by whoever it is for.
+            let tokens = stores.map { $0.changes.token(for: jobs) }
+            try server.run("INSERT INTO penstock_messages (queue, payload) VALUES ('jobs', 'a')")
+            for (store, token) in zip(stores, tokens) {
+                try await eventually { store.changes.isRungForWork(in: jobs, after: token) }
+            }
+            #expect(stores.count == left)
+        }
+        try await stores[0].close()
+        try await eventually { try listenerCount() == 0 }
+    }
+
+    /// A notification wakes each session that listens. Where no other machine does, none is sent.
+    @Test func nothingIsSentWhereNobodyElseListens() async throws {
+        let stores = try await waiting(2)
+        let host = try #require(Host(server, address))
+        // The first is sent, and says to the process that hears it that it was for nobody.
+        _ = try await stores[1].enqueue([NewMessage(payload: [1])], to: jobs, durability: .processCrash)
+        try await eventually {
+            _ = try await stores[1].enqueue([NewMessage(payload: [1])], to: jobs, durability: .processCrash)
+            return host.listener.isAlone
+        }
+        let claimed = try await stores[0].claim(ClaimRequest(queue: jobs, limit: 100, lease: .seconds(30)))
+        #expect(!claimed.messages.isEmpty)
+        for store in stores { try await store.close() }
+    }
+
+    @Test func aMachineOfItsOwnIsTold() async throws {
+        let stores = try await waiting(1)
+        // As a process of another machine does.
+        let far = try Sessions.connect(to: address, busyMax: .seconds(5))
+        try far.run(
+            """
+            SELECT pg_advisory_lock_shared(('penstock_incarnation'::regclass::oid::bigint - 2147483648)::int, 0);
+            LISTEN "penstock:\(address.schema)"
+            """)
+        _ = try await stores[0].enqueue([NewMessage(payload: [1])], to: jobs, durability: .processCrash)
+        var heard: [String] = []
+        try await eventually {
+            try far.run("SELECT 1")
+            heard += far.notifications().map(\.payload)
+            return !heard.isEmpty
+        }
+        let bucket = RingBucket.of(jobs)
+        #expect(heard.first?.contains(":\(bucket)w1.") == true, "\(heard)")
+        // What it says is heard as well.
+        let token = stores[0].changes.token(for: jobs)
+        try far.run("SELECT pg_notify('penstock:\(address.schema)', '#far:\(bucket)w2.\(RingBucket.tag(of: jobs))')")
+        try await eventually { stores[0].changes.isRungForWork(in: jobs, after: token) }
+        // What cannot be read wakes nobody, and stops nobody.
+        for text in ["#", "#:", "#far:1x,,-1w,9999999999999999999w1", "#far:\(bucket)w-5.99999999"] {
+            try far.run("SELECT pg_notify('penstock:\(address.schema)', '\(text)')")
+        }
+        try far.run("SELECT pg_notify('penstock:\(address.schema)', '#far:\(bucket)a')")
+        let last = stores[0].changes.token(for: jobs)
+        try far.run("SELECT pg_notify('penstock:\(address.schema)', '#far:\(bucket)a')")
+        try await eventually { stores[0].changes.isRungForWork(in: jobs, after: last) }
+        try await stores[0].close()
+    }
+
+    @Test func theFolderGoesWithTheLastStore() async throws {
+        let (first, second) = (try await PostgresStore.open(url: url), try await PostgresStore.open(url: url))
+        var host = Host(server, address)
+        let folder = try #require(host?.folder.folder.path)
+        host = nil
+        try await first.close()
+        #expect(FileManager.default.fileExists(atPath: folder))
+        try await second.close()
+        #expect(!FileManager.default.fileExists(atPath: folder))
+    }
+
+    @Test func aFolderThatADeadProcessHasLeftIsRemoved() async throws {
+        var host = Host(server, address)
+        let folder = try #require(host?.folder.folder.path)
+        host = nil
+        try FileManager.default.createDirectory(
+            atPath: folder, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+        try Data("another process's".utf8).write(to: URL(filePath: folder + "/store"))
+        // A few of all that are there at a time.
+        try await eventually {
+            let other = try HostFolder(of: "none \(UUID())")
+            other.leave()
+            return !FileManager.default.fileExists(atPath: folder)
+        }
+    }
+
+    /// Who could have prepared the folder could read what passes through it, and stop the processes.
+    @Test func aFolderThatIsOpenToOthersIsNotUsed() async throws {
+        var host = Host(server, address)
+        let folder = try #require(host?.folder.folder.path)
+        host = nil
+        try FileManager.default.createSymbolicLink(atPath: folder, withDestinationPath: "/tmp")
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        #expect(Host(server, address) == nil)
+        let store = try await PostgresStore.open(url: url)
+        _ = try await store.enqueue([NewMessage(payload: [1])], to: jobs, durability: .processCrash)
+        try await store.close()
+    }
+}
