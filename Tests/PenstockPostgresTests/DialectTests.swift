@@ -46,7 +46,8 @@ struct DialectTests {
         #expect(
             Dialect.statement("INSERT OR IGNORE INTO penstock_share (a) VALUES (?1)").effect
                 == .writes(["penstock_share"]))
-        #expect(Dialect.statement("DELETE FROM penstock_lease WHERE sequence = ?1").effect == .writes(["penstock_lease"]))
+        #expect(
+            Dialect.statement("DELETE FROM penstock_lease WHERE sequence = ?1").effect == .writes(["penstock_lease"]))
         #expect(
             Dialect.statement(
                 "WITH taken AS (DELETE FROM penstock_ready RETURNING a) INSERT INTO penstock_lease SELECT a FROM taken"

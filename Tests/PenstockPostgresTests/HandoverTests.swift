@@ -35,7 +35,8 @@ struct HandoverTests {
     }
 
     private static func put(_ text: String, _ store: PostgresStore) async throws -> Receipt {
-        try await store.enqueue([NewMessage(payload: Array(text.utf8))], to: QueueName("jobs"), durability: .powerLoss)[0]
+        try await store.enqueue([NewMessage(payload: Array(text.utf8))], to: QueueName("jobs"), durability: .powerLoss)[
+            0]
     }
 
     /// The request that another store has posted.
@@ -121,7 +122,7 @@ struct HandoverTests {
         let given = Receipt(sequence: SequenceNumber(sequence), state: .ready, durability: .powerLoss)
         let answer = RequestAnswer(
             slot: taken.slot, ticket: taken.ticket, bytes: RemoteAnswer.bytes(of: [[given]], to: [call]))
-        try HostAnswers(number: host.listener.number).write([answer], connection)
+        try HostAnswers(number: #require(host.lock.slots).number).write([answer], connection)
         try server.run("COMMIT")
         host.lock.release()
         #expect(try await receipt == given)
@@ -144,13 +145,83 @@ struct HandoverTests {
         #expect(try HostAnswers(number: 8).find(slot: 3, ticket: 10, connection) == nil)
     }
 
-    /// A slot has a row for so many requests, and rows that nobody waits for are removed.
+    /// A slot has a row for so many requests, and those that nobody waits for are removed.
     @Test func rowsOfEarlierRequestsGo() throws {
         let connection = PostgresConnection(server)
         let answers = HostAnswers(number: 7)
         for ticket in stride(from: 1, to: 4096, by: 2) {
             try answers.write([RequestAnswer(slot: 3, ticket: UInt64(ticket), bytes: [1])], connection)
         }
+        #expect(try server.run("SELECT 1 FROM penstock_writer WHERE receipts IS NOT NULL").rowCount == 1)
+        // Others hand over now and then, and never at the time when the row before goes.
+        var owner = answers
+        try owner.removeLeft(before: WriterAccess.Request(slot: 3, ticket: 4096), connection)
+        for era in 16..<24 {
+            try answers.write(
+                [RequestAnswer(slot: 3, ticket: UInt64(era * 256 + 100), bytes: [1])], connection)
+        }
+        try owner.removeLeft(before: WriterAccess.Request(slot: 3, ticket: 23 * 256 + 101), connection)
+        // The last one, and the one that was there before its owner had looked.
         #expect(try server.run("SELECT 1 FROM penstock_writer WHERE receipts IS NOT NULL").rowCount == 2)
+    }
+
+    /// While a process asks the server what became of its call, nobody may take the call again: the server's lock is free between the
+    /// answer and what the process does next.
+    @Test func aCallThatIsBeingDecidedIsNotTakenAgain() async throws {
+        let slots = try #require(host.lock.slots)
+        #expect(host.lock.tryAcquire())
+        let store = try await opened(lockWaitMax: .milliseconds(200))
+        try server.run("BEGIN; SELECT penstock_write_lock()")
+        async let receipt = Self.put("one", store)
+        let taken = try await posted()
+        let watch = try Sessions.connect(to: address, busyMax: .seconds(5))
+        try await eventually {
+            try watch.run("SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted").rowCount > 0
+        }
+        // The one that has it gives it back, as its transaction came to nothing, and takes what there is for the next.
+        slots.giveBack([taken])
+        #expect(slots.take(besides: nil).isEmpty)
+        try server.run("ROLLBACK")
+        #expect(try await receipt.state == .ready)
+        #expect(try payloads == ["one"])
+        host.lock.release()
+        try await store.close()
+    }
+
+    /// A process may still write to a server that was given up for another one, and say that it is done.
+    @Test func whatAnotherServerHasIsNotTakenForDone() async throws {
+        let slots = try #require(host.lock.slots)
+        let store = try await opened(lockWaitMax: .seconds(30))
+        _ = try await Self.put("connects", store)
+        #expect(host.lock.tryAcquire())
+        async let receipt = Self.put("one", store)
+        let taken = try await posted()
+        let call = try #require(RemoteCall.read(taken.bytes, now: SystemTime().now).first)
+        let other = Receipt(sequence: SequenceNumber(77), state: .ready, durability: .powerLoss)
+        slots.finish(taken, answer: [1, 2, 3, 4, 5, 6, 7, 8] + RemoteAnswer.bytes(of: [[other]], to: [call]))
+        #expect(try await receipt.sequence.rawValue != 77)
+        #expect(try payloads == ["connects", "one"])
+        host.lock.release()
+        try await store.close()
+    }
+
+    /// Calls of other processes that wait for a flush keep no thread when the server is gone.
+    @Test func aFlushForOthersEnds() async throws {
+        let slots = try #require(host.lock.slots)
+        let others = try #require(WriterSlots(in: host.folder.folder))
+        let slot = try #require(WriterSlot(of: others, random: SystemRandom()))
+        let call = try #require(RemoteCall([NewMessage(payload: [1])], to: jobs, durability: .powerLoss))
+        _ = slot.begin { RemoteCall.write([call], to: &$0) }
+        let requests = RemoteRequest.taken(from: slots, besides: nil, at: SystemTime().now)
+        #expect(requests.count == 1 && requests[0].awaitsFlush)
+        let nowhere = try ServerAddress("postgres://penstock@127.0.0.1:1/postgres")
+        let sessions = Sessions(
+            nowhere, clock: ServerClock(), locks: SessionLocks(random: SystemRandom()), busyMax: .milliseconds(50))
+        let flushes = FlushLine(sessions, slots: slots, random: SystemRandom(), timings: WriteTimings())
+        flushes.add(
+            FlushLine.Entry(
+                jobs: [], mark: CommitMark(writer: 1, number: 1), requests: requests, life: try ServerLife(server)))
+        try await SystemThread.run { flushes.close() }
+        #expect(slot.state == .taken)
     }
 }

@@ -50,8 +50,11 @@ struct HostTests {
     @Test func oneProcessHearsTheServerForAllAndAnotherOneTakesOver() async throws {
         var stores = try await waiting(3)
         try await eventually { try listenerCount() == 1 }
+        // One that is closed hears no more, though somebody has it still.
+        var closed: [PostgresStore] = []
         for left in [2, 1] {
-            try await stores.removeFirst().close()
+            closed.append(stores.removeFirst())
+            try await closed.last?.close()
             try await eventually { try listenerCount() == 1 }
             // What others than Penstock write is heard by whoever it is for.
             let tokens = stores.map { $0.changes.token(for: jobs) }
@@ -97,7 +100,9 @@ struct HostTests {
             return !heard.isEmpty
         }
         let bucket = RingBucket.of(jobs)
-        #expect(heard.first?.contains(":\(bucket)w1.") == true, "\(heard)")
+        // Two machines of one address have folders of the same name.
+        let number = try #require(Host(server, address)?.lock.slots?.number)
+        #expect(heard.first == "#\(String(number, radix: 16)):\(bucket)w1.\(RingBucket.tag(of: jobs))")
         // What it says is heard as well.
         let token = stores[0].changes.token(for: jobs)
         try far.run("SELECT pg_notify('penstock:\(address.schema)', '#far:\(bucket)w2.\(RingBucket.tag(of: jobs))')")
@@ -139,12 +144,51 @@ struct HostTests {
         }
     }
 
-    /// Who could have prepared the folder could read what passes through it, and stop the processes.
-    @Test func aFolderThatIsOpenToOthersIsNotUsed() async throws {
+    /// Whatever lies where the folders do, nothing that is not Penstock's is removed, and no link is followed.
+    @Test func nothingElseIsRemoved() async throws {
         var host = Host(server, address)
         let folder = try #require(host?.folder.folder.path)
         host = nil
-        try FileManager.default.createSymbolicLink(atPath: folder, withDestinationPath: "/tmp")
+        let own = URL(filePath: folder).deletingLastPathComponent().path
+        let elsewhere = FileManager.default.temporaryDirectory.appending(path: "elsewhere-\(UUID())").path
+        try FileManager.default.createDirectory(atPath: elsewhere, withIntermediateDirectories: false)
+        defer { try? FileManager.default.removeItem(atPath: elsewhere) }
+        let link = own + "/link-\(UUID())"
+        let strange = own + "/strange-\(UUID())"
+        defer { for path in [link, strange] { try? FileManager.default.removeItem(atPath: path) } }
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: elsewhere)
+        try FileManager.default.createDirectory(atPath: strange, withIntermediateDirectories: false)
+        for place in [elsewhere, strange] {
+            for name in ["precious", "writers-3", "store"] {
+                try Data().write(to: URL(filePath: "\(place)/\(name)"))
+            }
+        }
+        // A few of all that are there at a time.
+        try await eventually {
+            try HostFolder(of: "none \(UUID())").leave()
+            return !FileManager.default.fileExists(atPath: strange + "/writers-3")
+        }
+        #expect(FileManager.default.fileExists(atPath: strange + "/precious"))
+        for name in ["precious", "writers-3", "store"] {
+            #expect(FileManager.default.fileExists(atPath: "\(elsewhere)/\(name)"))
+        }
+    }
+
+    /// Another user who has prepared the folder could read what passes through it, and stop the processes.
+    @Test(arguments: [true, false])
+    func aFolderThatIsOpenToOthersIsNotUsed(isLink: Bool) async throws {
+        var host = Host(server, address)
+        let folder = try #require(host?.folder.folder.path)
+        host = nil
+        if isLink {
+            try FileManager.default.createSymbolicLink(atPath: folder, withDestinationPath: "/tmp")
+        } else {
+            // Only root can make a folder that is another user's.
+            guard geteuid() == 0 else { return }
+            try FileManager.default.createDirectory(
+                atPath: folder, withIntermediateDirectories: false,
+                attributes: [.posixPermissions: 0o777, .ownerAccountID: 65533])
+        }
         defer { try? FileManager.default.removeItem(atPath: folder) }
         #expect(Host(server, address) == nil)
         let store = try await PostgresStore.open(url: url)

@@ -121,7 +121,8 @@ enum Dialect {
     private static func isOfWord(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"): true
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"):
+            true
         default: byte >= 0x80
         }
     }
@@ -129,7 +130,7 @@ enum Dialect {
     private static func effect(of sql: String) -> Effect {
         var written: Set<Substring> = []
         for begin in ["INSERT INTO ", "UPDATE ", "DELETE FROM "] where sql.contains(begin) {
-            // One that has others in it begins with WITH.
+            // A statement may have others in it, behind WITH.
             for part in sql.split(separator: begin, omittingEmptySubsequences: false).dropFirst() {
                 written.insert(part.prefix { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") })
             }

@@ -75,7 +75,8 @@ final class PostgresConnection: Connection {
         if prefetched.isEmpty { return }
         switch effect {
         case .none: break
-        case .writes(let tables): for statement in prefetched where statement.reads(tables) { statement.prefetched = nil }
+        case .writes(let tables):
+            for statement in prefetched where statement.reads(tables) { statement.prefetched = nil }
         case .unknown: forgetPrefetched()
         }
     }

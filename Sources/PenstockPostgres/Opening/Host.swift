@@ -28,7 +28,7 @@ struct Host: Sendable {
         """
 }
 
-/// Sees nothing: at a server all that writes rings.
+/// Sees nothing: for what nobody rings for there is ``ServerLook``.
 struct NothingElse: ChangePolling {
     func look(forTheDead: Bool) -> ChangesSeen { ChangesSeen() }
     func close() {}

@@ -122,10 +122,11 @@ public final class PostgresStore: SQLStore {
         self.readers = readers
         let host = options.access == .readWrite ? Host(server, address) : nil
         self.host = host
-        neighbours = host.map { host in
+        let neighbours = host.map { host in
             ChangeListener(database: nil, folder: host.folder.folder, doorbell: host.doorbell) { NothingElse() }
         }
-        let bell = try ServerBell(sessions, host: host, random: SystemRandom())
+        self.neighbours = neighbours
+        let bell = try ServerBell(sessions, host: host, random: SystemRandom()) { neighbours?.hearsEverything == true }
         self.bell = bell
         let timings = WriteTimings()
         writeTimings = timings
@@ -143,7 +144,8 @@ public final class PostgresStore: SQLStore {
             writer: writer, worker: WorkerIdentity(locks, name: options.workerName, time: time), locks: locks,
             // The server's clock goes on while nobody gets through to it, and leases end.
             suspension: MachineSuspension(asleep: { stalls.total }), time: time, random: random, wakeups: bell.wakeups,
-            doorbell: host?.doorbell, afterStep: options.afterStep, requireStill: {}, read: { try await readers.read($0) })
+            doorbell: host?.doorbell, afterStep: options.afterStep, requireStill: {},
+            read: { try await readers.read($0) })
     }
 
     private static func readOnly(_ address: ServerAddress) -> PenstockError {
@@ -189,11 +191,9 @@ public final class PostgresStore: SQLStore {
     public func close() async throws {
         await neighbours?.end()
         await bell.close()
-        defer {
-            readers.close()
-            host?.folder.leave()
-        }
+        defer { readers.close() }
         await transactions.close()
+        if let host { try? await SystemThread.run { host.folder.leave() } }
         // What has written nothing has nothing to give back, and perhaps no right to ask.
         if isReadOnly { return await core.writer.close() }
         let isWorker = core.worker.id != nil

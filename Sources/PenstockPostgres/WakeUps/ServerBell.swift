@@ -31,19 +31,25 @@ final class ServerBell: Sendable {
     private let end = Latch()
     /// What this machine's notifications begin with, and no other's.
     private let mark: String
+    private let hearsOthers: @Sendable () -> Bool
 
-    /// - Parameter host: what this machine's processes share; `nil`: each hears the server by itself.
-    init(_ sessions: Sessions, host: Host?, random: any RandomSource) throws {
+    /// - Parameters:
+    ///   - host: what this machine's processes share; `nil`: each hears the server by itself.
+    ///   - hearsOthers: whether this process is woken by the others' doorbell.
+    init(
+        _ sessions: Sessions, host: Host?, random: any RandomSource, hearsOthers: @escaping @Sendable () -> Bool
+    ) throws {
         self.sessions = sessions
         self.host = host
+        self.hearsOthers = hearsOthers
         self.random = random
         wakeups = host?.doorbell.wakeups ?? Wakeups()
-        mark = host.map { Self.mark + $0.folder.name + ":" } ?? Self.mark
+        mark = Self.mark + String(host?.lock.slots?.number ?? SystemRandom().next(), radix: 16) + ":"
         pipe = try WakePipe()
     }
 
-    /// Whether nothing happens now that waiters would not be rung for, within half a second.
-    var hearsEverything: Bool { state.withLock { $0.hearsEverything } }
+    /// Whether nothing happens now that waiters would not be rung for, mostly at once.
+    var hearsEverything: Bool { state.withLock { $0.hearsEverything } && (host == nil || hearsOthers()) }
 
     /// Begins to listen. Done once.
     func listen() {
@@ -93,7 +99,7 @@ final class ServerBell: Sendable {
 
     private func gather(_ rings: [(bucket: Int, ring: Ring)]) {
         state.withLock { state in
-            for (bucket, ring) in rings { state.rings[bucket, default: Ring()].add(ring) }
+            for (bucket, ring) in rings { state.rings[bucket, default: Ring(tag: ring.tag)].add(ring) }
         }
     }
 
@@ -112,12 +118,15 @@ final class ServerBell: Sendable {
 
     private func run() {
         var backoff = Backoff(random: random)
+        var hasHeard = false
         while !state.withLock({ $0.isStopping }) {
             do {
                 let server = try sessions.connect(silenceMax: Self.pingEvery)
-                try serve(server) { backoff.reset() }
+                try serve(server, &hasHeard) { backoff.reset() }
+                host?.listener.release()
             } catch {
                 state.withLock { $0.hearsEverything = false }
+                host?.listener.release()
                 // A close does not wait for that; rings wait for the connection.
                 let end = ContinuousClock.now + backoff.next()
                 while !state.withLock({ $0.isStopping }), end > .now { pipe.wait(for: end - .now) }
@@ -129,11 +138,14 @@ final class ServerBell: Sendable {
     private var mustHear: Bool { state.withLock { $0.waits } && host?.listener.take() ?? true }
 
     /// Hears, looks and sends until the store is closed or the connection lost.
-    private func serve(_ server: ServerConnection, isGood: () -> Void) throws {
+    ///
+    /// - Parameter hasHeard: whether this process has heard the server before.
+    private func serve(_ server: ServerConnection, _ hasHeard: inout Bool, isGood: () -> Void) throws {
         let look = ServerLook(PostgresConnection(server), sessions.locks, sessions.clock)
         var hears = false
         var lastQuestion = ContinuousClock.now
         var nextLook = ContinuousClock.now
+        var nextCount = ContinuousClock.now
         while true {
             if !hears, mustHear {
                 try server.run(
@@ -141,8 +153,9 @@ final class ServerBell: Sendable {
                     SELECT pg_advisory_lock_shared(\(Self.lockClass), 0); LISTEN \(ServerConnection.quoted(name: channel))
                     """)
                 hears = true
-                // What was rung for while nobody listened is not known.
-                ringForAll()
+                // What was rung for while nobody listened is not known. Those who have waited since before that look by themselves.
+                if hasHeard || host?.listener.hasEverLooked == true { ringForAll() }
+                hasHeard = true
             }
             isGood()
             let (rings, isStopping, waits) = state.withLock { state in
@@ -167,9 +180,12 @@ final class ServerBell: Sendable {
                 }
             }
             if server.isLost { throw ServerError(message: "the connection was lost", isLost: true) }
-            if hears, isOwnHost, let host, try isAlone(server) { host.listener.sayAlone() }
+            if hears, isOwnHost, nextCount <= .now, let host {
+                if try isAlone(server) { host.listener.sayAlone() }
+                nextCount = .now + Self.lookEvery
+            }
             if waits, nextLook <= .now {
-                if hears || host?.listener.hasLooked != true {
+                if hears || host?.listener.hasLooked != true || !hearsOthers() {
                     pass(on: try look.look())
                     host?.listener.sayLooked()
                     lastQuestion = .now
@@ -191,7 +207,7 @@ final class ServerBell: Sendable {
     /// Wakes those who wait for what a look has seen.
     private func pass(on seen: ServerLook.Seen) {
         if seen.hasLostWork { return ringForAll() }
-        if !seen.hasChanged { return }
+        if !seen.isNews { return }
         pass(on: seen.rings)
         // For tasks that follow a log or wait for room.
         wakeups.ringForNews()
@@ -203,7 +219,8 @@ final class ServerBell: Sendable {
     private func send(_ rings: [Int: Ring], _ server: ServerConnection) throws {
         let text = rings.map { "\($0.key)\($0.value.code)" }.joined(separator: ",")
         try server.run(
-            "SELECT pg_notify(\(ServerConnection.quoted(text: channel)), \(ServerConnection.quoted(text: mark + text)))")
+            "SELECT pg_notify(\(ServerConnection.quoted(text: channel)), \(ServerConnection.quoted(text: mark + text)))"
+        )
     }
 
     /// Whether no other machine's process hears the server.
@@ -222,7 +239,8 @@ final class ServerBell: Sendable {
     private func hear(_ payload: String) {
         guard payload.hasPrefix(Self.mark) else {
             guard let queue = try? QueueName(payload) else { return ringForAll() }
-            return pass(on: [(RingBucket.of(queue), Ring(messages: 1, tag: RingBucket.tag(of: queue)))])
+            let ring = Ring(messages: Self.statementMessages, tag: RingBucket.tag(of: queue))
+            return pass(on: [(RingBucket.of(queue), ring)])
         }
         let parts = payload.dropFirst(Self.mark.count).split(separator: ":").last ?? ""
         pass(on: parts.split(separator: ",").compactMap { Ring.decoded($0) })
@@ -247,38 +265,9 @@ final class ServerBell: Sendable {
     /// The first of the two numbers of the lock of processes that hear the server, as ``Sessions/lockClass``.
     private static let lockClass = "('penstock_incarnation'::regclass::oid::bigint - 2147483648)::int"
     private static let mark = "#"
+    /// How many messages a statement is taken to have brought, which does not say.
+    private static let statementMessages = 64
     private static let pingEvery = Duration.seconds(5)
     /// How soon a worker's death is seen, and another process of the machine hears the server in place of one that has died.
     static let lookEvery = Duration.milliseconds(500)
-}
-
-extension Ring {
-    /// What it is for, a letter; and for work how many messages there are, and the queue's tag.
-    fileprivate var code: String {
-        if isForAll { return "a" }
-        return switch change {
-        case .work: "w\(messages).\(tag)"
-        case .room: "r"
-        case .log: "l"
-        }
-    }
-
-    /// Reads a bucket and a ``code``.
-    fileprivate static func decoded(_ text: Substring) -> (bucket: Int, ring: Ring)? {
-        guard let mark = text.firstIndex(where: \.isLetter), let bucket = Int(text[..<mark]),
-            (0..<RingBucket.count).contains(bucket)
-        else { return nil }
-        let numbers = text[text.index(after: mark)...].split(separator: ".")
-        var ring = Ring()
-        switch text[mark] {
-        case "a": ring.isForAll = true
-        case "w":
-            ring.messages = numbers.first.flatMap { Int($0) }.map { max($0, 1) } ?? 1
-            ring.tag = numbers.last.flatMap { UInt16($0) } ?? 0
-        case "r": ring.makesRoom = true
-        case "l": break
-        default: return nil
-        }
-        return (bucket, ring)
-    }
 }

@@ -10,8 +10,12 @@ final class ServerLook {
     private let connection: PostgresConnection
     private let locks: SessionLocks
     private let clock: any TimeSource
+    private let horizon = LeaseHorizon()
     private var token: String?
     private var heldWork = HeldWork()
+    /// Whether the store has changed since it was last seen to whom to ring.
+    private var mustRing = false
+    private var lastRing = ContinuousClock.now
 
     init(_ connection: PostgresConnection, _ locks: SessionLocks, _ clock: any TimeSource) {
         self.connection = connection
@@ -23,9 +27,9 @@ final class ServerLook {
     struct Seen {
         /// Whether something is to be put back in line, or to be carried out before all else.
         var hasLostWork = false
-        /// Whether the store has changed since the last look.
-        var hasChanged = false
-        /// Where messages wait, in line or for their time; empty unless something has changed.
+        /// Whether a ring may have been lost: the store has changed, and stands still or has done so for a while.
+        var isNews = false
+        /// Where messages wait, in line or for their time; empty unless a ring may have been lost.
         var rings: [(bucket: Int, ring: Ring)] = []
     }
 
@@ -36,24 +40,36 @@ final class ServerLook {
             isOpen = row.integer(1) != 0
             return row.text(0)
         }
-        if token != self.token {
-            seen.hasChanged = true
+        let hasChanged = token != self.token
+        if hasChanged {
+            heldWork = try HeldWork(connection, since: horizon)
+            // What was there before the first look those have seen who wait.
+            mustRing = self.token != nil
+            self.token = token ?? nil
+        }
+        // Whoever writes rings, so what changed just now is mostly heard of already.
+        if mustRing, !hasChanged || .now - lastRing >= Self.ringMax {
+            seen.isNews = true
             seen.rings = try connection.all(Self.waiting) { row in
                 let queue = QueueName(stored: row.text(0) ?? "")
-                return (RingBucket.of(queue), Ring(messages: Int(max(1, row.integer(1))), tag: RingBucket.tag(of: queue)))
+                return (
+                    RingBucket.of(queue), Ring(messages: Int(max(1, row.integer(1))), tag: RingBucket.tag(of: queue))
+                )
             }
-            heldWork = try HeldWork(connection)
-            self.token = token ?? nil
+            (mustRing, lastRing) = (false, .now)
         }
         seen.hasLostWork = isOpen
         if isOpen || heldWork.isEmpty { return seen }
         let sights = try locks.look(connection)
         guard heldWork.isLost(at: clock.boot, sights) else { return seen }
         // A worker may have more time since, which changes none of the numbers.
-        heldWork = try HeldWork(connection)
+        heldWork = try HeldWork(connection, since: horizon)
         seen.hasLostWork = heldWork.isLost(at: clock.boot, sights)
         return seen
     }
+
+    /// How long a ring that was lost in a store that changes all the time stays lost.
+    private static let ringMax = Duration.seconds(5)
 
     // Each write to a queue changes one of these numbers. What is said of lines and leases by hand does not, and is seen by those who look
     // now and then.
@@ -69,11 +85,11 @@ final class ServerLook {
         """)
     private static let waiting = Query(
         """
-        SELECT queue.name, depth.ready FROM penstock_depth AS depth JOIN penstock_queue AS queue ON queue.id = depth.queue_id
-        WHERE depth.ready > 0 OR depth.scheduled > 0
-        UNION ALL
-        SELECT queue.name, 0 FROM penstock_queue AS queue
-        WHERE EXISTS (SELECT 1 FROM penstock_schedule WHERE queue_id = queue.id AND paused = 0 AND next_due IS NULL)
+        SELECT queue.name, latest.ready FROM penstock_queue AS queue CROSS JOIN LATERAL (
+            SELECT ready, scheduled FROM penstock_depth WHERE queue_id = queue.id ORDER BY version DESC LIMIT 1
+        ) AS latest
+        WHERE latest.ready > 0 OR latest.scheduled > 0
+            OR EXISTS (SELECT 1 FROM penstock_schedule WHERE queue_id = queue.id AND paused = 0 AND next_due IS NULL)
             OR EXISTS (SELECT 1 FROM penstock_regroup WHERE queue_id = queue.id)
             OR EXISTS (SELECT 1 FROM penstock_group_rate WHERE queue_id = queue.id AND opens_at IS NOT NULL)
             OR EXISTS (SELECT 1 FROM penstock_expiry WHERE queue_id = queue.id)

@@ -13,11 +13,18 @@ final class FlushLine: Sendable {
     struct Entry: Sendable {
         var jobs: [any Job]
         let mark: CommitMark
-        /// Whether this process's connection has written it.
-        var isOwn = true
         /// What other processes of this machine had asked for.
         var requests: [RemoteRequest] = []
-        var deadline: ContinuousClock.Instant { jobs.map(\.deadline).min() ?? .now + .seconds(1) }
+        /// The life of the server that has it.
+        var life: ServerLife?
+        fileprivate var deadline = ContinuousClock.now
+
+        init(jobs: [any Job], mark: CommitMark, requests: [RemoteRequest] = [], life: ServerLife? = nil) {
+            self.jobs = jobs
+            self.mark = mark
+            self.requests = requests
+            self.life = life
+        }
     }
 
     private struct State {
@@ -45,9 +52,11 @@ final class FlushLine: Sendable {
     /// Takes callers that wait, and answers processes that do not. The first begin the thread.
     func add(_ entry: Entry) {
         var entry = entry
-        tell(entry.requests.filter { !$0.awaitsFlush })
+        tell(entry.requests.filter { !$0.awaitsFlush }, entry.life)
         entry.requests.removeAll { !$0.awaitsFlush }
         if entry.jobs.isEmpty, entry.requests.isEmpty { return }
+        // Of other processes' calls nobody knows the deadline here; they do not wait for this one beyond it.
+        entry.deadline = entry.jobs.map(\.deadline).min() ?? .now + sessions.busyMax
         let mustStart = state.withLock { state in
             state.entries.append(entry)
             defer { state.isRunning = true }
@@ -118,7 +127,7 @@ final class FlushLine: Sendable {
                     try !known.writers.contains(entry.mark.writer) && !entry.mark.isThere(server)
                 }
                 if lost.isEmpty {
-                    known.writers.formUnion(left.filter(\.isOwn).map(\.mark.writer))
+                    known.writers.formUnion(left.map(\.mark.writer))
                     let failure = try Self.commit(server, sessions.address, timings) {
                         _ = try $0.run(prepared: Self.record, [])
                     }
@@ -174,12 +183,13 @@ final class FlushLine: Sendable {
     }
 
     private func finish(_ entry: Entry, _ failure: PenstockError?) {
-        if failure == nil { tell(entry.requests) }
+        if failure == nil { tell(entry.requests, entry.life) }
         for job in entry.jobs { job.finish(failure) }
     }
 
-    private func tell(_ requests: [RemoteRequest]) {
-        for request in requests { slots?.finish(request.taken, answer: request.answer) }
+    private func tell(_ requests: [RemoteRequest], _ life: ServerLife?) {
+        guard let life else { return }
+        for request in requests { slots?.finish(request.taken, answer: life.stamped(request.answer)) }
     }
 
     private func unknown(_ cause: (any Error)?) -> PenstockError { ServerFailures.unknown(sessions.address, cause) }

@@ -2,24 +2,29 @@ import PenstockCore
 import PenstockProcesses
 import PenstockSQL
 
-/// What became of calls that a process has carried out for others of its machine: rows of `penstock_writer`, so that each is a mark as
-/// well by which its caller finds out whether the transaction is on the disk (``CommitMark``).
+/// What became of calls that a process has carried out for others of its machine: rows of `penstock_writer`.
 struct HostAnswers: AnswerRows {
     /// The number of the memory in which the slots lie.
     let number: UInt64
 
-    /// So many tickets of a slot have one row: a transaction that somebody has left open keeps all versions of it.
-    private static let ticketBits = 8
+    /// The first of this process's rows that may be there.
+    private var firstLeft: UInt64?
 
-    /// The mark of the transaction that has carried out a request.
-    func mark(slot: Int, ticket: UInt64) -> CommitMark {
-        CommitMark(writer: row(slot, ticket >> Self.ticketBits), number: Int64(ticket))
+    init(number: UInt64) {
+        self.number = number
     }
 
+    /// So many tickets of a slot have one row: a transaction that somebody has left open keeps all versions of it.
+    private static let ticketBits: UInt64 = 8
+
+    /// Which of a slot's rows a ticket has.
+    private static func era(of ticket: UInt64) -> UInt64 { ticket >> ticketBits }
+
+    /// The number of a slot's row.
     private func row(_ slot: Int, _ era: UInt64) -> Int64 {
         // FNV-1a spreads the three numbers; the upper bit is that of the sign.
         let bytes = [number, UInt64(slot), era].flatMap { withUnsafeBytes(of: $0) { Array($0) } }
-        return Int64(WriterSlots.checksum(of: bytes, ticket: 0) >> 1)
+        return Int64(Checksum.fnv1a(of: bytes) >> 1)
     }
 
     /// Nothing is read before: ``write(_:_:)`` ends the transaction if the request was carried out in an earlier one.
@@ -32,26 +37,38 @@ struct HostAnswers: AnswerRows {
             let chunk = rest.prefix(Self.chunkCounts[size])
             try connection.run(Self.inserts[size]) { row in
                 for (index, answer) in chunk.enumerated() {
-                    let mark = mark(slot: answer.slot, ticket: answer.ticket)
-                    row.bind(mark.writer, at: 3 * index + 1)
-                    row.bind(mark.number, at: 3 * index + 2)
+                    row.bind(self.row(answer.slot, Self.era(of: answer.ticket)), at: 3 * index + 1)
+                    row.bind(Int64(answer.ticket), at: 3 * index + 2)
                     row.bind(answer.bytes, at: 3 * index + 3)
                 }
             }
             rest = rest.dropFirst(chunk.count)
         }
-        for answer in answers {
-            // The row of the era before may be a mark that its caller still waits for.
-            let era = answer.ticket >> Self.ticketBits
-            guard era << Self.ticketBits + 4 > answer.ticket else { continue }
-            try CommitMark.remove(row(answer.slot, era &- 2), connection)
+        // Its caller has its answer, or waits for another one. What is left here the caller removes.
+        for answer in answers where answer.ticket % (1 << Self.ticketBits) < 4 {
+            try CommitMark.remove(row(answer.slot, Self.era(of: answer.ticket) &- 1), connection)
         }
     }
 
+    /// Removes the rows of answers to this process that those who wrote them have left.
+    ///
+    /// - Parameter last: the last request of this process.
+    mutating func removeLeft(before last: WriterAccess.Request, _ connection: Connection) throws {
+        let era = Self.era(of: last.ticket)
+        let first = firstLeft ?? era
+        let end = min(era, first &+ Self.removedMax)
+        for left in first..<max(first, end) { try CommitMark.remove(row(last.slot, left), connection) }
+        firstLeft = end
+    }
+
+    /// How many rows one transaction removes.
+    private static let removedMax: UInt64 = 16
+
     /// What a request gave, as the database has it.
     func find(slot: Int, ticket: UInt64, _ connection: Connection) throws -> [UInt8]? {
-        let mark = mark(slot: slot, ticket: ticket)
-        return try connection.first(Self.select, .integer(mark.writer), .integer(mark.number)) { try $0.bytes(0) }
+        try connection.first(Self.select, .integer(row(slot, Self.era(of: ticket))), .integer(Int64(ticket))) {
+            try $0.bytes(0)
+        }
     }
 
     // A request that was carried out already makes the number NULL, which the table refuses.

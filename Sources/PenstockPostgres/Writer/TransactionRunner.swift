@@ -12,7 +12,7 @@ import PenstockSQL
 /// that was promoted: then the callers have their answers, and otherwise the jobs are carried out again.
 ///
 /// Processes of one machine spare the server transactions: the one that writes carries out what others have asked for in its own
-/// (``WriterAccess``). It takes that once it has the server's lock, so who has the lock later knows what became of it.
+/// (``WriterAccess``). It takes that once it has the server's lock, so a process that has the lock later knows what became of it.
 final class TransactionRunner {
     private let writer: GroupWriter
     private let connection: WriterConnection
@@ -21,9 +21,9 @@ final class TransactionRunner {
     private let bell: ServerBell
     private let flushes: FlushLine
     private let policies: PolicyCache
-    /// Who of this machine writes; `nil`: the processes of this machine do not know of each other.
+    /// Which process of this machine writes; `nil`: the processes of this machine do not know of each other.
     private let access: WriterAccess?
-    private let answers: HostAnswers
+    private var answers: HostAnswers
     /// The number of the last transaction that was begun.
     private var number: Int64 = 0
     /// Whether the last transaction had something in it that another process has asked for.
@@ -43,37 +43,14 @@ final class TransactionRunner {
         self.policies = policies
         let connection = WriterConnection(sessions, timings: timings, stalls: stalls) { policies.forget() }
         self.connection = connection
-        let answers = HostAnswers(number: host?.listener.number ?? 0)
+        let answers = HostAnswers(number: host?.lock.slots?.number ?? 0)
         self.answers = answers
         access = host.map { host in
             WriterAccess(
                 host.lock, writer, random: connection.numbers,
-                Self.engine(connection, answers, writer, timings, lockWaitMax: lockWaitMax))
+                .server(connection, answers, writer, timings, lockWaitMax: lockWaitMax))
         }
         flushes = FlushLine(sessions, slots: host?.lock.slots, random: connection.numbers, timings: timings)
-    }
-
-    private static func engine(
-        _ connection: WriterConnection, _ answers: HostAnswers, _ writer: GroupWriter, _ timings: WriteTimings,
-        lockWaitMax: Duration
-    ) -> WriterAccess.Engine {
-        WriterAccess.Engine(
-            busyMax: connection.sessions.busyMax, sharesTransactions: true, lockWaitMax: lockWaitMax,
-            recordWait: { if let start = $0 { timings.recordWriterLock(since: start) } }, requireStill: {},
-            readAnswer: { request in
-                guard let session = connection.session else { return nil }
-                session.server.deadline = .now + WriterSession.grace
-                defer { if session.server.isLost { connection.disconnect() } }
-                return try answers.find(slot: request.slot, ticket: request.ticket, session.connection)
-            },
-            decideAnswer: { request in
-                let deadline = ContinuousClock.now + max(writer.timeLeft ?? .zero, .zero)
-                let found = connection.ask(until: deadline) {
-                    try answers.find(slot: request.slot, ticket: request.ticket, $0)
-                }
-                guard let found else { throw ServerError(message: "the server does not answer", isLost: true) }
-                return found
-            })
     }
 
     /// The thread: carries out what is asked for, until there will be nothing more.
@@ -97,7 +74,7 @@ final class TransactionRunner {
         switch access?.enter() {
         case .nothingLeft: return
         case .answered(let receipts, let request, let isFlushed):
-            return accept(receipts, answers.mark(slot: request.slot, ticket: request.ticket), isFlushed: isFlushed)
+            return accept(receipts, to: request, isFlushed: isFlushed)
         case .acquired, nil: break
         }
         defer { access?.leave() }
@@ -126,11 +103,33 @@ final class TransactionRunner {
     }
 
     /// Another process has carried out the jobs that come first in the line.
-    private func accept(_ receipts: [[Receipt]], _ mark: CommitMark, isFlushed: Bool) {
+    private func accept(_ receipts: [[Receipt]], to request: WriterAccess.Request, isFlushed: Bool) {
+        if isFlushed { return accepted(receipts).forEach { $0.finish(nil) } }
+        // A mark of this process's own, behind that, says of whichever server has it that it has that as well.
+        number += 1
+        let deadline = ContinuousClock.now + max(writer.timeLeft ?? .zero, .zero)
+        var mark: CommitMark?
+        let isThere = connection.ask(until: deadline) { [self] connection in
+            guard try answers.find(slot: request.slot, ticket: request.ticket, connection) != nil,
+                let session = self.connection.session
+            else { return false }
+            let own = CommitMark(writer: session.row, number: number)
+            try own.write(connection)
+            mark = own
+            return true
+        }
+        switch (isThere, mark) {
+        case (true, let mark?): answer(accepted(receipts), FlushLine.Entry(jobs: [], mark: mark))
+        // The server that had it was given up for another one, which does not: it is still to be done.
+        case (false, _): break
+        default: accepted(receipts).forEach { $0.finish(ServerFailures.unknown(address, nil)) }
+        }
+    }
+
+    private func accepted(_ receipts: [[Receipt]]) -> [any Job] {
         let jobs = writer.takeFirst(receipts.count)
         for (job, receipts) in zip(jobs, receipts) { job.accept(receipts) }
-        if isFlushed { return jobs.forEach { $0.finish(nil) } }
-        answer(jobs, FlushLine.Entry(jobs: [], mark: mark, isOwn: false))
+        return jobs
     }
 
     /// Whether a look would see what is not carried out yet.
@@ -172,7 +171,8 @@ final class TransactionRunner {
             do {
                 guard let lost = try transact(jobs, until: deadline, guardsAttempts, takesRequests) else { return }
                 connection.disconnect()
-                guard let isCommitted = connection.ask(until: deadline, { try lost.entry.mark.isThere($0.server) }) else {
+                guard let isCommitted = connection.ask(until: deadline, { try lost.entry.mark.isThere($0.server) })
+                else {
                     return jobs.forEach { $0.finish(ServerFailures.unknown(address, lost.cause)) }
                 }
                 if isCommitted { return committed(jobs, lost.transaction, lost.entry) }
@@ -234,6 +234,7 @@ final class TransactionRunner {
             try Cascade.writeDown(in: transaction)
             try transaction.writeDown()
             try mark.write(session.connection)
+            if let last = access?.lastRequest { try answers.removeLeft(before: last, session.connection) }
             if let oldRow { try CommitMark.remove(oldRow, session.connection) }
             server.deadline = max(deadline, .now + WriterSession.workMax) + WriterSession.grace
         } catch {
@@ -241,7 +242,7 @@ final class TransactionRunner {
             giveBack(requests)
             throw error
         }
-        let entry = FlushLine.Entry(jobs: [], mark: mark, requests: requests)
+        let entry = FlushLine.Entry(jobs: [], mark: mark, requests: requests, life: session.life)
         do {
             try server.commit()
         } catch {

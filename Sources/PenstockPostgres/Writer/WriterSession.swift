@@ -4,6 +4,8 @@ import PenstockSQL
 /// The connection of a process's writer, and the number of its row in `penstock_writer`.
 struct WriterSession {
     let connection: PostgresConnection
+    /// The life of the server that it leads to.
+    let life: ServerLife
     private(set) var row: Int64
     /// How many transactions it has written down in that row.
     private var transactionCount = 0
@@ -15,6 +17,7 @@ struct WriterSession {
     init(_ server: ServerConnection, rows: SystemRandom) throws {
         // What the operations put in line they tell to the queue's row themselves; see the migration `old_snapshots`.
         try server.run("SET penstock.writer = 'process'")
+        life = try ServerLife(server)
         connection = PostgresConnection(server)
         row = Self.next(rows)
     }

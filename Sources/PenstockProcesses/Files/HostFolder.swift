@@ -28,9 +28,10 @@ package final class HostFolder: Sendable {
     /// - Throws: `readOnly` when another user could have prepared it; `storage` when it cannot be made, or is another store's; `busy`
     ///   when another process has it in hand for too long.
     package init(of store: String) throws {
-        let base = ProcessInfo.processInfo.environment["XDG_RUNTIME_DIR"].flatMap { $0.hasPrefix("/") ? $0 : nil } ?? "/tmp"
+        let base =
+            ProcessInfo.processInfo.environment["XDG_RUNTIME_DIR"].flatMap { $0.hasPrefix("/") ? $0 : nil } ?? "/tmp"
         own = try SharedFolder(private: "\(base)/penstock-\(geteuid())")
-        let name = String(WriterSlots.checksum(of: store.utf8, ticket: 0), radix: 16)
+        let name = String(Checksum.fnv1a(of: store.utf8), radix: 16)
         self.name = name
         (folder, descriptor) = try Self.alone(in: own) { [own] in
             Self.removeLeft(in: own, besides: name)
@@ -52,31 +53,48 @@ package final class HostFolder: Sendable {
     package func leave() {
         try? Self.alone(in: own) {
             // The lock of this process becomes one that nobody shares, if nobody does.
-            guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { return }
-            defer { flock(descriptor, LOCK_UN) }
-            if Self.isSame(descriptor, folder.file(Self.fileName)) { Self.remove(folder.path) }
+            if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { Self.remove(folder.path) { Self.isSame(descriptor, $0) } }
         }
         _ = flock(descriptor, LOCK_UN)
     }
 
-    private static func remove(_ folder: String) {
-        for name in names(in: folder) { unlink("\(folder)/\(name)") }
-        rmdir(folder)
-    }
-
-    private static func names(in folder: String) -> [String] {
-        (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+    /// Whether two descriptors are of one file: it may have been removed, and another one made.
+    private static func isSame(_ one: Int32, _ other: Int32) -> Bool {
+        var (first, second) = (stat(), stat())
+        return fstat(one, &first) == 0 && fstat(other, &second) == 0 && first.st_dev == second.st_dev
+            && first.st_ino == second.st_ino
     }
 
     /// Removes some of the folders that processes have left that were killed.
     private static func removeLeft(in own: SharedFolder, besides name: String) {
-        for left in names(in: own.path).filter({ $0 != name && $0 != lockName }).shuffled().prefix(removedMax) {
-            let folder = own.file(left)
-            let descriptor = Foundation.open("\(folder)/\(fileName)", O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
-            if descriptor < 0 { continue }
-            defer { close(descriptor) }
-            if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { remove(folder) }
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: own.path)) ?? []
+        for left in names.filter({ $0 != name && $0 != lockName }).shuffled().prefix(removedMax) {
+            remove(own.file(left)) { flock($0, LOCK_EX | LOCK_NB) == 0 }
         }
+    }
+
+    /// Removes a folder that is this user's, with the files in it that are Penstock's. No link is followed, and nothing else is touched.
+    ///
+    /// - Parameter mayGo: is asked with the file `store` of the folder. One without it was left by a process that died as it made it.
+    private static func remove(_ path: String, if mayGo: (Int32) -> Bool) {
+        let folder = Foundation.open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+        if folder < 0 { return }
+        defer { close(folder) }
+        var status = stat()
+        guard fstat(folder, &status) == 0, status.st_uid == geteuid() else { return }
+        let file = openat(folder, fileName, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        if file < 0, errno != ENOENT { return }
+        defer { if file >= 0 { close(file) } }
+        if file >= 0, !mayGo(file) { return }
+        for name in (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? [] where isOwn(name) {
+            unlinkat(folder, name, 0)
+        }
+        rmdir(path)
+    }
+
+    /// Whether a file of that name is one that lies in such a folder.
+    private static func isOwn(_ name: String) -> Bool {
+        name == fileName || ["writer-lock", "writers-", "doorbell-", "listener-"].contains { name.hasPrefix($0) }
     }
 
     private static let removedMax = 8
@@ -95,7 +113,12 @@ package final class HostFolder: Sendable {
     private static func names(_ store: String, _ descriptor: Int32) -> Bool {
         var found = [UInt8](repeating: 0, count: store.utf8.count + 1)
         let count = pread(descriptor, &found, found.count, 0)
-        if count == 0 { return pwrite(descriptor, store, store.utf8.count, 0) == store.utf8.count }
+        if count == 0 {
+            if pwrite(descriptor, store, store.utf8.count, 0) == store.utf8.count { return true }
+            // Half of it, on a full disk, would be another store's for ever.
+            ftruncate(descriptor, 0)
+            return false
+        }
         return count > 0 && found[..<count].elementsEqual(store.utf8)
     }
 

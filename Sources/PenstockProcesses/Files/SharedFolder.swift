@@ -20,7 +20,8 @@ import PenstockCore
 /// prepared is refused, and no link is followed.
 package struct SharedFolder: Sendable {
     package let path: String
-    private let database: String
+    /// Whose rights its files have; `nil`: this user's alone.
+    private let database: String?
 
     /// The folder beside `databasePath`, which is resolved; made when it is missing.
     ///
@@ -49,8 +50,7 @@ package struct SharedFolder: Sendable {
     /// - Throws: `readOnly` when another user could have prepared it.
     init(private path: String) throws {
         self.path = path
-        // There is none, so the rights are those of a file of this user's alone.
-        database = path + "/"
+        database = nil
         if mkdir(path, 0o700) != 0, errno != EEXIST {
             throw SystemErrors.failure("The folder \(path) cannot be made", errno)
         }
@@ -58,7 +58,7 @@ package struct SharedFolder: Sendable {
     }
 
     /// SQLite's log and the index of it, which lie beside the database as the folder does.
-    var companions: [String] { [database + "-wal", database + "-shm"] }
+    var companions: [String] { database.map { [$0 + "-wal", $0 + "-shm"] } ?? [] }
 
     /// The path of the file called `name`.
     package func file(_ name: String) -> String { path + "/" + name }
@@ -152,7 +152,7 @@ package struct SharedFolder: Sendable {
 
     private var rights: Rights {
         var status = stat()
-        guard stat(database, &status) == 0 else { return Rights() }
+        guard let database, stat(database, &status) == 0 else { return Rights() }
         return Rights(mode: status.st_mode & 0o666 | 0o600, user: status.st_uid, group: status.st_gid)
     }
 

@@ -102,7 +102,7 @@ package final class ChangeListener: Sendable {
             return { close(stopper) }
         }
 
-        /// Has the kernel say when the write-ahead log is next written to. A server's nobody writes behind its back.
+        /// Has the kernel say when the write-ahead log is next written to. Where a server has the database there is none to watch.
         @discardableResult
         private func watchWrites(_ notifications: Notifications) -> Bool {
             guard let database else { return true }

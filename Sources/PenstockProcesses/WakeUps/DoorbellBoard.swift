@@ -21,6 +21,7 @@ package struct Ring: Equatable {
 
     /// Announces what `other` does as well.
     package mutating func add(_ other: Ring) {
+        if other.tag != tag, other.messages > 0, messages > 0 { isForAll = true }
         messages += other.messages
         makesRoom = makesRoom || other.makesRoom
         isForAll = isForAll || other.isForAll

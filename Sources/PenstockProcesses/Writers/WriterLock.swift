@@ -1,7 +1,7 @@
 import Foundation
 import PenstockCore
 
-/// The lock of the one process that may write.
+/// The lock of the one process that may write. At a server, which has a lock of its own, only the one that writes for all of its machine.
 ///
 /// SQLite's own wait for its write lock is a loop of sleeps, in which the process that wakes at the right moment wins and
 /// others can lose for seconds. So Penstock's writers take this lock first, and only then SQLite's. Programs that do not

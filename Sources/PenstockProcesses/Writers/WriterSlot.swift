@@ -70,6 +70,12 @@ package final class WriterSlot {
         return isMine
     }
 
+    /// Sees to it that no process takes the request from now on, and that none that has taken it offers it again or says that it is
+    /// done. What becomes of it in the hands of one that has it is to be asked elsewhere.
+    package func retract() {
+        slots.set(number, to: word(.free))
+    }
+
     /// What the process that carried the request out says of it, once the state is `done`; `nil` when that cannot be read
     /// and the database has to be asked.
     package var answer: [UInt8]? {

@@ -1,5 +1,6 @@
 import CPenstockSystem
 import Foundation
+import PenstockCore
 import Synchronization
 
 /// The slots at which processes wait for the ``WriterLock``, in memory that all of them share. Each slot has a word that
@@ -7,6 +8,7 @@ import Synchronization
 ///
 /// ```
 /// bytes     0 ..    63   header (SharedMemory)
+///          64 ..    71   a number that no other memory has, of any machine; 0: nobody has asked for it yet
 ///        1024 ..  1535   64 words of 64 bits: the upper 61 the ticket, the lower 3 the state
 ///        2048 ..  2303   64 bells of 32 bits, each counts its rings
 ///        4096 ..         64 times a request of 3040 bytes and its answer of 1056 bytes: each a checksum of 64 bits, the
@@ -71,6 +73,7 @@ package final class WriterSlots: Sendable {
     private static let slotByteCount = 4096
     /// A checksum and a length.
     static let headByteCount = MemoryLayout<UInt64>.size + MemoryLayout<UInt32>.size
+    private static let numberStart = SharedMemory.headerByteCount
     private static let wordsStart = 1024
     private static let bellsStart = 2048
     private static let requestsStart = 4096
@@ -83,6 +86,14 @@ package final class WriterSlots: Sendable {
     package init?(in folder: SharedFolder) {
         guard let memory = try? SharedMemory(Self.layout, in: folder) else { return nil }
         self.memory = memory
+    }
+
+    /// A number that no other memory has, of any machine: it names the slots where those of many machines meet.
+    package var number: UInt64 {
+        let word = (memory.start + Self.numberStart).assumingMemoryBound(to: Atomic<UInt64>.self)
+        let (_, found) = word.pointee.compareExchange(
+            expected: 0, desired: SystemRandom().next() | 1, ordering: .sequentiallyConsistent)
+        return found == 0 ? word.pointee.load(ordering: .sequentiallyConsistent) : found
     }
 
     // MARK: Words
@@ -224,9 +235,8 @@ package final class WriterSlots: Sendable {
         UnsafeMutableRawBufferPointer(rebasing: memory(of: slot)[Self.requestByteCount...])
     }
 
-    /// FNV-1a of ticket and bytes, http://www.isthe.com/chongo/tech/comp/fnv/.
-    package static func checksum(of bytes: some Sequence<UInt8>, ticket: UInt64) -> UInt64 {
-        bytes.reduce((0xcbf2_9ce4_8422_2325 ^ ticket) &* 0x100_0000_01b3) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
+    static func checksum(of bytes: some Sequence<UInt8>, ticket: UInt64) -> UInt64 {
+        Checksum.fnv1a(of: bytes, seed: ticket)
     }
 
     @discardableResult

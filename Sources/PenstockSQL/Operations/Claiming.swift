@@ -181,7 +181,8 @@ enum Claiming {
             }
             if !connection.isServer {
                 try connection.run(
-                    deleteReady, .integer(account.id), .integer(Int64(message.priority)), .integer(last), .integer(turn))
+                    deleteReady, .integer(account.id), .integer(Int64(message.priority)), .integer(last), .integer(turn)
+                )
             }
             account.change.lineStart.claimed(
                 upTo: LinePlace(priority: Int64(message.priority), turn: turn, sequence: last))

@@ -1,13 +1,16 @@
 import PenstockCore
 
 extension Enqueue {
+    /// One call of ``MessageStore/enqueue(_:to:durability:)``.
+    typealias Call = (queue: QueueName, messages: [NewMessage], durability: Durability)
+
     /// Carries out calls that came one by one, from many callers, as one call for each queue: a statement costs about as much as the row
     /// that it writes.
     ///
     /// - Returns: the receipts of each call; `nil` for one that has to be carried out by itself, as there is something to decide for a
     ///   message of it or of another call of its group, or to refuse.
     /// - Parameter groups: calls of which either all can be carried out here or none.
-    static func performTogether(_ groups: [[RemoteCall]], in transaction: Transaction) throws -> [[[Receipt]]?] {
+    static func performTogether(_ groups: [[Call]], in transaction: Transaction) throws -> [[[Receipt]]?] {
         var queues: [QueueName: [NewMessage]] = [:]
         for call in groups.joined() { queues[call.queue, default: []] += call.messages }
         var ready: Set<QueueName> = []

@@ -12,7 +12,7 @@ extension [any Job] {
         // Whether a call is refused is for each to be told.
         if transaction.departure == nil {
             let together = try Enqueue.performTogether(
-                left.map { requests[$0].calls } + calls.map { [$0.call] }, in: transaction)
+                left.map { requests[$0].calls.map(\.call) } + calls.map { [$0.call.call] }, in: transaction)
             for (index, receipts) in zip(left, together) {
                 if let receipts { requests[index].accept(receipts) }
             }

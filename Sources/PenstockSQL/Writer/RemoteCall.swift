@@ -17,6 +17,9 @@ package struct RemoteCall: Sendable {
         (self.queue, self.messages, self.durability) = (queue, messages, durability)
     }
 
+    /// It as the operation takes it.
+    var call: Enqueue.Call { (queue, messages, durability) }
+
     // MARK: On the way to another process
 
     /// Writes as many of `calls` as have room, the first ones.

@@ -21,39 +21,10 @@ package final class WriterAccess {
     package struct Request {
         package let slot: Int
         package let ticket: UInt64
-    }
 
-    /// What differs from engine to engine.
-    package struct Engine {
-        /// How long a call waits for the right to write before its caller is told.
-        let busyMax: Duration
-        /// Whether other processes' calls travel in this store's transactions, and the other way round.
-        let sharesTransactions: Bool
-        /// How long the writer lock is waited for, where it only spares the server work and the server says itself who may write;
-        /// `nil`: nobody writes without the lock.
-        let lockWaitMax: Duration?
-        /// Takes down how long the thread has waited; `nil`: it has not.
-        let recordWait: (_ start: ContinuousClock.Instant?) -> Void
-        /// Throws when what was opened is no longer there.
-        let requireStill: () throws -> Void
-        /// Reads from the database what a request gave; `nil`: it is not carried out, or not yet.
-        let readAnswer: (Request) throws -> [UInt8]?
-        /// The same once no other process can carry it out any more. Called with the lock or, where that is waited for no longer, without.
-        let decideAnswer: (Request) throws -> [UInt8]?
-
-        package init(
-            busyMax: Duration, sharesTransactions: Bool, lockWaitMax: Duration? = nil,
-            recordWait: @escaping (_ start: ContinuousClock.Instant?) -> Void,
-            requireStill: @escaping () throws -> Void, readAnswer: @escaping (Request) throws -> [UInt8]?,
-            decideAnswer: @escaping (Request) throws -> [UInt8]?
-        ) {
-            self.busyMax = busyMax
-            self.sharesTransactions = sharesTransactions
-            self.lockWaitMax = lockWaitMax
-            self.recordWait = recordWait
-            self.requireStill = requireStill
-            self.readAnswer = readAnswer
-            self.decideAnswer = decideAnswer
+        package init(slot: Int, ticket: UInt64) {
+            self.slot = slot
+            self.ticket = ticket
         }
     }
 
@@ -82,6 +53,11 @@ package final class WriterAccess {
 
     /// The number of this store's slot, once it has waited.
     package var ownSlot: Int? { hasWaited ? slot?.number : nil }
+    /// The last request of this store that is over, once it has waited.
+    package var lastRequest: Request? {
+        guard hasWaited, let slot else { return nil }
+        return Request(slot: slot.number, ticket: slot.ticket)
+    }
     private var hasWaited = false
     /// Whether the next call was refused by the process that carried out those before it. This one then carries it out
     /// itself, so that it has its answer.
@@ -188,7 +164,8 @@ package final class WriterAccess {
             let state = slot.state
             switch state {
             case .done:
-                return answered(isFlushed: true)
+                if let entry = answered(isFlushed: true) { return entry }
+                return mayGoOn || access.engine.lockWaitMax != nil ? decided() : nil
             case .waiting, .posted:
                 guard mayGoOn else { return nil }
                 if access.engine.lockWaitMax == nil { return decided() }
@@ -215,6 +192,7 @@ package final class WriterAccess {
         /// Now it is certain what became of a request: its row is there, or never comes. The memory is not asked, as it may be
         /// damaged.
         private func decided() -> Entry? {
+            slot.retract()
             do {
                 if postedCount > 0, let bytes = try access.engine.decideAnswer(request) {
                     access.leave()
@@ -230,9 +208,12 @@ package final class WriterAccess {
         /// The answer, if it is in the database.
         private func answered(isFlushed: Bool) -> Entry? {
             guard postedCount > 0 else { return nil }
-            let told = isFlushed ? slot.answer : nil
-            guard let bytes = told ?? (try? access.engine.readAnswer(request)) else { return nil }
-            return answered(bytes, isFlushed: isFlushed)
+            if isFlushed, let told = slot.answer.flatMap(access.engine.readTold) {
+                return answered(told, isFlushed: true)
+            }
+            // Where the lock says all, so does the word that it is on the disk.
+            guard let bytes = try? access.engine.readAnswer(request) else { return nil }
+            return answered(bytes, isFlushed: isFlushed && access.engine.lockWaitMax == nil)
         }
 
         private func answered(_ bytes: [UInt8], isFlushed: Bool) -> Entry {

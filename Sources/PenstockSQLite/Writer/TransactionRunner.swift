@@ -27,7 +27,7 @@ final class TransactionRunner {
             busyMax: access.busyMax, sharesTransactions: access.sharesTransactions,
             recordWait: { [access] in access.timings.recordWriterLock(since: $0) },
             requireStill: { [access] in try access.requireStill() }, readAnswer: read,
-            // Who has the lock sees all that was carried out, and nobody else carries out anything.
+            // The process that has the lock sees all that was carried out, and no other carries out anything.
             decideAnswer: read)
     }
     private var connection: SQLiteConnection?

@@ -8,15 +8,14 @@ import Synchronization
 /// ```
 /// bytes     0 ..    63   header (SharedMemory)
 ///          64 ..    71   until when no other machine listens, in microseconds of the boot clock
-///          72 ..    79   a number that no other memory has, of any machine
-///          80 ..    87   when somebody has looked for what nobody rings for, in microseconds of the boot clock
+///          72 ..    79   when somebody has looked for what nobody rings for, in microseconds of the boot clock
 /// ```
 ///
 /// The process that listens holds a lock on the first byte, which goes with it. What it says of other machines runs out by itself; then
 /// all that commits is told to the server. A process that is stopped has not looked for a while, and others do.
 final class HostListener: Sendable {
     private static let layout = SharedMemory.Layout(
-        name: "listener", version: 1, byteCount: SharedMemory.headerByteCount + 3 * MemoryLayout<UInt64>.size)
+        name: "listener", version: 1, byteCount: SharedMemory.headerByteCount + 2 * MemoryLayout<UInt64>.size)
     /// How long it is taken to stay so that nobody else listens.
     private static let aloneMax = Duration.seconds(1)
     /// After that without a look others look.
@@ -24,31 +23,25 @@ final class HostListener: Sendable {
 
     private let memory: SharedMemory
     private let time = SystemTime()
-    private let holds = Atomic(false)
     private var lock: ByteLock { ByteLock(descriptor: memory.descriptor, offset: 0) }
 
     /// - Throws: ``PenstockError`` when the memory cannot be had.
     init(in folder: SharedFolder) throws {
         memory = try SharedMemory(Self.layout, in: folder)
-        _ = numberWord.pointee.compareExchange(
-            expected: 0, desired: SystemRandom().next() | 1, ordering: .sequentiallyConsistent)
     }
 
-    /// A number that no other memory has, of any machine.
-    var number: UInt64 { numberWord.pointee.load(ordering: .relaxed) }
-
-    /// Has this process listen for all, unless another one does.
+    /// Has this process listen for all, unless another one does. Where processes cannot know of each other each listens.
     ///
     /// - Returns: whether this one does.
-    func take() -> Bool {
-        if !holds.load(ordering: .relaxed), lock.take() { holds.store(true, ordering: .relaxed) }
-        return isOwn
-    }
+    func take() -> Bool { !ByteLock.isKnown || lock.take() }
 
-    /// Whether this process listens for all.
-    var isOwn: Bool { holds.load(ordering: .relaxed) }
+    /// Lets another process listen.
+    func release() { lock.release() }
 
-    /// Whether somebody has looked for all within ``ServerBell/lookEvery``, or nearly.
+    /// Whether anybody has looked for all since the memory was made.
+    var hasEverLooked: Bool { lookedAt.pointee.load(ordering: .relaxed) != 0 }
+
+    /// Whether somebody has looked for all within the last 0.6 seconds.
     var hasLooked: Bool {
         let (last, now) = (lookedAt.pointee.load(ordering: .relaxed), UInt64(clamping: time.boot.microseconds))
         return last <= now && now - last <= UInt64(Self.lookMax.wholeMicroseconds)
@@ -67,11 +60,11 @@ final class HostListener: Sendable {
 
     /// Says that for a while no other machine listens.
     func sayAlone() {
-        aloneUntil.pointee.store(UInt64(clamping: time.boot.microseconds + Self.aloneMax.wholeMicroseconds), ordering: .relaxed)
+        aloneUntil.pointee.store(
+            UInt64(clamping: time.boot.microseconds + Self.aloneMax.wholeMicroseconds), ordering: .relaxed)
     }
 
     private var aloneUntil: UnsafeMutablePointer<Atomic<UInt64>> { words }
-    private var numberWord: UnsafeMutablePointer<Atomic<UInt64>> { words + 1 }
 
     private var lookedAt: UnsafeMutablePointer<Atomic<UInt64>> { words + 2 }
 

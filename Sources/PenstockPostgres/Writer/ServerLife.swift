@@ -1,0 +1,19 @@
+/// One life of a server, from its start to its end: what was committed in one may be unknown to the next, or to a server that was promoted.
+struct ServerLife: Equatable, Sendable {
+    /// When it began, in microseconds of its own clock.
+    private let startedAt: Int64
+
+    init(_ server: ServerConnection) throws {
+        let answer = try server.run("SELECT (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint")
+        startedAt = Int64(answer.text(0, 0)) ?? 0
+    }
+
+    /// An answer to another process with this life before it.
+    func stamped(_ answer: [UInt8]) -> [UInt8] { withUnsafeBytes(of: startedAt) { Array($0) } + answer }
+
+    /// The answer that was given in this life; `nil`: it was another one.
+    func answer(in stamped: [UInt8]) -> [UInt8]? {
+        let stamp = withUnsafeBytes(of: startedAt) { Array($0) }
+        return stamped.starts(with: stamp) ? Array(stamped.dropFirst(stamp.count)) : nil
+    }
+}
