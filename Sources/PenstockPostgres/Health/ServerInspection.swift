@@ -32,7 +32,7 @@ struct ServerInspection {
             guard try rows("SELECT current_setting('\(name)') AS value")[0].text("value") == "off" else { continue }
             report.add(
                 .noVacuum, .error,
-                "The server runs with \(name) = off, so nobody removes what each claim leaves behind, and claims become slower and slower; "
+                "The server runs with \(name) = off, so nobody removes what each claim leaves behind, and the tables grow; "
                     + "set it to on.")
         }
         let disabled = try rows(

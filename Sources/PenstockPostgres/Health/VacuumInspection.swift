@@ -18,7 +18,7 @@ struct VacuumInspection {
     private func rows(_ sql: String) throws -> [PostgresRow] { try server.run(sql).rows }
 
     private var held: String { "make_interval(secs => \(bounds.vacuumHeld.components.seconds))" }
-    private static let why = "and nothing that was deleted since can be removed, so claims become slower and slower"
+    private static let why = "and nothing that was deleted since can be removed, so its tables grow"
 
     private func inspectTransactions(_ report: inout HealthReport) throws {
         let open = try rows(
