@@ -35,9 +35,10 @@ public enum Program {
 
     /// Runs another program for stores in PostgreSQL databases as well; see ``main(_:)``.
     package static func main(
-        _ root: (some AsyncParsableCommand).Type, openDatabase: @escaping ServerStores.Opener
+        _ root: (some AsyncParsableCommand).Type, openDatabase: @escaping ServerStores.Opener,
+        inspect: @escaping ServerStores.Inspector
     ) -> Never {
-        ServerStores.use(.database, openDatabase)
+        ServerStores.use(.database, openDatabase, inspector: inspect)
         main(root)
     }
 

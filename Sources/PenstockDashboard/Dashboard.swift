@@ -9,17 +9,18 @@ package struct Dashboard: Sendable {
 
     /// - Parameters:
     ///   - store: the store that the pages show.
-    ///   - path: the store's file, for what looks at the file itself; `nil`: it has none.
+    ///   - health: what the doctor's page looks at; `nil`: nothing can be.
     ///   - name: what people call this server: it stands on every page.
     ///   - tokens: the tokens that visitors are asked for; `nil`: none is.
     ///   - isReadOnly: whether the pages change nothing.
     ///   - time: the clock by which the pages tell time.
     package init(
-        store: PenstockStore, path: String? = nil, name: String? = nil, tokens: Tokens? = nil, isReadOnly: Bool = false,
+        store: PenstockStore, health: HealthSource? = nil, name: String? = nil, tokens: Tokens? = nil,
+        isReadOnly: Bool = false,
         time: any TimeSource = SystemTime()
     ) {
         site = Site(
-            store: store, live: Live(), audit: Audit(store.storage), path: path, name: name, isReadOnly: isReadOnly,
+            store: store, live: Live(), audit: Audit(store.storage), health: health, name: name, isReadOnly: isReadOnly,
             tokens: tokens, time: time)
     }
 

@@ -4,6 +4,8 @@ import PenstockServer
 
 @main struct Main {
     static func main() {
-        Program.main(ServerCommand.self) { url, options in try await .open(postgres: url, options: options) }
+        Program.main(
+            ServerCommand.self, openDatabase: { url, options in try await .open(postgres: url, options: options) },
+            inspect: { url, stuckAfter in try await PostgresStore.inspectHealth(url: url, stuckAfter: stuckAfter) })
     }
 }

@@ -24,8 +24,8 @@ struct Server {
     var keepsUp = true
     /// What people call it.
     var name: String?
-    /// The store's file, where it has one.
-    var path: String?
+    /// What the doctor's page looks at; `nil`: nothing can be.
+    var health: HealthSource?
     var logger: Logger
     /// What traces requests; `nil`: nobody.
     var tracer: (any Tracer)?
@@ -76,7 +76,7 @@ struct Server {
         router.add(middleware: dashboard.unknownPages)
         SQS(store: store, tokens: tokens).add(to: router)
         Health(store: store).add(to: router)
-        Metrics(store: store, file: path, requests: requests).add(to: router)
+        Metrics(store: store, file: health?.filePath, requests: requests).add(to: router)
         API(store: store, isReadOnly: isReadOnly).add(to: router)
         dashboard.add(to: router)
         return router
@@ -110,7 +110,7 @@ struct Server {
     /// The pages, with what they have seen of the store.
     var dashboard: Dashboard {
         Dashboard(
-            store: store, path: path, name: name, tokens: tokens, isReadOnly: isReadOnly, time: store.time)
+            store: store, health: health, name: name, tokens: tokens, isReadOnly: isReadOnly, time: store.time)
     }
 
     private var names: Set<String> {

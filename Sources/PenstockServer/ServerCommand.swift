@@ -3,6 +3,7 @@ import Logging
 import Penstock
 import PenstockCLI
 import PenstockCore
+import PenstockDashboard
 import PenstockFormats
 import PenstockHTTP
 import PenstockTracing
@@ -113,11 +114,16 @@ package struct ServerCommand: AsyncParsableCommand {
     ) async throws {
         try await Server(
             store: store, listen: addresses, tokens: tokens, hosts: host, isReadOnly: readOnly, name: name,
-            path: file.filePath, logger: logger, tracer: tracing?.tracer
+            health: health(of: file), logger: logger, tracer: tracing?.tracer
         ).run { [count = addresses.count, told = Atomic(0)] address in
             Self.tell(address)
             if told.wrappingAdd(1, ordering: .relaxed).newValue == count { Supervisor.tellReady() }
         }
+    }
+
+    private func health(of file: StoreFile) -> HealthSource {
+        if let path = file.filePath { return HealthSource(path: path) }
+        return HealthSource(database: file.shown) { try await file.inspect() }
     }
 
     private var addresses: [ListenAddress] { listen.isEmpty ? [.port(host: "127.0.0.1", 7700)] : listen }

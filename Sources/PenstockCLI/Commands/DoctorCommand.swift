@@ -58,10 +58,7 @@ struct DoctorCommand: AsyncParsableCommand {
         try file.refuseMissing()
         let output = Output()
         let repaired = repair ? try await PenstockStore.repair(path: file.path, dryRun: dryRun) : nil
-        let report =
-            if file.kind == .database { try await ServerStores.inspect(file.path, stuckAfter: stuckAfter) } else {
-                try await PenstockStore.inspectHealth(path: file.path, stuckAfter: stuckAfter)
-            }
+        let report = try await file.inspect(stuckAfter: stuckAfter)
         try output.answer(repaired?.sentence.map { "\($0) But that cannot be shown." }) { () throws(Failure) in
             if outputOptions.isJSON {
                 if let repaired { try output.line(repaired.json) }

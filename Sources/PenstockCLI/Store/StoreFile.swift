@@ -15,7 +15,7 @@ package struct StoreFile: Sendable {
     package var filePath: String? { kind == nil ? path : nil }
 
     /// The path or the address as people are told of it.
-    var shown: String { Passwords.hidden(address: path) }
+    package var shown: String { Passwords.hidden(address: path) }
 
     /// Throws when it is no file.
     ///
@@ -113,6 +113,14 @@ package struct StoreFile: Sendable {
     ///
     /// - Returns: the names of the steps that were applied.
     func migrate() async throws -> [String] { try await ServerStores.migrate(path) }
+
+    /// Looks for what is wrong, and changes nothing.
+    ///
+    /// - Parameter stuckAfter: for how long a living worker may hold one message before the report names it.
+    package func inspect(stuckAfter: Duration = .seconds(3600)) async throws -> HealthReport {
+        if kind == .database { return try await ServerStores.inspect(path, stuckAfter: stuckAfter) }
+        return try await PenstockStore.inspectHealth(path: path, stuckAfter: stuckAfter)
+    }
 
     @MainActor
     private func use<Result>(

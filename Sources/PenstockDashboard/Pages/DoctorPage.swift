@@ -4,8 +4,8 @@ import PenstockCore
 import PenstockFormats
 import PenstockHTTP
 
-/// `/doctor`: whether the file is sound. It reads every page of it, so it is done when a form of this page asks for it, and one at a
-/// time: an address alone could be opened by the page of any other site.
+/// `/doctor`: whether the file, or the database and its server, are sound. Of a file it reads every page, so it is done when a form of
+/// this page asks for it, and one at a time: an address alone could be opened by the page of any other site.
 struct DoctorPage {
     func add(to routes: Routes) {
         let turn = Turn()
@@ -20,13 +20,15 @@ struct DoctorPage {
     }
 
     private func show(
-        _ visit: Visit, _ inspect: (String) async throws -> HealthReport?
+        _ visit: Visit, _ inspect: (HealthSource) async throws -> HealthReport?
     ) async throws -> Response {
         try visit.principal.require(.read, nil)
-        var fields: Fields = ["hasFile": visit.site.path != nil]
-        if let path = visit.site.path {
-            fields["path"] = path
-            if let report = try await inspect(path) {
+        var fields: Fields = ["cannotLook": visit.site.health == nil]
+        if let health = visit.site.health {
+            fields["place"] = health.place
+            fields["isFile"] = health.isFile
+            fields["isDatabase"] = !health.isFile
+            if let report = try await inspect(health) {
                 fields["report"] = ["isHealthy": report.isHealthy, "lines": report.lines.map(line)] as Fields
             }
         }
@@ -46,9 +48,9 @@ struct DoctorPage {
     private actor Turn {
         private var running: Task<HealthReport, any Error>?
 
-        func inspect(_ path: String) async throws -> HealthReport {
+        func inspect(_ source: HealthSource) async throws -> HealthReport {
             if let running { return try await running.value }
-            let task = Task { try await PenstockStore.inspectHealth(path: path) }
+            let task = Task { try await source.inspect() }
             running = task
             defer { running = nil }
             return try await task.value

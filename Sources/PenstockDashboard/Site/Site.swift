@@ -7,8 +7,8 @@ struct Site: Sendable {
     let store: PenstockStore
     let live: Live
     let audit: Audit
-    /// The store's file, where it has one.
-    let path: String?
+    /// What the doctor's page looks at; `nil`: nothing can be.
+    let health: HealthSource?
     /// What people call this server, if they have said so.
     let name: String?
     /// Whether the server changes nothing, for any visitor.

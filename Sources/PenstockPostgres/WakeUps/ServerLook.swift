@@ -69,7 +69,7 @@ final class ServerLook {
     }
 
     /// How long a ring that was lost in a store that changes all the time stays lost.
-    private static let ringMax = Duration.seconds(5)
+    private static let ringMax = Duration.seconds(1)
 
     // Each write to a queue changes one of these numbers. What is said of lines and leases by hand does not, and is seen by those who look
     // now and then.

@@ -23,7 +23,7 @@ final class TestServer: Sendable {
     ) async throws -> TestServer {
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         var server = Server(
-            store: store, listen: [address], tokens: tokens, hosts: [], isReadOnly: isReadOnly, name: nil, path: nil,
+            store: store, listen: [address], tokens: tokens, hosts: [], isReadOnly: isReadOnly, name: nil,
             logger: logger)
         server.keepsUp = keepsUp
         let (addresses, ready) = AsyncStream.makeStream(of: ListenAddress.self)

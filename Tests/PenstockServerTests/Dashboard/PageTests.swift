@@ -1,6 +1,7 @@
 import Foundation
 import Penstock
 import PenstockCore
+import PenstockDashboard
 import PenstockTestKit
 import Testing
 
@@ -120,6 +121,27 @@ import Testing
             #expect(refused.status == 403)
             let report = try await server.submit("/doctor")
             #expect(report.status == 200 && report.text.contains("All is well"))
+        }
+    }
+
+    /// The address is shown as people are told of it, and what is wrong is told as of a file.
+    @Test func theDoctorLooksAtADatabase() async throws {
+        var report = HealthReport(path: "", schemaVersionKnown: 1)
+        report.findings = [HealthFinding(.noVacuum, .error, "The server runs with autovacuum = off <b>")]
+        let health = HealthSource(database: "postgres://db.example/shop") { [report] in report }
+        try await TestServer.run(health: health) { server in
+            let page = try await server.page("/doctor")
+            #expect(page.text.contains("postgres://db.example/shop") && page.text.contains("server’s settings"))
+            let looked = try await server.submit("/doctor")
+            #expect(looked.status == 200 && looked.text.contains("autovacuum = off &lt;b&gt;"))
+            #expect(!looked.text.contains("All is well"))
+        }
+        let away = HealthSource(database: "postgres://db.example/shop") {
+            throw PenstockError(.unreachable, "The database cannot be reached.")
+        }
+        try await TestServer.run(health: away) { server in
+            let looked = try await server.submit("/doctor")
+            #expect(looked.status == 503 && looked.text.contains("The database cannot be reached."))
         }
     }
 

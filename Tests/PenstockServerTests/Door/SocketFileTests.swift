@@ -19,7 +19,7 @@ import Testing
     private func refusal(at address: ListenAddress) async -> PenstockError? {
         let server = Server(
             store: PenstockStore(TestDatabase().open()), listen: [address], tokens: nil, hosts: [], isReadOnly: true,
-            name: nil, path: nil, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+            name: nil, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
         do {
             try await server.run(gracefulShutdownSignals: []) { _ in Issue.record("It listens at \(address).") }
             return nil

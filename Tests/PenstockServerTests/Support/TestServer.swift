@@ -3,6 +3,7 @@ import Hummingbird
 import Logging
 import Penstock
 import PenstockCore
+import PenstockDashboard
 import PenstockFormats
 import PenstockHTTP
 import PenstockTestKit
@@ -30,13 +31,13 @@ struct TestServer {
     static func run(
         store: PenstockStore = PenstockStore(TestDatabase().open()),
         at address: ListenAddress = .port(host: "127.0.0.1", 0), tokens: Tokens? = nil, hosts: [String] = [],
-        isReadOnly: Bool = false, name: String? = nil, path: String? = nil,
+        isReadOnly: Bool = false, name: String? = nil, path: String? = nil, health: HealthSource? = nil,
         logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, tracer: (any Tracer)? = nil,
         _ body: @escaping @Sendable (TestServer) async throws -> Void
     ) async throws {
         let server = Server(
             store: store, listen: [address], tokens: tokens, hosts: hosts, isReadOnly: isReadOnly,
-            name: name, path: path, logger: logger, tracer: tracer)
+            name: name, health: health ?? path.map(HealthSource.init(path:)), logger: logger, tracer: tracer)
         let (addresses, continuation) = AsyncStream.makeStream(of: ListenAddress.self)
         // Told to stop as by a signal. To be cancelled is for the worst: SwiftNIO traps when a connection has come that nobody has
         // taken yet.
