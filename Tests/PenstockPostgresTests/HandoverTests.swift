@@ -34,6 +34,10 @@ struct HandoverTests {
         return try await PostgresStore.open(url: url, options: options)
     }
 
+    /// Sessions that wait for this store's writer lock; those of other stores of the server have another number.
+    private static let waiting =
+        "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND objid = 'penstock_state'::regclass::oid"
+
     private static func put(_ text: String, _ store: PostgresStore) async throws -> Receipt {
         try await store.enqueue([NewMessage(payload: Array(text.utf8))], to: QueueName("jobs"), durability: .powerLoss)[
             0]
@@ -64,7 +68,7 @@ struct HandoverTests {
         async let one = Self.put("one", first)
         let watch = try Sessions.connect(to: address, busyMax: .seconds(5))
         try await eventually {
-            try watch.run("SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted").rowCount > 0
+            try watch.run(Self.waiting).rowCount > 0
         }
         async let two = Self.put("two", second)
         let slots = try #require(host.lock.slots)
@@ -176,7 +180,7 @@ struct HandoverTests {
         let taken = try await posted()
         let watch = try Sessions.connect(to: address, busyMax: .seconds(5))
         try await eventually {
-            try watch.run("SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted").rowCount > 0
+            try watch.run(Self.waiting).rowCount > 0
         }
         // The one that has it gives it back, as its transaction came to nothing, and takes what there is for the next.
         slots.giveBack([taken])

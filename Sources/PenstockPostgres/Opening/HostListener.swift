@@ -8,14 +8,15 @@ import Synchronization
 /// ```
 /// bytes     0 ..    63   header (SharedMemory)
 ///          64 ..    71   until when no other machine listens, in microseconds of the boot clock
-///          72 ..    79   when somebody has looked for what nobody rings for, in microseconds of the boot clock
+///          72 ..    79   how many transactions this machine's processes have committed
+///          80 ..    87   when somebody has looked for what nobody rings for, in microseconds of the boot clock
 /// ```
 ///
 /// The process that listens holds a lock on the first byte, which goes with it. What it says of other machines runs out by itself; then
 /// all that commits is told to the server. A process that is stopped has not looked for a while, and others do.
 final class HostListener: Sendable {
     private static let layout = SharedMemory.Layout(
-        name: "listener", version: 1, byteCount: SharedMemory.headerByteCount + 2 * MemoryLayout<UInt64>.size)
+        name: "listener", version: 1, byteCount: SharedMemory.headerByteCount + 3 * MemoryLayout<UInt64>.size)
     /// How long it is taken to stay so that nobody else listens.
     private static let aloneMax = Duration.seconds(1)
     /// After that without a look others look.
@@ -47,6 +48,12 @@ final class HostListener: Sendable {
         return last <= now && now - last <= UInt64(Self.lookMax.wholeMicroseconds)
     }
 
+    /// How many transactions this machine's processes have committed. Starts again at zero.
+    var commitCount: UInt64 { commits.pointee.load(ordering: .sequentiallyConsistent) }
+
+    /// Counts a transaction.
+    func countCommit() { commits.pointee.wrappingAdd(1, ordering: .sequentiallyConsistent) }
+
     /// Says that this process has looked.
     func sayLooked() {
         lookedAt.pointee.store(UInt64(clamping: time.boot.microseconds), ordering: .relaxed)
@@ -66,6 +73,7 @@ final class HostListener: Sendable {
 
     private var aloneUntil: UnsafeMutablePointer<Atomic<UInt64>> { words }
 
+    private var commits: UnsafeMutablePointer<Atomic<UInt64>> { words + 1 }
     private var lookedAt: UnsafeMutablePointer<Atomic<UInt64>> { words + 2 }
 
     private var words: UnsafeMutablePointer<Atomic<UInt64>> {

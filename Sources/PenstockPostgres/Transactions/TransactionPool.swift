@@ -127,6 +127,7 @@ final class TransactionPool: Sendable {
         session.server.deadline = end + Self.grace
         do {
             try mark.write(session.connection)
+            bell.willCommit()
             try session.server.commit()
             return session
         } catch let error as ServerError where error.isLost {

@@ -80,8 +80,12 @@ final class ServerBell: Sendable {
         }
     }
 
-    /// Rings for what was committed.
+    /// Says that something is about to be committed: a process that dies right after that has told nobody.
+    func willCommit() { host?.listener.countCommit() }
+
+    /// Rings for what was committed, and says that something was.
     func ring(_ rings: [(bucket: Int, ring: Ring)]) {
+        host?.listener.countCommit()
         if rings.isEmpty { return }
         start()
         if let host {
@@ -146,6 +150,8 @@ final class ServerBell: Sendable {
         var lastQuestion = ContinuousClock.now
         var nextLook = ContinuousClock.now
         var nextCount = ContinuousClock.now
+        var restEnd = ContinuousClock.now
+        var commitCount: UInt64?
         while true {
             if !hears, mustHear {
                 try server.run(
@@ -177,6 +183,7 @@ final class ServerBell: Sendable {
                     isOwnHost = true
                 } else {
                     hear(notification.payload)
+                    restEnd = .now
                 }
             }
             if server.isLost { throw ServerError(message: "the connection was lost", isLost: true) }
@@ -185,10 +192,17 @@ final class ServerBell: Sendable {
                 nextCount = .now + Self.lookEvery
             }
             if waits, nextLook <= .now {
+                let count = host?.listener.commitCount
                 if hears || host?.listener.hasLooked != true || !hearsOthers() {
-                    pass(on: try look.look())
+                    if restEnd <= .now || count != commitCount {
+                        let seen = try look.look()
+                        pass(on: seen)
+                        // Where all are of this machine, nobody comes to hold messages without a commit that is counted.
+                        let mayRest = try hears && seen.isIdle && host != nil && isAlone(server)
+                        (restEnd, commitCount) = (.now + (mayRest ? Self.restMax : .zero), count)
+                        lastQuestion = .now
+                    }
                     host?.listener.sayLooked()
-                    lastQuestion = .now
                 }
                 nextLook = .now + Self.lookEvery
                 state.withLock { $0.hearsEverything = true }
@@ -270,4 +284,6 @@ final class ServerBell: Sendable {
     private static let pingEvery = Duration.seconds(5)
     /// How soon a worker's death is seen, and another process of the machine hears the server in place of one that has died.
     static let lookEvery = Duration.milliseconds(500)
+    /// How long nobody looks while nobody holds messages, nothing is committed and no other machine listens.
+    private static let restMax = Duration.seconds(2)
 }

@@ -29,6 +29,8 @@ final class ServerLook {
         var hasLostWork = false
         /// Whether a ring may have been lost: the store has changed, and stands still or has done so for a while.
         var isNews = false
+        /// Whether nobody holds messages, and everything that was written is heard of.
+        var isIdle = false
         /// Where messages wait, in line or for their time; empty unless a ring may have been lost.
         var rings: [(bucket: Int, ring: Ring)] = []
     }
@@ -59,7 +61,10 @@ final class ServerLook {
             (mustRing, lastRing) = (false, .now)
         }
         seen.hasLostWork = isOpen
-        if isOpen || heldWork.isEmpty { return seen }
+        if isOpen || heldWork.isEmpty {
+            seen.isIdle = !isOpen && !mustRing
+            return seen
+        }
         let sights = try locks.look(connection)
         guard heldWork.isLost(at: clock.boot, sights) else { return seen }
         // A worker may have more time since, which changes none of the numbers.

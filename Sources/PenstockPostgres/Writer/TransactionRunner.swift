@@ -243,6 +243,7 @@ final class TransactionRunner {
             throw error
         }
         let entry = FlushLine.Entry(jobs: [], mark: mark, requests: requests, life: session.life)
+        bell.willCommit()
         do {
             try server.commit()
         } catch {
