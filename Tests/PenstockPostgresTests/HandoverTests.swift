@@ -15,17 +15,12 @@ struct HandoverTests {
     private let jobs: QueueName
     private let server: ServerConnection
     /// The test as another process of the machine.
-    private let host: Host
+    private let host: SameHost
 
     init() async throws {
-        url = try PostgresServer.shared.get().url(schema: PostgresServer.newSchema())
-        address = try ServerAddress(url)
-        jobs = try QueueName("jobs")
-        let store = try await PostgresStore.open(url: url)
-        try await store.configure(jobs, .create(QueuePolicy(), ifAbsent: true))
-        try await store.close()
-        server = try Sessions.connect(to: address, busyMax: .seconds(5))
-        host = try #require(Host(server, address))
+        let schema = try await ClosedSchema()
+        (url, address, jobs, server) = (schema.url, schema.address, schema.jobs, schema.server)
+        host = try #require(SameHost(server, address))
     }
 
     private func opened(lockWaitMax: Duration) async throws -> PostgresStore {

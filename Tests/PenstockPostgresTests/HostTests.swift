@@ -16,21 +16,15 @@ struct HostTests {
     private let server: ServerConnection
 
     init() async throws {
-        url = try PostgresServer.shared.get().url(schema: PostgresServer.newSchema())
-        address = try ServerAddress(url)
-        jobs = try QueueName("jobs")
-        let store = try await PostgresStore.open(url: url)
-        try await store.configure(jobs, .create(QueuePolicy(), ifAbsent: true))
-        try await store.close()
-        server = try Sessions.connect(to: address, busyMax: .seconds(5))
+        let schema = try await ClosedSchema()
+        (url, address, jobs, server) = (schema.url, schema.address, schema.jobs, schema.server)
     }
 
     /// How many sessions the server's notifications of this store wake.
     private func listenerCount() throws -> Int32 {
         try server.run(
             """
-            SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2 AND objid = 0 AND granted
-                AND CAST(classid AS BIGINT) = ('penstock_incarnation'::regclass::oid::bigint - 2147483648) & 4294967295
+            SELECT 1 FROM pg_locks WHERE \(Sessions.isHeld(Sessions.listenerLockClass)) AND objid = 0
             """
         ).rowCount
     }
@@ -71,7 +65,7 @@ struct HostTests {
     /// A notification wakes each session that listens. Where no other machine does, none is sent.
     @Test func nothingIsSentWhereNobodyElseListens() async throws {
         let stores = try await waiting(2)
-        let host = try #require(Host(server, address))
+        let host = try #require(SameHost(server, address))
         // The first is sent, and says to the process that hears it that it was for nobody.
         _ = try await stores[1].enqueue([NewMessage(payload: [1])], to: jobs, durability: .processCrash)
         try await eventually {
@@ -101,7 +95,7 @@ struct HostTests {
         }
         let bucket = RingBucket.of(jobs)
         // Two machines of one address have folders of the same name.
-        let number = try #require(Host(server, address)?.lock.slots?.number)
+        let number = try #require(SameHost(server, address)?.lock.slots?.number)
         #expect(heard.first == "#\(String(number, radix: 16)):\(bucket)w1.\(RingBucket.tag(of: jobs))")
         // What it says is heard as well.
         let token = stores[0].changes.token(for: jobs)
@@ -120,7 +114,7 @@ struct HostTests {
 
     @Test func theFolderGoesWithTheLastStore() async throws {
         let (first, second) = (try await PostgresStore.open(url: url), try await PostgresStore.open(url: url))
-        var host = Host(server, address)
+        var host = SameHost(server, address)
         let folder = try #require(host?.folder.folder.path)
         host = nil
         try await first.close()
@@ -130,7 +124,7 @@ struct HostTests {
     }
 
     @Test func aFolderThatADeadProcessHasLeftIsRemoved() async throws {
-        var host = Host(server, address)
+        var host = SameHost(server, address)
         let folder = try #require(host?.folder.folder.path)
         host = nil
         try FileManager.default.createDirectory(
@@ -146,7 +140,7 @@ struct HostTests {
 
     /// Whatever lies where the folders do, nothing that is not Penstock's is removed, and no link is followed.
     @Test func nothingElseIsRemoved() async throws {
-        var host = Host(server, address)
+        var host = SameHost(server, address)
         let folder = try #require(host?.folder.folder.path)
         host = nil
         let own = URL(filePath: folder).deletingLastPathComponent().path
@@ -174,10 +168,10 @@ struct HostTests {
         }
     }
 
-    /// Another user who has prepared the folder could read what passes through it, and stop the processes.
+    /// A user who has prepared the folder of another one reads what passes through it, and can stop that one's processes.
     @Test(arguments: [true, false])
     func aFolderThatIsOpenToOthersIsNotUsed(isLink: Bool) async throws {
-        var host = Host(server, address)
+        var host = SameHost(server, address)
         let folder = try #require(host?.folder.folder.path)
         host = nil
         if isLink {
@@ -190,7 +184,7 @@ struct HostTests {
                 attributes: [.posixPermissions: 0o777, .ownerAccountID: 65533])
         }
         defer { try? FileManager.default.removeItem(atPath: folder) }
-        #expect(Host(server, address) == nil)
+        #expect(SameHost(server, address) == nil)
         let store = try await PostgresStore.open(url: url)
         _ = try await store.enqueue([NewMessage(payload: [1])], to: jobs, durability: .processCrash)
         try await store.close()

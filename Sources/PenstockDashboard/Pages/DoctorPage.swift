@@ -23,11 +23,10 @@ struct DoctorPage {
         _ visit: Visit, _ inspect: (HealthSource) async throws -> HealthReport?
     ) async throws -> Response {
         try visit.principal.require(.read, nil)
-        var fields: Fields = ["cannotLook": visit.site.health == nil]
+        var fields: Fields = [:]
         if let health = visit.site.health {
             fields["place"] = health.place
             fields["isFile"] = health.isFile
-            fields["isDatabase"] = !health.isFile
             if let report = try await inspect(health) {
                 fields["report"] = ["isHealthy": report.isHealthy, "lines": report.lines.map(line)] as Fields
             }

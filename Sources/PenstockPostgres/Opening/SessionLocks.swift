@@ -42,13 +42,9 @@ struct SessionLocks: WorkerLocks {
         WHERE life.begun_at > penstock_now() - ?1
         """)
 
-    // Locks of two numbers; pg_locks shows them as numbers without a sign.
     private static let selectHeld = Query(
         """
-        SELECT DISTINCT CAST(objid AS BIGINT) FROM pg_locks
-        WHERE locktype = 'advisory' AND objsubid = 2 AND granted
-            AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-            AND CAST(classid AS BIGINT) = (CAST(\(Sessions.lockClass) AS BIGINT) & 4294967295)
+        SELECT DISTINCT CAST(objid AS BIGINT) FROM pg_locks WHERE \(Sessions.isHeld(Sessions.lockClass))
         """)
 }
 

@@ -97,7 +97,24 @@ final class Sessions: Sendable {
     }
 
     /// The first of the two numbers of a worker's lock: the table of the store, so that stores of one database do not meet.
-    static let lockClass = "('penstock_state'::regclass::oid::bigint - 2147483648)::int"
+    static let lockClass = lockClass(of: "penstock_state")
     /// The same for sessions that wait for standbys, which say of no process that it lives.
-    private static let waiterLockClass = "('penstock_writer'::regclass::oid::bigint - 2147483648)::int"
+    private static let waiterLockClass = lockClass(of: "penstock_writer")
+    /// The same for the session of each machine that hears the server's notifications.
+    static let listenerLockClass = lockClass(of: "penstock_incarnation")
+
+    private static func lockClass(of table: String) -> String {
+        "('\(table)'::regclass::oid::bigint - 2147483648)::int"
+    }
+
+    /// Whether a row of `pg_locks`, which shows numbers without a sign, is a lock of two numbers that a session of this database has.
+    ///
+    /// - Parameter lockClass: the first number, in SQL.
+    static func isHeld(_ lockClass: String) -> String {
+        """
+        locktype = 'advisory' AND objsubid = 2 AND granted
+            AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+            AND CAST(classid AS BIGINT) = (CAST(\(lockClass) AS BIGINT) & 4294967295)
+        """
+    }
 }

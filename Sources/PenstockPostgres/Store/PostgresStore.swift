@@ -60,7 +60,7 @@ public final class PostgresStore: SQLStore {
     private let readers: ReaderPool
     private let transactions: TransactionPool
     private let bell: ServerBell
-    private let host: Host?
+    private let host: SameHost?
     /// Hears the other processes of this machine.
     private let neighbours: ChangeListener?
     private let writeTimings: WriteTimings
@@ -120,7 +120,7 @@ public final class PostgresStore: SQLStore {
         self.sessions = sessions
         let readers = ReaderPool(sessions)
         self.readers = readers
-        let host = options.access == .readWrite ? Host(server, address) : nil
+        let host = options.access == .readWrite ? SameHost(server, address) : nil
         self.host = host
         let neighbours = host.map { host in
             ChangeListener(database: nil, folder: host.folder.folder, doorbell: host.doorbell) { NothingElse() }

@@ -22,7 +22,7 @@ final class ServerBell: Sendable {
     }
 
     let wakeups: Wakeups
-    private let host: Host?
+    private let host: SameHost?
     private let sessions: Sessions
     private let random: any RandomSource
     private let state = Mutex(State())
@@ -37,7 +37,7 @@ final class ServerBell: Sendable {
     ///   - host: what this machine's processes share; `nil`: each hears the server by itself.
     ///   - hearsOthers: whether this process is woken by the others' doorbell.
     init(
-        _ sessions: Sessions, host: Host?, random: any RandomSource, hearsOthers: @escaping @Sendable () -> Bool
+        _ sessions: Sessions, host: SameHost?, random: any RandomSource, hearsOthers: @escaping @Sendable () -> Bool
     ) throws {
         self.sessions = sessions
         self.host = host
@@ -88,15 +88,8 @@ final class ServerBell: Sendable {
         host?.listener.countCommit()
         if rings.isEmpty { return }
         start()
-        if let host {
-            host.doorbell.ring(rings)
-            if host.listener.isAlone { return }
-        } else {
-            for (bucket, ring) in rings {
-                if ring.isForAll { wakeups.notices.ring(at: bucket) }
-                wakeups.ringAll(at: bucket, for: ring.change)
-            }
-        }
+        pass(on: rings)
+        if host?.listener.isAlone == true { return }
         gather(rings)
         pipe.wake()
     }
@@ -156,10 +149,11 @@ final class ServerBell: Sendable {
             if !hears, mustHear {
                 try server.run(
                     """
-                    SELECT pg_advisory_lock_shared(\(Self.lockClass), 0); LISTEN \(ServerConnection.quoted(name: channel))
+                    SELECT pg_advisory_lock_shared(\(Sessions.listenerLockClass), 0); LISTEN \(ServerConnection.quoted(name: channel))
                     """)
                 hears = true
-                // What was rung for while nobody listened is not known. Those who have waited since before that look by themselves.
+                // The server does not say what it was told while no process listened. Tasks that have waited since before that look by
+                // themselves.
                 if hasHeard || host?.listener.hasEverLooked == true { ringForAll() }
                 hasHeard = true
             }
@@ -241,10 +235,7 @@ final class ServerBell: Sendable {
     private func isAlone(_ server: ServerConnection) throws -> Bool {
         try server.run(
             """
-            SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2 AND objid = 0 AND pid <> pg_backend_pid()
-                AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-                AND CAST(classid AS BIGINT) = (CAST(\(Self.lockClass) AS BIGINT) & 4294967295)
-            LIMIT 1
+            SELECT 1 FROM pg_locks WHERE \(Sessions.isHeld(Sessions.listenerLockClass)) AND objid = 0 AND pid <> pg_backend_pid() LIMIT 1
             """
         ).rowCount == 0
     }
@@ -260,7 +251,7 @@ final class ServerBell: Sendable {
         pass(on: parts.split(separator: ",").compactMap { Ring.decoded($0) })
     }
 
-    /// Rings for what was committed on other machines.
+    /// Wakes the tasks of this machine for what was committed, here or on others.
     private func pass(on rings: [(bucket: Int, ring: Ring)]) {
         if let host { return host.doorbell.ring(rings) }
         for (bucket, ring) in rings {
@@ -276,8 +267,6 @@ final class ServerBell: Sendable {
         host.doorbell.ring((0..<RingBucket.count).map { ($0, Ring(isForAll: true)) })
     }
 
-    /// The first of the two numbers of the lock of processes that hear the server, as ``Sessions/lockClass``.
-    private static let lockClass = "('penstock_incarnation'::regclass::oid::bigint - 2147483648)::int"
     private static let mark = "#"
     /// How many messages a statement is taken to have brought, which does not say.
     private static let statementMessages = 64

@@ -31,10 +31,7 @@ struct HostAnswers: AnswerRows {
     func read(slot: Int, ticket: UInt64, _ connection: Connection) throws -> [UInt8]? { nil }
 
     func write(_ answers: [RequestAnswer], _ connection: Connection) throws {
-        var rest = answers[...]
-        while !rest.isEmpty {
-            let size = Self.chunkCounts.firstIndex { $0 <= rest.count } ?? 0
-            let chunk = rest.prefix(Self.chunkCounts[size])
+        try InsertChunks.forEach(of: answers) { size, chunk in
             try connection.run(Self.inserts[size]) { row in
                 for (index, answer) in chunk.enumerated() {
                     row.bind(self.row(answer.slot, Self.era(of: answer.ticket)), at: 3 * index + 1)
@@ -42,7 +39,6 @@ struct HostAnswers: AnswerRows {
                     row.bind(answer.bytes, at: 3 * index + 3)
                 }
             }
-            rest = rest.dropFirst(chunk.count)
         }
         // Its caller has its answer, or waits for another one. What is left here the caller removes.
         for answer in answers where answer.ticket % (1 << Self.ticketBits) < 4 {
@@ -72,7 +68,7 @@ struct HostAnswers: AnswerRows {
     }
 
     // A request that was carried out already makes the number NULL, which the table refuses.
-    private static let inserts = chunkCounts.map { count in
+    private static let inserts = InsertChunks.counts.map { count in
         let rows = (0..<count).map { "(?\(3 * $0 + 1), ?\(3 * $0 + 2), penstock_now(), ?\(3 * $0 + 3))" }
         return Query(
             """
@@ -81,7 +77,5 @@ struct HostAnswers: AnswerRows {
                 written_at = excluded.written_at, receipts = excluded.receipts
             """)
     }
-    /// How many rows one statement writes.
-    private static let chunkCounts = [4, 1]
     private static let select = Query("SELECT receipts FROM penstock_writer WHERE id = ?1 AND batch = ?2")
 }

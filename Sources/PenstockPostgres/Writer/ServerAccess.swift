@@ -19,8 +19,7 @@ extension WriterAccess.Engine {
                 return try answers.find(slot: request.slot, ticket: request.ticket, session.connection)
             },
             decideAnswer: { request in
-                let deadline = ContinuousClock.now + max(writer.timeLeft ?? .zero, .zero)
-                let found = connection.ask(until: deadline) {
+                let found = connection.ask(until: writer.firstDeadline ?? .now) {
                     try answers.find(slot: request.slot, ticket: request.ticket, $0)
                 }
                 guard let found else { throw ServerError(message: "the server does not answer", isLost: true) }

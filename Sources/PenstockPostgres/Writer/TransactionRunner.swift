@@ -33,7 +33,7 @@ final class TransactionRunner {
     init(
         _ writer: GroupWriter, sessions: Sessions, time: any TimeSource, random: any RandomSource,
         timings: WriteTimings,
-        bell: ServerBell, stalls: Stalls, host: Host?, lockWaitMax: Duration
+        bell: ServerBell, stalls: Stalls, host: SameHost?, lockWaitMax: Duration
     ) {
         self.writer = writer
         self.time = time
@@ -107,9 +107,8 @@ final class TransactionRunner {
         if isFlushed { return accepted(receipts).forEach { $0.finish(nil) } }
         // A mark of this process's own, behind that, says of whichever server has it that it has that as well.
         number += 1
-        let deadline = ContinuousClock.now + max(writer.timeLeft ?? .zero, .zero)
         var mark: CommitMark?
-        let isThere = connection.ask(until: deadline) { [self] connection in
+        let isThere = connection.ask(until: writer.firstDeadline ?? .now) { [self] connection in
             guard try answers.find(slot: request.slot, ticket: request.ticket, connection) != nil,
                 let session = self.connection.session
             else { return false }
@@ -268,7 +267,7 @@ final class TransactionRunner {
         if server.isInTransaction, (try? server.run("ROLLBACK")) == nil { connection.disconnect() }
     }
 
-    /// Others may carry out what was asked for, or those who have asked.
+    /// Lets other processes carry out requests, or those that have posted them.
     private func giveBack(_ requests: [RemoteRequest]) {
         if !requests.isEmpty { access?.lock.slots?.giveBack(requests.map(\.taken)) }
     }

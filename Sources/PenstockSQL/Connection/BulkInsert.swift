@@ -1,12 +1,27 @@
-/// An INSERT of rows by the chunk: beginning and ending a statement costs as much as writing a row. Made for `static let`
-/// constants only, as a ``Query``.
-struct BulkInsert: Sendable {
-    /// How many rows one statement writes.
-    static let chunkCount = 16
+/// How many rows one statement writes: beginning and ending a statement costs as much as writing a row.
+package enum InsertChunks {
+    /// The most rows first. There is a statement for each.
+    package static let counts = [16, 4, 1]
 
+    /// Calls `body` with all of `rows`, one chunk after the other.
+    ///
+    /// - Parameter body: is told which of ``counts`` the chunk has.
+    package static func forEach<Row>(
+        of rows: [Row], _ body: (_ size: Int, _ chunk: ArraySlice<Row>) throws -> Void
+    ) rethrows {
+        var rest = rows[...]
+        while let size = counts.firstIndex(where: { $0 <= rest.count }) {
+            try body(size, rest.prefix(counts[size]))
+            rest = rest.dropFirst(counts[size])
+        }
+    }
+}
+
+/// An INSERT of rows by the chunk. Made for `static let` constants only, as a ``Query``.
+struct BulkInsert: Sendable {
     private let columnCount: Int
-    private let one: Query
-    private let chunk: Query
+    /// One for each of ``InsertChunks/counts``.
+    private let queries: [Query]
 
     /// - Parameters:
     ///   - columns: those whose values are bound.
@@ -21,20 +36,17 @@ struct BulkInsert: Sendable {
                 "INSERT \(replacing ? "OR REPLACE " : "")INTO \(table) (\(names)) VALUES "
                     + repeatElement("(\(row))", count: count).joined(separator: ", "))
         }
-        (one, chunk) = (insert(1), insert(Self.chunkCount))
+        queries = InsertChunks.counts.map(insert)
     }
 
     /// Writes a row for each of `rows`.
     ///
     /// - Parameter bind: binds the columns of one row, the first of them at the index that it is given.
     func run<Row>(_ rows: [Row], _ connection: Connection, bind: (PreparedStatement, Row, Int) -> Void) throws {
-        var rest = rows[...]
-        while !rest.isEmpty {
-            let count = rest.count < Self.chunkCount ? 1 : Self.chunkCount
-            try connection.run(count == 1 ? one : chunk) { statement in
-                for (index, row) in rest.prefix(count).enumerated() { bind(statement, row, 1 + index * columnCount) }
+        try InsertChunks.forEach(of: rows) { size, chunk in
+            try connection.run(queries[size]) { statement in
+                for (index, row) in chunk.enumerated() { bind(statement, row, 1 + index * columnCount) }
             }
-            rest = rest.dropFirst(count)
         }
     }
 }

@@ -2,9 +2,6 @@ import PenstockCore
 
 /// Writing messages into the log, and nowhere else.
 enum LogRows {
-    /// How many messages one statement writes. Beginning and ending a statement costs as much as writing a row.
-    private static let chunkCounts = [16, 4, 1]
-
     /// Writes `messages`, at least one, one after the other.
     ///
     /// - Parameter turns: of those that are ready at once, in a queue that is shared fairly or was.
@@ -15,10 +12,7 @@ enum LogRows {
         let first = try transaction.nextSequences(messages.count)
         // Most messages have none of the columns that only some have, and are spared them.
         let isPlain = turns == nil && messages.allSatisfy(\.isPlain)
-        var rest = messages[...]
-        while !rest.isEmpty {
-            let size = chunkCounts.firstIndex { $0 <= rest.count } ?? 0
-            let chunk = rest.prefix(chunkCounts[size])
+        try InsertChunks.forEach(of: messages) { size, chunk in
             let statement = try transaction.connection.statement(isPlain ? insertPlain[size] : insertWhole[size])
             defer { statement.reset() }
             statement.bind(account.id, at: 1)
@@ -26,7 +20,6 @@ enum LogRows {
             statement.bind(first + Int64(chunk.startIndex), at: 3)
             let row = RowBinding(isPlain: isPlain, turns: turns, now: transaction.now)
             try step(statement, binding: chunk, row, at: 4)
-            rest = rest.dropFirst(chunk.count)
         }
         return first...first + Int64(messages.count) - 1
     }
@@ -67,8 +60,8 @@ enum LogRows {
     /// Columns of a row that are bound for it alone.
     private static let plainColumns = ["priority", "attempts_max", "unique_key", "headers", "origin", "payload"]
     private static let wholeColumns = plainColumns + ["group_key", "key_scope", "expires_at", "turn"]
-    private static let insertPlain = chunkCounts.map { insert($0, plainColumns) }
-    private static let insertWhole = chunkCounts.map { insert($0, wholeColumns) }
+    private static let insertPlain = InsertChunks.counts.map { insert($0, plainColumns) }
+    private static let insertWhole = InsertChunks.counts.map { insert($0, wholeColumns) }
 
     private static func insert(_ count: Int, _ columns: [String]) -> Query {
         let rows = (0..<count).map { row in

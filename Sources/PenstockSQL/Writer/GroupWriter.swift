@@ -202,9 +202,10 @@ extension GroupWriter {
     }
 
     /// How long it is until the first deadline; zero or less when it has come, `nil` when there are no jobs.
-    package var timeLeft: Duration? {
-        state.withLock { $0.jobs.lazy.map(\.deadline).min() }.map { $0 - .now }
-    }
+    package var timeLeft: Duration? { firstDeadline.map { $0 - .now } }
+
+    /// The first deadline; `nil` when there are no jobs.
+    package var firstDeadline: ContinuousClock.Instant? { state.withLock { $0.jobs.lazy.map(\.deadline).min() } }
 
     /// Whether a job waits that asks to survive a loss of power.
     package var wantsPowerLoss: Bool {

@@ -8,24 +8,23 @@ extension [any Job] {
     ) throws {
         let new = try requests.indices.filter { try !requests[$0].isKnown(to: answers, transaction.connection) }
         var left = new
-        var calls = compactMap { job in job.remoteCall.map { (job: job, call: $0) } }
+        var done: Set<ObjectIdentifier> = []
         // Whether a call is refused is for each to be told.
         if transaction.departure == nil {
-            let together = try Enqueue.performTogether(
-                left.map { requests[$0].calls.map(\.call) } + calls.map { [$0.call.call] }, in: transaction)
-            for (index, receipts) in zip(left, together) {
-                if let receipts { requests[index].accept(receipts) }
+            let callers = compactMap { job in job.remoteCall.map { (job: job, call: $0.call) } }
+            let receipts = try Enqueue.performTogether(
+                new.map { requests[$0].calls.map(\.call) } + callers.map { [$0.call] }, in: transaction)
+            left = []
+            for (index, given) in zip(new, receipts) {
+                if let given { requests[index].accept(given) } else { left.append(index) }
             }
-            for (call, receipts) in zip(calls, together.dropFirst(left.count)) {
-                if let receipts = receipts?.first { call.job.accept(receipts) }
+            for (caller, given) in zip(callers, receipts.dropFirst(new.count)) {
+                guard let given = given?.first else { continue }
+                caller.job.accept(given)
+                done.insert(ObjectIdentifier(caller.job))
             }
-            left = zip(left, together).filter { $0.1 == nil }.map(\.0)
-            calls = zip(calls, together.suffix(calls.count)).filter { $0.1 != nil }.map(\.0)
-        } else {
-            calls = []
         }
         for index in left { try requests[index].perform(in: transaction) }
-        let done = Set(calls.map { ObjectIdentifier($0.job) })
         for job in self where !done.contains(ObjectIdentifier(job)) { try job.perform(in: transaction) }
         if new.isEmpty { return }
         let given = new.map { index in

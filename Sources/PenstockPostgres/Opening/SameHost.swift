@@ -2,7 +2,7 @@ import PenstockCore
 import PenstockProcesses
 
 /// What this machine's processes that have the store open share, to wake each other and to write for each other without the server.
-struct Host: Sendable {
+struct SameHost: Sendable {
     let folder: HostFolder
     let doorbell: Doorbell
     let listener: HostListener
