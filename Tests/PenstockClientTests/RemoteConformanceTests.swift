@@ -3,7 +3,7 @@ import PenstockCore
 import Testing
 
 /// A store at a server keeps the rules of every store, over real sockets. Each is shown once.
-@Suite(.serialized) struct RemoteConformanceTests {
+@Suite struct RemoteConformanceTests {
     /// What a client claims is its own: rules that need no process to die.
     @Test(
         .timeLimit(.minutes(2)),
