@@ -78,7 +78,9 @@ final class Live: Sendable {
             let isFirst = !state.hasLooked
             state.hasLooked = true
             state.last = seen
-            return isFirst || changed.isEmpty ? nil : .changed(changed)
+            // What has changed between a page's making and the first look nobody can tell apart from what was there before.
+            if isFirst { return .missed }
+            return changed.isEmpty ? nil : .changed(changed)
         }
         if let news { tell(news) }
     }

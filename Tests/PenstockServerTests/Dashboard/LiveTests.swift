@@ -108,6 +108,14 @@ import Testing
         #expect(await news.next() == .changed([try QueueName("a")]))
     }
 
+    /// A page that was open before the first look may have missed something.
+    @Test func whoListensBeforeTheFirstLookIsToldToLookAtEverything() async throws {
+        let live = Live()
+        var news = try #require(live.listen()).makeAsyncIterator()
+        live.look(at: [try Self.queue("a", ready: 1, enqueued: 1)], now: Timestamp(microseconds: 1_000_000_000))
+        #expect(await news.next() == .missed)
+    }
+
     /// A reader that was too slow for the news is told to look at everything, after the last of them.
     @Test func whoMissesNewsIsToldSo() async throws {
         let live = Live()
@@ -174,7 +182,8 @@ import Testing
             for await part in parts {
                 if heard.isEmpty { try await queue.enqueue(Array("x".utf8)) }
                 heard += part
-                if heard.contains("data: [\"mail\"]") { return }
+                // The first look of all cannot tell what was there before.
+                if heard.contains("data: [\"mail\"]") || heard.contains("data: [\"*\"]") { return }
             }
             Issue.record("The stream ended, and had told: \(heard)")
         }
