@@ -168,7 +168,7 @@ struct HostTests {
         }
     }
 
-    /// A user who has prepared the folder of another one reads what passes through it, and can stop that one's processes.
+    /// A process of another user that has prepared the folder reads what passes through it, and can stop this user's processes.
     @Test(arguments: [true, false])
     func aFolderThatIsOpenToOthersIsNotUsed(isLink: Bool) async throws {
         var host = SameHost(server, address)

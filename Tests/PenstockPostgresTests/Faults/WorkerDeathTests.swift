@@ -1,7 +1,7 @@
 import Foundation
 import PenstockCore
+import PenstockProcesses
 import PenstockSQL
-import Synchronization
 import Testing
 
 @testable import PenstockPostgres
@@ -97,10 +97,10 @@ struct WorkerDeathTests {
         try await servers.ask(node, "ALTER SYSTEM SET synchronous_standby_names = 'absent'")
         try await servers.ask(node, "SELECT pg_reload_conf()")
         // A session learns of the changed setting at any later time: one call alone may end before, and nobody would wait.
-        let hasWaited = Mutex(false)
+        let hasWaited = Flag()
         let receipts = Task {
             var count = 0
-            while !hasWaited.withLock({ $0 }) {
+            while !hasWaited.isRaised {
                 count += try await store.enqueue([NewMessage(payload: [1])], to: queue, durability: .powerLoss).count
             }
             return count
@@ -117,7 +117,7 @@ struct WorkerDeathTests {
         #expect(Set(holders).isDisjoint(with: try await servers.ask(node, waiting)))
         try await servers.ask(node, "ALTER SYSTEM RESET synchronous_standby_names")
         try await servers.ask(node, "SELECT pg_reload_conf()")
-        hasWaited.withLock { $0 = true }
+        hasWaited.raise()
         #expect(try await receipts.value >= 1)
         try await store.close()
     }

@@ -1,5 +1,4 @@
 import PenstockCore
-import PenstockSQL
 
 @testable import PenstockPostgres
 
@@ -11,12 +10,10 @@ struct ClosedSchema {
     let server: ServerConnection
 
     init() async throws {
-        url = try PostgresServer.shared.get().url(schema: PostgresServer.newSchema())
+        let schema = try await SharedSchema()
+        try await schema.store.close()
+        (url, jobs) = (schema.url, schema.jobs)
         address = try ServerAddress(url)
-        jobs = try QueueName("jobs")
-        let store = try await PostgresStore.open(url: url)
-        try await store.configure(jobs, .create(QueuePolicy(), ifAbsent: true))
-        try await store.close()
         server = try Sessions.connect(to: address, busyMax: .seconds(5))
     }
 }
