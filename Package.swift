@@ -253,6 +253,8 @@ let package = Package(
             name: "PenstockProcesses", dependencies: ["CPenstockSystem", "PenstockCore"], swiftSettings: strict),
         // Calls of the operating system that Swift cannot make.
         .target(name: "CPenstockSystem"),
+        // How SQLite is set up in the process of the tests.
+        .target(name: "CPenstockTests", linkerSettings: [.linkedLibrary("sqlite3")]),
         // Apart from the test kit, because it alone needs a test library.
         .target(
             name: "PenstockConformance",
@@ -276,7 +278,7 @@ let package = Package(
             name: "PenstockMigrations",
             path: "Migrations",
             exclude: ["PostgreSQL"],
-            resources: [.embedInCode("SQL")],
+            resources: [.embedInCode("Baseline"), .embedInCode("SQL")],
             swiftSettings: strict
         ),
         // The same queue in a PostgreSQL database.
@@ -389,7 +391,8 @@ let package = Package(
         .testTarget(
             name: "PenstockSQLiteTests",
             dependencies: [
-                "PenstockConformance", "PenstockCore", "PenstockSQL", "PenstockSQLite", "PenstockMigrations",
+                "CPenstockTests", "PenstockConformance", "PenstockCore", "PenstockSQL", "PenstockSQLite",
+                "PenstockMigrations",
                 "PenstockProcesses",
                 "PenstockTestKit",
                 .product(name: "GRDB", package: "GRDB.swift"),

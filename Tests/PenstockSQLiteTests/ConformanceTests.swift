@@ -34,7 +34,6 @@ private final class PoolHarness: StoreHarness {
     }
 
     private func openStore(afterStep: (@Sendable () async throws -> Void)?) async throws -> SQLiteStore {
-        try await EmptyFile.make(at: folder.file("application.db"))
         var configuration = Configuration()
         configuration.busyMode = .timeout(10)
         let pool = try DatabasePool(path: folder.file("application.db"), configuration: configuration)

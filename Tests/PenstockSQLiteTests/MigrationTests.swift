@@ -46,6 +46,32 @@ import Testing
         }
     }
 
+    /// After a new step: `tools/baseline`.
+    @Test func theBaselineIsWhatTheStepsLeave() throws {
+        let (byBaseline, bySteps) = (try DatabaseQueue(), try DatabaseQueue())
+        try byBaseline.inDatabase { try $0.execute(sql: Migration.baseline) }
+        try bySteps.inDatabase { database in
+            for step in Migration.all { try database.execute(sql: step.sql) }
+        }
+        #expect(try contents(of: byBaseline) == contents(of: bySteps))
+    }
+
+    /// Every part of the schema as SQLite has it, and the rows of its tables but for when each step was applied.
+    private func contents(of database: DatabaseQueue) throws -> [String] {
+        try database.read { database in
+            let parts = try Row.fetchAll(database, sql: Self.schemaSQL)
+            let tables = parts.filter { $0["type"] == "table" }.map { $0["name"] as String }
+            #expect(tables.count > 10)
+            let rows = try tables.flatMap { table in
+                try Row.fetchAll(database, sql: "SELECT '\(table)' AS \"table\", * FROM \(table)")
+            }
+            #expect(rows.count > Migration.all.count)
+            return (parts + rows).map { row in
+                row.filter { $0.0 != "applied_at" }.map { "\($0.0): \($0.1)" }.joined(separator: ", ")
+            }
+        }
+    }
+
     @Test func aFileMadeByHandIsTheSameAndWorks() async throws {
         let byHand = folder.file("by-hand.db")
         let shell = SQLiteShell(path: byHand)

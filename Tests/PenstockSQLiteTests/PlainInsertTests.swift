@@ -64,11 +64,11 @@ import Testing
                 : String(
                     decoding: JSONEncoder().encode(message.headers), as: UTF8.self)
             try await program.run(
-                """
-                INSERT INTO penstock_messages
-                    (queue, payload, headers, priority, due_at, attempts_max, unique_key, group_key, key_scope, expires_at)
-                VALUES ('jobs', ?, ?, ?, ?, ?, ?, ?, ?, ?)
-                """,
+                kept: """
+                    INSERT INTO penstock_messages
+                        (queue, payload, headers, priority, due_at, attempts_max, unique_key, group_key, key_scope, expires_at)
+                    VALUES ('jobs', ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                    """,
                 [
                     Data(message.payload), headers, message.priority == 0 ? nil : message.priority, due,
                     message.attemptsMax, message.uniqueKey?.key, message.group, message.uniqueKey?.scope.stored,

@@ -2,8 +2,8 @@ import GRDB
 import PenstockCore
 import PenstockMigrations
 
-/// Brings a database to the schema this program knows, one transaction for each step; a new one in one transaction, so that
-/// a program that looks meanwhile finds the whole schema or none.
+/// Brings a database to the schema this program knows, one transaction for each step; a new one in one transaction, by what all
+/// steps together leave, so that a program that looks meanwhile finds the whole schema or none.
 ///
 /// A crash between steps leaves a file with the earlier steps whole; the next open goes on from there. Two processes
 /// that open a new file at once are put in order by SQLite's write lock: the second finds the steps done.
@@ -127,16 +127,18 @@ struct SchemaMigrator {
     ///
     /// - Returns: the names of those that were applied.
     private func apply(_ steps: [Migration], to database: Database) throws -> [String] {
-        var applied: [String] = []
+        var applied: [Migration] = []
         try database.inTransaction(.immediate) {
             let found = try Self.version(of: database)
-            for step in steps where step.version > found {
-                try database.execute(sql: step.sql)
-                applied.append(step.name)
+            applied = steps.filter { $0.version > found }
+            if found == 0 {
+                try database.execute(sql: Migration.baseline)
+            } else {
+                for step in applied { try database.execute(sql: step.sql) }
             }
             return .commit
         }
-        return applied
+        return applied.map(\.name)
     }
 }
 

@@ -16,10 +16,15 @@ final class ForeignProgram: Sendable {
         try await database.writeWithoutTransaction { try $0.execute(sql: sql, arguments: arguments) }
     }
 
+    /// Runs one statement, which is kept for the next time: what is run often is to be prepared once.
+    func run(kept sql: String, _ arguments: StatementArguments) async throws {
+        try await database.writeWithoutTransaction { try $0.cachedStatement(sql: sql).execute(arguments: arguments) }
+    }
+
     /// Each row as text, its columns apart by `|`.
     func rows(_ sql: String) async throws -> [String] {
         try await database.writeWithoutTransaction { database in
-            try Row.fetchAll(database, sql: sql).map { row in
+            try Row.fetchAll(database.cachedStatement(sql: sql)).map { row in
                 row.databaseValues.map(Self.text).joined(separator: "|")
             }
         }

@@ -22,7 +22,6 @@ final class SQLiteHarness: StoreHarness {
     func openStore(afterStep: (@Sendable () async throws -> Void)? = nil) async throws -> SQLiteStore {
         var options = SQLiteStore.Options(time: time, random: random)
         options.afterStep = afterStep
-        try await EmptyFile.make(at: path)
         return try await SQLiteStore.open(path: path, options: options)
     }
 
