@@ -32,12 +32,14 @@ final class FaultyServers: Sendable {
         try keeper.run()
     }
 
-    /// No server outlives the run, and no child of one: a backend that was stopped would stay.
+    /// No server outlives the run, and no child of one: a backend that was stopped would stay. Nor does the piece of the system's
+    /// memory that marks a server's folder as taken: there can be so many.
     private static let cleaning = """
         read end || true
         for file in "$0"/*/data/postmaster.pid; do
             pid=$(head -n 1 "$file") || continue
             kill -9 $(ps -e -o pid= -o ppid= | awk -v parent="$pid" '$1 == parent || $2 == parent { print $1 }')
+            ipcrm -m "$(sed -n '7s/^ *[0-9]* *//p' "$file")"
         done 2> /dev/null
         rm -rf "$0"
         """
@@ -112,7 +114,9 @@ final class FaultyServers: Sendable {
                 "pg_ctl",
                 [
                     "-D", node.data, "-w", "-s", "-l", node.socketFolder + "/log", "-o",
-                    "-k \(node.socketFolder) -c listen_addresses=\(network?.listenAddress(of: node) ?? "") -c max_connections=200",
+                    // Memory that its processes share lies in its folder, and goes with it, however it ends.
+                    "-k \(node.socketFolder) -c listen_addresses=\(network?.listenAddress(of: node) ?? "")"
+                        + " -c dynamic_shared_memory_type=mmap -c max_connections=200",
                     "start",
                 ], network?.prefix(of: node) ?? [])
         } catch {
@@ -147,6 +151,8 @@ final class FaultyServers: Sendable {
             all="$parent $(ps -e -o pid= -o ppid= | awk -v parent="$parent" '$2 == parent { print $1 }')"
             kill -KILL $all 2> /dev/null
             while ps -o stat= -p "$(echo $all | tr ' ' ,)" | grep -qv Z; do :; done
+            # A machine without power would forget this as well.
+            ipcrm -m "$(sed -n '7s/^ *[0-9]* *//p' "$0/postmaster.pid")" 2> /dev/null || true
             rm -f "$0/postmaster.pid" "$0"/../.s.PGSQL.5432*
             """, node.data)
     }

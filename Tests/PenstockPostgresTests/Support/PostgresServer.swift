@@ -23,6 +23,12 @@ final class PostgresServer: Sendable {
     // Held open: the script that runs the server reads from it, and stops the server at its end.
     private let process: Process
 
+    /// In memory, where there is room: each test makes the files of a hundred tables and indexes, and removes them.
+    private static var disk: String {
+        let bytes = (try? FileManager.default.attributesOfFileSystem(forPath: "/dev/shm")[.systemFreeSize]) as? Int
+        return (bytes ?? 0) > 4 << 30 ? "/dev/shm" : "/tmp"
+    }
+
     struct Failure: Error, CustomStringConvertible {
         var description: String
     }
@@ -31,7 +37,7 @@ final class PostgresServer: Sendable {
         guard let programs = Self.programs else {
             throw Failure(description: "There is no PostgreSQL on this machine.")
         }
-        folder = "/tmp/penstock-pg-\(UUID().uuidString.prefix(8))"
+        folder = "\(Self.disk)/penstock-pg-\(UUID().uuidString.prefix(8))"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
         process = Process()
         let script = ["/bin/sh", "-c", Self.script, programs, folder]
@@ -58,7 +64,7 @@ final class PostgresServer: Sendable {
     private static let script = """
         set -e
         "$0/initdb" -D "$1/data" -U penstock -A trust --no-sync -E UTF8 --locale C > "$1/log" 2>&1
-        "$0/pg_ctl" -D "$1/data" -w -s -l "$1/log" -o "-k $1 -c listen_addresses= -c fsync=off -c max_connections=500" start >&2
+        "$0/pg_ctl" -D "$1/data" -w -s -l "$1/log" -o "-k $1 -c listen_addresses= -c fsync=off -c max_wal_size=256MB -c max_connections=500" start >&2
         echo ready
         read end || true
         "$0/pg_ctl" -D "$1/data" -s -m immediate stop
