@@ -5,7 +5,7 @@ package import PenstockHTTP
 
 /// The queues for people: pages that update themselves.
 package struct Dashboard: Sendable {
-    private let site: Site
+    let site: Site
 
     /// - Parameters:
     ///   - store: the store that the pages show.
@@ -44,9 +44,6 @@ package struct Dashboard: Sendable {
     package static func onlyLooks(_ request: Request) -> Bool {
         request.method == .post && ["/login", "/logout", "/doctor"].contains(request.uri.path)
     }
-
-    /// What answers a browser where no page is. It is asked behind all checks.
-    package var unknownPages: UnknownPages { UnknownPages(site: site) }
 
     private static let places: Set<String> = Set(Section.allCases.map(\.rawValue)).subtracting(["overview"])
         .union(["queues", "events", "assets", "login", "logout"])

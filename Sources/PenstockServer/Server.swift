@@ -72,8 +72,7 @@ struct Server {
         router.add(middleware: requests)
         if let tracer { router.add(middleware: RequestSpans(tracer: tracer)) }
         router.add(middleware: ProblemResponses())
-        router.add(middleware: checks)
-        router.add(middleware: dashboard.unknownPages)
+        router.add(middleware: DoorChecks(checks, unknownPath: dashboard.unknownPage))
         SQS(store: store, tokens: tokens).add(to: router)
         Health(store: store).add(to: router)
         Metrics(store: store, file: health?.filePath, requests: requests).add(to: router)
@@ -85,14 +84,14 @@ struct Server {
     /// What answers enqueues together; `nil` where nothing is changed, or each request has a span of its own.
     private func coalescing(_ requests: RequestTimes) -> Coalescing? {
         if isReadOnly || tracer != nil { return nil }
-        return Coalescing(store: store, checks: checks, asksForTokens: tokens != nil, logger: logger) {
+        return Coalescing(store: store, checks: DoorChecks(checks), asksForTokens: tokens != nil, logger: logger) {
             path, status, duration in
             requests.record(.post, path, status, duration)
         }
     }
 
     /// What each request is asked before any route is reached, in this order.
-    private var checks: DoorChecks {
+    private var checks: [any DoorCheck] {
         var checks: [any DoorCheck] = []
         if tokens == nil { checks.append(HostCheck(names: names)) }
         checks.append(CrossSiteCheck())
@@ -104,7 +103,7 @@ struct Server {
         // Clients of Amazon SQS sign what they ask.
         checks.append(
             Authentication(tokens) { Health.isAskedFor($0) || Dashboard.isAskedFor($0) || SQS.isAskedFor($0) })
-        return DoorChecks(checks)
+        return checks
     }
 
     /// The pages, with what they have seen of the store.

@@ -6,12 +6,19 @@ package protocol DoorCheck: Sendable {
     func refusal(of request: Request, _ context: inout ServerContext) -> Response?
 }
 
-/// The checks at the door, one after the other. They wait for nothing, so they are one step of each request and not several.
+/// The checks at the door, one after the other, and what is told whoever passes them and asks for a path that there is not.
+///
+/// They wait for nothing, and are one step of each request and not several: a request that waits keeps a kilobyte for every step.
 package struct DoorChecks: RouterMiddleware {
-    private let checks: [any DoorCheck]
+    /// The answer to a request for a path that there is not; `nil`: it is told so as a program is.
+    package typealias UnknownPath = @Sendable (Request, ServerContext) -> Response?
 
-    package init(_ checks: [any DoorCheck]) {
+    private let checks: [any DoorCheck]
+    private let unknownPath: UnknownPath
+
+    package init(_ checks: [any DoorCheck], unknownPath: @escaping UnknownPath = { _, _ in nil }) {
         self.checks = checks
+        self.unknownPath = unknownPath
     }
 
     package func handle(
@@ -19,7 +26,12 @@ package struct DoorChecks: RouterMiddleware {
     ) async throws -> Response {
         var context = context
         if let refusal = refusal(of: request, &context) { return refusal }
-        return try await next(request, context)
+        do {
+            return try await next(request, context)
+        } catch let error as HTTPError where error.status == .notFound {
+            if let answer = unknownPath(request, context) { return answer }
+            throw error
+        }
     }
 
     /// The answer to a request that one of them refuses; `nil`: it passes all of them.

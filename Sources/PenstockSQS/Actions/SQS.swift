@@ -46,6 +46,11 @@ package struct SQS: RouterMiddleware {
         guard Self.isAskedFor(request), let target = request.headers[.amazonTarget] else {
             return try await next(request, context)
         }
+        return try await answer(request, context, to: String(target.dropFirst(Self.targetPrefix.count)))
+    }
+
+    /// Apart from what passes other requests on: those that wait would keep the room that this takes.
+    private func answer(_ request: Request, _ context: ServerContext, to action: String) async throws -> Response {
         do {
             // Whoever has shown a token, or need not show any, is known already.
             var principal = context.principal
@@ -62,7 +67,7 @@ package struct SQS: RouterMiddleware {
             let call = Call(
                 queues: store, directory: directory, moves: moves, principal: principal, request: request,
                 context: context, body: body)
-            return try await call.perform(String(target.dropFirst(Self.targetPrefix.count)))
+            return try await call.perform(action)
         } catch let refusal as Refusal {
             return refusal.response
         } catch let error as PenstockError {
