@@ -66,6 +66,8 @@ final class DeliveryReader<Element: Sendable> {
         // Verdicts that come until the claim is made go with it.
         line.beginCarrying { inFlight.ringDeparture() }
         defer { line.endCarrying() }
+        // Tasks that are about to settle do so first, and their messages make room: fewer calls carry more.
+        await Task.yield()
         let room = asked ?? inFlightMax - inFlight.count(without: line.leases)
         if room <= 0 {
             if line.isEmpty {

@@ -92,6 +92,8 @@ final class SettleLine: Sendable {
             return try result.get()
         case .handsIn:
             defer { passOn() }
+            // Other tasks may be about to settle as well.
+            await Task.yield()
             // What waits is the carrier's, should there be one by now.
             let others = state.withLock { $0.hasCarrier ? [] : $0.take() }
             let results = await handIn([settlement] + others.map(\.settlement))
