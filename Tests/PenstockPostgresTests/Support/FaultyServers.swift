@@ -32,17 +32,22 @@ final class FaultyServers: Sendable {
         try keeper.run()
     }
 
-    /// No server outlives the run, and no child of one: a backend that was stopped would stay. Nor does the piece of the system's
-    /// memory that marks a server's folder as taken: there can be so many.
+    /// No server outlives the run, and no child of one: a backend that was stopped would stay.
     private static let cleaning = """
         read end || true
         for file in "$0"/*/data/postmaster.pid; do
             pid=$(head -n 1 "$file") || continue
             kill -9 $(ps -e -o pid= -o ppid= | awk -v parent="$pid" '$1 == parent || $2 == parent { print $1 }')
-            ipcrm -m "$(sed -n '7s/^ *[0-9]* *//p' "$file")"
+            \(forget("$file"))
         done 2> /dev/null
         rm -rf "$0"
         """
+
+    /// Gives back the piece of the system's memory that marks a server's folder as taken: a killed server leaves it, and there can be
+    /// so many. Its number is the second one of the seventh line.
+    private static func forget(_ file: String) -> String {
+        #"ipcrm -m "$(sed -n '7s/^ *[0-9]* *//p' "\#(file)")" 2> /dev/null || true"#
+    }
 
     deinit { (keeper.standardInput as? Pipe)?.fileHandleForWriting.closeFile() }
 
@@ -152,7 +157,7 @@ final class FaultyServers: Sendable {
             kill -KILL $all 2> /dev/null
             while ps -o stat= -p "$(echo $all | tr ' ' ,)" | grep -qv Z; do :; done
             # A machine without power would forget this as well.
-            ipcrm -m "$(sed -n '7s/^ *[0-9]* *//p' "$0/postmaster.pid")" 2> /dev/null || true
+            \(Self.forget("$0/postmaster.pid"))
             rm -f "$0/postmaster.pid" "$0"/../.s.PGSQL.5432*
             """, node.data)
     }
