@@ -21,10 +21,13 @@ internal import Synchronization
 /// goes on with what is left.
 ///
 /// On a store, events are messages in the log of the queue that has the bus's name, in JSON; everybody who opens the bus
-/// in the same file, in this process or another, is on the same bus. An event is told when it is committed. Its type has
-/// to be known to the process that decodes it: ``send(_:)`` and subscriptions to it make it known, ``register(_:)`` does for those that
-/// are told as a protocol or a base class. An event whose type is not known here stays where it is, is passed over, counted,
-/// and told to those who subscribe to ``UnknownEvent`` or ``EventRecord``.
+/// in the same file, in this process or another, is on the same bus. An event is told when it is committed. For events of
+/// other bus objects, a subscription begins when the store has said where its log ends, soon after the call: what others
+/// send after ``flush()`` has returned is told to it.
+///
+/// The type of an event has to be known to the process that decodes it: ``send(_:)`` and subscriptions to it make it known,
+/// ``register(_:)`` does for those that are told as a protocol or a base class. An event whose type is not known here stays
+/// where it is, is passed over, counted, and told to those who subscribe to ``UnknownEvent`` or ``EventRecord``.
 public final class EventBus: Sendable {
     /// How many events a bus keeps unless it is told otherwise.
     public static var bufferLengthDefault: Int { 10_000 }
@@ -155,7 +158,8 @@ extension EventBus {
         NewMessage(payload: try type.encode(event), headers: type.headers)
     }
 
-    /// Returns when everything that was handed over before is on record, or `onFailure` was told of it.
+    /// Returns when everything that was handed over before is on record, or `onFailure` was told of it, and when the
+    /// subscriptions that were made before with this object have begun.
     public func flush() async {
         if case .log(let buffer) = place { await buffer.writer.flush() }
     }

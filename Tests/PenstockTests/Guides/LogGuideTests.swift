@@ -52,9 +52,10 @@ func print(_ items: Any...) {
             let tokens = [try await LogGuides.tokens(store), try await LogGuides.kinds(store)]
             let bus = try await EventBus.open(in: store)
             let taking = Task { try await LogGuides.sequence(bus) }
-            try await bus.send(OrderPaid(price: 5))
-            // The guide's loop does not tell when it has begun to listen.
+            // The guide's loop does not tell when it has begun to listen, and a subscription of another bus object
+            // begins when the store has said where.
             try await eventually {
+                try await bus.send(OrderPaid(price: 5))
                 try await bus.send(OrderPlaced(id: 7))
                 return printed.withLock { Set($0) }.isSuperset(of: ["a process hears of order 7", "7", "5"])
             }
