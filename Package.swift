@@ -238,12 +238,15 @@ let package = Package(
         .target(
             name: "PenstockSQLite",
             dependencies: [
-                "PenstockCore", "PenstockMigrations", "PenstockProcesses", "PenstockSchedules", "PenstockSQL",
+                "CPenstockSQLite", "PenstockCore", "PenstockMigrations", "PenstockProcesses", "PenstockSchedules",
+                "PenstockSQL",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],
             swiftSettings: strict
         ),
+        // A function of SQLite that Swift cannot call.
+        .systemLibrary(name: "CPenstockSQLite", providers: [.apt(["libsqlite3-dev"])]),
         // What every engine does in SQL: the operations of a store, and its readings.
         .target(
             name: "PenstockSQL",

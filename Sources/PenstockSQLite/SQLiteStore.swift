@@ -62,8 +62,6 @@ public final class SQLiteStore: SQLStore {
     let folder: SharedFolder
     private let listener: ChangeListener
     let doorbell: Doorbell
-    /// Let go after the pool; see ``OpenFile/Opened``.
-    private let readOnlyConnection: DatabaseQueue?
 
     /// Opens the file at `path`, and brings it to the newest schema unless the options say otherwise.
     ///
@@ -74,11 +72,10 @@ public final class SQLiteStore: SQLStore {
     ///   `diskFull`, `corrupt` or `busy`; `invalidInput` when `path` is none.
     public static func open(path: String, options: Options = Options()) async throws -> SQLiteStore {
         try await DatabasePath.use(path) { path in
-            let file = try OpenFile.pool(
+            let pool = try OpenFile.pool(
                 at: path, createIfMissing: options.createIfMissing, leavesWriteAheadLog: options.leavesWriteAheadLog,
                 busyMax: options.busyMax)
-            return try SQLiteStore(
-                file.pool, path: path, ownsPool: true, readOnlyConnection: file.readOnlyConnection, options)
+            return try SQLiteStore(pool, path: path, ownsPool: true, options)
         }
     }
 
@@ -95,10 +92,7 @@ public final class SQLiteStore: SQLStore {
         }
     }
 
-    private init(
-        _ pool: DatabasePool, path: String, ownsPool: Bool, readOnlyConnection: DatabaseQueue? = nil, _ options: Options
-    ) throws {
-        self.readOnlyConnection = readOnlyConnection
+    private init(_ pool: DatabasePool, path: String, ownsPool: Bool, _ options: Options) throws {
         _ = try pool.writeWithoutTransaction { database in
             let migrator = SchemaMigrator(path: path)
             if options.migration == .refuse { try migrator.refuseOlder(database) }

@@ -155,6 +155,21 @@ import Testing
         let error = await expect(.notADatabase) { try await SQLiteStore.open(path: path) }
         #expect(error?.message.contains("address") == true)
         #expect(try bytes(of: path) == before)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["queue.db"])
+    }
+
+    /// That program was killed; what it wrote last is in the log alone.
+    @Test func whatAnotherProgramHasLeftInItsLogStaysThere() async throws {
+        let live = folder.file("live.db")
+        let other = try ForeignProgram(live)
+        _ = try await other.rows("PRAGMA journal_mode = wal")
+        try await other.run("CREATE TABLE address (name TEXT); INSERT INTO address VALUES ('Ann')")
+        for suffix in ["", "-wal"] { try bytes(of: live + suffix).write(to: URL(fileURLWithPath: path + suffix)) }
+        try other.close()
+        let before = try [path, path + "-wal"].map { try bytes(of: $0) }
+        #expect(before[1].count > 4096)
+        await expect(.notADatabase) { try await SQLiteStore.open(path: path) }
+        #expect(try [path, path + "-wal"].map { try bytes(of: $0) } == before)
         #expect(!exists(path + "-penstock"))
     }
 

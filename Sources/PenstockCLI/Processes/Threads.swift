@@ -1,11 +1,5 @@
 import PenstockProcesses
 
-#if canImport(FoundationEssentials)
-    import FoundationEssentials
-#else
-    import Foundation
-#endif
-
 /// How many threads this process may have.
 ///
 /// Swift's tasks run on threads of Dispatch, which says nothing when the system makes none and tries again for as long as
@@ -17,7 +11,7 @@ enum Threads {
     /// The bound counts processes as well: a command, its guardian, and what the command starts.
     private static let countPerCommand = 4
 
-    private static var countMin: Int { countBesides + ProcessInfo.processInfo.activeProcessorCount }
+    private static var countMin: Int { countBesides + max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
 
     /// Sees to it that the program can begin at all.
     ///

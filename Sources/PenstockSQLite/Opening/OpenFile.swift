@@ -1,3 +1,4 @@
+import CPenstockSQLite
 import Foundation
 import GRDB
 import GRDBSQLite
@@ -13,39 +14,33 @@ enum OpenFile {
 
     /// A pool on the file at `path`, which is resolved.
     ///
-    /// A file that the store cannot use is left as it is, byte for byte: it is checked through a connection that
-    /// cannot write before it is opened. So is one that holds another program's tables: Penstock's come beside them
-    /// only through that program's own pool, or by hand, and never because a path was mistyped.
+    /// A file that the store cannot use is left as it is, byte for byte: the first connection checks it before it writes
+    /// anything. So is one that holds another program's tables: Penstock's come beside them only through that program's
+    /// own pool, or by hand, and never because a path was mistyped.
     ///
     /// - Parameter leavesWriteAheadLog: whether a write-ahead log that is not long stays when this is the last to close the file.
     /// - Throws: `notFound` when there is no file and `createIfMissing` is false; `notADatabase`, `newerSchema`,
     ///   `readOnly` and so on when it cannot be used.
     static func pool(at path: String, createIfMissing: Bool, leavesWriteAheadLog: Bool, busyMax: Duration) throws
-        -> Opened
+        -> DatabasePool
     {
         try creating.withLock { _ in try prepareFile(path, createIfMissing: createIfMissing) }
         return try Patience.whileLocked(upTo: busyMax) {
-            // It stays open until the pool is: the first to open a file reads all of its write-ahead log, and the next one need not.
-            let readOnlyConnection = try refuseUnusable(path, busyMax: busyMax)
-            let pool = try DatabasePool(path: path, configuration: configuration(busyMax: busyMax))
-            if leavesWriteAheadLog, FileIdentity.size(of: path + "-wal") <= leftBytesMax {
-                return Opened(pool: pool, readOnlyConnection: readOnlyConnection)
-            }
-            try readOnlyConnection?.close()
-            return Opened(pool: pool, readOnlyConnection: nil)
+            let pool = try DatabasePool(path: path, configuration: configuration(path, busyMax: busyMax))
+            let leaves = leavesWriteAheadLog && FileIdentity.size(of: path + "-wal") <= leftBytesMax
+            pool.writeWithoutTransaction { leaveWriteAheadLog($0, leaves) }
+            return pool
         }
-    }
-
-    /// An open file.
-    struct Opened {
-        let pool: DatabasePool
-        /// A connection that only reads. Where it is let go after the pool, the write-ahead log stays: the last
-        /// connection of a file puts that away, and this one cannot.
-        let readOnlyConnection: DatabaseQueue?
     }
 
     /// The first program to open a file reads all of a write-ahead log that was left, about a millisecond for this much.
     private static let leftBytesMax = 512 * 1024
+
+    /// Says whether this connection leaves the write-ahead log in place when it is the last to close the file.
+    private static func leaveWriteAheadLog(_ database: Database, _ leaves: Bool) {
+        // It can only fail for a connection that is closed.
+        _ = penstock_leave_write_ahead_log(database.sqliteConnection, leaves ? 1 : 0)
+    }
 
     private static func prepareFile(_ path: String, createIfMissing: Bool) throws {
         if createIfMissing, FileIdentity.status(of: path) == nil, errno == ENOENT { return try createPrivately(path) }
@@ -65,36 +60,17 @@ enum OpenFile {
         if descriptor >= 0 { close(descriptor) }
     }
 
-    /// Throws when the file at `path` is none of Penstock's, or newer than this program. Changes nothing in it.
-    ///
-    /// - Returns: the connection that it was checked through; `nil` for an empty file.
-    private static func refuseUnusable(_ path: String, busyMax: Duration) throws -> DatabaseQueue? {
-        // A new file has its first page before it has a write-ahead log.
-        if FileIdentity.size(of: path) == 0 { return nil }
-        do {
-            return try refuseForeign(path, readonly: true, busyMax: busyMax)
-        } catch let error as DatabaseError where error.extendedResultCode == .SQLITE_READONLY_ROLLBACK {
-            // Somebody died while writing the file in the way without a write-ahead log, in which files are made. Only a
-            // connection that may write takes back what was begun.
-            try refuseForeign(path, readonly: false, busyMax: busyMax).close()
-            return nil
+    /// Throws when `database` is none of Penstock's, or newer than this program. Changes nothing in it.
+    private static func refuseUnusable(_ database: Database, _ path: String) throws {
+        try database.inTransaction(.deferred) {
+            if try SchemaMigrator(path: path).refuseNewer(database) == 0 {
+                try OtherPrograms.refuseTables(in: database, path)
+            }
+            return .commit
         }
     }
 
-    private static func refuseForeign(_ path: String, readonly: Bool, busyMax: Duration) throws -> DatabaseQueue {
-        var configuration = Configuration()
-        configuration.readonly = readonly
-        configuration.label = "penstock check"
-        configuration.busyMode = Patience.busyMode(upTo: busyMax)
-        let file = try DatabaseQueue(path: path, configuration: configuration)
-        try file.read { database in
-            if try SchemaMigrator(path: path).refuseNewer(database) > 0 { return }
-            try OtherPrograms.refuseTables(in: database, path)
-        }
-        return file
-    }
-
-    private static func configuration(busyMax: Duration) -> Configuration {
+    private static func configuration(_ path: String, busyMax: Duration) -> Configuration {
         var configuration = Configuration()
         configuration.label = "penstock"
         // A reader or a recovery can meet a lock for moments. Nobody is shown it; the wait has an end all the same.
@@ -103,6 +79,9 @@ enum OpenFile {
         configuration.prepareDatabase { database in
             // A reader's connection writes nothing, and is refused most of these.
             if database.configuration.readonly { return }
+            // What another program has left in its write-ahead log stays there as well.
+            leaveWriteAheadLog(database, FileIdentity.size(of: path + "-wal") > 0)
+            try refuseUnusable(database, path)
             // A commit is whole in the write-ahead log, and the store flushes that after it.
             try database.execute(sql: "PRAGMA synchronous = NORMAL")
             // Pages of deleted messages can be given back to the file system, a few at a time. It must be set before

@@ -6,6 +6,9 @@ import PenstockFormats
 struct EnqueueCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "enqueue",
+        // By this the parser knows, when it is given this command alone, that completions are not asked of it: to look for
+        // that took it more than a millisecond.
+        _superCommandName: "penstock",
         abstract: "Put a message in line, or one for every line of the input.",
         usage: "penstock enqueue <queue> [<payload>|-] [<options>]",
         discussion: """
