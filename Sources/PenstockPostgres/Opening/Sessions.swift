@@ -103,6 +103,11 @@ final class Sessions: Sendable {
     /// The same for the session of each machine that hears the server's notifications.
     static let listenerLockClass = lockClass(of: "penstock_incarnation")
 
+    /// A row when a session of another machine hears the server's notifications.
+    static let otherListener = """
+        SELECT 1 FROM pg_locks WHERE \(isHeld(listenerLockClass)) AND objid = 0 AND pid <> pg_backend_pid() LIMIT 1
+        """
+
     private static func lockClass(of table: String) -> String {
         "('\(table)'::regclass::oid::bigint - 2147483648)::int"
     }

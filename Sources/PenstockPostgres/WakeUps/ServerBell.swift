@@ -189,10 +189,10 @@ final class ServerBell: Sendable {
                 let count = host?.listener.commitCount
                 if hears || host?.listener.hasLooked != true || !hearsOthers() {
                     if restEnd <= .now || count != commitCount {
-                        let seen = try look.look()
+                        let seen = try look.look(asksForOthers: hears && host != nil)
                         pass(on: seen)
                         // Where all are of this machine, nobody comes to hold messages without a commit that is counted.
-                        let mayRest = try hears && seen.isIdle && host != nil && isAlone(server)
+                        let mayRest = seen.isIdle && seen.isAlone
                         (restEnd, commitCount) = (.now + (mayRest ? Self.restMax : .zero), count)
                         lastQuestion = .now
                     }
@@ -233,11 +233,7 @@ final class ServerBell: Sendable {
 
     /// Whether no other machine's process hears the server.
     private func isAlone(_ server: ServerConnection) throws -> Bool {
-        try server.run(
-            """
-            SELECT 1 FROM pg_locks WHERE \(Sessions.isHeld(Sessions.listenerLockClass)) AND objid = 0 AND pid <> pg_backend_pid() LIMIT 1
-            """
-        ).rowCount == 0
+        try server.run(Sessions.otherListener).rowCount == 0
     }
 
     /// Rings of a process begin with a mark; of a statement of SQL's comes the name of a queue.

@@ -31,15 +31,19 @@ final class ServerLook {
         var isNews = false
         /// Whether nobody holds messages, and everything that was written is heard of.
         var isIdle = false
+        /// Whether no other machine's process hears the server; `false` unless that was asked.
+        var isAlone = false
         /// Where messages wait, in line or for their time; empty unless a ring may have been lost.
         var rings: [(bucket: Int, ring: Ring)] = []
     }
 
-    func look() throws -> Seen {
+    /// - Parameter asksForOthers: whether to ask for other machines' processes as well, on the same way.
+    func look(asksForOthers: Bool) throws -> Seen {
         var seen = Seen()
         var isOpen = false
-        let token = try connection.first(Self.state) { row in
+        let token = try connection.first(Self.state, .integer(asksForOthers ? 1 : 0)) { row in
             isOpen = row.integer(1) != 0
+            seen.isAlone = row.integer(2) != 0
             return row.text(0)
         }
         let hasChanged = token != self.token
@@ -85,7 +89,8 @@ final class ServerLook {
                     SELECT updates FROM penstock_depth WHERE queue_id = queue.id ORDER BY version DESC LIMIT 1
                 ) AS latest)),
             CASE WHEN EXISTS (SELECT 1 FROM penstock_verdict WHERE state IS NULL)
-                OR EXISTS (SELECT 1 FROM penstock_cascade WHERE workflow_id >= 0) THEN 1 ELSE 0 END
+                OR EXISTS (SELECT 1 FROM penstock_cascade WHERE workflow_id >= 0) THEN 1 ELSE 0 END,
+            CASE WHEN ?1 = 0 OR EXISTS (\(Sessions.otherListener)) THEN 0 ELSE 1 END
         FROM penstock_state ORDER BY version DESC LIMIT 1
         """)
     private static let waiting = Query(
