@@ -1,6 +1,5 @@
 public import GRDB
 internal import PenstockCore
-internal import PenstockSQLite
 
 extension Delivery {
     /// Takes a step within an application's own transaction, unless it is over: then what it gave comes from the record. What the
@@ -24,13 +23,32 @@ extension Delivery {
     public func step<Value: Codable & Sendable>(
         _ name: String, in database: Database, _ body: () throws -> Value
     ) throws -> Value {
-        let bytes = try journal.step(name, in: database) { try ResultCodec.encode(try body()) }
-        return try ResultCodec.decode(bytes, as: Value.self, of: "the step '\(name)' of message \(sequence)")
+        try step(name, joining: pool(database), body)
     }
 
     /// Takes a step that gives nothing within an application's own transaction, unless it is over.
     public func step(_ name: String, in database: Database, _ body: () throws -> Void) throws {
-        _ = try journal.step(name, in: database) {
+        try step(name, joining: pool(database), body)
+    }
+
+    private func pool(_ database: Database) throws -> PoolTransaction {
+        try PoolTransaction(holder.handle.storage, database)
+    }
+}
+
+/// The same for a transaction of whatever engine.
+extension Delivery {
+    package func step<Value: Codable & Sendable>(
+        _ name: String, joining transaction: some ApplicationTransaction, _ body: () throws -> Value
+    ) throws -> Value {
+        let bytes = try journal.step(name, joining: transaction) { try ResultCodec.encode(try body()) }
+        return try ResultCodec.decode(bytes, as: Value.self, of: "the step '\(name)' of message \(sequence)")
+    }
+
+    package func step(
+        _ name: String, joining transaction: some ApplicationTransaction, _ body: () throws -> Void
+    ) throws {
+        _ = try journal.step(name, joining: transaction) {
             try body()
             return []
         }
@@ -39,10 +57,12 @@ extension Delivery {
 
 extension StepJournal {
     /// Gives what the transaction sees on record of a step, or else calls `body` and records what that gives.
-    fileprivate func step(_ given: String, in database: Database, _ body: () throws -> [UInt8]) throws -> [UInt8] {
-        guard let store = holder.handle.storage as? SQLiteStore else { throw PenstockError.notInATransaction }
+    fileprivate func step(
+        _ given: String, joining transaction: some ApplicationTransaction, _ body: () throws -> [UInt8]
+    ) throws -> [UInt8] {
+        try PenstockError.refuseOther(transaction, than: holder.handle.storage)
         try refuseStopped()
-        let journal = try store.journal(of: lease.sequence, in: database)
+        let journal = try transaction.journal(of: lease.sequence)
         let records = Dictionary(journal.steps.map { ($0.name, $0) }) { first, _ in first }
         // A name that was taken in a transaction, or a savepoint, that came to nothing is free again.
         let name = try take(given) { isInTransaction($0) && records[$0] == nil }
@@ -59,7 +79,7 @@ extension StepJournal {
             let result = try body()
             try requireAlone(given)
             try StepRecord.validateGiven(result, bytesBefore: bytes)
-            let record = try store.record(name, result: result, on: lease, in: database)
+            let record = try transaction.record(name, result: result, on: lease)
             close(given)
             return record.result
         } catch {

@@ -9,6 +9,14 @@ package protocol ApplicationTransaction {
 
     func enqueue(_ messages: [NewMessage], to queue: QueueName) throws -> [Receipt]
     func settle(_ settlements: [Settlement]) throws -> [SettleResult]
+    func start(_ workflow: NewWorkflow) throws -> StartedWorkflow
+    func emit(_ event: NewEvent, to target: EventTarget) throws -> Bool
+    func record(_ step: StepName, result: [UInt8], on lease: Lease) throws -> StepRecord
+
+    /// What the transaction sees on record of a message.
+    func journal(of sequence: SequenceNumber) throws -> MessageJournal
+    /// What the transaction sees of a workflow's tasks.
+    func tasks(_ query: TaskQuery) throws -> [TaskRecord]
 
     /// Calls one of both when the transaction has ended. The first is told of each lease whether it is held then: a savepoint that was
     /// rolled back has taken its verdict with it, though the transaction came through.
@@ -35,6 +43,20 @@ struct PoolTransaction: ApplicationTransaction {
     }
 
     func settle(_ settlements: [Settlement]) throws -> [SettleResult] { try store.settle(settlements, in: database) }
+
+    func start(_ workflow: NewWorkflow) throws -> StartedWorkflow { try store.start(workflow, in: database) }
+
+    func emit(_ event: NewEvent, to target: EventTarget) throws -> Bool {
+        try store.emit(event, to: target, in: database)
+    }
+
+    func record(_ step: StepName, result: [UInt8], on lease: Lease) throws -> StepRecord {
+        try store.record(step, result: result, on: lease, in: database)
+    }
+
+    func journal(of sequence: SequenceNumber) throws -> MessageJournal { try store.journal(of: sequence, in: database) }
+
+    func tasks(_ query: TaskQuery) throws -> [TaskRecord] { try store.tasks(query, in: database) }
 
     func whenEnded(
         committed: @escaping @Sendable (_ isHeld: (Lease) -> Bool) -> Void, rolledBack: @escaping @Sendable () -> Void

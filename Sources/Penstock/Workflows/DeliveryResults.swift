@@ -80,9 +80,14 @@ extension Delivery {
     ///
     /// It does as ``done(in:)`` and ``done(adding:isAwaited:timeout:)``.
     public func done(adding tasks: Workflow, isAwaited: Bool = true, in database: Database) throws {
+        try done(adding: tasks, isAwaited: isAwaited, joining: PoolTransaction(holder.handle.storage, database))
+    }
+
+    package func done(
+        adding tasks: Workflow, isAwaited: Bool, joining transaction: some ApplicationTransaction
+    ) throws {
         let added = try tasks.added(to: task, isAwaited: isAwaited)
-        try holder.settle(
-            Settlement(lease, .done, added: added), joining: PoolTransaction(holder.handle.storage, database))
+        try holder.settle(Settlement(lease, .done, added: added), joining: transaction)
     }
 
     private func place() throws -> TaskPlace {

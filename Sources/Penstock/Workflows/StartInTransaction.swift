@@ -1,6 +1,5 @@
 public import GRDB
-internal import PenstockCore
-internal import PenstockSQLite
+package import PenstockCore
 
 extension PenstockStore {
     /// Starts a workflow within an application's own transaction: it begins when that commits, and only then.
@@ -18,17 +17,7 @@ extension PenstockStore {
     /// - Throws: `PenstockError` as a start elsewhere. The transaction can go on then: nothing was enqueued.
     @discardableResult
     public func start(_ workflow: Workflow, in database: Database) throws -> StartReceipt {
-        guard let store = storage as? SQLiteStore else { throw PenstockError.notInATransaction }
-        let new = try workflow.new()
-        let started = try store.start(new, in: database)
-        guard !started.isNew else { return handle.made(new.tasks, started) }
-        var tasks: [TaskRecord] = []
-        var query = TaskQuery(started.name)
-        while case let page = try store.tasks(query, in: database), let last = page.last {
-            tasks += page
-            query.after = last.sequence
-        }
-        return StartReceipt(of: tasks, started)
+        try start(workflow, joining: PoolTransaction(storage, database))
     }
 
     /// Tells a message, or all tasks of a workflow, of something that happened outside, within an application's own
@@ -39,7 +28,31 @@ extension PenstockStore {
     public func emit(
         _ name: String, _ value: some Encodable, to target: EventTarget, in database: Database
     ) throws -> Bool {
-        guard let store = storage as? SQLiteStore else { throw PenstockError.notInATransaction }
-        return try store.emit(NewEvent(EventName(name), payload: ResultCodec.encode(value)), to: target, in: database)
+        try emit(name, value, to: target, joining: PoolTransaction(storage, database))
+    }
+}
+
+/// The same for a transaction of whatever engine.
+extension PenstockStore {
+    package func start(_ workflow: Workflow, joining transaction: some ApplicationTransaction) throws -> StartReceipt {
+        try PenstockError.refuseOther(transaction, than: storage)
+        let new = try workflow.new()
+        let started = try transaction.start(new)
+        guard !started.isNew else { return handle.made(new.tasks, started) }
+        var tasks: [TaskRecord] = []
+        var query = TaskQuery(started.name)
+        while case let page = try transaction.tasks(query), let last = page.last {
+            tasks += page
+            query.after = last.sequence
+        }
+        return StartReceipt(of: tasks, started)
+    }
+
+    package func emit(
+        _ name: String, _ value: some Encodable, to target: EventTarget,
+        joining transaction: some ApplicationTransaction
+    ) throws -> Bool {
+        try PenstockError.refuseOther(transaction, than: storage)
+        return try transaction.emit(NewEvent(EventName(name), payload: ResultCodec.encode(value)), to: target)
     }
 }

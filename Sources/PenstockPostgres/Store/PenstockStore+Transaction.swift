@@ -38,6 +38,32 @@ extension PenstockStore {
         return try await store.transaction(
             durability: durability ?? self.durability, timeout: timeout, body)
     }
+
+    /// Starts a workflow within an application's own transaction: it begins when that commits, and only then.
+    ///
+    /// A full queue whose policy is `wait` cannot wait here, and fails as `fail` does.
+    ///
+    /// - Throws: `PenstockError` as a start elsewhere. The transaction can go on then: nothing was enqueued.
+    @discardableResult
+    public func start(_ workflow: Workflow, in transaction: PostgresTransaction) throws -> StartReceipt {
+        try start(workflow, joining: JoinedTransaction(transaction: transaction))
+    }
+
+    /// Tells a message, or all tasks of a workflow, of something that happened outside, within an application's own
+    /// transaction. Handlers that wait for it go on when that commits.
+    ///
+    /// - Parameters:
+    ///   - name: the event's name.
+    ///   - value: what is told, as JSON.
+    ///   - target: a message, or a workflow.
+    /// - Returns: whether it is the first of its name; of later ones nobody hears.
+    /// - Throws: what encoding throws; `PenstockError` as an event elsewhere. The transaction can go on then.
+    @discardableResult
+    public func emit(
+        _ name: String, _ value: some Encodable, to target: EventTarget, in transaction: PostgresTransaction
+    ) throws -> Bool {
+        try emit(name, value, to: target, joining: JoinedTransaction(transaction: transaction))
+    }
 }
 
 extension Queue {
@@ -101,5 +127,48 @@ extension Delivery {
     /// It does as ``done(in:)``.
     public func done(then drafts: [Draft], in transaction: PostgresTransaction) throws {
         try done(then: drafts, joining: JoinedTransaction(transaction: transaction))
+    }
+
+    /// Says that the message is finished and adds tasks to the workflow that it is a task of, within an application's own
+    /// transaction.
+    ///
+    /// It does as ``done(in:)``.
+    ///
+    /// - Parameters:
+    ///   - tasks: what is added. Its tasks wait for none but each other.
+    ///   - isAwaited: whether what waits for this message waits for all of the added tasks as well: they must be done.
+    ///   - transaction: the transaction.
+    public func done(adding tasks: Workflow, isAwaited: Bool = true, in transaction: PostgresTransaction) throws {
+        try done(adding: tasks, isAwaited: isAwaited, joining: JoinedTransaction(transaction: transaction))
+    }
+
+    /// Takes a step within an application's own transaction, unless it is over: then what it gave comes from the record. What the
+    /// step writes and its record are one transaction, so it happens exactly once, whatever dies when.
+    ///
+    /// When the transaction is rolled back, the step was not taken, and can be taken again, also in the same run, unless its body
+    /// threw. In a loop that goes on after that, put the item into the name.
+    ///
+    /// ```swift
+    /// let balance = try await store.transaction { transaction in
+    ///     try delivery.step("book", in: transaction) { try account.withdraw(cents, in: transaction) }
+    /// }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - name: the step's name in its message, without `#`.
+    ///   - transaction: the transaction.
+    ///   - body: does it.
+    /// - Throws: what `body` throws, and `PenstockError` as a step elsewhere; let it end the transaction.
+    public func step<Value: Codable & Sendable>(
+        _ name: String, in transaction: PostgresTransaction, _ body: () throws -> Value
+    ) throws -> Value {
+        try step(name, joining: JoinedTransaction(transaction: transaction), body)
+    }
+
+    /// Takes a step that gives nothing within an application's own transaction, unless it is over.
+    ///
+    /// It does as the other ``step(_:in:_:)``.
+    public func step(_ name: String, in transaction: PostgresTransaction, _ body: () throws -> Void) throws {
+        try step(name, joining: JoinedTransaction(transaction: transaction), body)
     }
 }

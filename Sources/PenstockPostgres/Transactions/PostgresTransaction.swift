@@ -12,17 +12,17 @@ import PenstockSQL
 /// From the first call that concerns a queue to the end of the transaction it holds the store's writer lock: nobody else enqueues,
 /// claims or settles meanwhile. So these calls come last, and nothing slow after them.
 public final class PostgresTransaction {
-    fileprivate let storage: any MessageStore
-    private let core: SQLStoreCore
+    let storage: any MessageStore
+    let core: SQLStoreCore
     private let sessions: Sessions
     private let connection: PostgresConnection
-    private let durability: Durability
+    let durability: Durability
     private var isOver = false
 
     /// What to ring for when it is committed.
     private(set) var rings: [(bucket: Int, ring: Ring)] = []
     private var committed: [() -> Void] = []
-    fileprivate var whenOver: [(committed: ((Lease) -> Bool) -> Void, rolledBack: () -> Void)] = []
+    private var whenOver: [(committed: ((Lease) -> Bool) -> Void, rolledBack: () -> Void)] = []
     /// The leases that it has settled, and those of them that are held all the same.
     private var settled: [Lease] = []
     private var held: Set<Lease> = []
@@ -86,27 +86,11 @@ public final class PostgresTransaction {
 
     // MARK: What the store does in it
 
-    fileprivate func enqueue(_ messages: [NewMessage], to queue: QueueName) throws -> [Receipt] {
-        try NewMessage.validate(batch: messages, now: core.time.now)
-        return try join { transaction in
-            let receipts = try Enqueue.perform(messages, to: queue, durability: durability, in: transaction)
-            guard receipts.count == messages.count else {
-                throw PenstockError(.queueFull, "The queue '\(queue)' is full, and a transaction cannot wait for room.")
-            }
-            return receipts
-        }
-    }
-
-    fileprivate func settle(_ settlements: [Settlement]) throws -> [SettleResult] {
-        try Settling.validate(settlements, now: core.time.now)
-        let results = try join { try Settling.perform(settlements, in: $0) }
-        settled += settlements.map(\.lease)
-        return results
-    }
-
     /// Runs `body` as a part of the transaction, and undoes it alone when it throws. All of it is written down at once: a savepoint of
     /// the application's may take it back.
-    private func join<T>(_ body: (Transaction) throws -> T) throws -> T {
+    ///
+    /// - Parameter duringMove: when it is done though the queues move to another store.
+    func join<T>(duringMove: Departure.Allowance = .nothing, _ body: (Transaction) throws -> T) throws -> T {
         try requireOpen()
         do {
             return try asStore {
@@ -114,8 +98,21 @@ public final class PostgresTransaction {
                 if try SaidVerdicts.areOpen(connection) {
                     try carryOut { try SaidVerdicts.carryOut(connection, in: $0) }
                 }
-                return try carryOut(body)
+                return try carryOut {
+                    try $0.departure?.refuse(unless: duringMove)
+                    return try body($0)
+                }
             }
+        } catch {
+            throw ServerFailures.translated(error, sessions.address)
+        }
+    }
+
+    /// Reads what the transaction sees. Nobody waits for that.
+    func read<T>(_ body: (PostgresConnection) throws -> T) throws -> T {
+        try requireOpen()
+        do {
+            return try asStore { try body(connection) }
         } catch {
             throw ServerFailures.translated(error, sessions.address)
         }
@@ -157,6 +154,13 @@ public final class PostgresTransaction {
         }
     }
 
+    /// These leases have a verdict in it.
+    func noteSettled(_ leases: [Lease]) { settled += leases }
+
+    func whenEnded(committed: @escaping ((Lease) -> Bool) -> Void, rolledBack: @escaping () -> Void) {
+        whenOver.append((committed, rolledBack))
+    }
+
     // MARK: Its end
 
     /// The last thing before COMMIT: takes the writer lock, so that a connection which asks what came of the COMMIT can wait for it.
@@ -185,25 +189,6 @@ public final class PostgresTransaction {
     func didRollBack() {
         isOver = true
         for end in whenOver { end.rolledBack() }
-    }
-}
-
-/// The transaction as queues and deliveries join it.
-struct JoinedTransaction: ApplicationTransaction {
-    let transaction: PostgresTransaction
-
-    var storage: any MessageStore { transaction.storage }
-
-    func enqueue(_ messages: [NewMessage], to queue: QueueName) throws -> [Receipt] {
-        try transaction.enqueue(messages, to: queue)
-    }
-
-    func settle(_ settlements: [Settlement]) throws -> [SettleResult] { try transaction.settle(settlements) }
-
-    func whenEnded(
-        committed: @escaping @Sendable (_ isHeld: (Lease) -> Bool) -> Void, rolledBack: @escaping @Sendable () -> Void
-    ) {
-        transaction.whenOver.append((committed, rolledBack))
     }
 }
 
