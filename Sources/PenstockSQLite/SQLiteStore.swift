@@ -35,11 +35,6 @@ public final class SQLiteStore: SQLStore {
         var asleep = MachineSuspension.measured()
         /// How what was committed gets on the disk. For tests, in which the power fails.
         var flush = Flusher.systemFlush
-        /// Whether the last to close the file leaves its write-ahead log in place while that is short. Putting it away is
-        /// two flushes, and making another at the next opening one more: much for a process that writes once. Nothing
-        /// is lost by it, as it is read at the next opening.
-        package var leavesWriteAheadLog = false
-
         /// Makes options: the machine's clocks and generator, a missing file is made.
         public init(
             time: any TimeSource = SystemTime(),
@@ -73,8 +68,7 @@ public final class SQLiteStore: SQLStore {
     public static func open(path: String, options: Options = Options()) async throws -> SQLiteStore {
         try await DatabasePath.use(path) { path in
             let pool = try OpenFile.pool(
-                at: path, createIfMissing: options.createIfMissing, leavesWriteAheadLog: options.leavesWriteAheadLog,
-                busyMax: options.busyMax)
+                at: path, createIfMissing: options.createIfMissing, busyMax: options.busyMax)
             return try SQLiteStore(pool, path: path, ownsPool: true, options)
         }
     }

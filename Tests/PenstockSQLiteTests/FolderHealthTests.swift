@@ -112,7 +112,7 @@ import Testing
             chown(side + file, Self.nobody, Self.nobody)
         }
         try await expectMended(
-            side + name, "cannot be used by the database's owner", "given the database's owner and mode")
+            side + name, "cannot be used by all who can open the database", "given the database's owner and mode")
         var status = stat()
         #expect(lstat(side + name, &status) == 0)
         #expect(status.st_uid == Self.nobody)

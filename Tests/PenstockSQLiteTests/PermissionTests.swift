@@ -136,10 +136,15 @@ struct PermissionTests {
     /// Closed in good order, left with its log by a process that has ended, and beside one that has it open.
     @Test(arguments: ["closed", "with its log", "open"])
     func whatMayOnlyBeReadCanBeLookedAt(file: String) async throws {
-        var options = SQLiteStore.Options()
-        options.leavesWriteAheadLog = file == "with its log"
-        let store = try await SQLiteStore.openWithJobs(path, options: options)
+        let isLeft = file == "with its log"
+        let live = isLeft ? folder.file("live.db") : path
+        let store = try await SQLiteStore.openWithJobs(live)
         try await store.put(.text("it"))
+        if isLeft {
+            for suffix in ["", "-wal", "-shm"] {
+                try FileManager.default.copyItem(atPath: live + suffix, toPath: path + suffix)
+            }
+        }
         if file != "open" { try await store.close() }
         for suffix in ["", "-wal", "-shm"] { chmod(path + suffix, 0o444) }
         let before = try FileManager.default.subpathsOfDirectory(atPath: folder.path).sorted()
@@ -181,6 +186,32 @@ struct PermissionTests {
             Self.become(65533)
             exit(await Self.statusOfUsing(path))
         }
+        await #expect(processExitsWith: .exitCode(0)) { [path = path as String] in
+            Self.become(65534)
+            exit(await Self.statusOfUsing(path))
+        }
+    }
+
+    /// The owner has worked alone so far. The files beside the database follow it when the owner next opens it, or are mended.
+    @Test(arguments: ["owner", "doctor"]) func aFileIsGivenToAGroupLater(_ who: String) async throws {
+        chown(folder.path, 65533, 4711)
+        chmod(folder.path, 0o2770)
+        await #expect(processExitsWith: .exitCode(0)) { [path = path as String] in
+            Self.become(65533)
+            exit(await Self.statusOfUsing(path))
+        }
+        #expect(chown(path, 65533, 4711) == 0 && chmod(path, 0o660) == 0)
+        if who == "owner" {
+            await #expect(processExitsWith: .exitCode(0)) { [path = path as String] in
+                Self.become(65533)
+                exit(await Self.statusOfUsing(path))
+            }
+        } else {
+            let found = try await SQLiteStore.inspectHealth(path: path).findings
+            #expect(found.contains { $0.kind == .wrongFolder && $0.message.contains("by all who can open") })
+            _ = try await SQLiteStore.repair(path: path)
+        }
+        #expect(try await SQLiteStore.inspectHealth(path: path).findings == [])
         await #expect(processExitsWith: .exitCode(0)) { [path = path as String] in
             Self.become(65534)
             exit(await Self.statusOfUsing(path))

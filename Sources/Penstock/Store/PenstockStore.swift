@@ -66,8 +66,6 @@ public struct PenstockStore: Sendable {
         public var migration: MigrationPolicy
         /// What people see in the list of workers; `nil`: host and process number.
         public var workerName: String?
-        /// Whether the file's log stays, when it is short, though this is the last to close: for processes that write once.
-        package var leavesWriteAheadLog = false
 
         /// Makes options: messages survive a power cut, the machine's clocks, and a file made at need.
         public init(
@@ -162,9 +160,7 @@ extension PenstockStore {
 
 extension PenstockStore.Options {
     fileprivate var ofSQLite: SQLiteStore.Options {
-        var options = SQLiteStore.Options(
+        SQLiteStore.Options(
             time: time, random: random, createIfMissing: createIfMissing, migration: migration, workerName: workerName)
-        options.leavesWriteAheadLog = leavesWriteAheadLog
-        return options
     }
 }

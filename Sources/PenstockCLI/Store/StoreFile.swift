@@ -90,9 +90,8 @@ package struct StoreFile: Sendable {
         metrics: (any MetricsFactory)? = nil, tracing: CommandTracing? = nil,
         _ body: @MainActor (PenstockStore) async throws -> Result
     ) async throws -> Result {
-        var options = PenstockStore.Options(
+        let options = PenstockStore.Options(
             logger: logger, metrics: metrics, tracer: tracing?.tracer, createIfMissing: mayCreate)
-        options.leavesWriteAheadLog = true
         guard let tracing else { return try await use(try await open(options), queue, body) }
         return try await tracing.use { try await use(try await open(options), queue, body) }
     }

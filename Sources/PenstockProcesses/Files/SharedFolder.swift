@@ -33,7 +33,7 @@ package struct SharedFolder: Sendable {
         if !isNew, errno != EEXIST { throw SystemErrors.failure("The folder \(path) cannot be made", errno) }
         try use(path, isFolder: true) { status, own, setMode in
             // Another user may have put something else in its place meanwhile.
-            guard isNew, status.st_uid == geteuid() else { return try check(status, path, isFolder: true, setMode) }
+            guard isNew, status.st_uid == geteuid() else { return try check(status, path, isFolder: true, own, setMode) }
             let isGroups = own(rights.userToGiveTo, rights.group) == 0
             _ = setMode(isGroups ? rights.folderMode : 0o700)
         }
@@ -54,7 +54,7 @@ package struct SharedFolder: Sendable {
         if mkdir(path, 0o700) != 0, errno != EEXIST {
             throw SystemErrors.failure("The folder \(path) cannot be made", errno)
         }
-        try use(path, isFolder: true) { status, _, setMode in try check(status, path, isFolder: true, setMode) }
+        try use(path, isFolder: true) { status, own, setMode in try check(status, path, isFolder: true, own, setMode) }
     }
 
     /// SQLite's log and the index of it, which lie beside the database as the folder does.
@@ -142,11 +142,15 @@ package struct SharedFolder: Sendable {
                 || (mode & 0o020 != 0 && group == self.group)
         }
 
-        /// Whether the database's owner can read and write what has `status`.
-        func ownerCanUse(_ status: stat, isFolder: Bool) -> Bool {
+        /// Whether all who can open the database can use what has `status`.
+        func admits(_ status: stat, isFolder: Bool) -> Bool {
+            let mode = isFolder ? folderMode : mode
             let needed: mode_t = isFolder ? 0o7 : 0o6
             let shift: mode_t = status.st_uid == user ? 6 : status.st_gid == group ? 3 : 0
-            return user == 0 || status.st_mode >> shift & needed == needed
+            let ownerCan = user == 0 || status.st_mode >> shift & needed == needed
+            // Where the group may do no more than all others it does not matter which one it is.
+            let groupCan = status.st_gid == group || (mode >> 3 & 0o7) & ~(mode & 0o7) == 0
+            return ownerCan && groupCan && status.st_mode & mode & 0o077 == mode & 0o077
         }
     }
 
@@ -159,16 +163,23 @@ package struct SharedFolder: Sendable {
     private func checkFile(_ descriptor: Int32, _ file: String) throws {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw SystemErrors.failure("\(file) cannot be read", errno) }
-        try check(status, file, isFolder: false) { fchmod(descriptor, $0) }
+        try check(
+            status, file, isFolder: false, { fchown(descriptor, $0, $1) }, { fchmod(descriptor, $0) })
     }
 
-    /// Throws unless only users that can open the database have `status`, and narrows a mode that is wider than its.
-    private func check(_ status: stat, _ path: String, isFolder: Bool, _ change: (mode_t) -> Int32) throws {
+    /// Throws unless only users that can open the database have `status`. A mode that is wider than the database's is narrowed; one
+    /// that is narrower follows it where this user may change it.
+    private func check(
+        _ status: stat, _ path: String, isFolder: Bool, _ own: (uid_t, gid_t) -> Int32, _ setMode: (mode_t) -> Int32
+    ) throws {
         switch flaw(of: status, isFolder: isFolder) {
         case .foreign(let why): throw foreign(path, why)
-        case .wide(let mode) where change(mode) != 0:
+        case .wide(let mode) where setMode(mode) != 0:
             throw foreign(path, "can be used by others than the database")
-        case .wide, .narrow, nil: break
+        case .narrow:
+            let rights = rights
+            if own(rights.userToGiveTo, rights.group) == 0 { _ = setMode(isFolder ? rights.folderMode : rights.mode) }
+        case .wide, nil: break
         }
     }
 
@@ -178,7 +189,7 @@ package struct SharedFolder: Sendable {
         case foreign(String)
         /// Users who cannot open the database can use it. It becomes that mode when it is next opened.
         case wide(mode_t)
-        /// The database's owner cannot use it.
+        /// Users who can open the database cannot use it. It becomes as wide when its owner, or root, next opens it.
         case narrow
     }
 
@@ -199,7 +210,7 @@ package struct SharedFolder: Sendable {
         }
         let mode = isFolder ? rights.folderMode : rights.mode
         if status.st_mode & 0o777 & ~mode != 0 { return .wide(status.st_mode & 0o777 & mode) }
-        return rights.ownerCanUse(status, isFolder: isFolder) ? nil : .narrow
+        return rights.admits(status, isFolder: isFolder) ? nil : .narrow
     }
 
     /// Gives the folder, or a file in it, the owner and the mode that it has when it is made.

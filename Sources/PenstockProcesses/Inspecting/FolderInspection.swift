@@ -8,7 +8,7 @@ package struct FolderFault: Sendable {
         case foreign(String)
         /// Users who cannot open the database can use it.
         case wide
-        /// The database's owner cannot use it.
+        /// Users who can open the database cannot use it.
         case narrow
         /// A file of shared memory that was cut, or does not begin as it must. The next process to open it makes it anew.
         case damaged

@@ -150,8 +150,8 @@ extension HealthFinding {
         case .narrow:
             self.init(
                 .wrongFolder, .warning,
-                "\(path) cannot be used by the database's owner; `penstock doctor --repair` gives it the database's owner "
-                    + "and mode.")
+                "\(path) cannot be used by all who can open the database; `penstock doctor --repair` gives it the database's "
+                    + "owner and mode.")
         case .damaged:
             self.init(
                 .wrongFolder, .warning,

@@ -18,23 +18,17 @@ enum OpenFile {
     /// anything. So is one that holds another program's tables: Penstock's come beside them only through that program's
     /// own pool, or by hand, and never because a path was mistyped.
     ///
-    /// - Parameter leavesWriteAheadLog: whether a write-ahead log that is not long stays when this is the last to close the file.
     /// - Throws: `notFound` when there is no file and `createIfMissing` is false; `notADatabase`, `newerSchema`,
     ///   `readOnly` and so on when it cannot be used.
-    static func pool(at path: String, createIfMissing: Bool, leavesWriteAheadLog: Bool, busyMax: Duration) throws
-        -> DatabasePool
-    {
+    static func pool(at path: String, createIfMissing: Bool, busyMax: Duration) throws -> DatabasePool {
         try creating.withLock { _ in try prepareFile(path, createIfMissing: createIfMissing) }
         return try Patience.whileLocked(upTo: busyMax) {
             let pool = try DatabasePool(path: path, configuration: configuration(path, busyMax: busyMax))
-            let leaves = leavesWriteAheadLog && FileIdentity.size(of: path + "-wal") <= leftBytesMax
-            pool.writeWithoutTransaction { leaveWriteAheadLog($0, leaves) }
+            // From now on the last to close the file puts the log away, so that the file alone is all of the store.
+            pool.writeWithoutTransaction { leaveWriteAheadLog($0, false) }
             return pool
         }
     }
-
-    /// The first program to open a file reads all of a write-ahead log that was left, about a millisecond for this much.
-    private static let leftBytesMax = 512 * 1024
 
     /// Says whether this connection leaves the write-ahead log in place when it is the last to close the file.
     private static func leaveWriteAheadLog(_ database: Database, _ leaves: Bool) {

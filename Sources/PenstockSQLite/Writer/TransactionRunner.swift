@@ -63,8 +63,11 @@ final class TransactionRunner {
         access.flusher?.end()
         // Prepared statements must not outlive the connection.
         access.pool.unsafeReentrantWrite { _ in connection = nil }
+        if access.flusher == nil { return }
+        // The last connection puts the write-ahead log away, which one that only reads cannot. GRDB closes the writer's first.
+        access.pool.invalidateReadOnlyConnections()
         // What cannot be closed now is closed when the process ends.
-        if access.flusher != nil { try? access.pool.close() }
+        try? access.pool.close()
     }
 
     /// Carries out the jobs that are in the line when this process may write. Those that a read-only check answers are

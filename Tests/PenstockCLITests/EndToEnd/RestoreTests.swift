@@ -37,6 +37,28 @@ struct RestoreTests {
         #expect(again["released"].number == 0)
     }
 
+    /// No program has the file open between two commands: then a copy of it by hand has everything.
+    @Test func aCopyBetweenTwoCommandsHasEverything() async throws {
+        let tool = try await Tool.withQueue()
+        func copied(_ name: String) throws -> Tool {
+            let (file, copy) = ("\(tool.folder)/test.db", "\(tool.folder)/\(name)")
+            #expect(!FileManager.default.fileExists(atPath: file + "-wal"))
+            try FileManager.default.copyItem(atPath: file, toPath: copy)
+            var other = tool
+            other.variables["PENSTOCK_DB"] = copy
+            return other
+        }
+        #expect(try await copied("empty.db").payloads("ready") == [])
+        try await tool.succeed(["enqueue", "q", "--lines"], input: Array("one\ntwo\n".utf8))
+        #expect(try await copied("ready.db").payloads("ready") == ["one", "two"])
+        try await tool.succeed(["work", "q", "--max", "1", "--", "true"])
+        _ = try copied("one.db")
+        try await tool.succeed(["restore", "one.db", "--db", "new.db"])
+        var new = tool
+        new.variables["PENSTOCK_DB"] = "\(tool.folder)/new.db"
+        #expect(try await new.payloads("done,ready") == ["one", "two"])
+    }
+
     /// What a worker had when the backup was made has no worker in the new file.
     @Test func whatWorkersHadIsReadyAgain() async throws {
         let tool = try await Tool.withQueue()
