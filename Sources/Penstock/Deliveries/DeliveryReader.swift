@@ -67,7 +67,7 @@ final class DeliveryReader<Element: Sendable> {
         line.beginCarrying { inFlight.ringDeparture() }
         defer { line.endCarrying() }
         // Tasks that are about to settle do so first, and their messages make room: fewer calls carry more.
-        await Task.yield()
+        if inFlight.holds(moreThan: 0) { await Task.yield() }
         let room = asked ?? inFlightMax - inFlight.count(without: line.leases)
         if room <= 0 {
             if line.isEmpty {

@@ -110,9 +110,7 @@ final class InFlight: Sendable {
         }
     }
 
-    func contains(_ lease: Lease) -> Bool {
-        state.withLock { $0.entries[lease.token] != nil }
-    }
+    func contains(_ lease: Lease) -> Bool { state.withLock { $0.entries[lease.token] != nil } }
 
     /// Whether the lease is held and has not ended.
     func lives(_ lease: Lease) -> Bool {
@@ -265,6 +263,9 @@ final class InFlight: Sendable {
             return state.entries.count - Set(leases.map(\.token)).count { state.entries[$0] != nil }
         }
     }
+
+    /// Whether more than `count` leases are held, those that have ended included. Forgets none.
+    func holds(moreThan count: Int) -> Bool { state.withLock { $0.entries.count > count } }
 
     /// Lets the task that waits for a departure look again.
     func ringDeparture() {

@@ -5,8 +5,8 @@ internal import Synchronization
 ///
 /// A reader whose loop runs is their carrier: it takes all that wait with its next call, which mostly also claims, so that
 /// both are one transaction. While there is none, or it is away, the first task that comes with a verdict hands it in, and what
-/// comes meanwhile goes together in the next call. So a verdict waits for the store alone: a call
-/// that is under way, and the disk behind it.
+/// comes meanwhile goes together in the next call. So a verdict waits for the store: a call that is under way, and the disk
+/// behind it. While other leases are held it first lets the tasks run that are ready to, as theirs may go with it.
 final class SettleLine: Sendable {
     /// A verdict, and the task that waits for what came of it.
     struct Entry: Sendable {
@@ -92,8 +92,9 @@ final class SettleLine: Sendable {
             return try result.get()
         case .handsIn:
             defer { passOn() }
-            // Other tasks may be about to settle as well.
-            await Task.yield()
+            // Other tasks may be about to settle as well. Where no other lease is held none can be, and the verdict does not wait
+            // for tasks that have the threads to themselves.
+            if inFlight.holds(moreThan: 1) { await Task.yield() }
             // What waits is the carrier's, should there be one by now.
             let others = state.withLock { $0.hasCarrier ? [] : $0.take() }
             let results = await handIn([settlement] + others.map(\.settlement))

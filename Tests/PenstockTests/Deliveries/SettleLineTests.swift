@@ -1,3 +1,4 @@
+import Dispatch
 import PenstockCore
 import PenstockTestKit
 import Synchronization
@@ -174,6 +175,34 @@ import Testing
         #expect(store.batches.withLock { $0 } == [[1]], "What still waits is the carrier's again.")
         line.endCarrying()
         #expect(try await waiting.value == .settled(.done))
+    }
+
+    /// Runs jobs one after the other, and counts them.
+    private final class CountingExecutor: TaskExecutor {
+        let count = Tally()
+        private let queue = DispatchQueue(label: "jobs")
+
+        func enqueue(_ job: consuming ExecutorJob) {
+            count.add()
+            let job = UnownedJob(job)
+            queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+        }
+    }
+
+    /// Tasks that never wait may have all threads, and be many: behind them it would come late, or after its lease has ended.
+    @Test(arguments: [(1, true), (2, false)])
+    func aVerdictThatIsAloneWaitsForNoOtherTask(_ leases: Int, isAtOnce: Bool) async throws {
+        let inFlight = InFlight(time: ManualTime())
+        inFlight.add((1...leases).map(Self.lease), ending: ManualTime().boot + .seconds(30))
+        let line = SettleLine(store, inFlight)
+        let executor = CountingExecutor()
+        let task = Task(executorPreference: executor) {
+            try await line.settle(Settlement(Self.lease(1), .done))
+        }
+        try await store.begun.wait(for: 1)
+        #expect((executor.count.count == 1) == isAtOnce)
+        store.mayAnswer.open()
+        #expect(try await task.value == .settled(.done))
     }
 
     /// A claim that does not go with the verdict must not overtake it.
