@@ -205,7 +205,7 @@ public struct LimitRecord: Hashable, Sendable {
         PenstockError(
             .illegalTransition,
             "The limit '\(name)' is shared by \(queues.map { "'\($0)'" }.joined(separator: ", ")); take it from "
-                + "\(queues.count == 1 ? "that queue" : "those queues") first, with `penstock queue set --share-limit none`."
+                + "\(queues.count == 1 ? "that queue" : "those queues") first, with `penstock queue set QUEUE --share-limit none`."
         )
     }
 }

@@ -84,11 +84,16 @@ import Testing
         #expect(try bytes(of: path) == before)
     }
 
-    @Test func anotherProgramsFileIsReported() async throws {
-        try await ForeignProgram(path).run("CREATE TABLE address (name TEXT)")
+    @Test func aFileWithoutTablesIsReported() async throws {
+        try await ForeignProgram(path).run("CREATE TABLE _litestream_seq (id INTEGER)")
         let found = try await report()
         #expect(found.schemaVersion == 0)
         #expect(Set(found.findings.map(\.kind)) == [.olderSchema, .journalMode, .keepsPages])
+    }
+
+    @Test func anotherProgramsFileIsRefused() async throws {
+        try await ForeignProgram(path).run("CREATE TABLE address (name TEXT)")
+        await expect(.notADatabase) { try await report() }
     }
 
     @Test func deadWorkersAndEndedLeasesAreReported() async throws {

@@ -70,10 +70,10 @@ struct DoctorCommand: AsyncParsableCommand {
         let failures = report.findings.filter { $0.severity == .error }
         if !failures.isEmpty {
             let failed = failures.count
-            // A damaged file is not repaired, and neither is a folder that may be another user's.
+            // A damaged file is not repaired, nor one of a newer program, nor a folder that may be another user's.
             let isMendable =
                 report.server == nil
-                && failures.allSatisfy { $0.kind != .damaged && $0.kind != .unreadable }
+                && failures.allSatisfy { ![.damaged, .unreadable, .newerSchema].contains($0.kind) }
                 && failures.contains { $0.kind != .wrongFolder }
             throw Failure(
                 .finding,

@@ -57,7 +57,8 @@ struct MessageOptions: ParsableArguments {
     @OptionGroup var envelope: EnvelopeOptions
 
     @Option(
-        help: .init("How long from now it is due.", valueName: "duration"), transform: Values.duration)
+        parsing: .unconditional, help: .init("How long from now it is due.", valueName: "duration"),
+        transform: Values.duration)
     var delay: Duration?
 
     @Option(

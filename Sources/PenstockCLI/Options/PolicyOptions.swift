@@ -15,24 +15,27 @@ struct PolicyOptions: ParsableArguments {
         completion: .list(OverflowPolicy.allCases.map(\.word)), transform: Values.whenFull)
     var whenFull: OverflowPolicy?
 
-    @Option(help: .init("Attempts that a message is allowed, the first included.", valueName: "count"))
+    @Option(
+        help: .init("Attempts that a message is allowed, the first included; of a new queue 10.", valueName: "count"))
     var attempts: Int?
 
     @Option(
-        help: .init("The delay after the first failed attempt.", valueName: "duration"), transform: Values.duration)
+        help: .init("The delay after the first failed attempt; of a new queue 1s.", valueName: "duration"),
+        transform: Values.duration)
     var retryBase: Duration?
 
-    @Option(help: .init("How much longer each delay is than the one before.", valueName: "factor"))
+    @Option(help: .init("How much longer each delay is than the one before; of a new queue 2.", valueName: "factor"))
     var retryFactor: Double?
 
-    @Option(help: .init("The longest delay.", valueName: "duration"), transform: Values.duration)
+    @Option(help: .init("The longest delay; of a new queue 1h.", valueName: "duration"), transform: Values.duration)
     var retryCap: Duration?
 
-    @Option(help: .init("The part of a delay, 0 to 1, that chance may take off.", valueName: "part"))
+    @Option(
+        help: .init("The part of a delay, 0 to 1, that chance may take off; of a new queue 0.5.", valueName: "part"))
     var retryJitter: Double?
 
     @Option(
-        help: .init("How long ended messages are kept, or none for ever.", valueName: "duration"),
+        help: .init("How long ended messages are kept, or none for ever; of a new queue 7d.", valueName: "duration"),
         transform: Values.durationOrNone)
     var retainAge: OrNone<Duration>?
 

@@ -62,17 +62,22 @@ struct SelectionOptions: ParsableArguments {
     /// Carries out `command` on the messages; of a queue, on those in one of `states`. Says to how many that befell, with what
     /// `addition` gives. With `--dry-run` it only counts them.
     ///
-    /// - Parameter like: a dead letter; of a queue only those that failed as it did are meant.
+    /// - Parameters:
+    ///   - like: a dead letter; of a queue only those that failed as it did are meant.
+    ///   - check: throws when nothing is to be done.
     @MainActor
     func apply(
         _ command: LineCommand, states: Set<MessageState>, like: SequenceNumber? = nil, _ verb: Verb,
+        check: @MainActor (PenstockStore, Selection) async throws -> Void = { _, _ in },
         addition: @MainActor (PenstockStore, Selection, Int) async throws -> CountAddition = { _, _, _ in
             CountAddition()
         }
     ) async throws {
         if dryRun {
             try await fileOptions.file.look(queue: queue) { store in
-                let count = try await store.count(selection(in: store, states: states, like: like), for: command)
+                let selection = try await selection(in: store, states: states, like: like)
+                try await check(store, selection)
+                let count = try await store.count(selection, for: command)
                 try Output().count(
                     count, verb.wouldKey, addition: CountAddition(phrase: "would be \(verb.done)"),
                     isJSON: outputOptions.isJSON,
@@ -81,6 +86,7 @@ struct SelectionOptions: ParsableArguments {
         } else {
             try await fileOptions.file.use(queue: queue) { store in
                 let selection = try await selection(in: store, states: states, like: like)
+                try await check(store, selection)
                 let count = try await store.storage.apply(command, to: selection)
                 try Output().count(
                     count, verb.done, addition: try await addition(store, selection, count),

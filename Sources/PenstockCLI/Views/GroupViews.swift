@@ -7,7 +7,7 @@ enum GroupViews {
         // Most queues are not shared, or by groups that weigh the same.
         let hasWeights = groups.contains { $0.weight > 1 }
         var table = Table(
-            [.text("GROUP", widthMax: 60), .text("STATE"), .number("WORKED"), .number("BLOCKED")]
+            [.text("GROUP", widthMax: 60), .text("STATE"), .number("PERMITS"), .number("BLOCKED")]
                 + (hasWeights ? [.number("WEIGHT")] : []))
         for group in groups {
             table.add(

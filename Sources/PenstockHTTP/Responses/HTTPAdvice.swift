@@ -19,7 +19,7 @@ enum HTTPAdvice {
             "PATCH /v1/queues/NAME has it shared, with \"isFair\": true"
         ),
         ("give the queue some, with --fifo or --limit-per-key", "give the queue some, with \"groups\""),
-        ("with `penstock queue set --share-limit none`", "with PATCH /v1/queues/NAME and \"sharedLimit\": null"),
+        ("with `penstock queue set QUEUE --share-limit none`", "with PATCH /v1/queues/NAME and \"sharedLimit\": null"),
     ]
 
     /// `sentence`, with the way over HTTP where it names that of the command.

@@ -25,7 +25,9 @@ enum ServerFailures {
             return failure(.readOnly, "\(place) is a standby, or only to be read; connect to the primary.")
         case (_, "53100"):
             return failure(
-                .diskFull, "No room is left on the disk of \(place); what was not acknowledged was not stored.")
+                .diskFull,
+                "No room is left on the disk of \(place); make room, and try again: what was not acknowledged was not stored."
+            )
         case (_, "55P03"), (_, "40P01"), (_, "40001"):
             return failure(
                 .busy, "Another program holds the tables of \(place) and does not let go; end its transaction.")

@@ -33,7 +33,9 @@ package struct SharedFolder: Sendable {
         if !isNew, errno != EEXIST { throw SystemErrors.failure("The folder \(path) cannot be made", errno) }
         try use(path, isFolder: true) { status, own, setMode in
             // Another user may have put something else in its place meanwhile.
-            guard isNew, status.st_uid == geteuid() else { return try check(status, path, isFolder: true, own, setMode) }
+            guard isNew, status.st_uid == geteuid() else {
+                return try check(status, path, isFolder: true, own, setMode)
+            }
             let isGroups = own(rights.userToGiveTo, rights.group) == 0
             _ = setMode(isGroups ? rights.folderMode : 0o700)
         }

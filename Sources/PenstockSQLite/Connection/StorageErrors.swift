@@ -81,7 +81,9 @@ enum StorageErrors {
 
     private static func diskFull(_ path: String, _ cause: any Error) -> PenstockError {
         PenstockError(
-            .diskFull, "No room is left on the disk of \(path); what was not acknowledged was not stored.", cause: cause
+            .diskFull,
+            "No room is left on the disk of \(path); make room, and try again: what was not acknowledged was not stored.",
+            cause: cause
         )
     }
 }

@@ -89,9 +89,10 @@ struct HealthInspection {
     private func readSchemaVersion(_ database: Database, _ report: inout HealthReport) throws -> Int? {
         do {
             let version = try SchemaMigrator.version(of: database)
+            if version == 0 { try OtherPrograms.refuseTables(in: database, path) }
             if version > report.schemaVersionKnown {
                 report.add(
-                    .newerSchema, .warning,
+                    .newerSchema, .error,
                     "The file has schema version \(version), and this program knows up to "
                         + "\(report.schemaVersionKnown); use a newer penstock to look at the rest.")
             } else if version < report.schemaVersionKnown {

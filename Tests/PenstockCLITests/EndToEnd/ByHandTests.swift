@@ -31,6 +31,19 @@ struct ByHandTests {
         #expect(try await tool.payloads("ready") == ["a", "b", "c", "d"])
     }
 
+    /// A slip in a number must not send tomorrow's message now.
+    @Test func whatIsScheduledIsNotRedriven() async throws {
+        let tool = try await withDeadLetters()
+        let delayed = try #require(Int(try await tool.succeed(["enqueue", "q", "later", "--delay", "1h"]).lines[0]))
+        for more in [[], ["--dry-run"]] {
+            try await tool.fail(
+                ["dead", "redrive", "1", "\(delayed)"] + more, with: 64, saying: "`penstock retry \(delayed)` puts it")
+        }
+        #expect(try await tool.payloads("ready") == ["c", "d"])
+        try await tool.succeed(["retry", "\(delayed)"])
+        #expect(try await tool.payloads("ready") == ["c", "d", "later"])
+    }
+
     @Test func aRedriveSaysWhatIsPassedOver() async throws {
         let tool = try await Tool.withQueue("--attempts", "1")
         for _ in 1...2 {

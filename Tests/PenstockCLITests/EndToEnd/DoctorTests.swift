@@ -215,4 +215,17 @@ struct DoctorTests {
         #expect(found.lines.contains("ok    every cursor is in its log"))
         #expect(found.errors.hasSuffix(" of the checks failed.\n"))
     }
+
+    /// What every other command refuses is no sound file to a script either.
+    @Test func whatOtherCommandsRefuseFails() async throws {
+        let tool = try await Tool.withQueue()
+        #expect(try await tool.sql("INSERT INTO penstock_migration VALUES (999, 'later', 0)") == "")
+        let newer = try await tool.run(["doctor"])
+        #expect(newer.status == .exited(1))
+        #expect(newer.output.contains("use a newer penstock"))
+        #expect(newer.errors == "penstock: 1 of the checks failed.\n")
+        let other = try Tool.empty()
+        #expect(try await other.sql("CREATE TABLE person (name TEXT)") == "")
+        try await other.fail(["doctor"], with: 65, saying: "belongs to another program")
+    }
 }

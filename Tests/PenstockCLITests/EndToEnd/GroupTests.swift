@@ -16,7 +16,7 @@ struct GroupTests {
         #expect(
             try await tool.succeed(["group", "list", "q"]).output.split(separator: "\n").map {
                 $0.split(separator: " ").joined(separator: " ")
-            } == ["GROUP STATE WORKED BLOCKED", "a open 1 2", "b open 1 0"])
+            } == ["GROUP STATE PERMITS BLOCKED", "a open 1 2", "b open 1 0"])
         let worked = try await tool.succeed([
             "work", "q", "--drain", "--concurrency", "4", "--", "sh", "-c",
             #"printf '%s %s\n' "${PENSTOCK_GROUP-none}" "$(cat)""#,

@@ -29,7 +29,19 @@ struct DeadRedriveCommand: AsyncParsableCommand {
     @MainActor func run() async throws {
         try await selection.apply(
             .redrive, states: [.dead], like: likeOption.like, .init(done: "redriven", wouldKey: "wouldRedrive"),
-            addition: addition)
+            check: refuseScheduled, addition: addition)
+    }
+
+    /// The store puts a scheduled message in line by the same command: a slip in a number must not send it before its time.
+    @MainActor
+    private func refuseScheduled(_ store: PenstockStore, _ selection: Selection) async throws {
+        guard case .sequences(let sequences) = selection else { return }
+        for sequence in sequences where try await store.message(sequence).state == .scheduled {
+            throw Failure(
+                .usage,
+                "Message \(sequence) is scheduled and no dead letter; `penstock retry \(sequence)` puts it in line now. Nothing was changed."
+            )
+        }
     }
 
     /// Says how many dead letters cannot be redriven.

@@ -12,7 +12,7 @@ struct GroupListCommand: AsyncParsableCommand {
               penstock group list mail
               penstock group list mail --json | jq -r 'select(.heldBy) | .group'
 
-            WORKED are the messages that workers have or may have; BLOCKED those that wait for one of these to end. A dead \
+            PERMITS is how many messages workers have or may have; BLOCKED those that wait for one of these to end. A dead \
             letter that holds its group is named: redrive or discard it.
             """)
 

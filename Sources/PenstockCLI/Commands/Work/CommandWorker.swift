@@ -45,7 +45,10 @@ struct CommandWorker: Sendable {
         }
         let service = ServiceGroupConfiguration.ServiceConfiguration(
             service: worker, successTerminationBehavior: .gracefullyShutdownGroup)
-        let group = ServiceGroup(configuration: .init(services: [service], logger: logger))
+        // Of itself the group has nothing to say to people unless something goes wrong.
+        var quiet = logger
+        quiet.logLevel = max(logger.logLevel, .notice)
+        let group = ServiceGroup(configuration: .init(services: [service], logger: quiet))
 
         let failure = try await withThrowingTaskGroup(of: Failure?.self) { tasks in
             tasks.addTask { await listen(to: reasons, stopping: group, stops) }

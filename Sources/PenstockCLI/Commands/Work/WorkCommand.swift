@@ -88,20 +88,20 @@ struct WorkCommand: AsyncParsableCommand {
 
     @Option(
         help: .init(
-            "How long a message stays away should the worker hang. It is extended while the command runs.",
+            "How long a message stays away should the worker hang; 30s. It is extended while the command runs.",
             valueName: "duration"), transform: Values.duration)
     var lease: Duration = .seconds(30)
 
-    @Option(help: .init("How long a command may run.", valueName: "duration"), transform: Values.duration)
+    @Option(help: .init("How long a command may run; for ever.", valueName: "duration"), transform: Values.duration)
     var timeout: Duration?
 
     @Option(
-        help: .init("How long to wait for commands that run when the worker is stopped.", valueName: "duration"),
+        help: .init("How long to wait for commands that run when the worker is stopped; 30s.", valueName: "duration"),
         transform: Values.duration)
     var grace: Duration = .seconds(30)
 
     @Option(
-        help: .init("How long a command has to end after SIGTERM before it is killed.", valueName: "duration"),
+        help: .init("How long a command has to end after SIGTERM before it is killed; 5s.", valueName: "duration"),
         transform: Values.duration)
     var stopTime: Duration = .seconds(5)
 
