@@ -104,6 +104,7 @@ extension Timestamp {
 @_exported public import struct PenstockCore.StepRecord
 @_exported public import enum PenstockCore.StoreAccess
 @_exported public import struct PenstockCore.StoreCopy
+@_exported public import struct PenstockCore.StoreMove
 @_exported public import struct PenstockCore.SystemRandom
 @_exported public import struct PenstockCore.SystemTime
 @_exported public import struct PenstockCore.TaskName

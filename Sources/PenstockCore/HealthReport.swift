@@ -159,6 +159,8 @@ public struct HealthFinding: Hashable, Sendable, Codable {
         public static let wrongHeaders = Kind(rawValue: "wrongHeaders")
         /// A time is one that no clock can have shown.
         public static let wrongTimes = Kind(rawValue: "wrongTimes")
+        /// The queues move to another store, or have moved there.
+        public static let storeMoved = Kind(rawValue: "storeMoved")
         /// A queue's deletion has begun and is not finished.
         public static let deletionUnfinished = Kind(rawValue: "deletionUnfinished")
         /// Rows that contradicted the rest were set aside.

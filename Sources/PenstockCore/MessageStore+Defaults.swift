@@ -53,6 +53,9 @@ extension MessageStore {
     /// A quarter of a second.
     public var lookInterval: Duration { .milliseconds(250) }
 
+    /// What ``status(of:)`` says.
+    public func storeMove() async throws -> StoreMove? { try await status(of: nil).move }
+
     /// Nothing.
     public var timings: StoreTimings { StoreTimings() }
 }

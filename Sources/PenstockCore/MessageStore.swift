@@ -120,6 +120,11 @@ public protocol MessageStore: Sendable {
     /// - Throws: `unknownQueue` when `queue` is given and does not exist.
     func status(of queue: QueueName?) async throws -> StoreStatus
 
+    /// Says whether the queues move to another store, as ``status(of:)`` says it, and counts nothing. Changes nothing.
+    ///
+    /// - Returns: `nil`: they stay.
+    func storeMove() async throws -> StoreMove?
+
     /// Makes, changes or removes a queue.
     ///
     /// What a change of groups means for messages in line is carried out in steps. When the process dies between two of them,

@@ -6,12 +6,17 @@ public struct StoreStatus: Sendable {
     public var workers: [WorkerRecord]
     /// The named places in the queues' logs, by queue and name.
     public var cursors: [CursorRecord]
+    /// That the queues move to another store, or have moved there; `nil`: they stay.
+    public var move: StoreMove?
 
     /// Makes a status.
-    public init(queues: [QueueStatus], workers: [WorkerRecord], cursors: [CursorRecord] = []) {
+    public init(
+        queues: [QueueStatus], workers: [WorkerRecord], cursors: [CursorRecord] = [], move: StoreMove? = nil
+    ) {
         self.queues = queues
         self.workers = workers
         self.cursors = cursors
+        self.move = move
     }
 }
 

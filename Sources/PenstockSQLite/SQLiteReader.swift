@@ -108,6 +108,11 @@ package final class SQLiteReader: MessageStore {
         return try await read { connection in try QueueReader.status(of: queue, connection, time, locks) }
     }
 
+    /// Says whether the queues move, as ``MessageStore/storeMove()`` says. Reads one row.
+    package func storeMove() async throws -> StoreMove? {
+        try await read { connection in try Departure.read(connection) }
+    }
+
     /// Reads the limits that queues share, as ``MessageStore/limits()`` says.
     package func limits() async throws -> [LimitRecord] {
         try await read { connection in try GroupReader.limits(connection) }

@@ -76,7 +76,7 @@ enum Leaving {
         return departure
     }
 
-    private static func setPhase(_ phase: Departure.Phase, in transaction: Transaction) throws {
+    private static func setPhase(_ phase: StoreMove.Phase, in transaction: Transaction) throws {
         try transaction.connection.run(writePhase, .text(phase.rawValue))
         // Whoever sleeps until there is work, or room, learns of it at once.
         for name in try transaction.connection.all(selectNames, read: { QueueName(stored: $0.text(0) ?? "") }) {

@@ -10,7 +10,8 @@ package enum QueueReader {
         StoreStatus(
             queues: try queues(queue, at: time.now, connection),
             workers: try workers(connection, time, locks),
-            cursors: try Cursors.all(of: queue, connection))
+            cursors: try Cursors.all(of: queue, connection),
+            move: try Departure.read(connection))
     }
 
     /// The ids of one queue, or of all.

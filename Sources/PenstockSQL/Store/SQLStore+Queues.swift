@@ -25,6 +25,11 @@ extension SQLStore {
         return try await core.read { connection in try QueueReader.status(of: queue, connection, time, locks) }
     }
 
+    /// Says whether the queues move, as ``MessageStore/storeMove()`` says. Reads one row.
+    public func storeMove() async throws -> StoreMove? {
+        try await core.read { connection in try Departure.read(connection) }
+    }
+
     /// Makes, changes or removes a queue, as ``MessageStore/configure(_:_:)`` says.
     public func configure(_ queue: QueueName, _ change: QueueChange) async throws {
         switch change {

@@ -3,16 +3,6 @@ package import PenstockCore
 /// That a store's queues move to another store, or have moved there. It is a row of the store: so it counts for every process,
 /// whenever that has opened the store, and after any crash.
 package struct Departure: Sendable {
-    /// How far the move has come.
-    package enum Phase: String, Sendable {
-        /// Workers may settle what they have.
-        case draining
-        /// Nothing changes any more, and the rows are read.
-        case copying
-        /// The other store has all of it.
-        case moved
-    }
-
     /// When a job is carried out though the store is left.
     package enum Allowance: Sendable {
         /// Never.
@@ -23,13 +13,13 @@ package struct Departure: Sendable {
         case all
     }
 
-    package let phase: Phase
+    /// What whoever looks is told.
+    package let move: StoreMove
     package let moveID: String
-    /// The other store, as people are told of it.
-    package let target: String
     package let targetID: String
-    /// The store that is left, as the move has called it.
-    private let source: String
+
+    package var phase: StoreMove.Phase { move.phase }
+    package var target: String { move.target }
 
     /// What the store says of it; `nil` where its row in `penstock_state` says that it stays.
     ///
@@ -37,12 +27,19 @@ package struct Departure: Sendable {
     ///   - phase: what that row says.
     ///   - source: the store, as people are told of it where the move says nothing.
     init?(phase: String?, of source: String, _ connection: Connection) throws {
-        guard let phase = phase.flatMap(Phase.init) else { return nil }
+        guard let phase = phase.flatMap(StoreMove.Phase.init) else { return nil }
         let row = try connection.first(Self.select) {
             ($0.text(0) ?? "", $0.text(1) ?? "another store", $0.text(2) ?? "", $0.text(3) ?? source)
         }
-        self.phase = phase
-        (moveID, target, targetID, self.source) = row ?? ("", "another store", "", source)
+        let (moveID, target, targetID, called) = row ?? ("", "another store", "", source)
+        (self.moveID, self.targetID) = (moveID, targetID)
+        move = StoreMove(phase: phase, source: called, target: target)
+    }
+
+    /// What the store says in a snapshot to whoever looks; `nil`: it stays.
+    package static func read(_ connection: Connection) throws -> StoreMove? {
+        let phase = try connection.first(readPhase) { $0.text(0) } ?? nil
+        return try Departure(phase: phase, of: "STORE", connection)?.move
     }
 
     /// Throws `storeMoved` unless a job that is allowed so much may go on.
@@ -56,14 +53,13 @@ package struct Departure: Sendable {
 
     /// What whoever would change the store is told.
     package var refusal: PenstockError {
-        let what =
-            phase == .moved
-            ? "The queues of \(source) have moved to \(target); use that store"
-            : "The queues of \(source) are being moved to \(target); use that store once they are there"
-        return PenstockError(
-            .storeMoved, "\(what), or open this one again with `\(StoreCopy.cancellation(of: source))`.")
+        let what = phase == .moved ? "have moved" : "are being moved"
+        return PenstockError(.storeMoved, "The queues of \(move.source) \(what) to \(target); \(move.advice).")
     }
 
+    /// The column is found outside where the table has none, as in a file of an older schema that is only read.
+    private static let readPhase = Query(
+        "SELECT (SELECT moving FROM penstock_state WHERE id = 1) FROM (SELECT NULL AS moving) AS older")
     private static let select = Query(
         "SELECT move_id, moved_to, moved_to_id, moved_from FROM penstock_store WHERE id = 1")
 }

@@ -1,9 +1,17 @@
 import PenstockCore
 
 extension StoreStatus: WireValue {
-    package func write(to writer: inout WireWriter) { writer(queues, workers, cursors) }
+    package func write(to writer: inout WireWriter) { writer(queues, workers, cursors, move) }
     package init(from reader: inout WireReader) throws {
-        self.init(queues: try reader(), workers: try reader(), cursors: try reader())
+        self.init(queues: try reader(), workers: try reader(), cursors: try reader(), move: try reader())
+    }
+}
+
+extension StoreMove: WireValue {
+    package func write(to writer: inout WireWriter) { writer(phase.rawValue, source, target) }
+    package init(from reader: inout WireReader) throws {
+        guard let phase = Phase(rawValue: try reader()) else { throw PenstockError.noWireValue }
+        self.init(phase: phase, source: try reader(), target: try reader())
     }
 }
 
