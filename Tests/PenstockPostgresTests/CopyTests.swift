@@ -87,6 +87,13 @@ struct CopyTests {
             (error as? PenstockError)?.message
                 == "The queues of the database have moved to second.db; use that store, or open this one again with `penstock copy --cancel --from 'the database'`."
         }
+        let told = StoreMove(phase: .moved, source: "the database", target: "second.db")
+        #expect(try await reopened.storage.storeMove() == told)
+        #expect(try await reopened.storage.status(of: jobs).move == told)
+        let found = try await PostgresStore.inspectHealth(url: harness.url).findings.first { $0.kind == .storeMoved }
+        #expect(found?.severity == .warning)
+        #expect(found?.message.hasPrefix("The queues have moved to second.db: nothing is taken or given here") == true)
+        #expect(try await again.storage.storeMove() == nil)
         for store in [file, again, reopened] { try await store.close() }
         let health = try await PenstockStore.inspectHealth(path: folder.file("second.db"), time: harness.time)
         #expect(health.findings.filter { $0.severity != .note }.map(\.message) == [])
@@ -114,7 +121,7 @@ struct CopyTests {
         #expect(try await contents(third.storage) == contents(store))
         for store in [source, file, third] { try await store.close() }
         let health = try await PenstockStore.inspectHealth(path: folder.file("life.db"), time: harness.time)
-        #expect(health.findings.filter { $0.severity != .note }.map(\.message) == [])
+        #expect(health.findings.filter { $0.severity != .note }.map(\.kind) == [.storeMoved])
     }
 
     /// A process that dies behind any step is followed by one that goes on from there.

@@ -81,6 +81,7 @@ extension HealthReport {
         ([.wrongSequence], "no sequence number is given twice"),
         ([.strayCursor], "every cursor is in its log"),
         ([.straySchedule], "every schedule has a queue"),
+        ([.storeMoved], "the queues are here, and not another store's"),
         ([.deletionUnfinished], "no deletion is unfinished"),
         ([.quarantined], "no row was set aside"),
     ]

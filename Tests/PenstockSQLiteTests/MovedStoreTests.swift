@@ -1,0 +1,51 @@
+import PenstockConformance
+import PenstockCore
+import PenstockTestKit
+import Testing
+
+@testable import PenstockSQL
+@testable import PenstockSQLite
+
+/// A store whose queues have moved says so to those who look, and not only to those who write.
+@Suite(.timeLimit(.minutes(1))) struct MovedStoreTests {
+    private let time = ManualTime()
+    private let folder = TemporaryFolder()
+
+    private func open(_ name: String) async throws -> SQLiteStore {
+        try await SQLiteStore.open(path: folder.file(name), options: SQLiteStore.Options(time: time))
+    }
+
+    private func findings(_ name: String) async throws -> [HealthFinding] {
+        try await SQLiteStore.inspectHealth(path: folder.file(name), time: time).findings.filter {
+            $0.kind == .storeMoved
+        }
+    }
+
+    @Test func whoeverLooksIsTold() async throws {
+        let (old, new) = (try await open("old.db"), try await open("new.db"))
+        try await old.configure(.jobs, .create(QueuePolicy(), ifAbsent: false))
+        try await old.put(.text("x"))
+        let reader = try await SQLiteReader.open(path: folder.file("old.db"), time: time)
+        let lookers: [any MessageStore] = [old, reader]
+        for looker in lookers { #expect(try await looker.storeMove() == nil) }
+
+        _ = try await old.copy(to: new, StoreCopy(source: "old.db", target: "new.db")) { _ in }
+        let told = StoreMove(phase: .moved, source: "old.db", target: "new.db")
+        for looker in lookers {
+            #expect(try await looker.status(of: nil).move == told)
+            #expect(try await looker.status(of: .jobs).move == told)
+            #expect(try await looker.storeMove() == told)
+        }
+        let finding = try #require(try await findings("old.db").first)
+        #expect(finding.severity == .warning)
+        #expect(finding.message.hasSuffix("open this one again with `penstock copy --cancel --from old.db`."))
+        #expect(try await new.storeMove() == nil)
+        #expect(try await findings("new.db").isEmpty)
+
+        try await old.cancelCopy(into: nil)
+        for looker in lookers { #expect(try await looker.status(of: nil).move == nil) }
+        #expect(try await findings("old.db").isEmpty)
+        for store in [old, new] { try await store.close() }
+        try await reader.close()
+    }
+}
