@@ -36,6 +36,13 @@ import Testing
         #expect(lines.contains("penstock_metrics_queues_omitted 0"))
     }
 
+    @Test func whetherTheStoreHasMovedIsANumber() {
+        var status = StoreStatus(queues: [], workers: [])
+        #expect(lines(status).contains("penstock_store_moved 0"))
+        status.move = StoreMove(phase: .draining, source: "a", target: "b")
+        #expect(lines(status).contains("penstock_store_moved 1"))
+    }
+
     @Test func beyondABoundQueuesAreSummedUp() throws {
         let queues = try (0..<4).map { try queue("q\($0)", ready: 10 + $0) }
         let chosen = QueueSeries(queues, countMax: 2)

@@ -14,7 +14,8 @@ struct StatusCommand: AsyncParsableCommand {
               penstock status mail --watch --interval 500ms
               penstock status --json | jq '.queues[] | {queue, ready: .depths.ready}'
 
-            With --json each look is one line: an object with "queues" and "workers".
+            With --json each look is one line: an object with "queues" and "workers", and with "move" where the queues move \
+            to another store, or have moved there.
             """)
 
     @OptionGroup var fileOptions: FileOptions
@@ -52,15 +53,16 @@ struct StatusCommand: AsyncParsableCommand {
     private func show(_ status: StoreStatus, at now: Timestamp, on output: Output) throws {
         if outputOptions.isJSON {
             return try output.line(
-                .object([
+                JSONValue.object([
                     "queues": .array(status.queues.map(\.json)), "workers": .array(status.workers.map(\.json)),
-                ]))
+                ]).adding(status.move))
         }
         if watch {
             // Back to the top and clear below, so that the screen does not flicker; elsewhere a line between two looks.
             if output.isTerminal { try output.raw("\u{1B}[H\u{1B}[2J".utf8) }
             try output.line(TimeText.short(now))
         }
+        if let move = status.move { try output.line(move.line) }
         try output.table(QueueTables.status(status.queues, now: now))
         if !status.workers.isEmpty {
             try output.line("")

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Penstock
+import PenstockCore
 import PenstockFormats
 
 /// `penstock why`
@@ -26,9 +27,12 @@ struct WhyCommand: AsyncParsableCommand {
         let output = Output()
         try await fileOptions.file.look { store in
             let reason = try await store.waitReason(of: sequence)
+            // Asked for with the queue, as whoever may look at the message may look at that.
+            let move = try await store.storage.status(of: reason.message.queue).move
             if outputOptions.isJSON {
-                try output.line(reason.json)
+                try output.line(reason.json.adding(move))
             } else {
+                if let move { try output.line(move.line) }
                 for line in WaitText.lines(reason, at: store.time.now) { try output.line(line) }
             }
             try output.flush()

@@ -17,6 +17,10 @@ extension PrometheusText {
         add(latenciesOf: queues)
         begin("penstock_workers", .gauge, "Processes and remote workers that are alive and have claimed messages.")
         sample(status.workers.count { $0.isAlive })
+        begin(
+            "penstock_store_moved", .gauge,
+            "Whether the queues move to another store, or have moved there, and nothing is taken here: 1 or 0.")
+        sample(status.move == nil ? 0 : 1)
         add(status.cursors)
         begin(
             "penstock_metrics_queues_omitted", .gauge,

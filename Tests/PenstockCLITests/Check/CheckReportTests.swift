@@ -48,6 +48,18 @@ import Testing
         #expect(report.state.word == word)
     }
 
+    /// Without a bound as well: it takes nothing, however well its queues look. Nothing of the other store's name moves a terminal.
+    @Test(arguments: StoreMove.Phase.allCases) func aStoreThatMovesAwayIsCritical(_ phase: StoreMove.Phase) throws {
+        var status = try status()
+        status.move = StoreMove(phase: phase, source: "a.db", target: "b|\u{1B}.db")
+        let report = CheckReport(status, CheckBounds(dead: try Values.countBound("0")), now: now)
+        #expect(report.state == .critical)
+        let what = phase == .moved ? "have moved" : "are being moved"
+        #expect(report.textLines == ["fail  The queues \(what) to b|\\x1B.db: nothing is taken or given here."])
+        let first = "PENSTOCK CRITICAL - The queues \(what) to b/\\x1B.db: nothing is taken or given here"
+        #expect(report.nagiosLines[0].hasPrefix("\(first) | 'moved'=1;;0;0"))
+    }
+
     @Test func oneBoundIsCritical() throws {
         let bounds = CheckBounds(dead: try Values.countBound("0"))
         #expect(CheckReport(try status(dead: 1), bounds, now: now).state == .critical)

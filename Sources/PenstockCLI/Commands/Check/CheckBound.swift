@@ -34,6 +34,8 @@ struct CheckBound: Sendable, Equatable {
     /// Beyond this one it is critical.
     var critical: Int
 
+    init(critical: Int) { self.critical = critical }
+
     /// Reads `CRITICAL` or `WARNING,CRITICAL`, each made into a number by `number`.
     ///
     /// - Throws: ``Failure``, and what `number` throws.

@@ -39,8 +39,16 @@ struct CheckReport: Sendable {
         let workers = status.workers.count { $0.isAlive }
         func sum(_ number: KeyPath<Depths, Int>) -> Int { status.queues.reduce(0) { $0 &+ $1.depths[keyPath: number] } }
         summary =
-            "\(CountText.format(status.queues.count, "queue")): \(sum(\.ready)) ready, \(sum(\.leased)) leased, "
+            (status.move.map { "\(Escape.line($0.statement)); " } ?? "")
+            + "\(CountText.format(status.queues.count, "queue")): \(sum(\.ready)) ready, \(sum(\.leased)) leased, "
             + "\(sum(\.dead)) dead; \(CountText.format(workers, "worker"))"
+        if let move = status.move {
+            // Each check asks for a store that takes messages, so this one has no option, and is said only then.
+            findings.append(
+                Finding(
+                    subject: Self.moved, value: 1, bound: CheckBound(critical: 0), state: .critical,
+                    sentence: Escape.line(move.statement)))
+        }
         for queue in status.queues { add(queue, bounds, now) }
         if let bound = bounds.workers {
             findings.append(
@@ -70,6 +78,9 @@ struct CheckReport: Sendable {
         }
     }
 
+    /// The subject of the move of a store.
+    static let moved = "moved"
+
     /// The gravest of all.
     var state: CheckState { findings.map(\.state).max() ?? .ok }
 
@@ -83,6 +94,7 @@ struct CheckReport: Sendable {
 extension CheckReport.Finding {
     /// What was found, with its queue and its bound.
     var line: String {
+        if subject == CheckReport.moved { return sentence }
         let place = queue.map { "queue \(Escape.text($0.text)): " } ?? ""
         let limit = state == .critical ? bound.critical : bound.warning ?? bound.critical
         return "\(place)\(sentence), \(subject == "workers" ? "at least" : "at most") \(limit)\(unit)"

@@ -54,6 +54,9 @@ struct ServerProbe: Sendable {
                 return (false, "what answers at \(address) is no Penstock server")
             }
         }
+        if status == 503, text.contains(#""code":"storeMoved""#) {
+            return (false, "the queues of the server at \(address) have moved to another store, or are being moved")
+        }
         return (
             status == 200, "the server at \(address) \(status == 200 ? "is ready" : "answers with status \(status)")"
         )

@@ -6,13 +6,16 @@ import PenstockFormats
 struct CopyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "copy",
-        abstract: "Move all queues into another store: a file or a PostgreSQL database.",
+        abstract: "Move all queues into another store, a file or a PostgreSQL database, and close the one they leave.",
         discussion: """
             EXAMPLES
               penstock copy --from queue.db --to postgres://mill@db.example/shop
               penstock copy --from postgres://mill@db.example/shop --to queue.db --log
               penstock copy --from queue.db --to new.db --dry-run
               penstock copy --from queue.db --cancel
+
+            This moves house: the source is closed, and stays so. For a copy to try things on, while the source works on, use \
+            `penstock backup` and open the file that it makes; of a database, pg_dump.
 
             Copied are queues with their settings, limits, schedules, workflows and cursors, and all messages that wait or are dead. \
             With --log also what has ended. A new store has the messages with their numbers; in another one all are higher by the same \

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Penstock
+import PenstockCore
 import PenstockFormats
 
 /// `penstock queue list`
@@ -21,11 +22,12 @@ struct QueueListCommand: AsyncParsableCommand {
     @MainActor func run() async throws {
         let output = Output()
         try await fileOptions.file.look { store in
-            let queues = try await store.queues()
+            let status = try await store.storage.status(of: nil)
             if outputOptions.isJSON {
-                for queue in queues { try output.line(queue.json) }
+                for queue in status.queues { try output.line(queue.json.adding(status.move)) }
             } else {
-                try output.table(QueueTables.policies(queues))
+                if let move = status.move { try output.line(move.line) }
+                try output.table(QueueTables.policies(status.queues))
             }
             try output.flush()
         }
