@@ -17,7 +17,11 @@ struct Health {
         router.get("healthz") { _, _ in Response.json(.object(["status": .string("ok")])) }
         router.get("readyz") { _, _ in
             do {
-                _ = try await store.storage.limits()
+                // Workers that may still settle have to be let through.
+                if let move = try await store.storage.storeMove(), move.phase != .draining {
+                    let code = PenstockError.Code.storeMoved.rawValue
+                    throw Problem(.serviceUnavailable, code: code, "\(move.anonymousStatement).")
+                }
                 return Response.json(.object(["status": .string("ok")]))
             } catch let error as PenstockError {
                 // Whoever asks shows no token, and learns no more than that.

@@ -24,6 +24,16 @@ import Testing
         #expect(worked == "hello in \(there)\n")
         #expect(try await store.queue("mail").status().totals.done == 1)
 
+        let other = try await PenstockStore.open(path: folder.file("other.db"))
+        try await store.copy(to: other, StoreCopy(source: "queue.db", target: "other.db"))
+        let moved = "The queues have moved to other.db: nothing is taken or given here"
+        for command in [["status"], ["queue", "list"], ["why", "1"]] {
+            #expect(try await run(command, there).hasPrefix("\(moved).\n"), "\(command)")
+        }
+        #expect(try await end(["check", "--all"], there, isSilent: true) == 2)
+        #expect(try await end(["check", "--server", there], there, isSilent: true) == 2)
+        try await other.close()
+
         await server.stop()
         try await store.close()
         #expect(try await end(["enqueue", "mail", "x"], there) == 69)
@@ -41,12 +51,12 @@ import Testing
         return result.standardOutput
     }
 
-    private func end(_ arguments: [String], _ db: String) async throws -> Int32? {
+    private func end(_ arguments: [String], _ db: String, isSilent: Bool = false) async throws -> Int32? {
         let result = try await Subprocess.run(
             .path(FilePath(Self.products + "/penstock")), arguments: Arguments(arguments),
             environment: .inherit.updating(["PENSTOCK_DB": db]), output: .discarded, error: .string(limit: 65_536))
         guard case .exited(let status) = result.terminationStatus else { return nil }
-        #expect(result.standardError.split(separator: "\n").count == 1)
+        #expect(result.standardError.split(separator: "\n").count == (isSilent ? 0 : 1))
         return status
     }
 

@@ -20,7 +20,7 @@ struct Queues: Sendable {
         try context.principal.require(.read)
         let status = try await store.storage.status(of: nil)
         let queues = status.queues.filter { context.principal.may(.read, $0.name) }
-        return .json(.object(["queues": .array(queues.map(\.json))]))
+        return .json(JSONValue.object(["queues": .array(queues.map(\.json))]).adding(status.move))
     }
 
     @Sendable private func show(_ request: Request, _ context: ServerContext) async throws -> Response {

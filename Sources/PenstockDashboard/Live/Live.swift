@@ -30,6 +30,8 @@ final class Live: Sendable {
         var last: [QueueName: QueueStatus] = [:]
         var listeners: [UInt64: AsyncStream<News>.Continuation] = [:]
         var nextID: UInt64 = 0
+        /// Whether the queues were another store's at the last look.
+        var move: StoreMove?
         /// Whether anybody has looked: what the first look sees was there before.
         var hasLooked = false
         var isOver = false
@@ -43,7 +45,9 @@ final class Live: Sendable {
         var ticks = 0
         while !Task.isCancelled {
             // A store that does not answer now may do so in a moment; the charts have a gap meanwhile.
-            if let status = try? await store.storage.status(of: nil) { look(at: status.queues, now: time.now) }
+            if let status = try? await store.storage.status(of: nil) {
+                look(at: status.queues, move: status.move, now: time.now)
+            }
             let isWatched = state.withLock { !$0.listeners.isEmpty }
             ticks += 1
             if ticks % 20 == 0 { tell(.tick) }
@@ -52,7 +56,7 @@ final class Live: Sendable {
     }
 
     /// Takes what a look has seen.
-    func look(at queues: [QueueStatus], now: Timestamp) {
+    func look(at queues: [QueueStatus], move: StoreMove? = nil, now: Timestamp) {
         let second = now.microseconds / 1_000_000
         let news: News? = state.withLock { state in
             var changed: [QueueName] = []
@@ -75,14 +79,21 @@ final class Live: Sendable {
                 state.recent[name] = nil
             }
             state.all.record(Sample(allOf: queues, recent: recentOfAll), at: second)
-            let isFirst = !state.hasLooked
-            state.hasLooked = true
-            state.last = seen
             // What has changed between a page's making and the first look nobody can tell apart from what was there before.
-            if isFirst { return .missed }
+            let isAll = !state.hasLooked || state.move != move
+            state.hasLooked = true
+            (state.last, state.move) = (seen, move)
+            if isAll { return .missed }
             return changed.isEmpty ? nil : .changed(changed)
         }
         if let news { tell(news) }
+    }
+
+    /// What the last look said of the store's move; before the first one the store is asked. One that does not answer says nothing of it:
+    /// the page itself says that then.
+    func move(of store: PenstockStore) async -> StoreMove? {
+        let (hasLooked, move) = state.withLock { ($0.hasLooked, $0.move) }
+        return hasLooked ? move : try? await store.storage.storeMove()
     }
 
     /// What a queue's numbers have been; of all queues together when it is `nil`.

@@ -27,7 +27,11 @@ struct Routes {
 
     private func add(_ path: RouterPath, _ method: HTTPRequest.Method, _ show: @escaping Show) {
         open(path, method) { visit in
-            if visit.context.isKnown { return try await show(visit) }
+            if visit.context.isKnown {
+                var visit = visit
+                visit.move = await visit.site.live.move(of: visit.site.store)
+                return try await show(visit)
+            }
             guard method == .get else {
                 throw Problem(.unauthorized, code: "unauthorized", "Sign in first; nothing was done.")
             }

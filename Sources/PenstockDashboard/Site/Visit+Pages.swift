@@ -48,6 +48,7 @@ extension Visit {
         fields["script"] = Assets.script.path
         if let name = site.name { fields["badge"] = name }
         if let said, !said.isEmpty { fields["said"] = said }
+        if let move { fields["moved"] = "\(move.statement)." }
         if let mark = freshness.mark { fields["live"] = ["of": mark] }
         if context.isKnown {
             fields["navigation"] = Section.allCases.map { item -> Fields in

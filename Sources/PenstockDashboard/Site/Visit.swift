@@ -10,6 +10,8 @@ struct Visit: Sendable {
     let site: Site
     let request: Request
     let context: ServerContext
+    /// What every page says in front: that the queues are, or will be, another store's.
+    var move: StoreMove?
 
     /// Bytes that a form has at most: a payload that somebody types, three times as long when it is escaped.
     static let formBytesMax = 4 * 1024 * 1024

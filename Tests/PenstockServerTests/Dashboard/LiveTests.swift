@@ -99,6 +99,23 @@ import Testing
         #expect(live.history(of: try QueueName("a"))[.minutes].values(\.waiting).isEmpty)
     }
 
+    /// Every page says that the queues are another store's.
+    @Test func pagesAreToldThatTheStoreMoves() async throws {
+        let store = PenstockStore(TestDatabase().open())
+        let live = Live()
+        let now = Timestamp(microseconds: 1_000_000_000)
+        #expect(await live.move(of: store) == nil)
+        live.look(at: [], now: now)
+        var news = try #require(live.listen()).makeAsyncIterator()
+        let move = StoreMove(phase: .moved, source: "a", target: "b")
+        live.look(at: [], move: move, now: now)
+        #expect(await news.next() == .missed)
+        #expect(await live.move(of: store) == move)
+        live.look(at: [], now: now)
+        #expect(await news.next() == .missed)
+        #expect(await live.move(of: store) == nil)
+    }
+
     @Test func theFirstQueueOfAllIsTold() async throws {
         let live = Live()
         let now = Timestamp(microseconds: 1_000_000_000)
