@@ -27,10 +27,13 @@ struct StatusCommand: AsyncParsableCommand {
     @Flag(help: "Look again and again, until it is interrupted.")
     var watch = false
 
-    @Option(help: .init("How long between two looks.", valueName: "duration"), transform: Values.duration)
-    var interval: Duration = .seconds(1)
+    @Option(
+        help: .init("With --watch: how long between two looks; 1s.", valueName: "duration"), transform: Values.duration)
+    var interval: Duration?
 
     func validate() throws {
+        guard let interval else { return }
+        if !watch { throw ValidationError("--interval goes with --watch.") }
         guard interval >= .milliseconds(10) else { throw ValidationError("The shortest --interval is 10ms.") }
     }
 
@@ -44,7 +47,7 @@ struct StatusCommand: AsyncParsableCommand {
                 try show(status, at: time.now, on: output)
                 try output.flush()
                 guard watch else { return }
-                try await time.sleep(until: time.now + interval)
+                try await time.sleep(until: time.now + (interval ?? .seconds(1)))
             }
         }
     }

@@ -80,7 +80,9 @@ struct WrongInputTests {
         (["cancel"], "by their sequence numbers, or by --queue"),
         (["cancel", "1", "--queue", "q"], "by their sequence numbers, or by --queue"),
         (["replay", "q"], "For all that are left: --from 1"),
-        (["status", "--interval", "1ms"], "10ms"),
+        (["status", "--watch", "--interval", "1ms"], "10ms"),
+        (["status", "--interval", "1s"], "--interval goes with --watch"),
+        (["enqueue", "q", "a", "--delay", "-5s"], "-5s"),
         (["log", "q", "--last", "0"], "--last is 1 to 10000"),
     ])
     func isRefusedWithAReason(arguments: [String], words: String) async throws {
