@@ -13,8 +13,8 @@ struct Guardian: Sendable {
     private let process: Task<Void, Never>
 
     /// A command's group gets SIGTERM when it is to stop, and that must not reach the guardian; nor may what a
-    /// terminal sends.
-    private static let script = "trap '' TERM INT HUP QUIT TSTP; read -r _; kill -s KILL 0"
+    /// terminal sends. It says when it is so far: before that a SIGTERM would end it, and with it the command.
+    private static let script = "trap '' TERM INT HUP QUIT TSTP; echo >&2; read -r _; kill -s KILL 0"
 
     /// Starts a guardian. The caller must ``end()`` it.
     ///
@@ -32,13 +32,24 @@ struct Guardian: Sendable {
                     platformOptions: options, input: .inputWriter, output: .discarded, error: .sequence
                 ) { execution in
                     let group = ProcessGroup(id: execution.processIdentifier.value)
-                    defer { group.disband() }
-                    starting.yield(group)
-                    starting.finish()
+                    func begin() {
+                        starting.yield(group)
+                        starting.finish()
+                    }
+                    defer {
+                        group.disband()
+                        // One that was killed before it was ready is found without a leader, and replaced.
+                        begin()
+                    }
                     await withTaskGroup(of: Void.self) { events in
                         events.addTask { for await _ in retired {} }
-                        // It writes nothing there, so this ends when the guardian does.
-                        events.addTask { _ = try? await execution.standardError.first { _ in false } }
+                        // It writes there once, so this ends when the guardian does.
+                        events.addTask {
+                            _ = try? await execution.standardError.first { _ in
+                                begin()
+                                return false
+                            }
+                        }
                         await events.next()
                         events.cancelAll()
                     }

@@ -227,6 +227,20 @@ struct CommandTests {
         #expect(end.status == .signaled(SIGKILL))
     }
 
+    /// A command that is told to stop as it begins has its time to, and is not killed with its guardian.
+    @Test func aNewGuardianIsNotEndedByWhatStopsACommand() async throws {
+        for _ in 1...5 {
+            try await Guardians.use { guardians in
+                let first = try await guardians.withGroup { group in
+                    group.terminate()
+                    return group.id
+                }
+                #expect(try await run(shell("exit 5"), in: guardians).status == .exited(5))
+                #expect(try await guardians.withGroup { $0.id } == first)
+            }
+        }
+    }
+
     @Test func aGuardianThatIsKilledTakesItsGroupAndIsReplaced() async throws {
         let pipe = try TestPipe()
         try await Guardians.use { guardians in
