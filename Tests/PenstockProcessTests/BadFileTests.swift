@@ -64,8 +64,16 @@ extension Proofs {
         @Test func aFileThatIsGoneWithoutItsLogIsNotMadeAnew() async throws {
             try await Site.use { site in
                 let log = URL(filePath: site.file + "-wal")
+                let worked = try Lines()
                 try await site.succeed(["queue", "create", "q"])
-                try await site.succeed(["enqueue", "q", "x"])
+                try await site.succeed(["enqueue", "q", "w"])
+                let worker = try await site.start(["work", "q", "--", "echo", "done"], output: worked.writeEnd)
+                try worked.closeWriteEnd()
+                #expect(try await worked.next() == "done")
+                // The worker has the file open, so the log stays, and it dies with its file open.
+                try await site.succeed(["enqueue", "q", "x", "--delay", "1h"])
+                #expect(worker.send(SIGKILL))
+                _ = try await worker.end
                 #expect(rename(site.file, site.file + ".old") == 0)
                 let before = try Data(contentsOf: log)
                 #expect(!before.isEmpty)
@@ -74,8 +82,11 @@ extension Proofs {
                 }
                 #expect(try Data(contentsOf: log) == before)
                 #expect(rename(site.file + ".old", site.file) == 0)
-                #expect(try site.column("SELECT payload FROM penstock_messages") == ["x"])
+                #expect(try site.column("SELECT payload FROM penstock_messages") == ["w", "x"])
+                try await site.succeed(["retry", "2"])
+                try await site.succeed(["work", "q", "--drain", "--", "true"])
                 try await site.expectHealthy()
+                withExtendedLifetime(worked) {}
             }
         }
 
