@@ -167,7 +167,7 @@ extension Delivery {
 
     /// Takes a step that gives nothing within an application's own transaction, unless it is over.
     ///
-    /// It does as the other ``step(_:in:_:)``.
+    /// It does as the one whose body gives a value.
     public func step(_ name: String, in transaction: PostgresTransaction, _ body: () throws -> Void) throws {
         try step(name, joining: JoinedTransaction(transaction: transaction), body)
     }
