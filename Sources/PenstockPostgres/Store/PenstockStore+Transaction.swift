@@ -56,6 +56,7 @@ extension PenstockStore {
     ///   - name: the event's name.
     ///   - value: what is told, as JSON.
     ///   - target: a message, or a workflow.
+    ///   - transaction: the transaction.
     /// - Returns: whether it is the first of its name; of later ones nobody hears.
     /// - Throws: what encoding throws; `PenstockError` as an event elsewhere. The transaction can go on then.
     @discardableResult
