@@ -29,7 +29,7 @@ public struct StoreMove: Hashable, Sendable {
     /// What it means for whoever looks, without a full stop. The target is named as it is, and may have any character.
     package var statement: String { statement(target) }
 
-    /// The same without the target, for whoever has not shown who he is.
+    /// The same without the target, for a caller who has shown no token.
     package var anonymousStatement: String { statement("another store") }
 
     /// What can be done about it, as the end of a sentence.
@@ -38,7 +38,10 @@ public struct StoreMove: Hashable, Sendable {
         return "\(use), or open this one again with `\(StoreCopy.cancellation(of: source))`"
     }
 
+    /// What the queues do: the middle of a sentence.
+    package var predicate: String { phase == .moved ? "have moved" : "are being moved" }
+
     private func statement(_ target: String) -> String {
-        "The queues \(phase == .moved ? "have moved" : "are being moved") to \(target): nothing is taken or given here"
+        "The queues \(predicate) to \(target): nothing is taken or given here"
     }
 }

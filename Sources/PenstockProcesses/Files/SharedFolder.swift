@@ -179,8 +179,7 @@ package struct SharedFolder: Sendable {
         case .wide(let mode) where setMode(mode) != 0:
             throw foreign(path, "can be used by others than the database")
         case .narrow:
-            let rights = rights
-            if own(rights.userToGiveTo, rights.group) == 0 { _ = setMode(isFolder ? rights.folderMode : rights.mode) }
+            _ = giveRights(isFolder: isFolder, own, setMode)
         case .wide, nil: break
         }
     }
@@ -219,14 +218,18 @@ package struct SharedFolder: Sendable {
     ///
     /// - Throws: also when what is at `path` may be another user's.
     func giveRights(_ path: String, isFolder: Bool) throws {
-        let rights = rights
-        let mode = isFolder ? rights.folderMode : rights.mode
         try use(path, isFolder: isFolder) { status, own, setMode in
             if case .foreign(let why) = flaw(of: status, isFolder: isFolder) { throw foreign(path, why) }
-            guard own(rights.userToGiveTo, rights.group) == 0, setMode(mode) == 0 else {
+            guard giveRights(isFolder: isFolder, own, setMode) else {
                 throw SystemErrors.failure("\(path) cannot be given the owner and the mode of the database", errno)
             }
         }
+    }
+
+    /// - Returns: whether the system let this process do so; else `errno` says why.
+    private func giveRights(isFolder: Bool, _ own: (uid_t, gid_t) -> Int32, _ setMode: (mode_t) -> Int32) -> Bool {
+        let rights = rights
+        return own(rights.userToGiveTo, rights.group) == 0 && setMode(isFolder ? rights.folderMode : rights.mode) == 0
     }
 
     /// Calls `body` with the status of what is at `path` now, and with what gives just this another owner or mode, whatever

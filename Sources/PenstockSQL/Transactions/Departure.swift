@@ -53,8 +53,7 @@ package struct Departure: Sendable {
 
     /// What whoever would change the store is told.
     package var refusal: PenstockError {
-        let what = phase == .moved ? "have moved" : "are being moved"
-        return PenstockError(.storeMoved, "The queues of \(move.source) \(what) to \(target); \(move.advice).")
+        PenstockError(.storeMoved, "The queues of \(move.source) \(move.predicate) to \(target); \(move.advice).")
     }
 
     /// The column is found outside where the table has none, as in a file of an older schema that is only read.

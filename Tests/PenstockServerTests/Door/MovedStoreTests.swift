@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    /// A visitor who is not known learns nothing of the store.
+    /// A visitor who has shown no token learns nothing of the store.
     @Test func whoSignsInIsNotToldBefore() async throws {
         let tokens = try Tokens("a 0123456789abcdef read")
         try await TestServer.run(store: PenstockStore(Moved(.moved)), tokens: tokens) { server in
