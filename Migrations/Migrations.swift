@@ -38,6 +38,7 @@ package struct Migration: Sendable {
         Migration(26, "inspecting", PackageResources._026_inspecting_sql),
         Migration(27, "latencies", PackageResources._027_latencies_sql),
         Migration(28, "copy", PackageResources._028_copy_sql),
+        Migration(29, "inserts", PackageResources._029_inserts_sql),
     ]
 
     /// What all steps together leave in a new file, as SQL: a tenth of the time that they take one after the other, most of which

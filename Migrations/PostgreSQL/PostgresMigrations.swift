@@ -27,6 +27,7 @@ package struct PostgresMigration: Sendable {
         PostgresMigration(15, "settles", PackageResources._015_settles_sql),
         PostgresMigration(16, "copy", PackageResources._016_copy_sql),
         PostgresMigration(17, "handover", PackageResources._017_handover_sql),
+        PostgresMigration(18, "moments", PackageResources._018_moments_sql),
     ]
 
     private init(_ version: Int, _ name: String, _ bytes: [UInt8]) {

@@ -58,6 +58,38 @@ import Testing
         #expect(steps[1] < steps[0] * 2, "\(steps)")
     }
 
+    /// The same beside other queues that are shared: what a drop changes is found by indexes alone.
+    @Test func aDropCostsTheSameBesideManyQueues() async throws {
+        var steps: [Int] = []
+        for count in [1, 2000] {
+            let path = folder.file("beside-\(count).db")
+            let policy = QueuePolicy(capacity: Capacity(3, whenFull: .dropOldest), isFair: true)
+            let store = try await SQLiteStore.openWithJobs(path, policy)
+            _ = try await store.enqueue(
+                (1...3).map { NewMessage.text("\($0)", group: "\($0)") }, to: .jobs, durability: .processCrash)
+            let database = try DatabaseQueue(path: path)
+            steps += try await database.write { database in
+                for other in 1...count {
+                    try database.execute(
+                        sql: "INSERT INTO penstock_queue (name, fair) VALUES (?1, 1)", arguments: ["other \(other)"])
+                    try database.execute(
+                        sql: """
+                            INSERT INTO penstock_share (queue_id, priority, group_key, next_turn, again_turn)
+                                VALUES (last_insert_rowid(), 0, 'a', 5, 0)
+                            """)
+                }
+                let insert = try database.makeStatement(
+                    sql: "INSERT INTO penstock_messages (queue, payload, group_key) VALUES ('jobs', 'x', 'a')")
+                try insert.execute()
+                return [Int(sqlite3_stmt_status(insert.sqliteStatement, SQLITE_STMTSTATUS_VM_STEP, 0))]
+            }
+            try database.close()
+            #expect(try await store.take(9).map(\.lease.sequence.rawValue) == [2, 3, 4])
+            try await store.close()
+        }
+        #expect(steps[1] < steps[0] * 2, "\(steps)")
+    }
+
     @Test func viewsCanBeChangedInNoOtherWay() async throws {
         let store = try await SQLiteStore.openWithJobs(path)
         try await store.put(.text("it"))

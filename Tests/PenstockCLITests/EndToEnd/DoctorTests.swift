@@ -148,6 +148,7 @@ struct DoctorTests {
             "DROP TRIGGER penstock_queue_\($0); "
         }
         let copying = """
+            DROP TRIGGER penstock_message_dropped; DROP VIEW penstock_dropping;
             DROP VIEW penstock_origins; DROP TRIGGER penstock_moving; DROP TRIGGER penstock_queue_deleted_arriving;
             DROP TABLE penstock_arriving; DROP TABLE penstock_arrival; DROP TABLE penstock_store;
             ALTER TABLE penstock_state DROP COLUMN moving;

@@ -109,6 +109,8 @@ func mode(of path: String) throws -> Int {
 
 /// Takes a file of the newest schema back to version 9.
 let toSchema9 = """
+    DROP TRIGGER penstock_message_dropped; DROP VIEW penstock_dropping;
+    CREATE TRIGGER penstock_messages_insert_deleting INSTEAD OF INSERT ON penstock_messages BEGIN SELECT 1; END;
     DROP VIEW penstock_origins; DROP TRIGGER penstock_moving; DROP TRIGGER penstock_queue_deleted_arriving;
     DROP TABLE penstock_arriving; DROP TABLE penstock_arrival; DROP TABLE penstock_store;
     ALTER TABLE penstock_state DROP COLUMN moving;
