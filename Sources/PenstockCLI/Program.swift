@@ -1,12 +1,14 @@
 package import ArgumentParser
 import Dispatch
 import PenstockFormats
+import PenstockProcesses
 
 /// The program `penstock`.
 public enum Program {
     /// Runs the command that the process's arguments name, and ends the process with its exit status. To be called
     /// from a `main` that is not `async`: what runs such a one opens files before it.
     public static func main() -> Never {
+        SystemThread.shareMemory()
         main(PenstockCommand.self, parsing: parsed)
     }
 

@@ -22,4 +22,8 @@ int penstock_start_thread(const char *name, size_t stack_bytes, void (*body)(voi
 // Makes up to `count` threads that are there at the same time, and ends them. Returns how many the system has made.
 int penstock_count_threads(int count);
 
+// Has all threads that are made from now on take memory from where the first one does. With glibc each thread has an arena of its
+// own otherwise, and asks the system for nearly every page of it.
+void penstock_use_one_arena(void);
+
 #endif

@@ -45,6 +45,10 @@ package enum SystemThread {
         }
     }
 
+    /// Has the threads of this process share the memory that they take, where the system's library would have each begin
+    /// with none of its own. For a program that runs for moments: its threads seldom take memory at the same time.
+    package static func shareMemory() { penstock_use_one_arena() }
+
     /// Makes up to `count` threads that are there at the same time, and ends them.
     ///
     /// - Returns: how many the system has made.

@@ -41,9 +41,11 @@ def programs(place, wants_cli, wants_streams, wants_server, wants_postgres):
     say("building Penstock in release (minutes at first)")
     static = [] if sys.platform == "darwin" else ["--static-swift-stdlib"]
     build = ["nice", "swift", "build", "-c", "release", "--package-path", FOLDER, *static]
-    # The command as well: one build of Penstock serves all of them.
-    for product in ["penstock-bench"] + ["penstock"] * wants_cli + ["penstock-server"] * wants_server:
-        _run([*build, "--product", product], stdout=subprocess.DEVNULL)
+    # One build of Penstock serves all of them.
+    _run([*build, "--product", "penstock-bench"], stdout=subprocess.DEVNULL)
+    installed = ["penstock"] * wants_cli + ["penstock-server"] * wants_server
+    if installed:
+        _run(["nice", FOLDER.parent / "release", "--package-path", FOLDER, *installed], stdout=subprocess.DEVNULL)
     if wants_postgres and include:
         # libpq comes with libraries that are there to be shared.
         _run([word for word in build if word not in static] + ["--product", "postgres-bench"], stdout=subprocess.DEVNULL)
