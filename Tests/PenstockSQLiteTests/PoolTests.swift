@@ -96,7 +96,7 @@ final class GRDBPool: Sendable {
                 ([NewMessage(payload: [], priority: 1000)], .jobs, .invalidInput),
             ] {
                 let error = #expect(throws: PenstockError.self) {
-                    try store.enqueue(messages, to: queue, in: database)
+                    try PoolTransaction(store, database).enqueue(messages, to: queue)
                 }
                 #expect(error?.code == code)
             }

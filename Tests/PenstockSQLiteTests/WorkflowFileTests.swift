@@ -151,23 +151,25 @@ import Testing
         let workflow = NewWorkflow(.flow, tasks: tasks)
         await #expect(throws: Undone.self) {
             try await pool.write { database in
-                _ = try store.start(workflow, in: database)
+                _ = try PoolTransaction(store, database).start(workflow)
                 throw Undone()
             }
         }
         #expect(try await store.workflows(WorkflowQuery()).isEmpty)
-        #expect(try await pool.write { try store.start(workflow, in: $0) }.isNew)
+        #expect(try await pool.write { try PoolTransaction(store, $0).start(workflow) }.isNew)
         let lease = try #require(try await store.take().first).lease
         let step = try StepName("s"), event = try EventName("e")
         try await pool.write { database in
-            _ = try store.record(step, result: [1], on: lease, in: database)
-            #expect(try store.emit(NewEvent(event, payload: [2]), to: .workflow(.flow), in: database))
-            _ = try store.settle([Settlement(lease, .done, result: [3])], in: database)
+            _ = try PoolTransaction(store, database).record(step, result: [1], on: lease)
+            #expect(try PoolTransaction(store, database).emit(NewEvent(event, payload: [2]), to: .workflow(.flow)))
+            _ = try PoolTransaction(store, database).settle([Settlement(lease, .done, result: [3])])
         }
         #expect(try await store.counts() == [.done: 1, .ready: 1])
         let journal = try await store.journal(of: lease.sequence)
         #expect(journal.steps.map(\.result) == [[1]] && journal.result == [3])
-        await expect(.leaseLost) { try await pool.write { try store.record(step, result: [], on: lease, in: $0) } }
+        await expect(.leaseLost) {
+            try await pool.write { try PoolTransaction(store, $0).record(step, result: [], on: lease) }
+        }
         try await store.close()
         let reader = try await SQLiteReader.open(path: path)
         #expect(try await reader.tasks(TaskQuery(.flow)).map(\.state) == [.done, .ready])

@@ -1,6 +1,7 @@
 public import GRDB
 internal import Metrics
 public import PenstockCore
+internal import PenstockSQLite
 
 /// Handing on: what follows a message is in line when the message is done, and only then.
 extension Delivery {

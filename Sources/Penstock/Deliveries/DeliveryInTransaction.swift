@@ -1,5 +1,6 @@
 public import GRDB
 internal import PenstockCore
+internal import PenstockSQLite
 
 extension Delivery {
     /// Says that the message is finished, within an application's own transaction: it is when that commits, and only

@@ -1,5 +1,6 @@
 public import GRDB
 internal import PenstockCore
+internal import PenstockSQLite
 
 extension Delivery {
     /// Takes a step within an application's own transaction, unless it is over: then what it gave comes from the record. What the

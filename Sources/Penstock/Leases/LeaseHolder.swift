@@ -160,9 +160,10 @@ final class LeaseHolder: Sendable {
             throw lost(lease)
         }
         transaction.whenEnded(
+            lease,
             committed: { [inFlight, metrics] isHeld in
                 // A savepoint that was rolled back has taken the verdict with it, though the transaction came through.
-                if isHeld(lease) { return inFlight.endSettling(lease) }
+                if isHeld { return inFlight.endSettling(lease) }
                 // Verdicts in several savepoints are one in the end.
                 if inFlight.remove(lease) { metrics.record(verdict, result) }
             },

@@ -1,5 +1,6 @@
 public import GRDB
 public import PenstockCore
+internal import PenstockSQLite
 
 extension Queue {
     /// Puts an element in line within an application's own transaction: it is there when that commits, and only then.

@@ -1,6 +1,7 @@
 internal import GRDB
 package import PenstockCore
-internal import PenstockSQLite
+internal import PenstockSQL
+package import PenstockSQLite
 
 /// A transaction of the application's own, which calls of the store join.
 package protocol ApplicationTransaction {
@@ -18,51 +19,31 @@ package protocol ApplicationTransaction {
     /// What the transaction sees of a workflow's tasks.
     func tasks(_ query: TaskQuery) throws -> [TaskRecord]
 
-    /// Calls one of both when the transaction has ended. The first is told of each lease whether it is held then: a savepoint that was
+    /// Calls one of both when the transaction has ended. The first is told whether the lease is held then: a savepoint that was
     /// rolled back has taken its verdict with it, though the transaction came through.
     func whenEnded(
-        committed: @escaping @Sendable (_ isHeld: (Lease) -> Bool) -> Void, rolledBack: @escaping @Sendable () -> Void)
+        _ lease: Lease, committed: @escaping @Sendable (_ isHeld: Bool) -> Void,
+        rolledBack: @escaping @Sendable () -> Void)
 }
 
 /// That of a connection in the application's pool.
-struct PoolTransaction: ApplicationTransaction {
-    let store: SQLiteStore
-    let database: Database
-
+extension PoolTransaction: ApplicationTransaction {
     /// - Throws: `invalidInput` when the store is none in a file.
     init(_ storage: any MessageStore, _ database: Database) throws {
         guard let store = storage as? SQLiteStore else { throw PenstockError.notInATransaction }
-        self.store = store
-        self.database = database
+        self.init(store, database)
     }
 
-    var storage: any MessageStore { store }
+    package var storage: any MessageStore { store }
 
-    func enqueue(_ messages: [NewMessage], to queue: QueueName) throws -> [Receipt] {
-        try store.enqueue(messages, to: queue, in: database)
-    }
-
-    func settle(_ settlements: [Settlement]) throws -> [SettleResult] { try store.settle(settlements, in: database) }
-
-    func start(_ workflow: NewWorkflow) throws -> StartedWorkflow { try store.start(workflow, in: database) }
-
-    func emit(_ event: NewEvent, to target: EventTarget) throws -> Bool {
-        try store.emit(event, to: target, in: database)
-    }
-
-    func record(_ step: StepName, result: [UInt8], on lease: Lease) throws -> StepRecord {
-        try store.record(step, result: result, on: lease, in: database)
-    }
-
-    func journal(of sequence: SequenceNumber) throws -> MessageJournal { try store.journal(of: sequence, in: database) }
-
-    func tasks(_ query: TaskQuery) throws -> [TaskRecord] { try store.tasks(query, in: database) }
-
-    func whenEnded(
-        committed: @escaping @Sendable (_ isHeld: (Lease) -> Bool) -> Void, rolledBack: @escaping @Sendable () -> Void
+    package func whenEnded(
+        _ lease: Lease, committed: @escaping @Sendable (_ isHeld: Bool) -> Void,
+        rolledBack: @escaping @Sendable () -> Void
     ) {
         database.afterNextTransaction(
-            onCommit: { [store] database in committed { (try? store.isHeld($0, in: database)) == true } },
+            onCommit: { [store] database in
+                committed((try? PoolTransaction(store, database).isHeld(lease)) == true)
+            },
             onRollback: { _ in rolledBack() })
     }
 }

@@ -1,5 +1,6 @@
 public import GRDB
 public import PenstockCore
+internal import PenstockSQLite
 
 /// Handlers of tasks: what they give, what they add to their workflow, and what other tasks gave.
 extension Delivery {

@@ -1,5 +1,6 @@
 public import GRDB
 package import PenstockCore
+internal import PenstockSQLite
 
 extension PenstockStore {
     /// Starts a workflow within an application's own transaction: it begins when that commits, and only then.

@@ -22,9 +22,8 @@ public final class PostgresTransaction {
     /// What to ring for when it is committed.
     private(set) var rings: [(bucket: Int, ring: Ring)] = []
     private var committed: [() -> Void] = []
-    private var whenOver: [(committed: ((Lease) -> Bool) -> Void, rolledBack: () -> Void)] = []
-    /// The leases that it has settled, and those of them that are held all the same.
-    private var settled: [Lease] = []
+    private var whenOver: [(lease: Lease, committed: (_ isHeld: Bool) -> Void, rolledBack: () -> Void)] = []
+    /// Those of the leases above that are held at its end.
     private var held: Set<Lease> = []
 
     init(
@@ -86,11 +85,8 @@ public final class PostgresTransaction {
 
     // MARK: What the store does in it
 
-    /// Runs `body` as a part of the transaction, and undoes it alone when it throws. All of it is written down at once: a savepoint of
-    /// the application's may take it back.
-    ///
-    /// - Parameter duringMove: when it is done though the queues move to another store.
-    func join<T>(duringMove: Departure.Allowance = .nothing, _ body: (Transaction) throws -> T) throws -> T {
+    /// As ``PenstockSQL/JoinableTransaction/join(duringMove:_:)``; the first one takes the writer lock.
+    func join<T>(duringMove: Departure.Allowance, _ body: (Transaction) throws -> T) throws -> T {
         try requireOpen()
         do {
             return try asStore {
@@ -122,12 +118,7 @@ public final class PostgresTransaction {
         let transaction = try Transaction(
             connection, path: sessions.address.description, time: core.time, random: core.random,
             policies: PolicyCache())
-        let value = try transaction.nested {
-            let value = try body(transaction)
-            try Cascade.writeDown(in: transaction)
-            try transaction.writeDown()
-            return value
-        }
+        let value = try transaction.part(body)
         rings += transaction.rings
         committed.append(transaction.committed)
         return value
@@ -154,11 +145,10 @@ public final class PostgresTransaction {
         }
     }
 
-    /// These leases have a verdict in it.
-    func noteSettled(_ leases: [Lease]) { settled += leases }
-
-    func whenEnded(committed: @escaping ((Lease) -> Bool) -> Void, rolledBack: @escaping () -> Void) {
-        whenOver.append((committed, rolledBack))
+    func whenEnded(
+        _ lease: Lease, committed: @escaping (_ isHeld: Bool) -> Void, rolledBack: @escaping () -> Void
+    ) {
+        whenOver.append((lease, committed, rolledBack))
     }
 
     // MARK: Its end
@@ -178,12 +168,12 @@ public final class PostgresTransaction {
         try server.run(
             "SET LOCAL search_path = \(ServerConnection.quoted(name: sessions.address.schema)), pg_temp; "
                 + "SELECT penstock_write_lock()")
-        held = Set(try settled.filter { try Settling.isHeld($0, connection) })
+        held = Set(try whenOver.map(\.lease).filter { try Settling.isHeld($0, connection) })
     }
 
     func didCommit() {
         for action in committed { action() }
-        for end in whenOver { end.committed(held.contains) }
+        for end in whenOver { end.committed(held.contains(end.lease)) }
     }
 
     func didRollBack() {

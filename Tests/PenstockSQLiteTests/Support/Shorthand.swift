@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import PenstockCore
 import PenstockSQL
 import PenstockSQLite
@@ -134,3 +135,10 @@ let toSchema9 = """
     DROP TABLE penstock_firing; DROP TABLE penstock_schedule;
     DELETE FROM penstock_migration WHERE version > 9; DROP VIEW penstock_quarantined; DROP TABLE penstock_quarantine
     """
+
+extension SQLiteStore {
+    /// Accepts messages within an application's own transaction.
+    func enqueue(_ messages: [NewMessage], to queue: QueueName, in database: Database) throws -> [Receipt] {
+        try PoolTransaction(self, database).enqueue(messages, to: queue)
+    }
+}
