@@ -6,7 +6,8 @@ import PenstockHTTP
 
 /// What the headers of a request say of the message that its body is.
 ///
-/// HTTP knows no capitals in the names of headers, so those of the message are in small letters. Their values are UTF-8.
+/// HTTP knows no capitals in the names of headers, so those of the message are in small letters. Their values are UTF-8, and one that is
+/// not is refused: SwiftNIO has put U+FFFD for what it could not read, and two keys would be one.
 struct MessageHead {
     /// The message, without its payload.
     var message = NewMessage(payload: [])
@@ -33,14 +34,16 @@ struct MessageHead {
                 guard idempotencyKey == nil else { throw Self.twice(name) }
                 do { idempotencyKey = try IdempotencyKey(field.value, of: principal) } catch { throw Problem(error) }
             case "content-type":
-                if !field.value.lowercased().hasPrefix(Self.unsaid) { try add(field.value, to: name) }
-            case "traceparent": try add(field.value, to: name)
+                let value = try Self.value(of: field)
+                if !value.lowercased().hasPrefix(Self.unsaid) { try add(value, to: name) }
+            case "traceparent": try add(Self.value(of: field), to: name)
             // Of these there may be several, which are one list.
             case "tracestate", "baggage":
-                message.headers[name] = message.headers[name].map { "\($0),\(field.value)" } ?? field.value
-            case _ where name.hasPrefix("ce-"): try add(Self.decoded(field.value), to: name)
+                let value = try Self.value(of: field)
+                message.headers[name] = message.headers[name].map { "\($0),\(value)" } ?? value
+            case _ where name.hasPrefix("ce-"): try add(Self.decoded(Self.value(of: field)), to: name)
             case _ where name.hasPrefix(Self.headerPrefix):
-                try add(field.value, to: String(name.dropFirst(Self.headerPrefix.count)))
+                try add(Self.value(of: field), to: String(name.dropFirst(Self.headerPrefix.count)))
             case _ where name.hasPrefix(Self.prefix):
                 let option = String(name.dropFirst(Self.prefix.count))
                 guard Self.options.contains(option) else {
@@ -49,7 +52,9 @@ struct MessageHead {
                             + "Penstock-Header-NAME, and the others are \(Self.options.sorted().joined(separator: ", "))."
                     )
                 }
-                guard options.updateValue(field.value, forKey: option) == nil else { throw Self.twice(name) }
+                guard options.updateValue(try Self.value(of: field), forKey: option) == nil else {
+                    throw Self.twice(name)
+                }
             default: continue
             }
         }
@@ -106,6 +111,13 @@ struct MessageHead {
             waitMax: try options["debounce-max"].map(DurationText.parse))
         try ReservedKeys.refuse(uniqueKey)
         return uniqueKey
+    }
+
+    private static func value(of field: HTTPField) throws(Problem) -> String {
+        guard !field.value.hasReplacements else {
+            throw Problem.invalid("The value of the header '\(Escape.text(field.name.canonicalName))' is not UTF-8.")
+        }
+        return field.value
     }
 
     private static func twice(_ name: String) -> Problem {

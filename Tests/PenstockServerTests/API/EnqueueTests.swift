@@ -40,6 +40,24 @@ import Testing
         }
     }
 
+    /// SwiftNIO makes U+FFFD of what it cannot read: two keys would be one, and the second message not enqueued.
+    @Test(arguments: [
+        "Penstock-Key", "Penstock-Group", "Penstock-Kind", "Penstock-Header-Who", "Content-Type", "ce-subject",
+        "traceparent", "tracestate", "baggage", "Idempotency-Key",
+    ])
+    func aHeaderThatIsNotUTF8IsRefused(name: String) async throws {
+        try await TestServer.inMemory { server in
+            let fields = "Host: localhost\r\n\(name): Müller\r\nContent-Length: 1"
+            let head = "POST /v1/queues/q/messages HTTP/1.1\r\n\(fields)\r\n\r\n"
+            let refused = try await server.client().answer(inLatin1: head, body: "x")
+            #expect(refused.hasPrefix("HTTP/1.1 400 "), "\(refused)")
+            #expect(name == "Idempotency-Key" || refused.contains("'\(name.lowercased())' is not UTF-8."), "\(refused)")
+            try await server.put("x", headers: ["Penstock-Key": "Müller", "Penstock-Header-Who": "Zoë"])
+            #expect(try await server.depths()["ready"] == 1)
+            #expect(try await server.show(1)["uniqueKey"] as? String == "Müller")
+        }
+    }
+
     @Test func whatCurlSaysOfEveryBodyIsNoHeader() async throws {
         try await TestServer.inMemory { server in
             let sequence = try await server.put(

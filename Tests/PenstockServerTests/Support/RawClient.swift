@@ -34,13 +34,23 @@ final class RawClient: Sendable {
         try send(head + "\r\n" + body)
     }
 
-    func send(_ text: String) throws {
-        var bytes = Array(text.utf8)[...]
+    func send(_ text: String) throws { try send(Array(text.utf8)) }
+
+    /// Sends bytes that may be no text.
+    func send(_ bytes: [UInt8]) throws {
+        var bytes = bytes[...]
         while !bytes.isEmpty {
             let count = bytes.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
             guard count > 0 else { throw PenstockError(.storage, "Nothing can be sent: errno \(errno).") }
             bytes = bytes.dropFirst(count)
         }
+    }
+
+    /// Makes a request in whose head stands one byte that is no UTF-8, ü in Latin-1, where `head` has a `ü`; and takes the answer.
+    func answer(inLatin1 head: String, body: String = "") async throws -> String {
+        try send(head.unicodeScalars.map { UInt8($0.value) } + Array(body.utf8))
+        finish()
+        return try await receive()
     }
 
     /// What has come, once it has `words`, or once the server has hung up.
