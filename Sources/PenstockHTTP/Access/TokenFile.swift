@@ -15,6 +15,8 @@ import Synchronization
 package struct Tokens: Sendable {
     /// Characters that a token has at least.
     package static let tokenCharactersMin = 16
+    /// Characters that a token has: those that a cookie may (RFC 6265, `cookie-octet`), as browsers keep it in one.
+    private static let tokenCharacters = Set(UInt8(0x21)...0x7E).subtracting("\",;\\".utf8)
     private static let fileBytesMax = 1024 * 1024
 
     package struct Token: Sendable {
@@ -69,6 +71,11 @@ package struct Tokens: Sendable {
             }
             guard words[1].count >= Self.tokenCharactersMin else {
                 throw refuse("has a token of fewer than \(Self.tokenCharactersMin) characters")
+            }
+            guard words[1].utf8.allSatisfy(Self.tokenCharacters.contains) else {
+                throw refuse(
+                    "has a token with a character that it may not have; it has characters of ASCII, and of those neither "
+                        + "quotes nor commas, semicolons or backslashes")
             }
             var scopes: Set<Scope> = []
             for word in words[2].split(separator: ",") {

@@ -130,11 +130,23 @@ import Testing
     @Test(arguments: [
         "", "ops", "ops 0123456789abcdef", "ops short read", "ops 0123456789abcdef fly",
         "a 0123456789abcdef read\na 0123456789abcdeF read", "a 0123456789abcdef read\nb 0123456789abcdef read",
-        "a 0123456789abcdef read q more",
+        "a 0123456789abcdef read q more", "a 0123456789abcdeü read",
     ])
     func refusesFilesOfTokens(text: String) {
         let error = #expect(throws: PenstockError.self) { try Tokens(text) }
         #expect(error?.code == .invalidInput)
+    }
+
+    /// The dashboard keeps a token in a cookie, which would end at a semicolon.
+    @Test func aTokenIsWhatACookieMayBe() throws {
+        for character in #";,"\#u{5C}\#u{7F}\#u{1}é"# {
+            let text = "# tokens\na 0123456789abcde\(character)f read"
+            let error = #expect(throws: PenstockError.self, "\(character)") { try Tokens(text) }
+            #expect(error?.message.hasPrefix("Line 2 of the file of tokens has a token with a character") == true)
+            #expect(error?.message.contains("0123456789") == false)
+        }
+        let secret = "!#$%&'()*+-./09:<=>?@AZ[]^_`az{|}~"
+        #expect(try Tokens("a \(secret) read").principal(showing: secret)?.name == "a")
     }
 
     /// Supervisors may ask for the head alone.
