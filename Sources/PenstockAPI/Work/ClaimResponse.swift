@@ -76,11 +76,14 @@ struct ClaimResponse: Sendable {
             body: .handingOver(claimed.map(\.message.lease), of: store, length: length, write))
     }
 
-    /// A value as a header can hold it: what is not ASCII, or cannot be seen, is escaped as RFC 3986 has it, and so is `%`.
+    /// A value as a header can hold it: what is not ASCII, or cannot be seen, is escaped as RFC 3986 has it, and so are `%` and a space
+    /// at an end, which whoever reads the header would leave out.
     private static func escaped(_ value: String) -> String {
         var text = ""
-        for byte in value.utf8 {
-            if byte >= 0x20, byte < 0x7F, byte != UInt8(ascii: "%") {
+        let last = value.utf8.count - 1
+        for (place, byte) in value.utf8.enumerated() {
+            let isLost = byte == UInt8(ascii: " ") && (place == 0 || place == last)
+            if byte >= 0x20, byte < 0x7F, byte != UInt8(ascii: "%"), !isLost {
                 text.unicodeScalars.append(Unicode.Scalar(byte))
             } else {
                 let digits = String(byte, radix: 16, uppercase: true)

@@ -114,6 +114,21 @@ import Testing
         }
     }
 
+    /// Whoever reads a header leaves out the spaces at its ends.
+    @Test(arguments: [" lead and trail ", " ", "  ", "\ttab\t", "in the middle", "100 % "])
+    func spacesAtTheEndsComeAsWell(text: String) async throws {
+        try await TestServer.inMemory(queues: ["q": QueuePolicy(groups: .fifo())]) { server in
+            let message = NewMessage(payload: [], headers: ["x": text], group: text)
+            try await server.store.queue("q", of: [UInt8].self).enqueue([message])
+            let claimed = try await server.send(
+                "POST", "/v1/queues/q/claims", "{}", headers: ["Accept": "application/octet-stream"])
+            for name in ["Penstock-Group", "Penstock-Header-x"] {
+                #expect(claimed.header(name)?.removingPercentEncoding == text)
+            }
+            #expect(text != "in the middle" || claimed.header("Penstock-Group") == text)
+        }
+    }
+
     @Test(arguments: [
         #"{"limit":0}"#, #"{"limit":1001}"#, #"{"lease":"1ms"}"#, #"{"lease":"8d"}"#, #"{"wait":61}"#, #"{"wait":-1}"#,
         #"{"worker":""}"#, #"{"wroker":"x"}"#, #"{"queues":["q"]}"#, "[]", "{", #"{"limit":"1"}"#, #"{"lease":1e300}"#,
