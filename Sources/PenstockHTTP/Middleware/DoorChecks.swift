@@ -27,7 +27,7 @@ package struct DoorChecks: RouterMiddleware {
         var context = context
         if let refusal = refusal(of: request, &context) { return refusal }
         do {
-            return try await next(request, context)
+            return try await next(request.inviting(by: context), context)
         } catch let error as HTTPError where error.status == .notFound {
             if let answer = unknownPath(request, context) { return answer }
             throw error

@@ -46,6 +46,7 @@ final class ConnectionWatch: ChannelDuplexHandler, RemovableChannelHandler {
 
     func handlerAdded(context: ChannelHandlerContext) {
         connections.add(context.channel)
+        BodyInvitation.add(to: context.pipeline)
         presence = ClientPresence(of: context.channel)
         lastTime = context.eventLoop.now
         endWhenIdle(context, at: lastTime + idleTime)
