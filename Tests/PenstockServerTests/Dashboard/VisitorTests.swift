@@ -131,6 +131,24 @@ import Testing
         }
     }
 
+    /// An answer of the store ends where its messages carry many bytes.
+    @Test func allThatWorkersHaveIsShownHoweverManyBytesItCarries() async throws {
+        let store = PenstockStore(TestDatabase().open())
+        let queue = try await store.queue("mail")
+        let heavy = NewMessage(payload: [], headers: ["x": String(repeating: "x", count: 16_000)])
+        for _ in 1...3 { try await queue.enqueue([NewMessage](repeating: heavy, count: 100)) }
+        _ = try await store.storage.claim(ClaimRequest(queue: queue.name, limit: 300, lease: .seconds(60)))
+        let page = try await store.storage.messages(MessageQuery(states: [.leased], limit: 300))
+        #expect(page.next != nil && page.count < 300)
+        try await TestServer.run(store: store, tokens: try tokens()) { server in
+            for token in ["look", "mail"] {
+                let text = try await server.page("/workers", headers: cookie(token)).text
+                #expect(text.matches(of: /href="\/messages\/[0-9]+"/).count == 300)
+                #expect(!text.contains("There are more"))
+            }
+        }
+    }
+
     @Test func readOnlyShowsNoActAndCarriesOutNone() async throws {
         let store = try await PageTests.store()
         try await TestServer.run(store: store, tokens: try tokens(), isReadOnly: true) { server in
