@@ -37,7 +37,8 @@ struct CoalescedEnqueuing: Sendable {
     private static func queue(_ path: String) -> QueueName? {
         let prefix = "/v1/queues/"
         let suffix = "/messages"
-        guard path.hasPrefix(prefix), path.hasSuffix(suffix), path.utf8.count > prefix.utf8.count + suffix.utf8.count
+        guard path.hasPrefix(prefix), path.hasSuffix(suffix), path.utf8.count > prefix.utf8.count + suffix.utf8.count,
+            !path.hasReplacements
         else { return nil }
         let name = path.utf8.dropFirst(prefix.utf8.count).dropLast(suffix.utf8.count)
         guard !name.contains(where: { "/?%#".utf8.contains($0) }) else { return nil }

@@ -9,8 +9,15 @@ package struct QueryParameters {
     private var values: [String: String] = [:]
 
     /// - Parameter known: the names that the request may have.
-    /// - Throws: a problem with status 400 that names the parameter.
+    /// - Throws: a problem with status 400 that names the parameter; or says that one cannot be read.
     package init(_ request: Request, known: Set<String>) throws(Problem) {
+        // Hummingbird takes a value that it cannot read as it stands.
+        if let query = request.uri.query {
+            let isEscaped = query.utf8.contains(UInt8(ascii: "%"))
+            guard !query.hasReplacements, !isEscaped || query.removingPercentEncoding != nil else {
+                throw Problem.invalid("A parameter of this request is not UTF-8, escaped as RFC 3986 has it.")
+            }
+        }
         for (name, value) in request.uri.queryParameters {
             let name = String(name)
             guard known.contains(name) else {

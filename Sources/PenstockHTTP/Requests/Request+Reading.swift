@@ -52,8 +52,9 @@ extension Parameters {
     /// A part of the path, as it was before it was escaped.
     package func text(_ name: String) throws(Problem) -> String {
         let part = get(name)
-        if let part, !part.utf8.contains(UInt8(ascii: "%")) { return part }
-        guard let text = part?.removingPercentEncoding else {
+        let isRead = part.map { !$0.hasReplacements } ?? false
+        if isRead, let part, !part.utf8.contains(UInt8(ascii: "%")) { return part }
+        guard isRead, let text = part?.removingPercentEncoding else {
             throw Problem.invalid("A part of the path is not UTF-8, escaped as RFC 3986 has it.")
         }
         return text

@@ -23,10 +23,21 @@ import Testing
             #expect((some["messages"] as? [[String: Any]])?.map { $0["sequence"] as? Int } == [3])
             for query in [
                 "state=happy", "limit=0", "limit=1001", "limit=1&last=1", "after=-1", "since=noon", "x=1",
-                "preceding=2", "header=x",
+                "preceding=2", "header=x", "key=%ff", "key=%C3&group=%A9",
             ] {
                 #expect(try await server.send("GET", "/v1/queues/q/messages?\(query)").status == 400, "\(query)")
             }
+        }
+    }
+
+    @Test(arguments: [
+        "GET /v1/queues/q/messages?key=ü", "GET /v1/queues/ü", "POST /v1/queues/ü/messages",
+    ])
+    func aPathThatIsNotUTF8IsRefused(line: String) async throws {
+        try await TestServer.inMemory(queues: ["q": QueuePolicy(), "\u{FFFD}": QueuePolicy()]) { server in
+            let head = "\(line) HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n"
+            let refused = try await server.client().answer(inLatin1: head)
+            #expect(refused.hasPrefix("HTTP/1.1 400 "), "\(refused)")
         }
     }
 
