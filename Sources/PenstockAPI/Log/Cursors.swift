@@ -27,7 +27,7 @@ struct Cursors: Sendable {
         _ = try QueryParameters(request, known: [])
         let queue = try context.parameters.queue()
         try context.principal.require(.read, queue)
-        let name = try CursorName(try context.parameters.text("cursor"))
+        let name = try CursorName(try context.parameters.name("cursor"))
         guard let cursor = try await cursors(of: queue).first(where: { $0.name == name }) else {
             throw PenstockError(.unknownCursor, "The log of '\(queue)' has no cursor '\(name)'.")
         }
@@ -38,7 +38,7 @@ struct Cursors: Sendable {
     @Sendable private func put(_ request: Request, _ context: ServerContext) async throws -> Response {
         _ = try QueryParameters(request, known: [])
         let queue = try context.parameters.queue()
-        let name = try CursorName(try context.parameters.text("cursor"))
+        let name = try CursorName(try context.parameters.name("cursor"))
         try context.principal.require(name.scope, queue)
         let entry = try await request.json(CursorEntry.self, as: "The cursor")
         let after = entry.after
@@ -55,7 +55,7 @@ struct Cursors: Sendable {
     @Sendable private func remove(_ request: Request, _ context: ServerContext) async throws {
         _ = try QueryParameters(request, known: [])
         let queue = try context.parameters.queue()
-        let name = try CursorName(try context.parameters.text("cursor"))
+        let name = try CursorName(try context.parameters.name("cursor"))
         try context.principal.require(name.scope, queue)
         try await store.storage.moveCursor(name, of: queue, .remove)
     }

@@ -34,7 +34,7 @@ struct SharedLimits: Sendable {
     private func operated(_ request: Request, _ context: ServerContext) throws -> LimitName {
         _ = try QueryParameters(request, known: [])
         try context.principal.require(.operate, nil)
-        return try LimitName(try context.parameters.text("limit"))
+        return try LimitName(try context.parameters.name("limit"))
     }
 
     private struct Count: Decodable {

@@ -23,14 +23,14 @@ struct Events: Sendable {
 
     @Sendable private func emitToWorkflow(_ request: Request, _ context: ServerContext) async throws -> Response {
         try context.principal.require(.produce, nil)
-        return try await emit(request, context, to: .workflow(WorkflowName(try context.parameters.text("workflow"))))
+        return try await emit(request, context, to: .workflow(WorkflowName(try context.parameters.name("workflow"))))
     }
 
     private func emit(
         _ request: Request, _ context: ServerContext, to target: EventTarget
     ) async throws -> Response {
         _ = try QueryParameters(request, known: [])
-        let name = try EventName(try context.parameters.text("event"))
+        let name = try EventName(try context.parameters.name("event"))
         let body = try await request.wholeBody(bytesMax: Limits.resultBytesMax)
         let isFirst = try await store.storage.emit(
             NewEvent(name, payload: Array(body.readableBytesView)), to: target, durability: .powerLoss)

@@ -34,7 +34,7 @@ struct Schedules: Sendable {
     /// Makes a schedule, or gives it another shape; where it has this one already, nothing changes.
     @Sendable private func put(_ request: Request, _ context: ServerContext) async throws -> Response {
         _ = try QueryParameters(request, known: [])
-        let name = try ScheduleName(try context.parameters.text("schedule"))
+        let name = try ScheduleName(try context.parameters.name("schedule"))
         try context.principal.require(.operate)
         // A schedule as large as its payload may be, which base64 makes larger.
         let (entry, written) = try await request.jsonAsWritten(
@@ -67,7 +67,7 @@ struct Schedules: Sendable {
     ) async throws -> ScheduleRecord {
         _ = try QueryParameters(request, known: [])
         try context.principal.require(scope)
-        let name = try ScheduleName(try context.parameters.text("schedule"))
+        let name = try ScheduleName(try context.parameters.name("schedule"))
         guard let record = try await found(name) else { throw Self.unknown(name) }
         try context.principal.require(scope, record.schedule.queue)
         return record

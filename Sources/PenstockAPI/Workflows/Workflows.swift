@@ -58,7 +58,7 @@ struct Workflows: Sendable {
     @Sendable private func show(_ request: Request, _ context: ServerContext) async throws -> Response {
         _ = try QueryParameters(request, known: [])
         try context.principal.require(.read, nil)
-        return .json(try await store.workflow(try context.parameters.text("workflow")).json)
+        return .json(try await store.workflow(try context.parameters.name("workflow")).json)
     }
 
     @Sendable private func tasks(_ request: Request, _ context: ServerContext) async throws -> Response {
@@ -75,7 +75,7 @@ struct Workflows: Sendable {
     @Sendable private func task(_ request: Request, _ context: ServerContext) async throws -> Response {
         _ = try QueryParameters(request, known: [])
         try context.principal.require(.read, nil)
-        let (workflow, name) = (try context.parameters.workflow(), try TaskName(try context.parameters.text("task")))
+        let (workflow, name) = (try context.parameters.workflow(), try TaskName(try context.parameters.name("task")))
         let query = TaskQuery(workflow, name: name, limit: 1, withResult: true)
         guard let task = try await store.storage.tasks(query).first, case .object(let members) = task.json else {
             throw PenstockError(.unknownTask, "The workflow '\(workflow)' has no task called '\(name)'.")
@@ -93,5 +93,5 @@ struct Workflows: Sendable {
 }
 
 extension Parameters {
-    fileprivate func workflow() throws -> WorkflowName { try WorkflowName(try text("workflow")) }
+    fileprivate func workflow() throws -> WorkflowName { try WorkflowName(try name("workflow")) }
 }

@@ -61,7 +61,7 @@ struct SchedulePages {
     }
 
     private static func record(_ visit: Visit) async throws -> ScheduleRecord {
-        let name = try ScheduleName(visit.context.parameters.text("schedule"))
+        let name = try ScheduleName(visit.context.parameters.name("schedule"))
         guard let record = try await visit.site.store.storage.schedules(name).first,
             visit.mayRead(record.schedule.queue)
         else {

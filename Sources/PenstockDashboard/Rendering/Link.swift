@@ -2,10 +2,10 @@ import PenstockCore
 
 /// Addresses of pages. Whatever names they have in them is escaped, so that they are safe in an attribute too.
 enum Link {
-    static func queue(_ name: QueueName) -> String { "/queues/\(part(name.text))" }
+    static func queue(_ queue: QueueName) -> String { "/queues/\(name(queue.text))" }
     static func message(_ sequence: SequenceNumber) -> String { "/messages/\(sequence)" }
-    static func schedule(_ name: ScheduleName) -> String { "/schedules/\(part(name.text))" }
-    static func workflow(_ name: WorkflowName) -> String { "/workflows/\(part(name.text))" }
+    static func schedule(_ schedule: ScheduleName) -> String { "/schedules/\(name(schedule.text))" }
+    static func workflow(_ workflow: WorkflowName) -> String { "/workflows/\(name(workflow.text))" }
 
     /// `path` with those parameters that have a value.
     static func page(_ path: String, _ parameters: KeyValuePairs<String, String?>) -> String {
@@ -33,7 +33,12 @@ enum Link {
                 escaped += digits.count == 1 ? "%0\(digits)" : "%\(digits)"
             }
         }
-        // A part of dots alone would be taken for a way up.
-        return !escaped.isEmpty && escaped.allSatisfy { $0 == "." } ? escaped.replacing(".", with: "%2E") : escaped
+        return escaped
+    }
+
+    /// A name as a part of a path. Browsers take one or two dots for a way up, escaped or not, so a space is put before them: no name
+    /// begins with one (`Parameters.name`).
+    private static func name(_ text: String) -> String {
+        text.allSatisfy { $0 == "." } ? "%20\(text)" : part(text)
     }
 }

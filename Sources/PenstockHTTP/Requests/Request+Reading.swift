@@ -37,7 +37,7 @@ extension Parameters {
     ///
     /// - Throws: a problem with status 400 when it is no queue's name.
     package func queue(_ name: String = "queue") throws(Problem) -> QueueName {
-        let text = try text(name)
+        let text = try self.name(name)
         do { return try QueueName(text) } catch { throw Problem(error) }
     }
 
@@ -47,6 +47,13 @@ extension Parameters {
             throw Problem.invalid("A message is named by its sequence number, a whole number from 1.")
         }
         return SequenceNumber(number)
+    }
+
+    /// The name of something in the store that the path has. One of dots alone may have a space before it, as browsers and other
+    /// clients take one or two dots for a way up, escaped or not. No name begins with a space.
+    package func name(_ name: String) throws(Problem) -> String {
+        let text = try text(name)
+        return text.first == " " && text.dropFirst().allSatisfy { $0 == "." } ? String(text.dropFirst()) : text
     }
 
     /// A part of the path, as it was before it was escaped.

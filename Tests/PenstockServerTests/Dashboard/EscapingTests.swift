@@ -1,3 +1,4 @@
+import Foundation
 import Penstock
 import PenstockCore
 import PenstockTestKit
@@ -84,10 +85,36 @@ import Testing
     }
 
     @Test(arguments: [
-        ("a b", "a%20b"), ("../x", "..%2Fx"), ("..", "%2E%2E"), ("\"'<>", "%22%27%3C%3E"), ("ü", "%C3%BC"),
+        ("a b", "a%20b"), ("../x", "..%2Fx"), ("..", ".."), ("\"'<>", "%22%27%3C%3E"), ("ü", "%C3%BC"),
     ])
     func linksAreEscaped(text: String, part: String) {
         #expect(Link.part(text) == part)
+    }
+
+    /// Browsers take a part of one or two dots for a way up, escaped or not.
+    @Test(arguments: [".", "..", "...", "..x"]) func whatIsCalledByDotsIsFoundInABrowser(name: String) async throws {
+        let store = PenstockStore(TestDatabase().open())
+        let queue = try await store.queue(name)
+        let nightly = Schedule(queue: queue.name, spec: "@daily", message: NewMessage(payload: []))
+        try await store.storage.schedule(ScheduleName(name), .put(nightly, replacing: false))
+        let task = try NewTask(TaskName("t"), queue: queue.name, message: NewMessage(payload: []))
+        _ = try await store.storage.start(NewWorkflow(WorkflowName(name), tasks: [task]), durability: .powerLoss)
+        try await TestServer.run(store: store) { server in
+            for (page, link) in [
+                ("/", Link.queue(queue.name)), ("/schedules", Link.schedule(try ScheduleName(name))),
+                ("/workflows", Link.workflow(try WorkflowName(name))),
+            ] {
+                #expect(try await server.page(page).text.contains("href=\"\(link)\""))
+                let last = try #require(link.split(separator: "/").last?.removingPercentEncoding)
+                #expect(last != "." && last != "..")
+                let there = try await server.page(link)
+                #expect(there.status == 200 && there.text.contains("\(name)</h1>"), "\(there.text)")
+            }
+            for path in ["queues", "schedules", "workflows"] {
+                let part = name.allSatisfy { $0 == "." } ? "%20\(name)" : name
+                #expect(try await server.send("GET", "/v1/\(path)/\(part)").status == 200, "\(path)")
+            }
+        }
     }
 
     @Test func jsonIsIndentedAndKeepsItsNumbers() {
