@@ -29,6 +29,13 @@ import Testing
         #expect(try payloads(#"{"tasks": [{"name": "a", "payload": "x\u0041\n"}, {"name": "b"}]}"#) == ["xA\n", ""])
     }
 
+    @Test(arguments: ["01", "[1,]", "'a'", #""\ud800""#]) func aPayloadIsJSONForEverybody(payload: String) {
+        let task = #"{"name": "a", "payload": \#(payload)}"#
+        for text in [#"{"tasks": [\#(task)]}"#, task, "\(task)\n\(task)"] {
+            #expect(throws: PenstockError.self, "\(text)") { try WorkflowFile(Array(text.utf8)) }
+        }
+    }
+
     @Test(arguments: [
         #"{"tasks": [{"name": "a", "payload": 1, "payload": 2}]}"#, #"{"tasks": [{"name": "a", "p\u0061yload": 1}]}"#,
         #"{"tasks": [{"name": "a"}], "tasks": [{"name": "a"}, {"name": "b"}]}"#,

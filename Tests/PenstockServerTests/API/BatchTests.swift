@@ -52,6 +52,32 @@ import Testing
         }
     }
 
+    /// What is enqueued as it was written is JSON for all who read it.
+    @Test func aLineThatIsNoJSONIsToldSo() async throws {
+        let wrong = [
+            (#"{"payload":01}"#, "It is no JSON."), (#"{"payload":[1,]}"#, "It is no JSON."),
+            (#"{"payload":1,}"#, "It is no JSON."), (#"{"payload":"\ud800"}"#, "It has half a character, \\ud800"),
+            (#"{"payload":["\udc00x"]}"#, "It has half a character, \\udc00"),
+            (#"{"payload":1,"key":"a","key":"b"}"#, "It has a \"key\" twice; leave one of them out."),
+            (#"{"payload":1,"headers":{"a":1}}"#, "\"headers.a\" has to be a text."),
+        ]
+        try await TestServer.inMemory { server in
+            let written = [#"1e400"#, #"{"a":1,"a":2}"#, #""\ud83d\ude00""#, "null"]
+            let lines = wrong.map(\.0) + written.map { "{\"payload\":\($0)}" }
+            let results = try await enqueue(lines, server).lines()
+            for (result, (line, sentence)) in zip(results, wrong) {
+                #expect((result["detail"] as? String)?.contains(sentence) == true, "\(line): \(result)")
+            }
+            #expect(results.dropFirst(wrong.count).map { $0["sequence"] as? Int } == [1, 2, 3, 4])
+            let payloads = try await server.claim(#"{"limit":4}"#).map { $0["payload"] as? String }
+            #expect(payloads == ["1e400", #"{"a":1,"a":2}"#, "😀", "null"])
+            let latin1 = Data(#"{"payload":""#.utf8 + [0xFC] + #""}"#.utf8)
+            let refused = try await server.request(
+                "POST", "/v1/queues/q/messages", headers: ["Content-Type": "application/x-ndjson"], body: latin1)
+            #expect(refused.text.contains("The message cannot be read: It is not UTF-8."))
+        }
+    }
+
     @Test(arguments: [OverflowPolicy.wait, .fail])
     func afterALineWithoutRoomNoneGoesIn(whenFull: OverflowPolicy) async throws {
         try await TestServer.inMemory(queues: ["q": QueuePolicy(capacity: Capacity(2, whenFull: whenFull))]) { server in

@@ -17,7 +17,8 @@ import Testing
         (#"{"isFair":"x"}"#, "\"isFair\" has to be true or false."),
         (#"{"whenExpired":1}"#, "\"whenExpired\" has to be a text."),
         (#"{"retry":3}"#, "\"retry\" has to be an object."),
-        ("[1]", "It has to be an object."), ("{", "It is no JSON."),
+        ("[1]", "It has to be an object."), ("{", "It is no JSON."), (#"{"limit":1,}"#, "It is no JSON."),
+        (#"{"limit":1,"limit":2}"#, "It has a \"limit\" twice; leave one of them out."),
     ])
     func aWrongPolicyIsNamed(body: String, sentence: String) async throws {
         try await TestServer.inMemory { server in
