@@ -3,7 +3,7 @@ import NIOHTTP1
 
 /// Tells a client that waits to be told so that it may send the body of its request (`Expect: 100-continue`, RFC 9110, 10.1.1).
 ///
-/// It is told when somebody begins to read the body, so that who is refused sends none. What comes next on the connection of such a
+/// It is told when somebody begins to read the body, so that a client that is refused sends none. What comes next on the connection of such a
 /// refusal might be the body or another request, so it ends there.
 final class BodyInvitation: ChannelDuplexHandler {
     typealias InboundIn = HTTPServerRequestPart
