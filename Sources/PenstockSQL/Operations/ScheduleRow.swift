@@ -61,6 +61,9 @@ struct ScheduleRow {
         problem = row.text(25)
     }
 
+    /// Whether it fires no more because something is wrong with it, and not because it has ended.
+    var hasGivenUp: Bool { nextDue == Self.never && problem != nil }
+
     /// The schedule for people and programs.
     func record(_ firings: [FiringRecord]) -> ScheduleRecord {
         let isNamed = !isPaused && nextDue != Self.never

@@ -159,10 +159,11 @@ extension MemoryState {
         var new =
             schedules[name]
             ?? MemorySchedule(id: lastSchedule, schedule: schedule, anchor: moment.now, reckonedFrom: moment.now)
+        let stays = schedules[name]?.schedule.hasTimes(of: schedule) ?? false
         new.schedule = schedule
-        new.anchor = moment.now
+        if !stays { new.anchor = moment.now }
         schedules[name] = new
-        reckon(name, after: moment.now)
+        if !stays { reckon(name, after: moment.now) }
         ring(schedule.queue)
         return schedules[name].map { record(name, $0) }
     }
