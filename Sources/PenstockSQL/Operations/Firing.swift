@@ -13,15 +13,20 @@ enum Firing {
     ///
     /// - Parameter queueID: of that queue alone; `nil`: of all.
     /// - Returns: whether more is left to do now.
-    static func fireDue(of queueID: Int64?, in transaction: Transaction) throws -> Bool {
-        let zones = ZoneReader()
-        var enqueuedCount = 0
+    static func fireDue(
+        of queueID: Int64?, _ zones: ZoneReader = ZoneReader(), in transaction: Transaction
+    ) throws -> Bool {
+        var (enqueuedCount, firedAny) = (0, false)
         let ids = try due(of: queueID, in: transaction)
         for id in ids {
             guard enqueuedCount < stepMax else { return true }
-            guard let row = try row(id, transaction.connection) else { continue }
-            enqueuedCount += try fire(row, zones, in: transaction)
+            guard let row = try row(id, transaction.connection),
+                let count = try fire(row, zones, in: transaction)
+            else { continue }
+            (enqueuedCount, firedAny) = (enqueuedCount + count, true)
         }
+        // Those that are left to other machines stay due.
+        guard firedAny else { return false }
         guard ids.count < stepMax else { return true }
         // Schedules of which so many firings are made good that one transaction does not take them.
         return try enqueuedCount > 0 && !due(of: queueID, in: transaction).isEmpty
@@ -33,11 +38,10 @@ enum Firing {
     }
 
     /// Reckons anew what was reckoned with data of zones that has changed since.
-    static func surveyZones(in transaction: Transaction) throws {
-        let zones = ZoneReader()
+    static func surveyZones(_ zones: ZoneReader = ZoneReader(), in transaction: Transaction) throws {
         let rows = try transaction.connection.all(selectZones) { ($0.integer(0), $0.text(1) ?? "", $0.integer(2)) }
         for (id, name, data) in rows {
-            guard let zone = try? zones.zone(name), zone.fingerprint != data,
+            guard let zone = try? zones.zone(ZoneName(name)), zone.fingerprint != data,
                 let row = try row(id, transaction.connection)
             else { continue }
             _ = try fire(row, zones, in: transaction)
@@ -90,16 +94,15 @@ enum Firing {
 
     /// Does what one schedule asks for now: reckons its next firing, fires, or writes down why it cannot.
     ///
-    /// - Returns: how many messages came of it.
-    private static func fire(_ row: ScheduleRow, _ zones: ZoneReader, in transaction: Transaction) throws -> Int {
+    /// - Returns: how many messages came of it; `nil` when this machine can do nothing for it.
+    private static func fire(_ row: ScheduleRow, _ zones: ZoneReader, in transaction: Transaction) throws -> Int? {
         let now = transaction.now
+        guard let zone = try zone(of: row, zones, in: transaction.connection) else { return nil }
         let rule: FiringRule
-        let zone: Zone
         do {
-            zone = try zones.zone(row.schedule.zone)
             rule = try FiringRule(row.schedule, zone: zone, anchor: row.anchor)
         } catch {
-            try note(error, of: row, in: transaction.connection)
+            try note(error, of: row, isFinal: true, in: transaction.connection)
             return 0
         }
         var due = row.nextDue
@@ -134,6 +137,24 @@ enum Firing {
         }
         try keep(row, firedCount: count, in: transaction.connection)
         return count
+    }
+
+    /// The zone of a schedule; `nil` when this machine cannot read it, which is on record then. Another machine may have data of it, or this
+    /// one tomorrow, so only a name that no zone can have is the end of a schedule.
+    private static func zone(of row: ScheduleRow, _ zones: ZoneReader, in connection: Connection) throws -> Zone? {
+        let name: ZoneName
+        do {
+            name = try ZoneName(row.schedule.zone)
+        } catch {
+            try note(error, of: row, isFinal: true, in: connection)
+            return nil
+        }
+        do {
+            return try zones.zone(name)
+        } catch {
+            try note(error, of: row, isFinal: false, in: connection)
+            return nil
+        }
     }
 
     private static func enqueue(_ row: ScheduleRow, due: Timestamp, in transaction: Transaction) throws -> Bool {
@@ -174,14 +195,14 @@ enum Firing {
         try connection.run(forget, .integer(row.id), .integer(Int64(Limits.firingsKeptMax)))
     }
 
-    /// Writes down why a schedule cannot fire. One that only this machine has no zones for is left to others.
+    /// Writes down why a schedule cannot fire. Where that is final, nobody tries again until it is changed.
     private static func note(
-        _ error: PenstockError, of row: ScheduleRow, isFinal: Bool = true, in connection: Connection
+        _ error: PenstockError, of row: ScheduleRow, isFinal: Bool, in connection: Connection
     ) throws {
-        if error.code == .notFound || !isFinal {
-            if row.problem != error.message { try connection.run(setProblem, .integer(row.id), .text(error.message)) }
-        } else {
+        if isFinal {
             try connection.run(giveUp, .integer(row.id), .text(error.message), .integer(ScheduleRow.never))
+        } else if row.problem != error.message {
+            try connection.run(setProblem, .integer(row.id), .text(error.message))
         }
     }
 
@@ -246,16 +267,4 @@ enum Firing {
     private static let setProblem = Query("UPDATE penstock_schedule SET problem = ?2 WHERE id = ?1")
     private static let giveUp = Query(
         "UPDATE penstock_schedule SET problem = ?2, next_due = ?3, reckoned_from = NULL WHERE id = ?1")
-}
-
-/// Zones that one transaction has read.
-final class ZoneReader {
-    private var known: [String: Zone] = [:]
-
-    func zone(_ name: String) throws(PenstockError) -> Zone {
-        if let zone = known[name] { return zone }
-        let zone = try ZoneFolder.system.zone(ZoneName(name))
-        known[name] = zone
-        return zone
-    }
 }

@@ -71,9 +71,11 @@ extension MemoryState {
 
     mutating func fireDue(of queue: QueueName?, at moment: Moment) {
         while true {
-            let due = schedules.filter { _, one in
+            let due = schedules.filter { name, one in
                 guard let next = one.nextDue, queues[one.schedule.queue]?.isDeleting == false else { return false }
-                return !one.isPaused && next <= moment.now && (queue == nil || one.schedule.queue == queue)
+                let isDue = !one.isPaused && next <= moment.now && (queue == nil || one.schedule.queue == queue)
+                // One whose zone cannot be read stays due.
+                return isDue && rule(name) != nil
             }
             let order = due.sorted {
                 ($0.value.nextDue ?? moment.now, $0.value.id) < ($1.value.nextDue ?? moment.now, $1.value.id)
@@ -84,10 +86,7 @@ extension MemoryState {
     }
 
     private mutating func fire(_ name: ScheduleName, _ known: MemorySchedule, at moment: Moment) {
-        guard let rule = rule(name), let zone = try? zone(known.schedule) else {
-            schedules[name]?.nextDue = nil
-            return
-        }
+        guard let rule = rule(name), let zone = try? zone(known.schedule) else { return }
         var due = known.nextDue
         if zone.fingerprint != known.zoneData { due = rule.next(after: known.reckonedFrom) }
         guard let due, due <= moment.now else {
