@@ -174,7 +174,8 @@ public struct ScheduleRecord: Sendable {
     public var firedCount: Int64
     /// How many firings were missed and left out.
     public var missedCount: Int64
-    /// Why it does not fire: what is wrong with its spec or its zone.
+    /// Why it does not fire: what is wrong with its spec or its zone. Until it fires again, also that a clock which was far ahead had seen
+    /// to it last.
     public var problem: String?
     /// The last firings, the newest first; ``Limits/firingsKeptMax`` at most.
     public var firings: [FiringRecord]

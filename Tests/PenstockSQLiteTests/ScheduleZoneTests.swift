@@ -57,7 +57,7 @@ import Testing
             let path = folder.path
             let hasMore = try await store.core.writer.perform { transaction in
                 let zones = ZoneReader(ZoneFolder(paths: [path]))
-                try Firing.surveyZones(zones, in: transaction)
+                try FiringSurvey.perform(zones, in: transaction)
                 return try Firing.fireDue(of: nil, zones, in: transaction)
             }
             #expect(!hasMore, "It would try without end.")
@@ -103,7 +103,8 @@ import Testing
         let pool = try DatabasePool(path: harness.path)
         try await pool.write {
             try $0.execute(
-                sql: "UPDATE penstock_schedule SET next_due = ?, reckoned_from = NULL, problem = 'There is no such zone.'",
+                sql:
+                    "UPDATE penstock_schedule SET next_due = ?, reckoned_from = NULL, problem = 'There is no such zone.'",
                 arguments: [Int64.max])
         }
         #expect(try await store.fire() == nil)

@@ -1,4 +1,5 @@
 import PenstockCore
+import PenstockSchedules
 
 /// A schedule as its row has it.
 struct ScheduleRow {
@@ -63,6 +64,11 @@ struct ScheduleRow {
 
     /// Whether it fires no more because something is wrong with it, and not because it has ended.
     var hasGivenUp: Bool { nextDue == Self.never && problem != nil }
+
+    /// Whether it was seen to by a clock that was far ahead.
+    func isAhead(of now: Timestamp) -> Bool {
+        ClockAhead.concerns(schedule, reckonedFrom: reckonedFrom, anchor: anchor, at: now)
+    }
 
     /// The schedule for people and programs.
     func record(_ firings: [FiringRecord]) -> ScheduleRecord {

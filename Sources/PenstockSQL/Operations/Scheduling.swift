@@ -25,7 +25,9 @@ package enum Scheduling {
         }
         guard let row = try row(name, connection) else { return nil }
         // What is due is fired by a claim. Workers that sleep until another time look again.
-        if row.nextDue == nil, !row.isPaused { try Firing.reckon(row, in: transaction) }
+        if row.nextDue == nil || row.isAhead(of: transaction.now), !row.isPaused {
+            try Firing.reckon(row, in: transaction)
+        }
         transaction.ringAll(row.schedule.queue)
         return try record(name, connection)
     }
@@ -89,6 +91,7 @@ package enum Scheduling {
             statement.bind(uncopied: bytes, at: values.count + 1)
             try statement.run()
         }
+        if let known, !stays { try Firing.forgetAhead(known, at: transaction.now, transaction.connection) }
         try transaction.queuesChanged()
     }
 
