@@ -24,7 +24,7 @@ enum FiringSurvey {
 
     private static func latest(_ now: Timestamp) -> Value { .integer((now + ClockAhead.most).microseconds) }
 
-    private static let isAhead = 
+    private static let isAhead =
         "reckoned_from > ?1 OR anchor > ?1 AND starts_at IS NULL AND lower(spec) LIKE '%@every%'"
     private static let select = Query(
         "SELECT id, zone, coalesce(zone_data, 0), CASE WHEN \(isAhead) THEN 1 ELSE 0 END FROM penstock_schedule "
