@@ -92,4 +92,12 @@ package struct RateMeter: Sendable {
     package func tat(_ tat: Int64, afterStarts count: Int64, at now: Int64) -> Int64 {
         max(tat, now) + count * interval
     }
+
+    /// What is kept when one of the starts, so many microseconds ago, came to nothing; `nil` when that changes nothing any more.
+    ///
+    /// As long as less than an interval has passed since it, every start that followed came an interval later by it, so what is left
+    /// is no less than without it. Later its time may have passed unused, and with it given back two would have it.
+    package func tat(_ tat: Int64, withoutStart ago: Int64) -> Int64? {
+        (0..<interval).contains(ago) ? max(0, tat - interval) : nil
+    }
 }

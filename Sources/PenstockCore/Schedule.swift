@@ -91,6 +91,11 @@ public struct Schedule: Hashable, Sendable {
 }
 
 extension Schedule {
+    /// Whether it fires at the moments of `other`, and into the same queue: what else they say is of their messages.
+    package func hasTimes(of other: Schedule) -> Bool {
+        queue == other.queue && spec == other.spec && zone == other.zone && starts == other.starts && ends == other.ends
+    }
+
     /// How long after each of its messages is due that one may start, in microseconds; `nil`: for ever.
     package var expiresAfter: Int64? {
         if case .after(let duration) = message.expiry { duration.wholeMicroseconds } else { nil }
@@ -108,7 +113,8 @@ extension NewMessage {
 /// What to do with a schedule.
 public enum ScheduleChange: Sendable {
     /// Makes it. Throws `scheduleExists` when there is one of that name, unless `replacing` is true: then that one becomes this
-    /// one, and fires from now on; nothing changes where both say the same. A paused one stays paused.
+    /// one, and fires from now on. Where queue, spec, zone, start and end are the same, it takes the message and the rest over, and its next
+    /// firing stays what it was; nothing changes where both say the same. A paused one stays paused.
     case put(Schedule, replacing: Bool)
     /// Fires no more until `resume`.
     case pause
@@ -168,7 +174,8 @@ public struct ScheduleRecord: Sendable {
     public var firedCount: Int64
     /// How many firings were missed and left out.
     public var missedCount: Int64
-    /// Why it does not fire: what is wrong with its spec or its zone.
+    /// Why it does not fire: what is wrong with its spec or its zone. Until it fires again, also that a clock which was far ahead had seen
+    /// to it last.
     public var problem: String?
     /// The last firings, the newest first; ``Limits/firingsKeptMax`` at most.
     public var firings: [FiringRecord]

@@ -31,6 +31,9 @@ public struct Settlement: Sendable {
     public var added: AddedTasks?
     /// What is enqueued as the message is done, in this order. Only with ``Verdict/done``.
     public var drafts: [Draft]
+    /// Whether no handler has begun with the message, as it was not for this worker. Then rates do not count its start, and the time for
+    /// which it was leased was no work.
+    package var isUnbegun = false
 
     /// Makes a settlement.
     ///

@@ -20,14 +20,21 @@ struct StoreRetry: Sendable {
     mutating func wait(
         after error: any Error, of call: StaticString, for queue: QueueName, _ handle: StoreHandle
     ) -> Duration? {
-        guard let error = error as? PenstockError, error.mayPass else { return nil }
-        failureCount += 1
-        let delay = policy.delay(afterAttempt: failureCount, random: handle.random.nextUnit())
+        guard let delay = delay(after: error, handle) else { return nil }
         handle.metrics(of: queue).storeErrors.increment()
         handle.logger.warning(
             "the store failed; trying again",
             metadata: ["queue": "\(queue)", "call": "\(call)", "error": "\(error)", "wait": "\(delay)"])
         return delay
+    }
+
+    /// Counts a failure, and tells of none.
+    ///
+    /// - Returns: how long to wait before the next try; `nil` when that could not help.
+    mutating func delay(after error: any Error, _ handle: StoreHandle) -> Duration? {
+        guard let error = error as? PenstockError, error.mayPass else { return nil }
+        failureCount += 1
+        return policy.delay(afterAttempt: failureCount, random: handle.random.nextUnit())
     }
 
     /// The store has answered: the next failure is the first one again.

@@ -1,36 +1,66 @@
 internal import Logging
 internal import PenstockCore
+internal import Synchronization
 
-/// What a worker does for the whole store beside its own queue: it forgets what retention lets go, and fires the schedules of
-/// queues that nobody works.
+/// What a worker does for the whole store beside its own queue: it fires the schedules of queues that nobody works, and forgets what
+/// retention lets go.
 struct Upkeep: Sendable {
     let handle: StoreHandle
 
     /// Does it at once, when a schedule is due, and from minute to minute, until the task is cancelled; begins no round once the
     /// worker stops.
+    ///
+    /// Pruning goes on beside it: a firing that waited a minute for the end of a long round would count as missed.
     func run(until stopping: Latch) async {
-        var pause = Duration.zero
-        repeat {
-            if stopping.isOpen { return }
-            await Pruner(handle: handle).tidy()
-            // Where the store is slow to answer, the caller that waits for the end is not to wait twice.
-            if Task.isCancelled { return }
-            pause = await fire()
-        } while (try? await handle.time.sleep(for: pause)) != nil
+        let round = Round()
+        await withDiscardingTaskGroup { group in
+            var retry = StoreRetry()
+            var pause = Duration.zero
+            repeat {
+                if stopping.isOpen { break }
+                if handle.pruneGate.isDue, round.begin() {
+                    group.addTask {
+                        await Pruner(handle: handle).tidy()
+                        round.end()
+                    }
+                }
+                pause = await fire(&retry)
+            } while (try? await handle.time.sleep(for: pause)) != nil
+        }
     }
 
     /// Fires what is due.
     ///
     /// - Returns: for how long there is nothing to do.
-    private func fire() async -> Duration {
+    private func fire(_ retry: inout StoreRetry) async -> Duration {
         do {
             let next = try await handle.storage.fire()
+            retry.succeeded()
             return min(RateGate.pruneInterval, max(next.map { $0 - handle.time.now } ?? .seconds(3600), .zero))
         } catch is CancellationError {
             // The worker stops, and what is due is for another one.
+            return RateGate.pruneInterval
         } catch {
-            handle.logger.warning("schedules not fired; trying again in a minute", metadata: ["error": "\(error)"])
+            // A failure that may pass passes soon, and in a minute what is due now is missed.
+            let wait = retry.delay(after: error, handle) ?? RateGate.pruneInterval
+            handle.logger.warning(
+                "schedules not fired; trying again", metadata: ["error": "\(error)", "wait": "\(wait)"])
+            return wait
         }
-        return RateGate.pruneInterval
     }
+}
+
+/// Whether a round of pruning goes on.
+private final class Round: Sendable {
+    private let goesOn = Mutex(false)
+
+    /// Begins one, unless one goes on.
+    func begin() -> Bool {
+        goesOn.withLock { goesOn in
+            defer { goesOn = true }
+            return !goesOn
+        }
+    }
+
+    func end() { goesOn.withLock { $0 = false } }
 }

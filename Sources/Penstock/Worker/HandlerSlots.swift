@@ -25,10 +25,18 @@ final class HandlerSlots: Sendable {
         var verdict: Verdict
         /// Whether the store was given it before, and nobody knows what became of it.
         var wasTried = false
+        /// Whether no handler has begun with it, as it was not for this worker.
+        var isUnbegun = false
 
         init(_ claimed: Claimed, _ verdict: Verdict) {
             self.claimed = claimed
             self.verdict = verdict
+        }
+
+        var settlement: Settlement {
+            var settlement = Settlement(message.lease, verdict)
+            settlement.isUnbegun = isUnbegun
+            return settlement
         }
 
         var message: ClaimedMessage { claimed.message }

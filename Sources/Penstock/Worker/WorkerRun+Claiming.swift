@@ -148,7 +148,9 @@ extension WorkerRun {
         let message = claimed.message
         if kinds.contains(message) { return true }
         let verdict = KnownKinds.verdict(on: message, at: time.now)
-        slots.handIn(HandlerSlots.Finished(claimed, verdict))
+        var passedOn = HandlerSlots.Finished(claimed, verdict)
+        passedOn.isUnbegun = true
+        slots.handIn(passedOn)
         if kinds.isNews(message) {
             var metadata = holders[claimed.source].metadata(message)
             metadata["kind"] = "\(message.headers[KindName.header] ?? "")"
@@ -181,7 +183,7 @@ extension WorkerRun {
     ) async throws -> (claims: [Claim], failure: (any Error)?)? {
         let held = stillHeld(finished)
         let claims = requests.map(StoreOperation.claim)
-        let settle = StoreOperation.settle(held.map { Settlement($0.message.lease, $0.verdict) })
+        let settle = StoreOperation.settle(held.map(\.settlement))
         let performed: Performed
         do {
             performed = try await claimLoop.perform(held.isEmpty ? claims : [settle] + claims)

@@ -199,7 +199,7 @@ extension WorkerRun {
     func settle(_ finished: [HandlerSlots.Finished]) async throws {
         let held = stillHeld(finished)
         if held.isEmpty { return }
-        let settlements = held.map { Settlement($0.message.lease, $0.verdict) }
+        let settlements = held.map(\.settlement)
         do {
             record(try await Task { [handle] in try await handle.storage.settle(settlements) }.value, of: held)
         } catch {

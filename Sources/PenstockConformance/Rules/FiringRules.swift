@@ -9,6 +9,9 @@ enum FiringRules {
         "what is due fires in queues that nobody works": firesForOthers,
         "each firing happens once over all processes": once,
         "a clock that is set back fires nothing again": clockSetBack,
+        "a clock that was far ahead for a moment keeps nothing from firing": clockFarAhead,
+        "what a clock far ahead has made fires when it is said again": madeFarAhead,
+        "a clock that was far behind for a moment fires nothing again": clockFarBehind,
         "of many that were missed one is made good": oneIsMadeGood,
         "what was missed can be left out": missedIsSkipped,
         "all that was missed can be made good, within a window": allAreMadeGood,
@@ -97,6 +100,74 @@ enum FiringRules {
         bench.time.set(wall: start + .seconds(7200))
         #expect(try await store.take(10).count == 1)
         #expect(try await store.totals().enqueued == 2)
+    }
+
+    static let tenYears = Duration.seconds(10 * 365 * 86_400)
+
+    static func clockFarAhead(_ bench: Bench) async throws {
+        let store = try await ScheduleRules.open(bench)
+        let start = bench.time.now
+        let names = MissedFirings.allCases.map { ScheduleName(stored: $0.rawValue) } + [ScheduleRules.nightly]
+        for (name, missed) in zip(names, MissedFirings.allCases + [.one]) {
+            let spec = name == ScheduleRules.nightly ? "@every 60s" : "* * * * *"
+            var schedule = ScheduleRules.schedule(spec, missed: missed)
+            schedule.window = .seconds(3 * 3600)
+            try await store.schedule(name, .put(schedule, replacing: false))
+        }
+        bench.time.set(wall: start + tenYears)
+        _ = try await store.fire()
+        let ahead = try await store.schedules(nil).map(\.firedCount)
+        bench.time.set(wall: start)
+        #expect(try await store.fire() == start + .seconds(60))
+        for name in names {
+            let record = try #require(try await store.schedules(name).first)
+            #expect(record.nextDue == start + .seconds(60) && record.problem != nil, "\(name)")
+            #expect(record.firings.count <= 1, "Those that have not come are not the last ones.")
+        }
+        bench.time.advance(by: .seconds(60))
+        #expect(try await store.fire() == start + .seconds(120))
+        #expect(try await store.schedules(nil).map(\.firedCount) == ahead.map { $0 + 1 })
+        for name in names {
+            let record = try #require(try await store.schedules(name).first)
+            #expect(record.problem == nil && record.firings.map(\.due).contains(start + .seconds(60)), "\(name)")
+        }
+    }
+
+    static func madeFarAhead(_ bench: Bench) async throws {
+        let store = try await ScheduleRules.open(bench)
+        let start = bench.time.now
+        bench.time.set(wall: start + tenYears)
+        let schedule = ScheduleRules.schedule("@every 60s")
+        try await store.schedule(ScheduleRules.nightly, .put(schedule, replacing: false))
+        bench.time.set(wall: start)
+        let again = try await store.schedule(ScheduleRules.nightly, .put(schedule, replacing: true))
+        #expect(again?.nextDue == start + .seconds(60))
+        // Nor does a pause keep it silent.
+        bench.time.set(wall: start + tenYears)
+        _ = try await store.fire()
+        try await store.schedule(ScheduleRules.nightly, .pause)
+        bench.time.set(wall: start)
+        let resumed = try await store.schedule(ScheduleRules.nightly, .resume)
+        #expect(resumed?.nextDue == start + .seconds(60))
+    }
+
+    static func clockFarBehind(_ bench: Bench) async throws {
+        let store = try await ScheduleRules.open(bench)
+        let start = bench.time.now
+        try await store.schedule(
+            ScheduleRules.nightly, .put(ScheduleRules.schedule("0 * * * *", missed: .all), replacing: false))
+        for _ in 1...3 {
+            bench.time.advance(by: .seconds(3600))
+            _ = try await store.fire()
+        }
+        // As that of a machine which has no battery for it, until it is told the time.
+        bench.time.set(wall: start - tenYears)
+        _ = try await store.fire()
+        bench.time.set(wall: start + .seconds(3 * 3600 + 1800))
+        #expect(try await store.fire() == start + .seconds(4 * 3600))
+        let record = try await store.schedules(ScheduleRules.nightly).first
+        #expect(record?.firedCount == 3 && record?.missedCount == 0)
+        #expect(try await store.totals().enqueued == 3)
     }
 
     static func oneIsMadeGood(_ bench: Bench) async throws {

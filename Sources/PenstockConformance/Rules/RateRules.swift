@@ -11,6 +11,9 @@ enum RateRules {
         "let a burst start at once": bursts,
         "lose nothing to workers that wake a little late": late,
         "count starts that come to nothing": counted,
+        "do not count a start with which no worker has begun": unbegun,
+        "count such a start when its time has passed": unbegunLate,
+        "of groups do not count a start with which no worker has begun": unbegunOfGroup,
         "hold over restarts and clocks that are set": clocks,
         "hold when the machine is started anew": reboots,
         "hold when the clock was set before the machine is started anew": clocksBeforeReboots,
@@ -169,6 +172,54 @@ enum RateRules {
         bench.time.set(wall: bench.time.now + .seconds(-1_000_000_000))
         let wrong = try await claim(store)
         #expect(try #require(wrong.nextDue) - bench.time.now <= .seconds(61))
+    }
+
+    /// A worker says of a message that it is not for it: another one may have it then.
+    static func passOn(_ message: ClaimedMessage, _ bench: Bench, _ store: any MessageStore) async throws {
+        var settlement = Settlement(message.lease, .suspend(until: bench.time.now + .seconds(3600)))
+        settlement.isUnbegun = true
+        #expect(try await store.settle([settlement]) == [.settled(.scheduled)])
+    }
+
+    static func unbegun(_ bench: Bench) async throws {
+        let store = try await bench.open(policy(Rate(1, per: .seconds(10))))
+        try await store.put((1...6).map { .text("\($0)") })
+        for text in ["1", "2", "3"] {
+            let claim = try await claim(store)
+            #expect(claim.messages.map(\.text) == [text])
+            if text != "3" { try await passOn(claim.messages[0], bench, store) }
+        }
+        #expect(try await claim(store).nextDue.map { $0 - bench.time.now } == .seconds(10))
+        bench.time.advance(to: try #require(try await claim(store).nextDue))
+        // A handler that stops to wait has started.
+        let held = try await store.takeOne()
+        _ = try await store.give(.suspend(until: bench.time.now + .seconds(3600)), for: held)
+        #expect(try await claim(store).messages.isEmpty)
+        #expect(try await store.status(of: .jobs).queues.first?.latency.work.count == 1)
+    }
+
+    static func unbegunLate(_ bench: Bench) async throws {
+        let store = try await bench.open(policy(Rate(1, per: .seconds(10))))
+        try await store.put((1...4).map { .text("\($0)") })
+        let first = try await store.takeOne()
+        bench.time.advance(by: .seconds(15))
+        _ = try await store.takeOne()
+        try await passOn(first, bench, store)
+        #expect(try await claim(store).messages.isEmpty, "The time of the first start passed unused.")
+        bench.time.advance(by: apart)
+        #expect(try await claim(store).messages.count == 1)
+    }
+
+    static func unbegunOfGroup(_ bench: Bench) async throws {
+        let store = try await bench.open(policy(perKey: Rate(1, per: .seconds(10)), .limit(5)))
+        try await store.put((1...3).map { .text("\($0)", group: "a") })
+        let first = try await claim(store)
+        #expect(first.messages.map(\.text) == ["1"])
+        #expect(try await claim(store).messages.isEmpty)
+        try await passOn(first.messages[0], bench, store)
+        #expect(try await claim(store).messages.map(\.text) == ["2"])
+        let next = try await claim(store)
+        #expect(next.messages.isEmpty && next.nextDue.map { $0 - bench.time.now } == .seconds(10))
     }
 
     static func changed(_ bench: Bench) async throws {

@@ -8,6 +8,7 @@ enum ScheduleRules {
         "what is paused is not missed": pausedIsNotMissed,
         "starts and ends bound it": bounds,
         "another spec counts from now": replaced,
+        "another message keeps what is due": otherMessage,
         "is run by hand, and keeps its next firing": runByHand,
         "is removed by name, and with its queue": removed,
         "goes by the clocks of its zone": zones,
@@ -87,6 +88,33 @@ enum ScheduleRules {
         bench.time.advance(by: .seconds(3300))
         try await store.schedule(nightly, .put(schedule("5 * * * *", "other"), replacing: true))
         #expect(try await store.drain() == ["other"])
+    }
+
+    /// A program that says at each of its starts what it wants, and whose payload is other bytes each time: encrypted, or of a set.
+    static func otherMessage(_ bench: Bench) async throws {
+        let store = try await open(bench)
+        let start = bench.time.now
+        try await store.schedule(nightly, .put(schedule("@every 1h", "start 0"), replacing: false))
+        for number in 1...3 {
+            bench.time.advance(by: .seconds(3900))
+            // What is due is not put off by it, and its message is the new one.
+            var other = schedule("@every 1h", "start \(number)")
+            other.message.headers = ["a": "b"]
+            let record = try await store.schedule(nightly, .put(other, replacing: true))
+            #expect(record?.schedule == other && record?.nextDue == start + .seconds(3600 * Int64(number)))
+            #expect(try await store.drain() == ["start \(number)"])
+        }
+        let record = try await store.schedules(nightly).first
+        #expect(record?.firedCount == 3 && record?.missedCount == 0)
+        #expect(record?.nextDue == start + .seconds(4 * 3600))
+        // Nor is what has ended begun anew.
+        var ended = schedule("@every 1h", "last")
+        ended.ends = bench.time.now + .seconds(3600)
+        try await store.schedule(nightly, .put(ended, replacing: true))
+        bench.time.advance(by: .seconds(7200))
+        #expect(try await store.drain().count == 1)
+        ended.message.payload = [1]
+        #expect(try await store.schedule(nightly, .put(ended, replacing: true))?.nextDue == nil)
     }
 
     static func runByHand(_ bench: Bench) async throws {

@@ -13,35 +13,30 @@ enum Firing {
     ///
     /// - Parameter queueID: of that queue alone; `nil`: of all.
     /// - Returns: whether more is left to do now.
-    static func fireDue(of queueID: Int64?, in transaction: Transaction) throws -> Bool {
-        let zones = ZoneReader()
-        var enqueuedCount = 0
+    static func fireDue(
+        of queueID: Int64?, _ zones: ZoneReader = ZoneReader(), in transaction: Transaction
+    ) throws -> Bool {
+        var (enqueuedCount, firedAny) = (0, false)
         let ids = try due(of: queueID, in: transaction)
         for id in ids {
             guard enqueuedCount < stepMax else { return true }
-            guard let row = try row(id, transaction.connection) else { continue }
-            enqueuedCount += try fire(row, zones, in: transaction)
+            guard let row = try row(id, transaction.connection),
+                let count = try fire(row, zones, in: transaction)
+            else { continue }
+            (enqueuedCount, firedAny) = (enqueuedCount + count, true)
         }
+        // Those that are left to other machines stay due.
+        guard firedAny else { return false }
         guard ids.count < stepMax else { return true }
         // Schedules of which so many firings are made good that one transaction does not take them.
         return try enqueuedCount > 0 && !due(of: queueID, in: transaction).isEmpty
     }
 
     /// Reckons when a schedule fires next, which nobody has yet.
-    static func reckon(_ row: ScheduleRow, in transaction: Transaction) throws {
-        _ = try fire(row, ZoneReader(), in: transaction)
-    }
-
-    /// Reckons anew what was reckoned with data of zones that has changed since.
-    static func surveyZones(in transaction: Transaction) throws {
-        let zones = ZoneReader()
-        let rows = try transaction.connection.all(selectZones) { ($0.integer(0), $0.text(1) ?? "", $0.integer(2)) }
-        for (id, name, data) in rows {
-            guard let zone = try? zones.zone(name), zone.fingerprint != data,
-                let row = try row(id, transaction.connection)
-            else { continue }
-            _ = try fire(row, zones, in: transaction)
-        }
+    static func reckon(
+        _ row: ScheduleRow, _ zones: ZoneReader = ZoneReader(), in transaction: Transaction
+    ) throws {
+        _ = try fire(row, zones, in: transaction)
     }
 
     /// The first due time after `now` of the queue's schedules, or of all; `nil` when there is none.
@@ -66,11 +61,6 @@ enum Firing {
         return found == 1
     }
 
-    /// Whether a schedule was reckoned with data of a zone.
-    static func hasZones(_ connection: Connection) throws -> Bool {
-        try connection.first(anyZone) { _ in true } ?? false
-    }
-
     static func row(_ id: Int64, _ connection: Connection) throws -> ScheduleRow? {
         try connection.first(selectRow, .integer(id), read: ScheduleRow.init)
     }
@@ -90,40 +80,45 @@ enum Firing {
 
     /// Does what one schedule asks for now: reckons its next firing, fires, or writes down why it cannot.
     ///
-    /// - Returns: how many messages came of it.
-    private static func fire(_ row: ScheduleRow, _ zones: ZoneReader, in transaction: Transaction) throws -> Int {
-        let now = transaction.now
+    /// - Returns: how many messages came of it; `nil` when this machine can do nothing for it.
+    private static func fire(_ row: ScheduleRow, _ zones: ZoneReader, in transaction: Transaction) throws -> Int? {
+        let (now, connection) = (transaction.now, transaction.connection)
+        guard let zone = try zone(of: row, zones, in: transaction.connection) else { return nil }
+        let isAhead = row.isAhead(of: now)
         let rule: FiringRule
-        let zone: Zone
         do {
-            zone = try zones.zone(row.schedule.zone)
-            rule = try FiringRule(row.schedule, zone: zone, anchor: row.anchor)
+            rule = try FiringRule(row.schedule, zone: zone, anchor: isAhead ? min(row.anchor, now) : row.anchor)
         } catch {
-            try note(error, of: row, in: transaction.connection)
+            try note(error, of: row, isFinal: true, in: transaction.connection)
             return 0
         }
-        var due = row.nextDue
+        var due = row.nextDue.flatMap { $0 == ScheduleRow.never ? nil : Timestamp(microseconds: $0) }
         var from = row.reckonedFrom ?? now
-        if due == nil {
-            // The clock may have been set back since the last firing: nothing fires again.
-            from = max(now, from)
-            due = rule.next(after: from)?.microseconds ?? ScheduleRow.never
+        if row.nextDue == nil || isAhead {
+            // The clock may have been set back a little since the last firing: nothing fires again.
+            from = isAhead ? now : max(now, from)
+            due = rule.next(after: from)
         } else if row.zoneData != zone.fingerprint {
-            due = rule.next(after: from)?.microseconds ?? ScheduleRow.never
+            due = rule.next(after: from)
+        }
+        // A clock that was far behind has begun it anew. What is on record has fired all the same.
+        if let first = due, first <= now, let fired = try lastFired(row, at: now, connection), fired >= first {
+            due = rule.next(after: fired)
         }
         var plan = FiringPlan()
-        if let due, due <= now.microseconds {
-            plan = rule.plan(from: Timestamp(microseconds: due), at: now)
+        if let due, due <= now {
+            plan = rule.plan(from: due, at: now)
             from = plan.next.map { $0 > now } ?? true ? now : plan.firings.last ?? now
         } else {
-            plan.next = due == ScheduleRow.never ? nil : due.map { Timestamp(microseconds: $0) }
+            plan.next = due
         }
         // Before the messages: what another transaction has fired is not fired by this one.
-        try transaction.connection.run(
+        try connection.run(
             advance, .integer(row.id), .integer(row.revision), Value(row.nextDue),
             .integer(plan.next?.microseconds ?? ScheduleRow.never), .integer(from.microseconds),
             .integer(zone.fingerprint), .integer(Int64(plan.missedCount)))
-        guard try transaction.connection.changesCount() == 1 else { return 0 }
+        guard try connection.changesCount() == 1 else { return 0 }
+        if isAhead { try beginAnew(row, at: now, connection) }
         var count = 0
         do {
             for firing in plan.firings where try enqueue(row, due: firing, in: transaction) { count += 1 }
@@ -132,8 +127,48 @@ enum Firing {
             let isForGroups = row.schedule.message.group != nil
             try note(error, of: row, isFinal: !isForGroups, in: transaction.connection)
         }
-        try keep(row, firedCount: count, in: transaction.connection)
+        try keep(row, firedCount: count, in: connection)
         return count
+    }
+
+    /// Writes down that a schedule goes by the clock as it is now.
+    private static func beginAnew(_ row: ScheduleRow, at now: Timestamp, _ connection: Connection) throws {
+        try connection.run(
+            anew, .integer(row.id), .integer(min(row.anchor, now).microseconds), .text(ClockAhead.problem))
+        try forgetAhead(row, at: now, connection)
+    }
+
+    /// Forgets firings far ahead of the clock, which would be the last ones on record for as long. The newest stays: should it be this clock
+    /// that is wrong, nothing up to it fires again.
+    static func forgetAhead(_ row: ScheduleRow, at now: Timestamp, _ connection: Connection) throws {
+        try connection.run(deleteAhead, .integer(row.id), .integer((now + ClockAhead.most).microseconds))
+    }
+
+    /// The last firing on record that is not after `now`.
+    private static func lastFired(
+        _ row: ScheduleRow, at now: Timestamp, _ connection: Connection
+    ) throws -> Timestamp? {
+        try connection.first(selectFired, .integer(row.id), .integer(now.microseconds)) {
+            Timestamp(microseconds: $0.integer(0))
+        }
+    }
+
+    /// The zone of a schedule; `nil` when this machine cannot read it, which is on record then. Another machine may have data of it, or this
+    /// one tomorrow, so only a name that no zone can have is the end of a schedule.
+    private static func zone(of row: ScheduleRow, _ zones: ZoneReader, in connection: Connection) throws -> Zone? {
+        let name: ZoneName
+        do {
+            name = try ZoneName(row.schedule.zone)
+        } catch {
+            try note(error, of: row, isFinal: true, in: connection)
+            return nil
+        }
+        do {
+            return try zones.zone(name)
+        } catch {
+            try note(error, of: row, isFinal: false, in: connection)
+            return nil
+        }
     }
 
     private static func enqueue(_ row: ScheduleRow, due: Timestamp, in transaction: Transaction) throws -> Bool {
@@ -174,21 +209,21 @@ enum Firing {
         try connection.run(forget, .integer(row.id), .integer(Int64(Limits.firingsKeptMax)))
     }
 
-    /// Writes down why a schedule cannot fire. One that only this machine has no zones for is left to others.
+    /// Writes down why a schedule cannot fire. Where that is final, nobody tries again until it is changed.
     private static func note(
-        _ error: PenstockError, of row: ScheduleRow, isFinal: Bool = true, in connection: Connection
+        _ error: PenstockError, of row: ScheduleRow, isFinal: Bool, in connection: Connection
     ) throws {
-        if error.code == .notFound || !isFinal {
-            if row.problem != error.message { try connection.run(setProblem, .integer(row.id), .text(error.message)) }
-        } else {
+        if isFinal {
             try connection.run(giveUp, .integer(row.id), .text(error.message), .integer(ScheduleRow.never))
+        } else if row.problem != error.message {
+            try connection.run(setProblem, .integer(row.id), .text(error.message))
         }
     }
 
     private static let selectRow = Query(
         "SELECT \(ScheduleRow.columns) FROM \(ScheduleRow.tables) WHERE schedule.id = ?1")
     // A queue that is being deleted accepts nothing, and its schedules go with it.
-    private static let open = "queue_id NOT IN (SELECT id FROM penstock_queue WHERE deleting <> 0)"
+    static let open = "queue_id NOT IN (SELECT id FROM penstock_queue WHERE deleting <> 0)"
     // By its name, as SQLite goes through all schedules where statistics say that there are few.
     private static let inOrder = "penstock_schedule INDEXED BY penstock_schedule_next"
     private static let unreckonedOfQueue = Query(
@@ -217,10 +252,6 @@ enum Firing {
         SELECT EXISTS (SELECT 1 FROM \(inOrder) WHERE paused = 0 AND next_due <= ?1 AND \(open))
             OR EXISTS (SELECT 1 FROM \(inOrder) WHERE paused = 0 AND next_due IS NULL AND \(open))
         """)
-    private static let selectZones = Query(
-        "SELECT id, zone, zone_data FROM penstock_schedule WHERE paused = 0 AND zone_data <> 0 AND next_due IS NOT NULL "
-            + "AND \(open)")
-    private static let anyZone = Query("SELECT 1 FROM penstock_schedule WHERE zone_data <> 0 LIMIT 1")
     /// A sum that stays within 64 bits: what was counted may have been written by hand, and must not stop a firing.
     private static func sum(_ total: String, _ count: String) -> String {
         "min(\(total), \(Int64.max) - \(count)) + \(count)"
@@ -232,6 +263,15 @@ enum Firing {
             problem = NULL
         WHERE id = ?1 AND revision = ?2 AND next_due IS ?3
         """)
+    private static let anew = Query("UPDATE penstock_schedule SET anchor = ?2, problem = ?3 WHERE id = ?1")
+    private static let deleteAhead = Query(
+        """
+        DELETE FROM penstock_firing WHERE schedule_id = ?1 AND due > ?2 AND due < (
+            SELECT due FROM penstock_firing WHERE schedule_id = ?1 AND outcome <> 'byHand' ORDER BY due DESC LIMIT 1)
+        """)
+    private static let selectFired = Query(
+        "SELECT due FROM penstock_firing WHERE schedule_id = ?1 AND due <= ?2 AND outcome <> 'byHand' ORDER BY due DESC LIMIT 1"
+    )
     private static let selectFiring = Query("SELECT 1 FROM penstock_firing WHERE schedule_id = ?1 AND due = ?2")
     static let insertFiring = Query(
         "INSERT OR IGNORE INTO penstock_firing (schedule_id, due, fired_at, outcome, sequence) VALUES (?1, ?2, ?3, ?4, ?5)"
@@ -246,16 +286,4 @@ enum Firing {
     private static let setProblem = Query("UPDATE penstock_schedule SET problem = ?2 WHERE id = ?1")
     private static let giveUp = Query(
         "UPDATE penstock_schedule SET problem = ?2, next_due = ?3, reckoned_from = NULL WHERE id = ?1")
-}
-
-/// Zones that one transaction has read.
-final class ZoneReader {
-    private var known: [String: Zone] = [:]
-
-    func zone(_ name: String) throws(PenstockError) -> Zone {
-        if let zone = known[name] { return zone }
-        let zone = try ZoneFolder.system.zone(ZoneName(name))
-        known[name] = zone
-        return zone
-    }
 }

@@ -44,6 +44,19 @@ enum GroupRates {
         }
     }
 
+    /// Gives the start of a message back to its group, and lets the next one in line.
+    static func giveBack(_ entry: LineEntry, ago: Int64, in transaction: Transaction) throws {
+        guard let rate = entry.account.policy.ratePerKey, entry.marks.contains(.group),
+            let key = try Groups.key(of: entry.sequence, transaction.connection)
+        else { return }
+        let group = Group(account: entry.account, key: key)
+        guard let row = try row(of: group, in: transaction),
+            let tat = RateMeter(rate).tat(row.tat, withoutStart: ago)
+        else { return }
+        try transaction.connection.run(writeStart, .integer(entry.account.id), .text(key), .integer(tat))
+        try Groups.settleNow(group, in: transaction)
+    }
+
     /// Puts off the starts of a message's group, by the wall clock. What of it is in line for workers is blocked.
     static func hold(_ entry: LineEntry, for duration: Duration, in transaction: Transaction) throws {
         let account = entry.account

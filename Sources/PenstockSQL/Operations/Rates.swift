@@ -3,7 +3,7 @@ import PenstockCore
 /// How many messages of a queue may start now, by its rate.
 ///
 /// What is kept is one number in `penstock_rate`, and one for each group in `penstock_group_rate`, on the boot clock: nobody can
-/// set it, and no process has anything to give back that it took.
+/// set it, and a process that dies has nothing to give back that it took.
 enum Rates {
     /// How many messages more of a queue may start now; `nil`: any number.
     static func room(of account: QueueAccount, in transaction: Transaction) throws -> Int? {
@@ -21,6 +21,20 @@ enum Rates {
         let tat = meter.tat(before, afterStarts: Int64(count), at: transaction.time.boot.microseconds)
         try RateClock.begin(account, in: transaction)
         try transaction.connection.run(write, .integer(account.id), .integer(tat))
+    }
+
+    /// Gives the start of a message back with which no worker has begun, to its queue and its group.
+    static func giveBack(_ entry: LineEntry, claimedAt: Int64, in transaction: Transaction) throws {
+        let (account, ago) = (entry.account, transaction.now.microseconds - claimedAt)
+        if let rate = account.policy.rate {
+            let meter = RateMeter(rate)
+            let before = try tat(of: account, meter, in: transaction)
+            if let tat = meter.tat(before, withoutStart: ago) {
+                try transaction.connection.run(write, .integer(account.id), .integer(tat))
+                account.ring(messages: 1)
+            }
+        }
+        try GroupRates.giveBack(entry, ago: ago, in: transaction)
     }
 
     /// When the next message of a queue may start.

@@ -1,4 +1,5 @@
 import PenstockCore
+import PenstockSchedules
 
 /// A schedule as its row has it.
 struct ScheduleRow {
@@ -59,6 +60,14 @@ struct ScheduleRow {
         firedCount = row.integer(23)
         missedCount = row.integer(24)
         problem = row.text(25)
+    }
+
+    /// Whether it fires no more because something is wrong with it, and not because it has ended.
+    var hasGivenUp: Bool { nextDue == Self.never && problem != nil }
+
+    /// Whether it was seen to by a clock that was far ahead.
+    func isAhead(of now: Timestamp) -> Bool {
+        ClockAhead.concerns(schedule, reckonedFrom: reckonedFrom, anchor: anchor, at: now)
     }
 
     /// The schedule for people and programs.

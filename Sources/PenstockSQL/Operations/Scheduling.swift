@@ -25,7 +25,9 @@ package enum Scheduling {
         }
         guard let row = try row(name, connection) else { return nil }
         // What is due is fired by a claim. Workers that sleep until another time look again.
-        if row.nextDue == nil, !row.isPaused { try Firing.reckon(row, in: transaction) }
+        if row.nextDue == nil || row.isAhead(of: transaction.now), !row.isPaused {
+            try Firing.reckon(row, in: transaction)
+        }
         transaction.ringAll(row.schedule.queue)
         return try record(name, connection)
     }
@@ -67,9 +69,12 @@ package enum Scheduling {
                 .scheduleExists, "There is a schedule called '\(name)' already; remove it, or replace it (`--replace`)."
             )
         }
-        // A program that says at each of its starts what it wants loses no firing by that.
-        if known?.schedule == schedule { return }
-        let statement = try transaction.connection.statement(known == nil ? insert : update)
+        // A program that says at each of its starts what it wants loses no firing by that, though its payload may be other bytes each time:
+        // encrypted ones are, and those of a set.
+        let stays = known.map { $0.schedule.hasTimes(of: schedule) && !$0.hasGivenUp } ?? false
+        if stays, known?.schedule == schedule { return }
+        let anchor = stays ? known?.anchor ?? transaction.now : transaction.now
+        let statement = try transaction.connection.statement(known == nil ? insert : stays ? update : begin)
         defer { statement.reset() }
         let values: [Value] = [
             .text(name.text), .integer(account.id), .text(schedule.spec), .text(schedule.zone),
@@ -78,7 +83,7 @@ package enum Scheduling {
             .text((message.uniqueKey?.onConflict ?? .skip).rawValue), .text(schedule.missed.rawValue),
             .integer(schedule.window.wholeMicroseconds), .integer(schedule.jitter.wholeMicroseconds),
             Value(schedule.starts?.microseconds), Value(schedule.ends?.microseconds),
-            .integer(transaction.now.microseconds), Value(message.group),
+            .integer(anchor.microseconds), Value(message.group),
             Value(message.uniqueKey?.scope.stored), Value(schedule.expiresAfter),
         ]
         for (index, value) in values.enumerated() { statement.bind(value, at: index + 1) }
@@ -86,6 +91,7 @@ package enum Scheduling {
             statement.bind(uncopied: bytes, at: values.count + 1)
             try statement.run()
         }
+        if let known, !stays { try Firing.forgetAhead(known, at: transaction.now, transaction.connection) }
         try transaction.queuesChanged()
     }
 
@@ -119,15 +125,15 @@ package enum Scheduling {
             missed, missed_window, jitter, starts_at, ends_at, anchor, group_key, key_scope, expires_after, payload)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)
         """)
-    private static let update = Query(
-        """
+    private static let update = Query("\(change) WHERE name = ?1")
+    private static let begin = Query(
+        "\(change), next_due = NULL, reckoned_from = NULL, problem = NULL WHERE name = ?1")
+    private static let change = """
         UPDATE penstock_schedule SET queue_id = ?2, spec = ?3, zone = ?4, headers = ?5, priority = ?6, attempts_max = ?7,
             unique_key = ?8, on_conflict = ?9, missed = ?10, missed_window = ?11, jitter = ?12, starts_at = ?13,
             ends_at = ?14, anchor = ?15, group_key = ?16, key_scope = ?17, expires_after = ?18, payload = ?19,
-            next_due = NULL, reckoned_from = NULL, problem = NULL,
             revision = revision + 1
-        WHERE name = ?1
-        """)
+        """
     private static let setPaused = Query(
         "UPDATE penstock_schedule SET paused = ?2, next_due = NULL, revision = revision + 1 WHERE id = ?1")
     private static let delete = Query("DELETE FROM penstock_schedule WHERE id = ?1")

@@ -22,9 +22,9 @@ extension SQLStore {
     }
 
     /// Fires what is due, as ``MessageStore/fire()`` says, in steps, each a transaction of its own. When nothing is due, this is
-    /// one read. Once in an hour it looks whether data of zones has changed.
+    /// one read. Once in an hour, and when the clock was set, it looks whether what was reckoned still holds.
     public func fire() async throws -> Timestamp? {
-        var mustSurvey = core.zoneSurvey.isDue(at: core.time.boot)
+        var mustSurvey = core.surveyTime.isDue(by: core.time)
         while true {
             let surveys = mustSurvey
             mustSurvey = false
@@ -32,11 +32,11 @@ extension SQLStore {
                 weight: Firing.stepMax,
                 check: { connection, now -> FiringStep? in
                     if try Firing.hasDue(of: nil, at: now, connection) { return nil }
-                    if try surveys && Firing.hasZones(connection) { return nil }
+                    if try surveys && FiringSurvey.isNeeded(at: now, connection) { return nil }
                     return FiringStep(hasMore: false, next: try Firing.nextDue(of: nil, after: now, connection))
                 },
                 { transaction in
-                    if surveys { try Firing.surveyZones(in: transaction) }
+                    if surveys { try FiringSurvey.perform(in: transaction) }
                     return FiringStep(
                         hasMore: try Firing.fireDue(of: nil, in: transaction),
                         next: try Firing.nextDue(of: nil, after: transaction.now, transaction.connection))

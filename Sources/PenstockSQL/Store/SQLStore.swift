@@ -30,7 +30,7 @@ public struct SQLStoreCore: Sendable {
     package let giveBack: (@Sendable (Connection) throws -> Bool)?
     /// About how many rows such a step is worth.
     package static let giveBackWeight = 1000
-    let zoneSurvey = ZoneSurvey()
+    let surveyTime = SurveyTime()
     let leaseHorizon = LeaseHorizon()
     private let snapshot: Read
     /// What wakes the processes of one machine; `nil`: the processes are on many machines.

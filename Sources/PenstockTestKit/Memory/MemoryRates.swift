@@ -94,6 +94,25 @@ extension MemoryState {
         queues[message.queue]?.rates = rates
     }
 
+    /// Gives the start of a message back with which no worker has begun.
+    mutating func giveBackStart(of message: MemoryMessage, claimedAt: Timestamp, at moment: Moment) {
+        guard let policy = queues[message.queue]?.policy, var rates = queues[message.queue]?.rates else { return }
+        rates.adopt(moment)
+        let (boot, ago) = (moment.boot.microseconds, (moment.now - claimedAt).wholeMicroseconds)
+        if let rate = policy.rate {
+            let meter = RateMeter(rate)
+            let kept = meter.kept(rates.tat, at: boot)
+            rates.tat = meter.tat(kept, withoutStart: ago) ?? kept
+            ring(message.queue)
+        }
+        queues[message.queue]?.rates = rates
+        guard let rate = policy.ratePerKey, let group = message.group, let known = rates.groups[group] else { return }
+        let meter = RateMeter(rate)
+        guard let tat = meter.tat(meter.kept(known.tat, at: boot), withoutStart: ago) else { return }
+        queues[message.queue]?.rates.groups[group]?.tat = tat
+        regroupAnew(group, of: message.queue, at: moment)
+    }
+
     /// Whether one more message of a group may be in line for workers. If only time is in the way, the group waits from now on.
     mutating func isOpen(
         _ group: KeyBytes, of name: QueueName, besides sequence: SequenceNumber? = nil, at moment: Moment

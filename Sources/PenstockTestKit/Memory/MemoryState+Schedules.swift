@@ -14,6 +14,7 @@ struct MemorySchedule: Sendable {
     var reckonedFrom: Timestamp
     /// What the zone's data was then.
     var zoneData: Int64 = 0
+    var problem: String?
     var firedCount: Int64 = 0
     var missedCount: Int64 = 0
     /// The newest first.
@@ -41,6 +42,7 @@ extension MemoryState {
             schedules[name] = nil
             return nil
         }
+        beginAnewIfAhead(name, at: moment)
         ring(known.schedule.queue)
         return schedules[name].map { record(name, $0) }
     }
@@ -59,6 +61,7 @@ extension MemoryState {
 
     /// Fires what is due in all queues.
     mutating func fire(at moment: Moment) -> Timestamp? {
+        for name in schedules.keys { beginAnewIfAhead(name, at: moment) }
         fireDue(of: nil, at: moment)
         return nextFiring(of: nil)
     }
@@ -71,9 +74,11 @@ extension MemoryState {
 
     mutating func fireDue(of queue: QueueName?, at moment: Moment) {
         while true {
-            let due = schedules.filter { _, one in
+            let due = schedules.filter { name, one in
                 guard let next = one.nextDue, queues[one.schedule.queue]?.isDeleting == false else { return false }
-                return !one.isPaused && next <= moment.now && (queue == nil || one.schedule.queue == queue)
+                let isDue = !one.isPaused && next <= moment.now && (queue == nil || one.schedule.queue == queue)
+                // One whose zone cannot be read stays due.
+                return isDue && rule(name) != nil
             }
             let order = due.sorted {
                 ($0.value.nextDue ?? moment.now, $0.value.id) < ($1.value.nextDue ?? moment.now, $1.value.id)
@@ -84,18 +89,19 @@ extension MemoryState {
     }
 
     private mutating func fire(_ name: ScheduleName, _ known: MemorySchedule, at moment: Moment) {
-        guard let rule = rule(name), let zone = try? zone(known.schedule) else {
-            schedules[name]?.nextDue = nil
-            return
-        }
+        guard let rule = rule(name), let zone = try? zone(known.schedule) else { return }
         var due = known.nextDue
         if zone.fingerprint != known.zoneData { due = rule.next(after: known.reckonedFrom) }
+        if let first = due, first <= moment.now, let fired = lastFired(known, at: moment), fired >= first {
+            due = rule.next(after: fired)
+        }
         guard let due, due <= moment.now else {
             schedules[name]?.nextDue = due
             schedules[name]?.zoneData = zone.fingerprint
             return
         }
         let plan = rule.plan(from: due, at: moment.now)
+        schedules[name]?.problem = nil
         schedules[name]?.nextDue = plan.next
         schedules[name]?.zoneData = zone.fingerprint
         schedules[name]?.reckonedFrom =
@@ -110,6 +116,30 @@ extension MemoryState {
             let (outcome, sequence) = accept(message, of: known.schedule, at: moment)
             keep(name, FiringRecord(due: due, firedAt: moment.now, outcome: outcome, sequence: sequence))
         }
+    }
+
+    /// The last firing on record that is not after now. A clock that was far behind has begun a schedule anew, and this one has fired all
+    /// the same.
+    private func lastFired(_ known: MemorySchedule, at moment: Moment) -> Timestamp? {
+        known.firings.first { $0.due <= moment.now && $0.outcome != .byHand }?.due
+    }
+
+    /// Has a schedule go by the clock as it is now when one that was far ahead has seen to it last.
+    private mutating func beginAnewIfAhead(_ name: ScheduleName, at moment: Moment) {
+        guard let known = schedules[name], !known.isPaused,
+            ClockAhead.concerns(
+                known.schedule, reckonedFrom: known.reckonedFrom, anchor: known.anchor, at: moment.now)
+        else { return }
+        schedules[name]?.anchor = min(known.anchor, moment.now)
+        reckon(name, after: moment.now)
+        schedules[name]?.problem = ClockAhead.problem
+        forgetAhead(name, at: moment)
+    }
+
+    /// Forgets firings far ahead of the clock but for the newest one.
+    private mutating func forgetAhead(_ name: ScheduleName, at moment: Moment) {
+        guard let newest = schedules[name]?.firings.first(where: { $0.outcome != .byHand })?.due else { return }
+        schedules[name]?.firings.removeAll { $0.due > moment.now + ClockAhead.most && $0.due < newest }
     }
 
     private mutating func run(
@@ -154,15 +184,24 @@ extension MemoryState {
             throw PenstockError(
                 .scheduleExists, "There is a schedule called '\(name)' already; remove it, or replace it.")
         }
-        if let known = schedules[name], known.schedule == schedule { return record(name, known) }
+        if schedules[name]?.schedule == schedule {
+            beginAnewIfAhead(name, at: moment)
+            return schedules[name].map { record(name, $0) }
+        }
         lastSchedule += 1
         var new =
             schedules[name]
             ?? MemorySchedule(id: lastSchedule, schedule: schedule, anchor: moment.now, reckonedFrom: moment.now)
+        let stays = schedules[name]?.schedule.hasTimes(of: schedule) ?? false
         new.schedule = schedule
-        new.anchor = moment.now
+        if !stays { new.anchor = moment.now }
         schedules[name] = new
-        reckon(name, after: moment.now)
+        if stays {
+            beginAnewIfAhead(name, at: moment)
+        } else {
+            reckon(name, after: moment.now)
+            forgetAhead(name, at: moment)
+        }
         ring(schedule.queue)
         return schedules[name].map { record(name, $0) }
     }
@@ -172,6 +211,7 @@ extension MemoryState {
         schedules[name]?.nextDue = rule.next(after: from)
         schedules[name]?.reckonedFrom = from
         schedules[name]?.zoneData = zone.fingerprint
+        schedules[name]?.problem = nil
     }
 
     private func rule(_ name: ScheduleName) -> FiringRule? {
@@ -187,7 +227,7 @@ extension MemoryState {
         ScheduleRecord(
             name: name, schedule: known.schedule, isPaused: known.isPaused,
             nextDue: known.isPaused ? nil : known.nextDue, firedCount: known.firedCount, missedCount: known.missedCount,
-            firings: known.firings)
+            problem: known.problem, firings: known.firings)
     }
 
     private func unknownSchedule(_ name: ScheduleName) -> PenstockError {

@@ -45,7 +45,9 @@ extension MemoryState {
         if let result = settlement.result { messages[sequence]?.result = result }
         let before = messages[sequence]
         guard let outcome = move(sequence, by: .settled(verdict), at: moment) else { return .leaseLost }
-        if let before, let hold = before.hold, verdict.isOfWork {
+        if let before, let hold = before.hold, settlement.isUnbegun {
+            giveBackStart(of: before, claimedAt: hold.claimedAt, at: moment)
+        } else if let before, let hold = before.hold, verdict.isOfWork {
             queues[before.queue]?.latency.work.record(moment.now - hold.claimedAt)
         }
         if case .retry(_, _, let delay?, holdsGroup: true) = settlement.verdict {

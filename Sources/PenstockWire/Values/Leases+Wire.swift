@@ -59,10 +59,11 @@ extension Verdict: WireValue {
 }
 
 extension Settlement: WireValue {
-    package func write(to writer: inout WireWriter) { writer(lease, verdict, result, added, drafts) }
+    package func write(to writer: inout WireWriter) { writer(lease, verdict, result, added, drafts, isUnbegun) }
 
     package init(from reader: inout WireReader) throws {
         self.init(try reader(), try reader(), result: try reader(), added: try reader(), drafts: try reader())
+        isUnbegun = try reader()
     }
 }
 

@@ -26,6 +26,48 @@ import Testing
         }
     }
 
+    /// What is a minute late was missed, so a call that fails is made again well before that.
+    @Test func aFiringThatFailsAtFirstIsInTime() async throws {
+        let left = try await the.store.queue("left", of: Int.self)
+        let due = try #require(
+            try await left.schedule("hourly", "0 * * * *", 7, options: .init(missed: .skip)).nextDue)
+        let worker = Task { [queue = try await the.queue()] in try await Worker(queue) { _ in }.run() }
+        try await the.time.waitForSleepers(count: Fixture.sleepersOfIdleWorker)
+        for count in 1...3 {
+            the.calls.fail(.fire, at: count, with: PenstockError(.busy, "Somebody else writes."))
+        }
+        the.time.advance(to: due)
+        let record = try await the.whileTimePasses {
+            try await eventually {
+                let record = try await the.store.schedule("hourly")
+                return record.firedCount + record.missedCount > 0
+            }
+            return try await the.store.schedule("hourly")
+        }
+        worker.cancel()
+        _ = await worker.result
+        let firing = try #require(record.firings.first)
+        #expect(firing.due == due && firing.firedAt - due < .seconds(20))
+        #expect(record.missedCount == 0)
+    }
+
+    @Test func aLongRoundOfPruningHoldsUpNoFiring() async throws {
+        let gate = Tally()
+        let the = Fixture { pruned($0, after: { try await gate.wait(for: 1) }) }
+        let left = try await the.store.queue("left", of: Int.self)
+        try await left.schedule("counted", "* * * * *", 7, options: .init(missed: .skip))
+        let worker = Task { [queue = try await the.queue()] in try await Worker(queue) { _ in }.run() }
+        try await the.calls.calls(of: .prune).wait(for: 1)
+        try await eventually {
+            the.time.advance(by: .seconds(20))
+            return try await left.status().totals.enqueued >= 3
+        }
+        #expect(the.calls.calls(of: .prune).count == 1, "One round at a time.")
+        gate.add()
+        worker.cancel()
+        _ = await worker.result
+    }
+
     @Test func aStoreThatFailsToFireStopsNoWork() async throws {
         let queue = try await the.queue()
         the.calls.fail(.fire, with: PenstockError(.busy, "Somebody else writes."))

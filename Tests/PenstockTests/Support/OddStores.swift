@@ -20,6 +20,13 @@ func interrupted(
     AlteredStore(base: base, changes: base.changes, beforeExtend: beforeExtend)
 }
 
+/// A store that does something before each step of pruning.
+func pruned(
+    _ base: any MessageStore, after beforePrune: @escaping @Sendable () async throws -> Void
+) -> any MessageStore {
+    AlteredStore(base: base, changes: base.changes, beforePrune: beforePrune)
+}
+
 /// A store that is damaged where `message` is settled.
 func refusing(_ base: any MessageStore, verdictOn message: SequenceNumber) -> any MessageStore {
     AlteredStore(
@@ -50,6 +57,7 @@ private struct AlteredStore: ForwardingStore {
     let changes: Wakeups
     var afterClaim: @Sendable (Claim) async throws -> Void = { _ in }
     var beforeExtend: @Sendable () async throws -> Void = {}
+    var beforePrune: @Sendable () async throws -> Void = {}
     var beforeSettle: @Sendable ([Settlement]) async throws -> Void = { _ in }
     var beforeEnqueue: @Sendable (QueueName) async throws -> Void = { _ in }
     var afterEnqueue: @Sendable (QueueName) async throws -> Void = { _ in }
@@ -77,5 +85,10 @@ private struct AlteredStore: ForwardingStore {
     func extend(_ extensions: [LeaseExtension]) async throws -> [LeaseStanding] {
         try await beforeExtend()
         return try await base.extend(extensions)
+    }
+
+    func prune(_ request: PruneRequest) async throws -> Pruned {
+        try await beforePrune()
+        return try await base.prune(request)
     }
 }

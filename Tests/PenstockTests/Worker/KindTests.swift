@@ -193,6 +193,22 @@ import Testing
         #expect([depths.scheduled, depths.ready, depths.leased] == [5, 1, 0])
     }
 
+    /// Each look at one is a claim, and would be a start: at one in a minute nothing else would ever start.
+    @Test func oneOfAnUnknownKindTakesNothingFromARate() async throws {
+        let jobs = try await jobs(QueuePolicy(rate: Rate(1, per: .seconds(60))))
+        for kind in ["new", "new", "old", "old", "old"] { try await jobs.enqueue([1], options: .init(kind: kind)) }
+        let began = the.time.now
+        let worker = Task { try await work(jobs, kinds: ["old"], .init()) }
+        try await eventually {
+            the.time.advance(by: .seconds(1))
+            return seen.texts.count == 3 || the.time.now - began > .seconds(1800)
+        }
+        worker.cancel()
+        _ = try? await worker.value
+        #expect(seen.texts == ["old 1", "old 1", "old 1"])
+        #expect(the.time.now - began < .seconds(240))
+    }
+
     @Test func theyAreMeasuredAsSuspended() async throws {
         let metrics = TestMetrics()
         let the = Fixture(options: .init(metrics: metrics))
