@@ -31,9 +31,17 @@ public struct Settlement: Sendable {
     public var added: AddedTasks?
     /// What is enqueued as the message is done, in this order. Only with ``Verdict/done``.
     public var drafts: [Draft]
-    /// Whether no handler has begun with the message, as it was not for this worker. Then rates do not count its start, and the time for
-    /// which it was leased was no work.
+    /// Whether no handler has begun with the message, as it was not for this worker.
     package var isUnbegun = false
+
+    /// Whether rates are not to count its start, and the time for which it was leased was no work. A message that is settled for good, or
+    /// failed, was worked, whatever is said.
+    package var givesStartBack: Bool {
+        switch verdict {
+        case .release, .suspend: isUnbegun
+        default: false
+        }
+    }
 
     /// Makes a settlement.
     ///

@@ -70,7 +70,7 @@ package enum Settling {
         guard let outcome else { return .leaseLost }
         if let result = settlement.result { try Journals.keep(result, of: entry.sequence, transaction.connection) }
         let state = try Line.move(entry, to: outcome, in: transaction)
-        if let lease = entry.lease, settlement.isUnbegun {
+        if let lease = entry.lease, settlement.givesStartBack {
             try Rates.giveBack(entry, claimedAt: lease.claimedAt, in: transaction)
         } else if let lease = entry.lease, settlement.verdict.isOfWork {
             entry.account.change.latency.work.record(microseconds: transaction.now.microseconds - lease.claimedAt)

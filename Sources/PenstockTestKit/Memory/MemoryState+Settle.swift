@@ -45,7 +45,7 @@ extension MemoryState {
         if let result = settlement.result { messages[sequence]?.result = result }
         let before = messages[sequence]
         guard let outcome = move(sequence, by: .settled(verdict), at: moment) else { return .leaseLost }
-        if let before, let hold = before.hold, settlement.isUnbegun {
+        if let before, let hold = before.hold, settlement.givesStartBack {
             giveBackStart(of: before, claimedAt: hold.claimedAt, at: moment)
         } else if let before, let hold = before.hold, verdict.isOfWork {
             queues[before.queue]?.latency.work.record(moment.now - hold.claimedAt)
