@@ -128,6 +128,31 @@ import Testing
         }
     }
 
+    /// A page of messages ends early when they carry much, and what is named behind them is looked at all the same.
+    @Test func largeMessagesHideNoOthersBehindThem() async throws {
+        try await withServer { store, open in
+            let large = NewMessage(
+                payload: [1], headers: ["h": String(repeating: "x", count: Limits.headerBytesMax - 1)])
+            let count = Limits.logPageBytesMax / Limits.headerBytesMax + 1
+            let own = try await store.storage.enqueue(
+                Array(repeating: large, count: count), to: mail, durability: .processCrash
+            ).map(\.sequence)
+            let secret = try await store.storage.enqueue([NewMessage(payload: [2])], to: other, durability: .powerLoss)
+            let all = own + secret.map(\.sequence)
+            let team = try await open("team")
+            await expect(.forbidden) {
+                _ = try await team.messages(MessageQuery(sequences: all, after: own.last, withPayload: true))
+            }
+            await expect(.forbidden) { _ = try await team.apply(.cancel, to: .sequences(all)) }
+            await expect(.forbidden) { _ = try await team.count(.sequences(all), for: .cancel) }
+            let leases = all.map { Lease(sequence: $0, token: LeaseToken(rawValue: 7)) }
+            await expect(.forbidden) { _ = try await team.settle(leases.map { Settlement($0, .done) }) }
+            await expect(.forbidden) { _ = try await team.extend(leases.map { LeaseExtension($0, by: .seconds(1)) }) }
+            #expect(try await team.messages(MessageQuery(sequences: own, after: own[own.count - 2])).count == 1)
+            try await team.close()
+        }
+    }
+
     /// One transaction of a client is as large as one of a program, and no larger.
     @Test func aTransactionIsBounded() async throws {
         try await withServer { open in
@@ -209,6 +234,12 @@ import Testing
     private func withServer(
         _ body: (_ open: (String) async throws -> RemoteStore) async throws -> Void
     ) async throws {
+        try await withServer { _, open in try await body(open) }
+    }
+
+    private func withServer(
+        _ body: (_ store: PenstockStore, _ open: (String) async throws -> RemoteStore) async throws -> Void
+    ) async throws {
         let store = PenstockStore(InMemoryStore())
         for queue in [mail, other] { _ = try await store.queue(queue.text) }
         let tokens = try Tokens(
@@ -217,9 +248,12 @@ import Testing
             consumer \(secret("consumer")) consume mail
             reader \(secret("reader")) read
             operator \(secret("operator")) operate other
+            onlooker \(secret("onlooker")) read mail
+            team \(secret("team")) read,produce,consume,operate mail
+            everything \(secret("everything")) read,produce,consume,operate
             """)
         let server = try await TestServer.start(store, tokens: tokens)
-        try await body { name in
+        try await body(store) { name in
             try await RemoteStore.open(server.url, token: secret(name), worker: WorkerName("mill:1"))
         }
         await server.stop()

@@ -31,10 +31,14 @@ struct Lookup: Sendable {
         guard principal.queues != nil else { return try principal.require(scope, nil) }
         var left = sequences[...]
         while !left.isEmpty {
-            let query = MessageQuery(sequences: Array(left.prefix(Bounds.sequenceCountMax)), limit: Limits.rowsMax)
-            for queue in Set(try await store.storage.messages(query).map(\.queue)) {
-                try principal.require(scope, queue)
-            }
+            var query = MessageQuery(sequences: Array(left.prefix(Bounds.sequenceCountMax)), limit: Limits.rowsMax)
+            // A page ends early when its messages carry much: whoever owns those can make them as large as he likes, so
+            // nothing is allowed before all pages were read.
+            repeat {
+                let page = try await store.storage.messages(query)
+                for queue in Set(page.map(\.queue)) { try principal.require(scope, queue) }
+                query.after = page.next
+            } while query.after != nil
             left = left.dropFirst(Bounds.sequenceCountMax)
         }
     }
