@@ -122,6 +122,9 @@ import Testing
             let forged = NewMessage(payload: [1], uniqueKey: UniqueKey("idempotency shop 1", onConflict: .replace))
             await expect(.invalidInput) { _ = try await producer.enqueue([forged], to: mail, durability: .powerLoss) }
             await expect(.invalidInput) {
+                _ = try await producer.append([forged], to: mail, unless: nil, durability: .powerLoss)
+            }
+            await expect(.invalidInput) {
                 _ = try await producer.perform([.enqueue([forged], to: mail, durability: .powerLoss)])
             }
             for client in [reader, handler, producer] { try await client.close() }

@@ -50,7 +50,7 @@ struct StoreCallTable: Sendable {
             try await caller.mayAny(of: .consume, withQueuesOf: extensions.map(\.lease.sequence))
         }
         add(RemoteCalls.reclaim) { caller in try caller.may(.consume) }
-        add(RemoteCalls.append) { caller, _, queue, _, _ in try caller.may(.produce, queue) }
+        add(RemoteCalls.append) { caller, messages, queue, _, _ in try caller.may(messages, to: queue) }
         add(RemoteCalls.log) { caller, query in try caller.may(.read, query.queue) }
         add(RemoteCalls.moveCursor) { caller, cursor, queue, _ in try caller.may(cursor.scope, queue) }
         add(RemoteCalls.messages) { caller, query in
