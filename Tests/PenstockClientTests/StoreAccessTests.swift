@@ -156,6 +156,41 @@ import Testing
         }
     }
 
+    /// What the server writes down of its visitors is read by this way as well, and changed by none.
+    @Test func nobodyChangesTheAudit() async throws {
+        try await withServer { store, open in
+            let audit = QueueName(stored: "penstock.audit")
+            _ = try await store.queue(audit.text, policy: QueuePolicy(retention: Retention(age: .seconds(1000))))
+            let entry = NewMessage(payload: [1])
+            _ = try await store.storage.append([entry], to: audit, unless: nil, durability: .powerLoss)
+            let everything = try await open("everything")
+            await expect(.forbidden) { _ = try await everything.enqueue([entry], to: audit, durability: .powerLoss) }
+            await expect(.forbidden) {
+                _ = try await everything.append([entry], to: audit, unless: nil, durability: .powerLoss)
+            }
+            await expect(.forbidden) {
+                _ = try await everything.perform([.enqueue([entry], to: audit, durability: .powerLoss)])
+            }
+            await expect(.forbidden) {
+                _ = try await everything.claim(ClaimRequest(queue: audit, limit: 1, lease: .seconds(30)))
+            }
+            for change in [.pause, .delete(force: true), .set(QueuePolicy()), .create(QueuePolicy(), ifAbsent: true)]
+                as [QueueChange]
+            {
+                await expect(.forbidden) { try await everything.configure(audit, change) }
+            }
+            for queue in [audit, nil] {
+                await expect(.forbidden) {
+                    _ = try await everything.prune(PruneRequest(queue: queue, retention: Retention(count: 0)))
+                }
+            }
+            #expect(try await everything.prune(PruneRequest()).messages == 0)
+            #expect(try await everything.log(LogQuery(queue: audit, .last(10))).records.count == 1)
+            #expect(try await everything.moveCursor(CursorName("archive"), of: audit, .place(after: nil)) != nil)
+            try await everything.close()
+        }
+    }
+
     /// One transaction of a client is as large as one of a program, and no larger.
     @Test func aTransactionIsBounded() async throws {
         try await withServer { open in

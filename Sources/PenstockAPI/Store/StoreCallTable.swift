@@ -52,7 +52,9 @@ struct StoreCallTable: Sendable {
         add(RemoteCalls.reclaim) { caller in try caller.may(.consume) }
         add(RemoteCalls.append) { caller, messages, queue, _, _ in try caller.may(messages, to: queue) }
         add(RemoteCalls.log) { caller, query in try caller.may(.read, query.queue) }
-        add(RemoteCalls.moveCursor) { caller, cursor, queue, _ in try caller.may(cursor.scope, queue) }
+        add(RemoteCalls.moveCursor) { caller, cursor, queue, _ in
+            try caller.principal.require(cursor.scope, cursorsOf: queue)
+        }
         add(RemoteCalls.messages) { caller, query in
             if let queue = query.queue, query.sequences == [] {
                 // The client asks whether the queue is there, as it does before it uses one.
@@ -88,10 +90,7 @@ struct StoreCallTable: Sendable {
         add(RemoteCalls.expectEnd) { caller, sequence in
             try await caller.mayAny(of: .read, .produce, withQueuesOf: [sequence])
         }
-        add(RemoteCalls.prune) { caller, request in
-            // What a queue's own policy says goes with any worker. Another retention is an operator's decision.
-            if request.retention == nil { try caller.may(.consume) } else { try caller.may(.operate, request.queue) }
-        }
+        add(RemoteCalls.prune) { caller, request in try await caller.may(request) }
         add(RemoteCalls.schedule) { caller, name, change in
             try caller.may(.operate)
             if case .put(let schedule, _) = change {

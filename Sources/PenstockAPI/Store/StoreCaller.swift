@@ -92,6 +92,27 @@ struct StoreCaller: Sendable {
         }
     }
 
+    /// Throws a problem with status 403 when he may not have that forgotten.
+    func may(_ request: PruneRequest) async throws {
+        // What a queue's own policy says goes with any worker. Another retention is an operator's decision.
+        if request.retention == nil { return try may(.consume) }
+        try may(.operate, request.queue)
+        guard request.queue == nil, try await hasAudit else { return }
+        throw Problem(
+            .forbidden, code: "forbidden",
+            "A retention for all queues is one for the audit as well, which nobody changes by this server; name the queue."
+        )
+    }
+
+    private var hasAudit: Bool {
+        get async throws {
+            do { _ = try await store.status(of: ReservedQueues.audit) } catch let error as PenstockError
+                where error.code == .unknownQueue
+            { return false }
+            return true
+        }
+    }
+
     /// Throws a problem with status 403 when there is a schedule of that name, and its queue is not his to operate.
     func mayChange(_ schedule: ScheduleName) async throws {
         if principal.queues == nil { return }
