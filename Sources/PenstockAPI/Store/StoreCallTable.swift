@@ -88,7 +88,7 @@ struct StoreCallTable: Sendable {
         add(RemoteCalls.count) { caller, selection, _ in try await caller.may(.operate, selection) }
         add(RemoteCalls.deadWithoutKeyCount) { caller, queue, _ in try caller.may(.read, queue) }
         add(RemoteCalls.expectEnd) { caller, sequence in
-            try await caller.mayAny(of: .read, .produce, withQueuesOf: [sequence])
+            try await caller.mayAny(of: .read, withQueuesOf: [sequence])
         }
         add(RemoteCalls.prune) { caller, request in try await caller.may(request) }
         add(RemoteCalls.schedule) { caller, name, change in
