@@ -191,6 +191,24 @@ import Testing
         }
     }
 
+    /// Who starts a workflow of a name that is taken learns what he may know of that one, and no more.
+    @Test func aStartTellsNothingOfAnothersWorkflow() async throws {
+        try await withServer { store, open in
+            func workflow(_ queue: QueueName) throws -> NewWorkflow {
+                NewWorkflow(
+                    try WorkflowName("w"),
+                    tasks: [NewTask(try TaskName("t"), queue: queue, message: NewMessage(payload: [1]))])
+            }
+            _ = try await store.storage.start(try workflow(other), durability: .powerLoss)
+            let producer = try await open("producer")
+            await expect(.forbidden) { _ = try await producer.start(try workflow(mail), durability: .powerLoss) }
+            let own = NewWorkflow(try WorkflowName("own"), tasks: try workflow(mail).tasks)
+            #expect(try await producer.start(own, durability: .powerLoss).isNew)
+            #expect(try await producer.start(own, durability: .powerLoss).receipts.count == 1)
+            try await producer.close()
+        }
+    }
+
     /// One transaction of a client is as large as one of a program, and no larger.
     @Test func aTransactionIsBounded() async throws {
         try await withServer { open in

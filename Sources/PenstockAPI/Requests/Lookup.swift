@@ -42,4 +42,15 @@ struct Lookup: Sendable {
             left = left.dropFirst(Bounds.sequenceCountMax)
         }
     }
+
+    /// Throws a problem with status 403 when a start has found a workflow of that name, some task of which is in no queue of the caller's:
+    /// as to whoever asks for it, nothing is told of it.
+    func require(_ principal: Principal, toKnow started: StartedWorkflow) async throws {
+        if started.isNew || principal.queues == nil { return }
+        var query = TaskQuery(started.name, limit: Limits.rowsMax)
+        while case let tasks = try await store.storage.tasks(query), let last = tasks.last {
+            for task in tasks where !principal.may(.produce, task.queue) { try principal.require(.read, nil) }
+            query.after = last.sequence
+        }
+    }
 }

@@ -24,7 +24,7 @@ struct StoreCallTable: Sendable {
         var entries: [UInt8: Entry] = [:]
         func add<each Part: WireValue, Answer: WireValue>(
             _ call: RemoteCall<repeat each Part, Answer>,
-            telling tell: @escaping @Sendable (StoreCaller, Answer) -> Answer = { $1 },
+            telling tell: @escaping @Sendable (StoreCaller, Answer) async throws -> Answer = { $1 },
             _ isAllowed: @escaping @Sendable (StoreCaller, repeat each Part) async throws -> Void
         ) {
             entries[call.id] = Entry(isReading: call.isReading) { caller, reader in
@@ -32,10 +32,13 @@ struct StoreCallTable: Sendable {
                 try await isAllowed(caller, repeat each parts)
                 let result: Result<Answer, any Error>
                 do {
-                    result = .success(tell(caller, try await call(caller.store.storage, repeat each parts)))
+                    result = .success(try await tell(caller, try await call(caller.store.storage, repeat each parts)))
                 } catch let error as CancellationError {
                     // The server stops, and the call has not begun.
                     throw error
+                } catch let problem as Problem {
+                    // The store throws none: the caller may not be told.
+                    throw problem
                 } catch {
                     result = .failure(error)
                 }
@@ -101,7 +104,7 @@ struct StoreCallTable: Sendable {
         }
         add(RemoteCalls.schedules) { caller, _ in try caller.may(.read, nil) }
         add(RemoteCalls.fire) { caller in try caller.may(.consume) }
-        add(RemoteCalls.start) { caller, workflow, _ in
+        add(RemoteCalls.start, telling: { try await $0.told($1) }) { caller, workflow, _ in
             try caller.may(.produce)
             for queue in Set(workflow.tasks.map(\.queue)) { try caller.may(.produce, queue) }
         }

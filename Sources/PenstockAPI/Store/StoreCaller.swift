@@ -129,6 +129,12 @@ struct StoreCaller: Sendable {
         return status
     }
 
+    /// What he may know of a workflow that he has started. One of that name may have been another's.
+    func told(_ started: StartedWorkflow) async throws -> StartedWorkflow {
+        try await Lookup(store: store).require(principal, toKnow: started)
+        return started
+    }
+
     /// Throws a problem with status 403 when he may not operate, or look at, the queues of a selection.
     func may(_ scope: Scope, _ selection: Selection) async throws {
         switch selection {
