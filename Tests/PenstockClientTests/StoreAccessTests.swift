@@ -191,6 +191,26 @@ import Testing
         }
     }
 
+    /// Who may operate a queue puts its dead letters back by a command as by JSON; a replay is carried out by its caller, who reads
+    /// and enqueues, and looks at no other queue for it.
+    @Test func commandsAskForNoMoreThanTheyDo() async throws {
+        try await withServer { store, open in
+            let handler = try await open("operator")
+            #expect(try await handler.deadWithoutKeyCount(of: other, group: nil) == 0)
+            await expect(.forbidden) { _ = try await handler.deadWithoutKeyCount(of: mail, group: nil) }
+            await expect(.forbidden) {
+                _ = try await handler.messages(MessageQuery(queue: other, withPayload: true))
+            }
+            let team = PenstockStore(try await open("team"))
+            try await store.queue("mail").enqueue([1])
+            try await store.queue("mail").purge()
+            #expect(try await team.replay(MessageQuery(queue: mail), dryRun: true) == 1)
+            #expect(try await team.replay(MessageQuery(queue: mail)) == 1)
+            await expect(.forbidden) { _ = try await team.replay(MessageQuery(queue: mail), into: other) }
+            for client in [handler.close, team.close] { try await client() }
+        }
+    }
+
     /// Who starts a workflow of a name that is taken learns what he may know of that one, and no more.
     @Test func aStartTellsNothingOfAnothersWorkflow() async throws {
         try await withServer { store, open in

@@ -5,7 +5,8 @@ import PenstockWire
 
 /// What this server does when a client calls its store: the calls by their numbers, each with what its caller must be allowed.
 ///
-/// The scopes are those of the JSON requests that do the same. Workers do housekeeping for all queues, so whoever may work on
+/// The scopes are those of the JSON requests that do the same, but for a replay: here its caller carries it out, who reads the messages
+/// and enqueues them, and so may do both. Workers do housekeeping for all queues, so whoever may work on
 /// one may call for it.
 struct StoreCallTable: Sendable {
     /// One call: reads its arguments, looks at what the caller may do, and carries it out.
@@ -89,7 +90,10 @@ struct StoreCallTable: Sendable {
         add(RemoteCalls.groups) { caller, query in try caller.may(.read, query.queue) }
         add(RemoteCalls.apply) { caller, _, selection in try await caller.may(.operate, selection) }
         add(RemoteCalls.count) { caller, selection, _ in try await caller.may(.operate, selection) }
-        add(RemoteCalls.deadWithoutKeyCount) { caller, queue, _ in try caller.may(.read, queue) }
+        add(RemoteCalls.deadWithoutKeyCount) { caller, queue, _ in
+            // Whoever puts dead letters back is told how many stay.
+            try caller.mayAny(of: .read, .operate, with: queue)
+        }
         add(RemoteCalls.expectEnd) { caller, sequence in
             try await caller.mayAny(of: .read, withQueuesOf: [sequence])
         }
