@@ -211,6 +211,27 @@ import Testing
         }
     }
 
+    /// A refusal is about the queue where the token has a scope that would do.
+    @Test func aRefusalSaysWhatIsInTheWay() async throws {
+        try await withServer { store, open in
+            let sequence = try await store.queue("other").enqueue([1]).sequence
+            let team = try await open("team")
+            func refusal(_ body: () async throws -> Void) async -> String? {
+                do { try await body() } catch { return (error as? PenstockError)?.message }
+                return nil
+            }
+            let looked = await refusal { _ = try await PenstockStore(team).queue("other", create: false) }
+            #expect(looked == "The token 'team' may not work on the queue 'other': its queues are others.")
+            let onlooker = try await open("onlooker")
+            let refused = "The token 'onlooker' may not look at the queue 'other': its queues are others."
+            let query = MessageQuery(queue: other, sequences: [])
+            #expect(await refusal { _ = try await onlooker.messages(query) } == refused)
+            #expect(await refusal { _ = try await onlooker.status(of: other) } == refused)
+            #expect(await refusal { _ = try await onlooker.journal(of: sequence) } == refused)
+            for client in [team, onlooker] { try await client.close() }
+        }
+    }
+
     /// Who starts a workflow of a name that is taken learns what he may know of that one, and no more.
     @Test func aStartTellsNothingOfAnothersWorkflow() async throws {
         try await withServer { store, open in

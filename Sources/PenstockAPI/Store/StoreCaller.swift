@@ -23,7 +23,9 @@ struct StoreCaller: Sendable {
     /// Throws a problem with status 403 when he may do none of that with the queue.
     func mayAny(of scopes: Scope..., with queue: QueueName) throws(Problem) {
         if scopes.contains(where: { principal.may($0, queue) }) { return }
-        for scope in scopes { try principal.require(scope, queue) }
+        // Of a scope that he has it is the queue that is in the way, and that is what he has to know.
+        guard let scope = scopes.first(where: principal.scopes.contains) ?? scopes.first else { return }
+        try principal.require(scope, queue)
     }
 
     /// Throws a problem with status 403 when he may do none of that with the queue of one of these messages.
@@ -31,8 +33,9 @@ struct StoreCaller: Sendable {
         if let scope = scopes.first(where: principal.scopes.contains), principal.queues == nil {
             return try principal.require(scope, nil)
         }
+        let held = scopes.filter(principal.scopes.contains)
         var refusal: (any Error)?
-        for scope in scopes {
+        for scope in held.isEmpty ? scopes : held {
             do { return try await Lookup(store: store).require(principal, scope, sequences) } catch { refusal = error }
         }
         if let refusal { throw refusal }
