@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    /// To wait for what a message gives is to look at its queue: who may not is told so while nothing is in line.
+    /// To wait for what a message gives is to look at its queue: a token that may not is refused while nothing is in line.
     @Test func nothingIsInLineOfWhoMayNotWaitForIt() async throws {
         let folder = TemporaryFolder()
         let socket = folder.file("s")

@@ -129,7 +129,7 @@ import Testing
             Array(repeating: large, count: count), to: QueueName("a"), durability: .processCrash
         ).map(\.sequence)
         let victim = try await store.queue("victim").enqueue([1]).sequence
-        try await TestServer.run(store: store, tokens: tokens) { server in
+        try await TestServer.run(store: store, tokens: tokens) { (server) async throws in
             let token = ["Authorization": "Bearer 0123456789abcdefa"]
             func sequences(_ all: [SequenceNumber]) -> String { all.map(\.description).joined(separator: ",") }
             func cancel(_ all: [SequenceNumber]) async throws -> Int {

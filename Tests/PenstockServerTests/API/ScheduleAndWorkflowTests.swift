@@ -92,12 +92,12 @@ import Testing
         }
     }
 
-    /// Who starts a workflow of a name that is taken learns what he may know of that one, and no more.
+    /// A client that starts a workflow of a name that is taken learns what it may know of that one, and no more.
     @Test func aStartTellsNothingOfAnothersWorkflow() async throws {
         let tokens = try Tokens("all 0123456789abcdefa produce\nsome 0123456789abcdefb read,produce a,a-*")
         let store = PenstockStore(TestDatabase().open())
         for queue in ["a", "a-b", "other"] { _ = try await store.queue(queue) }
-        try await TestServer.run(store: store, tokens: tokens) { server in
+        try await TestServer.run(store: store, tokens: tokens) { (server) async throws in
             let (all, some) = (server.showing("0123456789abcdefa"), server.showing("0123456789abcdefb"))
             func start(_ who: TestServer, _ name: String, _ tasks: String) async throws -> TestResponse {
                 try await who.send("POST", "/v1/workflows?name=\(name)", #"{"tasks":[\#(tasks)]}"#)

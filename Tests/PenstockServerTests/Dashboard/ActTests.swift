@@ -170,7 +170,7 @@ import Testing
     func aMessageTakesNoKeyOfTheServersOwn(_ key: String) async throws {
         let store = PenstockStore(TestDatabase().open())
         _ = try await store.queue("mail")
-        try await TestServer.run(store: store) { server in
+        try await TestServer.run(store: store) { (server) async throws in
             let response = try await server.submit("/queues/mail/enqueue", ["payload": "same", "key": key])
             #expect(response.status == 400)
             #expect(response.text.contains("these are the server&#39;s own"))

@@ -18,7 +18,7 @@ import Testing
         let store = PenstockStore(TestDatabase().open())
         _ = try await store.queue("mail")
         let tokens = try Tokens("ops 0123456789abcdef read,produce,consume,operate")
-        try await TestServer.run(store: store, tokens: tokens) { server in
+        try await TestServer.run(store: store, tokens: tokens) { (server) async throws in
             let ops = server.showing("0123456789abcdef")
             #expect(try await ops.submit("/queues/mail/pause").status == 303)
             #expect(try await ops.submit("/queues/mail/resume").status == 303)
@@ -34,7 +34,7 @@ import Testing
     }
 
     @Test func programsChangeNothingInIt() async throws {
-        try await withAudit { ops, _ in
+        try await withAudit { (ops, _) async throws in
             let place = "/v1/queues/\(Self.audit)"
             let task = #"{"tasks":[{"name":"t","queue":"penstock.audit","payload":\#(Self.forged)}]}"#
             for (method, path, body) in [
@@ -66,7 +66,7 @@ import Testing
     }
 
     @Test func clientsOfAmazonSQSChangeNothingInIt() async throws {
-        try await withAudit { ops, _ in
+        try await withAudit { (ops, _) async throws in
             for (action, more) in [
                 ("SendMessage", ["MessageBody": Self.forged]), ("ReceiveMessage", [:]), ("PurgeQueue", [:]),
                 ("DeleteQueue", [:]), ("SetQueueAttributes", ["Attributes": ["VisibilityTimeout": "1"]]),
@@ -83,14 +83,14 @@ import Testing
     }
 
     @Test func visitorsChangeNothingInIt() async throws {
-        try await withAudit { ops, store in
+        try await withAudit { (ops, _) async throws in
             let page = try await ops.page("/queues/\(Self.audit)")
             #expect(page.status == 200)
             #expect(!page.text.contains("/pause") && !page.text.contains("/enqueue") && !page.text.contains("/delete"))
             for (act, fields) in [
                 ("enqueue", ["payload": Self.forged]), ("pause", [:]), ("cancel", ["expected": "0"]),
                 ("delete", ["name": Self.audit, "force": "true"]), ("replay", ["messages": "1"]),
-                ("policy", ["retainCount": "0"]),
+                ("policy", ["attemptsMax": "3"]),
             ] as [(String, [String: String])] {
                 #expect(try await ops.submit("/queues/\(Self.audit)/\(act)", fields).status == 403, "\(act)")
             }
@@ -102,7 +102,7 @@ import Testing
 
     /// It is a log like any other for those who read it, and they may mark where they were.
     @Test func whoMayReadItDoes() async throws {
-        try await withAudit { ops, _ in
+        try await withAudit { (ops, _) async throws in
             #expect(try await ops.page("/audit").text.contains("resume queue"))
             #expect(try await ops.page("/queues/\(Self.audit)/log").text.contains("pause queue"))
             let log = try await ops.send("GET", "/v1/queues/\(Self.audit)/log?limit=4")

@@ -94,7 +94,7 @@ import Testing
         let store = PenstockStore(TestDatabase().open())
         _ = try await store.queue("mail")
         try await store.storage.setLimit(LimitName("gpu"), to: 1)
-        try await TestServer.run(store: store, tokens: try tokens()) { server in
+        try await TestServer.run(store: store, tokens: try tokens()) { (server) async throws in
             func change(_ name: String, _ more: [String: String]) async throws -> Int {
                 let page = try await server.page("/queues/mail/policy", headers: cookie(name))
                 let form = try #require(page.forms(to: "/queues/mail/policy").first)
