@@ -52,6 +52,34 @@ extension Proofs {
             }
         }
 
+        /// A worker whose standard error nobody reads any more stops all the same.
+        @Test(arguments: ["echo begun", "echo begun; yes >&2"])
+        func aWorkerStopsThoughNobodyReadsItsErrors(script: String) async throws {
+            try await Site.use { site in
+                try await site.succeed(["queue", "create", "q"])
+                try await site.succeed(["enqueue", "q", "x"])
+                let lines = try Lines()
+                // The pipe is full before the worker begins, and its only reader is the worker itself, which does not read. Its
+                // first standard error stays open: the test takes the end of that for the end of the process.
+                let worker = try await site.start(
+                    FilePath("/bin/sh"),
+                    [
+                        "-c",
+                        "mkfifo errors; exec 3<>errors 4>&2; head -c 65536 /dev/zero >&3; "
+                            + "exec \"$0\" work q --grace 100ms -- sh -c '\(script)' 2>&3", "\(Site.program)",
+                    ], input: nil, output: lines.writeEnd)
+                try lines.closeWriteEnd()
+                #expect(try await lines.next() == "begun")
+                let isIdle = script == "echo begun"
+                if isIdle {
+                    try await eventually { try site.column("SELECT state FROM penstock_messages") == ["done"] }
+                }
+                worker.send(SIGTERM)
+                #expect(try await worker.end.status == .exited(0))
+                #expect(try site.column("SELECT state FROM penstock_messages") == [isIdle ? "done" : "ready"])
+            }
+        }
+
         /// Whatever is opened in the place of a closed descriptor, nothing goes into it: neither into the files of the
         /// store nor into what the runtime holds open.
         @Test func nothingIsWrittenInThePlaceOfClosedOutput() async throws {

@@ -62,6 +62,9 @@ public struct EventBusFailure: Error, Sendable, CustomStringConvertible {
         /// A handler of a named subscription has thrown as often as it may, and the subscription goes on without it. Its
         /// cursor counts the event as missed.
         case gaveUp
+        /// An event of the type that a named subscription is for cannot be read, such as one that an older program wrote, and is
+        /// passed over. Its cursor counts the event as missed.
+        case undecodable
         /// A subscription with a handler has ended, since the bus's log cannot be read, or its place not be written.
         case subscription
     }
@@ -83,6 +86,7 @@ public struct EventBusFailure: Error, Sendable, CustomStringConvertible {
         case .handOver: "An event\(what) was not sent: \(error)"
         case .handler: "A handler failed on an event\(what)\(place): \(error)"
         case .gaveUp: "A handler failed too often on an event\(what)\(place), which is passed over: \(error)"
+        case .undecodable: "An event\(what)\(place) cannot be read, and is passed over: \(error)"
         case .subscription: "A subscription has ended: \(error)"
         }
     }

@@ -29,7 +29,7 @@ final class LogBuffer: Sendable {
         let queue = try await store.queue(name.text, create: false)
         let known = Self.length(by: try await queue.status().policy.retention)
         let buffer = LogBuffer(queue, length: known, types)
-        if let length, length != known { try await buffer.setLength(length) }
+        if let length, length != known { try await buffer.keep(length, truncating: false) }
         return buffer
     }
 
@@ -49,12 +49,19 @@ final class LogBuffer: Sendable {
     /// Keeps another number of events from now on, for all processes. What is beyond a smaller one goes at once.
     func setLength(_ length: Int) async throws {
         try Self.check(length)
+        try await keep(length, truncating: true)
+    }
+
+    /// - Parameter truncating: whether what is beyond the buffer goes at once, unless that becomes larger. A program that says how many it
+    ///   wants as it opens the bus takes nothing from subscriptions that are behind.
+    private func keep(_ length: Int, truncating: Bool) async throws {
         try await writer.inTurn { [queue] in
             var policy = try await queue.status().policy
-            // What was beyond the smaller buffer before must not come back with a larger one.
-            let kept = Retention(age: nil, count: min(length, Self.length(by: policy.retention)))
+            let before = Self.length(by: policy.retention)
             policy.retention = Self.retention(of: length)
             try await queue.storage.configure(queue.name, .set(policy))
+            guard truncating, length <= before else { return }
+            let kept = Retention(age: nil, count: length)
             while try await queue.storage.prune(
                 PruneRequest(queue: queue.name, retention: kept, limit: 1000)
             ).hasMore {}

@@ -24,7 +24,13 @@ final class SettledPlace: Sendable {
     private let name: CursorName
     /// `nil` for a subscription that was refused, which never comes to an event.
     private let queue: Queue<[UInt8]>?
-    private let place = Mutex(SequenceNumber(0))
+    private let place = Mutex(Place())
+
+    private struct Place {
+        var reach = SequenceNumber(0)
+        /// Events behind it that cannot be read. They are missed once it is behind them.
+        var unread: Set<SequenceNumber> = []
+    }
 
     init(_ name: CursorName, _ queue: Queue<[UInt8]>?) {
         self.name = name
@@ -32,13 +38,28 @@ final class SettledPlace: Sendable {
     }
 
     /// Everything up to here is settled, by this process or another.
-    var reach: SequenceNumber { place.withLock { $0 } }
+    var reach: SequenceNumber { place.withLock { $0.reach } }
+
+    /// Says that the event at `sequence` cannot be read.
+    func noteUnread(_ sequence: SequenceNumber) {
+        place.withLock { if sequence > $0.reach { $0.unread.insert(sequence) } }
+    }
 
     func advance(to sequence: SequenceNumber, missed: Int = 0) async throws {
         guard let queue, sequence > reach || missed > 0 else { return }
-        let cursor = try await queue.storage.moveCursor(
-            name, of: queue.name, .advance(to: sequence, missed: missed))
-        place.withLock { $0 = max($0, cursor?.sequence ?? sequence) }
+        let unread = place.withLock { place in
+            let unread = place.unread.filter { $0 <= sequence }
+            place.unread.subtract(unread)
+            return unread
+        }
+        do {
+            let cursor = try await queue.storage.moveCursor(
+                name, of: queue.name, .advance(to: sequence, missed: missed + unread.count))
+            place.withLock { $0.reach = max($0.reach, cursor?.sequence ?? sequence) }
+        } catch {
+            place.withLock { $0.unread.formUnion(unread) }
+            throw error
+        }
     }
 }
 
@@ -52,10 +73,12 @@ public struct NamedEventSequence<Kind: Sendable>: AsyncSequence, Sendable {
 
     private let subscription: LogSubscription<EventRecord>
     private let settled: SettledPlace
+    private let failures: EventFailures
 
-    init(_ subscription: LogSubscription<EventRecord>, _ settled: SettledPlace) {
+    init(_ subscription: LogSubscription<EventRecord>, _ settled: SettledPlace, _ failures: EventFailures) {
         self.subscription = subscription
         self.settled = settled
+        self.failures = failures
     }
 
     /// Ends the subscription, and with it whoever iterates. Its place stays on record.
@@ -65,20 +88,22 @@ public struct NamedEventSequence<Kind: Sendable>: AsyncSequence, Sendable {
 
     /// Takes the events. There is one subscription, so they can be taken once: of a second iterator nothing comes.
     public func makeAsyncIterator() -> Iterator {
-        Iterator(LogCursor(subscription), settled)
+        Iterator(LogCursor(subscription), settled, failures)
     }
 
     /// Takes the events.
     public struct Iterator: AsyncIteratorProtocol {
         private var cursor: LogCursor<EventRecord>
         private let settled: SettledPlace
+        private let failures: EventFailures
         /// The last event that was handed out, and the last that was not of the kind.
         private var handedOut = SequenceNumber(0)
         private var passedOver = SequenceNumber(0)
 
-        init(_ cursor: LogCursor<EventRecord>, _ settled: SettledPlace) {
+        init(_ cursor: LogCursor<EventRecord>, _ settled: SettledPlace, _ failures: EventFailures) {
             self.cursor = cursor
             self.settled = settled
+            self.failures = failures
         }
 
         /// The next event of the kind, once there is one; `nil` when the subscription or the task is cancelled.
@@ -94,9 +119,17 @@ public struct NamedEventSequence<Kind: Sendable>: AsyncSequence, Sendable {
                 }
                 guard let item = try await cursor.next(isolation: isolation) else { return nil }
                 if item.sequence <= settled.reach { continue }
-                if let event = try item.value.get().matched(as: Kind.self) {
+                let record = try item.value.get()
+                if let event = record.matched(as: Kind.self) {
                     handedOut = item.sequence
                     return NamedEvent(event: event, sequence: item.sequence, settled: settled)
+                }
+                if let unread = record.content as? UnreadEvent,
+                    (Kind.self as? any Event.Type)?.eventName == unread.entry.name
+                {
+                    settled.noteUnread(item.sequence)
+                    failures.report(
+                        .undecodable, unread.entry.name, item.sequence, PenstockError(.undecodable, unread.reason))
                 }
                 passedOver = item.sequence
             }
@@ -115,7 +148,8 @@ extension EventBus {
     ///   (`penstock_cursors`), which stays until ``removeSubscription(named:)``.
     /// - Every event of the kind is given until it is settled: at least once. Settling one settles those before it.
     /// - Events that the bus no longer keeps when the subscription comes to them are missed, and the cursor counts them,
-    ///   of whatever kind.
+    ///   of whatever kind. So are events of the type that cannot be read as it, and `onFailure` is told of those: a type whose events
+    ///   are on record changes as its JSON allows.
     /// - When several use the name at once, in one process or in several, each event is given to at least one of them, and
     ///   often to more than one: what one has settled is not given to the others any more once they hear of it. To share
     ///   work so that each event has one worker, use a queue.
@@ -140,11 +174,12 @@ extension EventBus {
             _ = try CursorName(name)
             let buffer = try logBuffer()
             return NamedEventSequence(
-                LogSubscription(hub, from: buffer.beginning(named: cursor)), SettledPlace(cursor, buffer.queue))
+                LogSubscription(hub, from: buffer.beginning(named: cursor)), SettledPlace(cursor, buffer.queue),
+                failures)
         } catch {
             let refused = Waiter<LogBeginning>()
             refused.answer(.failure(error))
-            return NamedEventSequence(LogSubscription(hub, from: refused), SettledPlace(cursor, nil))
+            return NamedEventSequence(LogSubscription(hub, from: refused), SettledPlace(cursor, nil), failures)
         }
     }
 

@@ -119,7 +119,8 @@ public struct Delivery<Element: Sendable>: Sendable {
         try await holder.settle(lease, .suspend(until: suspension.until, event: suspension.event))
     }
 
-    /// Moves the end of the lease to `duration` from now.
+    /// Moves the end of the lease to `duration` from now. A ``Worker`` and `flatMap` extend the leases of what they work on by themselves;
+    /// there the end only ever becomes later.
     ///
     /// - Throws: also `PenstockError` with code `invalidInput` when no lease may be that long.
     public func extend(by duration: Duration) async throws {

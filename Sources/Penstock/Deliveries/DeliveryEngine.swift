@@ -102,7 +102,7 @@ package final class DeliveryEngine<Element: Sendable>: Sendable {
         if room > 0 {
             let messages = try await claimLoop.next(upTo: min(room, Limits.batchCountMax))
             if !messages.isEmpty {
-                // Downstream may take its time, and wait for a verdict of its own.
+                // Downstream may wait for a verdict of its own.
                 try await holder.line.whileAway { try await handOut(messages) }
                 return true
             }
@@ -126,7 +126,8 @@ package final class DeliveryEngine<Element: Sendable>: Sendable {
     private func handOut(_ messages: [ClaimedMessage]) async throws {
         var left = messages[...]
         do {
-            while let message = left.first {
+            // Downstream may take its time with each: another reader may have the rest by then.
+            while let message = left.first, holder.inFlight.lives(message.lease) {
                 let delivery = try await queue.opened(message, by: holder)
                 guard let delivery else {
                     left.removeFirst()

@@ -28,6 +28,11 @@ final class DeliveryReader<Element: Sendable> {
             while true {
                 try Task.checkCancellation()
                 if let message = claimed.first {
+                    // The one before took its time: another reader may have these by now.
+                    guard inFlight.lives(message.lease) else {
+                        await giveBackClaimed(isolation: isolation)
+                        continue
+                    }
                     let delivery = try await queue.opened(message, by: holder)
                     claimed.removeFirst()
                     if let delivery {
@@ -39,11 +44,15 @@ final class DeliveryReader<Element: Sendable> {
                 }
             }
         } catch {
-            let leases = claimed.map(\.lease)
-            claimed = []
-            await holder.giveBack(leases)
+            await giveBackClaimed(isolation: isolation)
             throw error
         }
+    }
+
+    private func giveBackClaimed(isolation: isolated (any Actor)?) async {
+        let leases = claimed.map(\.lease)
+        claimed = []
+        await holder.giveBack(leases)
     }
 
     /// Claims what there is room for, or waits for a reason to try again.

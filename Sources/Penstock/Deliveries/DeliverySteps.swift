@@ -12,6 +12,8 @@ public import PenstockCore
 /// - The second step of a name is recorded as `name#2`, and so on, in the order in which they are taken. While one runs, and once
 ///   it has failed, no other of its name may begin in the same attempt, as later attempts could not tell them apart: that throws
 ///   `invalidInput`, and the attempt fails whatever the handler makes of it. In a loop put the item into the name.
+/// - A step has no other step within it, and no wait: a later attempt has it from the record, and would not come to them. That throws
+///   `invalidInput`, too.
 /// - A step is recorded as it ends, and its lease is extended with that.
 /// - Steps throw `PenstockError` with code `leaseLost` when the message is with another worker. Then the step was not taken, or it
 ///   was and the other worker takes it again.
@@ -31,11 +33,13 @@ extension Delivery {
     /// - Throws: what `body` throws, and then nothing is recorded; `PenstockError` with code `leaseLost`, `invalidInput` before
     ///   `body` is called, also when the message has `Limits.stepCountMax` steps or `Limits.journalBytesMax` bytes of them,
     ///   `undecodable` when what is on record is no `Value`; ``Reject`` when `body` gave more than `Limits.resultBytesMax` bytes, or
-    ///   than there is room for, as no attempt can help.
+    ///   than there is room for, or what JSON cannot hold, such as `Double.nan`: no attempt can help, and each would do it again.
     public func step<Value: Codable & Sendable>(
         _ name: String, isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Value
     ) async throws -> Value {
-        let bytes = try await journal.step(name, isolation: isolation) { try ResultCodec.encode(try await body()) }
+        let bytes = try await journal.step(name, isolation: isolation) {
+            try StepJournal.encode(try await body(), of: name)
+        }
         return try ResultCodec.decode(bytes, as: Value.self, of: "the step '\(name)' of message \(sequence)")
     }
 
@@ -56,7 +60,8 @@ extension Delivery {
 ///
 /// A handler that waits ends with the error ``Suspension``, which it lets pass, and is run again when it goes on. Meanwhile its
 /// message is `scheduled`, the attempt does not count, and the process may end. Should the handler keep the error to itself, the
-/// attempt ends all the same: no further step of it is taken, and however it returns, its message goes on later.
+/// attempt ends all the same: no further step of it is taken, and however it returns, its message goes on later. An error of its own that
+/// it throws beside a wait is logged, and no failed attempt: so what is to be tried again soon comes before the wait, and not beside it.
 ///
 /// It may wait for several things at once, such as in child tasks, and is run again with the first of them. Only one of them
 /// may be an event: a second one throws `PenstockError` with code `invalidInput`, and the attempt fails.

@@ -42,7 +42,9 @@ extension Delivery {
     package func step<Value: Codable & Sendable>(
         _ name: String, joining transaction: some ApplicationTransaction, _ body: () throws -> Value
     ) throws -> Value {
-        let bytes = try journal.step(name, joining: transaction) { try ResultCodec.encode(try body()) }
+        let bytes = try journal.step(name, joining: transaction) {
+            try StepJournal.encode(try body(), of: name)
+        }
         return try ResultCodec.decode(bytes, as: Value.self, of: "the step '\(name)' of message \(sequence)")
     }
 
@@ -77,7 +79,7 @@ extension StepJournal {
             try holder.requireHeld(lease)
             let bytes = records.values.reduce(0) { $0 + $1.result.count }
             try StepRecord.validateRoom(count: records.count + 1, bytes: bytes)
-            let result = try body()
+            let result = try inside(body)
             try requireAlone(given)
             try StepRecord.validateGiven(result, bytesBefore: bytes)
             let record = try transaction.record(name, result: result, on: lease)

@@ -129,14 +129,6 @@ final class InFlight: Sendable {
         }
     }
 
-    /// Whether the lease is to be extended with the others, and ends before `end` unless it is.
-    func isExtended(_ lease: Lease, before end: BootTime) -> Bool {
-        state.withLock { state in
-            guard let entry = state.entries[lease.token], entry.isExtended else { return false }
-            return entry.ends.microseconds < end.microseconds
-        }
-    }
-
     func moveEnd(of lease: Lease, to ends: BootTime) {
         state.withLock { state in
             state.entries[lease.token]?.ends = ends
@@ -227,11 +219,14 @@ final class InFlight: Sendable {
         }
     }
 
-    /// Those that are held.
     var leases: [Lease] { state.withLock { $0.entries.values.map(\.lease) } }
 
-    func isExtended(_ lease: Lease) -> Bool {
-        state.withLock { $0.entries[lease.token]?.isExtended == true }
+    /// Whether the lease is to be extended with the others and, unless it is, ends before `end`, if that is given.
+    func isExtended(_ lease: Lease, before end: BootTime? = nil) -> Bool {
+        state.withLock { state in
+            guard let entry = state.entries[lease.token], entry.isExtended else { return false }
+            return end.map { entry.ends.microseconds < $0.microseconds } ?? true
+        }
     }
 
     /// The leases that are to be extended to `ends`. One that somebody has made longer is left as it is.
@@ -295,6 +290,11 @@ final class InFlight: Sendable {
 
     private func nextEnd() -> Duration? {
         let boot = time.boot
-        return state.withLock { $0.entries.values.compactMap { $0.ends.left(at: boot) }.min() }
+        return state.withLock { state in
+            state.entries.compactMap { token, entry in
+                // One that has ended since the look before counts no more, but for one on whose message a run works.
+                entry.ends.left(at: boot) ?? (state.runs[token] == nil ? .zero : nil)
+            }.min()
+        }
     }
 }

@@ -170,14 +170,19 @@ final class LeaseHolder: Sendable {
             rolledBack: { [inFlight] in inFlight.endSettling(lease) })
     }
 
+    /// Moves the end of the lease to `duration` from now. While a run works on its message, whose lease is extended with the others
+    /// now and then, the end only ever becomes later.
     func extend(_ lease: Lease, by duration: Duration) async throws {
         let ends = time.boot + duration
-        let standing = try await storage.extend([LeaseExtension(lease, by: duration)]).first ?? .lost
+        let longer = LeaseExtension(lease, by: duration)
+        try longer.validate()
+        let isLonger = inFlight.runs(on: lease).isEmpty || !inFlight.live([lease], for: duration)
+        let standing = try await storage.extend([isLonger ? longer : LeaseExtension(lease)]).first ?? .lost
         guard standing.isHeld else {
             inFlight.remove(lease)
             throw lost(lease)
         }
-        inFlight.moveEnd(of: lease, to: ends)
+        if isLonger { inFlight.moveEnd(of: lease, to: ends) }
         if standing == .cancelRequested { inFlight.ask(lease) }
     }
 

@@ -60,10 +60,12 @@ package struct MessagePages: Sendable {
         while left > 0 {
             if let last, let after = query.after, after >= last { return [] }
             query.limit = min(Self.pageCountMax, left)
+            // What is looked at and not in one of the states is passed over for good.
+            let looked = last == nil && query.states != nil ? try await Self.lastInLog(of: query.queue, storage) : nil
             let page = try await storage.messages(query)
             var records = page.records
             if let last { records.removeAll { $0.sequence > last } }
-            query.after = page.next ?? page.last?.sequence ?? query.after
+            query.after = page.next ?? [query.after, looked, page.last?.sequence].compactMap(\.self).max()
             left -= records.count
             // A page may be empty though more of the log is to be looked at.
             if !records.isEmpty || page.next == nil { return records }

@@ -20,3 +20,16 @@ extension StepRecord {
         }
     }
 }
+
+extension StepJournal {
+    /// What the step `name` gave, as bytes.
+    ///
+    /// - Throws: ``Reject`` when it cannot be written: the step has done its work, and would do it again in each attempt.
+    static func encode(_ value: some Encodable, of name: String) throws -> [UInt8] {
+        do {
+            return try ResultCodec.encode(value)
+        } catch {
+            throw Reject("What the step '\(name)' gave cannot be written as JSON: \(error)")
+        }
+    }
+}

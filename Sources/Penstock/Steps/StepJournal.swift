@@ -1,3 +1,4 @@
+internal import Logging
 internal import PenstockCore
 internal import Synchronization
 
@@ -36,6 +37,9 @@ final class StepJournal: Sendable {
         /// Another of its name has begun while it ran.
         case doubled
     }
+
+    /// The journal in one of whose steps the task is.
+    @TaskLocal private static var current: StepJournal?
 
     let lease: Lease
     let holder: LeaseHolder
@@ -83,7 +87,7 @@ final class StepJournal: Sendable {
         if !isWait { try refuseStopped() }
         let before = recorded
         try StepRecord.validateRoom(count: before.count + runningCount, bytes: before.bytes)
-        let result = try await body()
+        let result = try await Self.$current.withValue(self, operation: body, isolation: isolation)
         try requireAlone(given)
         try StepRecord.validateGiven(result, bytesBefore: recorded.bytes)
         return try await keep(name, result).result
@@ -134,13 +138,28 @@ final class StepJournal: Sendable {
 
     // MARK: Names
 
+    /// Runs the body of a step, in which there is no other step or wait of the message: see ``take(_:kind:unless:)``.
+    func inside<Value>(_ body: () throws -> Value) rethrows -> Value {
+        try Self.$current.withValue(self, operation: body)
+    }
+
     /// Takes the first free one of `name`, `name#2`, `name#3` and so on; of a name with a kind, of `name#kind`, `name#kind#2` and
     /// so on. The names that people give have no `#`, so none of one kind is one of another.
+    ///
+    /// Within a step there is no other: a later attempt, which has the outer one from the record, would not come to it, and the next
+    /// of its name would get its record.
     ///
     /// - Parameter isGone: whether a name that was taken is free again.
     func take(
         _ name: String, kind: String? = nil, unless isGone: (StepName) throws -> Bool = { _ in false }
     ) throws -> StepName {
+        if Self.current === self {
+            throw state.withLock {
+                $0.note(
+                    "'\(name)' is taken or waited for within another step of the message, whose record a later attempt finds "
+                        + "without coming to it; take the two one after the other.")
+            }
+        }
         guard kind != nil || name.utf8.count <= Limits.givenStepNameBytesMax else {
             throw PenstockError(
                 .invalidInput,
@@ -257,7 +276,15 @@ final class StepJournal: Sendable {
         switch end {
         case .finished, .failed:
             let stop = state.withLock { state -> (any Error)? in state.fault ?? state.suspension }
-            return stop.map(HandlerEnd.failed) ?? end
+            guard let stop else { return end }
+            if stop is Suspension, let failure = end.failure, !(failure is CancellationError) {
+                holder.handle.logger.warning(
+                    "a handler that waits failed as well; its message goes on when the wait is over",
+                    metadata: [
+                        "queue": "\(holder.queue)", "sequence": "\(lease.sequence)", "error": "\(failure)",
+                    ])
+            }
+            return .failed(stop)
         default: return end
         }
     }

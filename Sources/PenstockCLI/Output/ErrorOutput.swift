@@ -1,6 +1,7 @@
 import Dispatch
 import Logging
 import PenstockFormats
+import Synchronization
 
 /// Standard error, which several tasks write to at once.
 ///
@@ -35,14 +36,26 @@ enum ErrorOutput {
         }
     }
 
-    /// Returns when everything is written. Blocks.
+    /// Returns when everything is written, or the reader has taken nothing for a second: a process that is to end does not wait
+    /// for whoever reads. Blocks.
     static func flush() {
-        queue.sync {}
+        let flushed = DispatchSemaphore(value: 0)
+        queue.async { flushed.signal() }
+        var before = writtenCount.withLock { $0 }
+        while flushed.wait(timeout: .now() + 1) == .timedOut {
+            let now = writtenCount.withLock { $0 }
+            if now == before { return }
+            before = now
+        }
     }
+
+    /// How many pieces were written.
+    private static let writtenCount = Mutex(0)
 
     private static func write(_ bytes: [UInt8]) {
         // Where nothing can be said any more, nothing can be done about it either.
         try? Descriptor.standardError.write(bytes)
+        writtenCount.withLock { $0 += 1 }
     }
 }
 

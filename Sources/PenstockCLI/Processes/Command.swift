@@ -160,6 +160,9 @@ struct Command: Sendable {
             begin.finish()
         }
         let tail = ErrorTail(bytesMax: Self.errorTailBytesMax)
+        func passing(of id: Int32) -> ErrorPassing {
+            ErrorPassing(clock: clock, isOver: { stop.cause != nil || ChildProcess.hasEnded(id) }, pass: passError)
+        }
         let configuration = Configuration(
             executable: .path(path), arguments: Arguments(executablePathOverride: name, remainingValues: arguments),
             environment: .inherit.updating(variables), platformOptions: options)
@@ -182,7 +185,8 @@ struct Command: Sendable {
                         // Nothing that it still does can help the attempt, and it may go on for ever.
                         if count > keptBytesMax { stop.make(.output) }
                     }
-                    let error = await Self.read(execution.standardError, of: id, into: tail, passError)
+                    let error = await Self.read(
+                        execution.standardError, of: id, into: tail, passing(of: id).write)
                     return (error.text, await output)
                 }
                 return End(
@@ -195,7 +199,7 @@ struct Command: Sendable {
             ) { execution -> String in
                 began()
                 let id = execution.processIdentifier.value
-                return await Self.read(execution.standardError, of: id, into: tail, passError).text
+                return await Self.read(execution.standardError, of: id, into: tail, passing(of: id).write).text
             }
             return End(status: result.terminationStatus, errorTail: result.closureResult)
         } catch let error as SubprocessError {

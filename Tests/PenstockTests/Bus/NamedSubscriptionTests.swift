@@ -116,6 +116,58 @@ import Testing
         #expect(try await cursor()?.missed == 7)
     }
 
+    /// Two versions of a program may say different lengths as they open it.
+    @Test(arguments: [2, 4, 1000]) func anotherLengthTakesNothingFromWhoIsBehind(_ length: Int) async throws {
+        let bus = try await EventBus.open(in: the.store, bufferLength: 3)
+        _ = bus.subscribe(Placed.self, named: "mailer")
+        await bus.flush()
+        for number in 1...10 { try await bus.send(Placed(id: number)) }
+        let next = try await EventBus.open(in: the.otherProcess(), bufferLength: length)
+        if length > 3 { try await next.setBufferLength(length + 1) }
+        var iterator = next.subscribe(Placed.self, named: "mailer").makeAsyncIterator()
+        for number in 1...10 {
+            let event = try #require(try await iterator.next())
+            #expect(event.event.id == number)
+            try await event.settle()
+        }
+        #expect(try await cursor()?.missed == 0)
+        let seen = Gathered()
+        try await next.replay { (event: Placed) in seen.add(event.id) }
+        #expect(seen.all == Array(1...10).suffix(length > 3 ? length + 1 : length))
+    }
+
+    private struct FirstShape: Event {
+        static let eventName = "Shape"
+        var id: Int
+    }
+
+    private struct SecondShape: Event {
+        static let eventName = "Shape"
+        var id: Int
+        var color: String
+    }
+
+    /// A type may change in a way that its old events do not survive. They are of the subscription all the same.
+    @Test func whatCannotBeReadAnyMoreIsMissedAndToldOf() async throws {
+        let bus = try await EventBus.open(in: the.store)
+        _ = bus.subscribe(FirstShape.self, named: "mailer")
+        await bus.flush()
+        try await bus.send(FirstShape(id: 1))
+        try await bus.send(Shipped(id: 2, price: 0))
+        let told = Mutex<[EventBusFailure]>([])
+        let next = try await EventBus.open(in: the.otherProcess()) { failure in told.withLock { $0.append(failure) } }
+        try await next.send(SecondShape(id: 3, color: "red"))
+        var iterator = next.subscribe(SecondShape.self, named: "mailer").makeAsyncIterator()
+        let event = try #require(try await iterator.next())
+        #expect(event.event.id == 3)
+        #expect(try await cursor()?.missed == 0)
+        try await event.settle()
+        #expect(try await cursor()?.missed == 1)
+        let failures = told.withLock { $0 }
+        #expect(failures.map(\.kind) == [.undecodable])
+        #expect(failures.first?.description.hasPrefix("An event Shape (message 1) cannot be read") == true)
+    }
+
     @Test func twoUnderOneNameGiveEachEventToAtLeastOne() async throws {
         let buses = [try await EventBus.open(in: the.store), try await EventBus.open(in: the.otherProcess())]
         let seen = Gathered()

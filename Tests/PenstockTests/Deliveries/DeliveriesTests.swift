@@ -51,6 +51,23 @@ import Testing
         #expect(try await queue.status().depths.leased == 3)
     }
 
+    /// They were claimed together, and the first one took longer than their lease.
+    @Test func whatHasEndedInTheReadersHandsIsNotHandedOut() async throws {
+        let queue = try await the.queue()
+        try await queue.enqueue(contentsOf: [1, 2, 3])
+        var slow = queue.deliveries(inFlightMax: 3, lease: .seconds(60)).makeAsyncIterator()
+        #expect(try await slow.next()?.payload == 1)
+        the.time.advance(by: .seconds(61))
+        var other = queue.deliveries(inFlightMax: 2, lease: .seconds(60)).makeAsyncIterator()
+        let taken = [try await other.next(), try await other.next()]
+        #expect(taken.map { $0?.payload } == [1, 2])
+        let third = try await slow.next()
+        #expect((third?.payload, third?.attempt) == (3, 2), "Its lease had ended, too.")
+        try await third?.done()
+        for delivery in taken { try await delivery?.done() }
+        #expect(try await queue.status().totals.done == 3)
+    }
+
     @Test func whileAllAreInFlightNothingIsClaimed() async throws {
         let queue = try await the.queue()
         try await queue.enqueue(contentsOf: [1, 2])

@@ -98,6 +98,21 @@ import Testing
         #expect(the.base.changes.waiterCount == 0)
     }
 
+    /// Whatever comes after it: a message is given as it is when it is read, or not at all.
+    @Test func whatIsInNoneOfTheStatesIsPassedOverForGood() async throws {
+        let queue = try await the.queue()
+        var pages = try await MessagePages(
+            MessageQuery(queue: queue.name, states: [.done], withPayload: false), in: the.store.storage, endless: true)
+        var deliveries = queue.deliveries().makeAsyncIterator()
+        try await queue.enqueue(1)
+        #expect(try await pages.next().isEmpty)
+        try await deliveries.next()?.done()
+        #expect(try await pages.next().isEmpty)
+        let second = try await queue.enqueue(2)
+        try await deliveries.next()?.done()
+        #expect(try await pages.next().map(\.sequence) == [second.sequence])
+    }
+
     @Test(.inMemory) func followFindsWhatNoRingTold() async throws {
         let the = Fixture(silent)
         let queue = try await the.queue()

@@ -29,6 +29,47 @@ import Testing
         #expect(try await the.state(receipt) == .done)
     }
 
+    /// A later attempt has the outer step from the record, and the inner one's name would be another's.
+    @Test func aStepWithinAStepIsRefused() async throws {
+        let queue = try await the.queue(policy: .exact)
+        let receipts = try await queue.enqueue(contentsOf: [1, 2, 3])
+        let taken = Tally()
+        try await the.drain(queue) { delivery in
+            @Sendable func fetch() async throws { try await delivery.step("fetch") { _ = taken.add() } }
+            // What the handler makes of the error does not count.
+            try? await delivery.step("customer") {
+                switch delivery.payload {
+                case 1: try await fetch()
+                case 2: try await delivery.sleep("a while", for: .seconds(1))
+                default: _ = try await delivery.event("paid", as: Int.self)
+                }
+            }
+        }
+        #expect(taken.count == 0)
+        for receipt in receipts {
+            let record = try await the.record(receipt)
+            #expect((record.state, record.attempts.count) == (.scheduled, 1))
+            #expect(record.attempts.first?.error.contains("within another step") == true)
+        }
+    }
+
+    /// What a step calls may work on another message.
+    @Test func aStepOfAnotherMessageIsNoneWithinIt() async throws {
+        let (queue, other) = (try await the.queue(policy: .exact), try await the.store.queue("other", of: Int.self))
+        let receipt = try await queue.enqueue(1)
+        try await other.enqueue(2)
+        try await the.drain(queue) { delivery in
+            try await delivery.step("outer") {
+                var deliveries = other.deliveries().makeAsyncIterator()
+                let inner = try await deliveries.next()
+                try await inner?.step("inner") {}
+                try await inner?.done()
+            }
+        }
+        #expect(try await the.state(receipt) == .done)
+        #expect(try await other.status().totals.done == 1)
+    }
+
     /// The error of one item is kept from the worker, and the next item must not take its place.
     @Test func inALoopNoItemGetsTheRecordOfAnother() async throws {
         let queue = try await the.queue(policy: .exact)

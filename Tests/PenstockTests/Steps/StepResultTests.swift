@@ -66,6 +66,22 @@ import Testing
         #expect(record.attempts.last?.error.contains("resultBytesMax") == true)
     }
 
+    /// It did its work, and would do it again in each attempt.
+    @Test func aStepThatGivesWhatCannotBeWrittenMakesADeadLetter() async throws {
+        let queue = try await the.queue(policy: .exact)
+        let receipt = try await queue.enqueue(1)
+        let taken = Tally()
+        try await the.drain(queue) { delivery in
+            _ = try await delivery.step("charge") {
+                taken.add()
+                return Double.nan
+            }
+        }
+        let record = try await the.record(receipt)
+        #expect((record.state, taken.count) == (.dead, 1))
+        #expect(record.attempts.last?.error.contains("cannot be written as JSON") == true)
+    }
+
     @Test func whereNoMoreStepsFitNoneIsTaken() async throws {
         let queue = try await the.queue()
         let receipt = try await queue.enqueue(1)

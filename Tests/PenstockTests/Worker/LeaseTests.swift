@@ -42,6 +42,28 @@ import Testing
         #expect(try await queue.status().totals.done == 3)
     }
 
+    /// Its worker comes to extend it long after that.
+    @Test func aHandlerDoesNotMakeItsLeaseShorter() async throws {
+        let queue = try await the.queue()
+        let receipt = try await queue.enqueue(1)
+        let extended = Tally()
+        let gate = Tally()
+        let worker = Task {
+            try await Worker(queue, options: .init(lease: .seconds(30), drain: true)) { delivery in
+                try await delivery.extend(by: .seconds(5))
+                extended.add()
+                try await gate.wait(for: 1)
+            }.run()
+        }
+        try await extended.wait(for: 1)
+        the.time.advance(by: .seconds(6))
+        _ = try await the.base.reclaim()
+        #expect(try await the.state(receipt) == .leased)
+        gate.add()
+        try await worker.value
+        #expect(try await the.record(receipt).attempt == 1)
+    }
+
     @Test func aHandlerWhoseLeaseIsLostIsCancelledAndItsResultIgnored() async throws {
         let queue = try await the.queue()
         let receipts = try await queue.enqueue(contentsOf: [1, 2])

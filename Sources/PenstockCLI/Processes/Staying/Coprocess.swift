@@ -94,9 +94,10 @@ struct Coprocess: Sendable {
                 if dialogue.ending?.isBreach == true { group.terminate() }
                 let id = execution.processIdentifier.value
                 let tail = ErrorTail(bytesMax: Command.errorTailBytesMax)
-                async let errors = Command.read(execution.standardError, of: id, into: tail) { bytes in
-                    await passError(bytes)
-                }
+                let passing = ErrorPassing(
+                    clock: command.clock, isOver: { dialogue.ending != nil || ChildProcess.hasEnded(id) },
+                    pass: passError)
+                async let errors = Command.read(execution.standardError, of: id, into: tail, passing.write)
                 async let converse: Void = converse(input, dialogue, place, hand, leave)
                 // It reads to the end, or what is left in the pipe when the process has ended.
                 _ = await Command.read(execution.standardOutput, of: id, into: Listener(dialogue: dialogue))
