@@ -2,6 +2,7 @@ import Foundation
 import Penstock
 import PenstockCore
 import PenstockFormats
+import PenstockHTTP
 import PenstockTestKit
 import Subprocess
 import SystemPackage
@@ -42,6 +43,24 @@ import Testing
         }
     }
 
+    /// To wait for what a message gives is to look at its queue: a token that may not is refused while nothing is in line.
+    @Test func nothingIsInLineOfWhoMayNotWaitForIt() async throws {
+        let folder = TemporaryFolder()
+        let socket = folder.file("s")
+        let store = try await PenstockStore.open(path: folder.file("queue.db"))
+        let mail = try await store.queue("mail", of: String.self)
+        let tokens = try Tokens("in 0123456789abcdef-in produce mail\nboth 0123456789abcdef-both produce,read mail")
+        let server = try await TestServer.start(store, at: .unix(path: socket), tokens: tokens)
+        let there = "unix:\(socket)"
+        let wait = ["enqueue", "mail", "x", "--wait", "--timeout", "0s"]
+        #expect(try await end(wait, there, token: "0123456789abcdef-in") == 77)
+        #expect(try await mail.status().totals.enqueued == 0)
+        #expect(try await end(wait, there, token: "0123456789abcdef-both") == 75)
+        #expect(try await mail.status().totals.enqueued == 1)
+        await server.stop()
+        try await store.close()
+    }
+
     private func run(_ arguments: [String], _ db: String) async throws -> String {
         let result = try await Subprocess.run(
             .path(FilePath(Self.products + "/penstock")), arguments: Arguments(arguments),
@@ -51,10 +70,13 @@ import Testing
         return result.standardOutput
     }
 
-    private func end(_ arguments: [String], _ db: String, isSilent: Bool = false) async throws -> Int32? {
+    private func end(
+        _ arguments: [String], _ db: String, token: String = "", isSilent: Bool = false
+    ) async throws -> Int32? {
         let result = try await Subprocess.run(
             .path(FilePath(Self.products + "/penstock")), arguments: Arguments(arguments),
-            environment: .inherit.updating(["PENSTOCK_DB": db]), output: .discarded, error: .string(limit: 65_536))
+            environment: .inherit.updating(["PENSTOCK_DB": db, "PENSTOCK_TOKEN": token]), output: .discarded,
+            error: .string(limit: 65_536))
         guard case .exited(let status) = result.terminationStatus else { return nil }
         #expect(result.standardError.split(separator: "\n").count == (isSilent ? 0 : 1))
         return status

@@ -14,12 +14,12 @@ import Testing
 
 /// Whose calls a server carries out, and what it says to the others.
 @Suite(.timeLimit(.minutes(1))) struct StoreAccessTests {
-    private let mail = QueueName(stored: "mail")
-    private let other = QueueName(stored: "other")
+    private let mail = TokenServer.mail
+    private let other = TokenServer.other
 
     /// Each scope lets its holder do its own calls, with its own queues, and no other.
     @Test func scopesAndQueuesAreKept() async throws {
-        try await withServer { open in
+        try await TokenServer.run { (_, open) async throws in
             let producer = try await open("producer")
             let receipt = try await producer.enqueue([NewMessage(payload: [1])], to: mail, durability: .powerLoss)[0]
             await expect(.forbidden) {
@@ -80,7 +80,7 @@ import Testing
 
     /// The scope of a worker is enough for one, and that of a producer for one; a refusal says what is in the way.
     @Test func whoMayUseAQueueCanOpenIt() async throws {
-        try await withServer { open in
+        try await TokenServer.run { (_, open) async throws in
             let producer = PenstockStore(try await open("producer"))
             try await producer.queue("mail", of: String.self, create: false).enqueue("hello")
             let consumer = PenstockStore(try await open("consumer"))
@@ -105,7 +105,7 @@ import Testing
 
     /// What concerns other queues is for tokens of all queues; and what a server makes out of its clients' words, for none of them.
     @Test func aTokenOfSomeQueuesHearsNothingOfOthers() async throws {
-        try await withServer { open in
+        try await TokenServer.run { (_, open) async throws in
             let reader = try await open("reader")
             for client in [try await open("producer"), try await open("consumer")] {
                 _ = try await reader.status(of: mail)
@@ -122,6 +122,9 @@ import Testing
             let forged = NewMessage(payload: [1], uniqueKey: UniqueKey("idempotency shop 1", onConflict: .replace))
             await expect(.invalidInput) { _ = try await producer.enqueue([forged], to: mail, durability: .powerLoss) }
             await expect(.invalidInput) {
+                _ = try await producer.append([forged], to: mail, unless: nil, durability: .powerLoss)
+            }
+            await expect(.invalidInput) {
                 _ = try await producer.perform([.enqueue([forged], to: mail, durability: .powerLoss)])
             }
             for client in [reader, handler, producer] { try await client.close() }
@@ -130,7 +133,7 @@ import Testing
 
     /// One transaction of a client is as large as one of a program, and no larger.
     @Test func aTransactionIsBounded() async throws {
-        try await withServer { open in
+        try await TokenServer.run { (_, open) async throws in
             let consumer = try await open("consumer")
             let claim = StoreOperation.claim(ClaimRequest(queue: mail, limit: 1, lease: .seconds(30)))
             #expect(try await consumer.perform([claim, claim]).answers.count == 2)
@@ -172,7 +175,7 @@ import Testing
 
     /// A token that is not known, and none at all.
     @Test func whoShowsNoTokenGetsNothing() async throws {
-        try await withServer { open in
+        try await TokenServer.run { (_, open) async throws in
             await expect(.forbidden) { _ = try await open("nobody") }
         }
     }
@@ -206,24 +209,5 @@ import Testing
         await server.stop()
     }
 
-    private func withServer(
-        _ body: (_ open: (String) async throws -> RemoteStore) async throws -> Void
-    ) async throws {
-        let store = PenstockStore(InMemoryStore())
-        for queue in [mail, other] { _ = try await store.queue(queue.text) }
-        let tokens = try Tokens(
-            """
-            producer \(secret("producer")) produce mail
-            consumer \(secret("consumer")) consume mail
-            reader \(secret("reader")) read
-            operator \(secret("operator")) operate other
-            """)
-        let server = try await TestServer.start(store, tokens: tokens)
-        try await body { name in
-            try await RemoteStore.open(server.url, token: secret(name), worker: WorkerName("mill:1"))
-        }
-        await server.stop()
-    }
-
-    private func secret(_ name: String) -> String { "secret-of-the-\(name)-0000" }
+    private func secret(_ name: String) -> String { TokenServer.secret(name) }
 }

@@ -13,7 +13,7 @@ extension PenstockStore {
     ///   - queue: where to put them; `nil`: each into its own queue.
     ///   - dryRun: whether only to count.
     /// - Returns: how many messages were put in line, or would be.
-    /// - Throws: what the store throws. A `PenstockError` then says how many messages were replayed before.
+    /// - Throws: what the store throws: `unknownQueue` before anything is replayed. A `PenstockError` then says how many messages were replayed before.
     @discardableResult
     public func replay(
         _ query: MessageQuery, into queue: QueueName? = nil, dryRun: Bool = false
@@ -22,7 +22,7 @@ extension PenstockStore {
         query.withPayload = !dryRun
         query.withAttempts = false
         var count = 0
-        let grouped = try await Set(queues().filter { $0.policy.groups != nil }.map(\.name))
+        let grouped = try await grouped(queue ?? query.queue)
         do {
             var pages = try await MessagePages(query, in: storage)
             while case let page = try await pages.next(), !page.isEmpty {
@@ -37,6 +37,12 @@ extension PenstockStore {
             throw error
         }
         return count
+    }
+
+    /// The queues with groups among those that messages go into: that one, or any. Nothing is looked at that the caller need not
+    /// be allowed to see.
+    private func grouped(_ queue: QueueName?) async throws -> Set<QueueName> {
+        Set(try await storage.status(of: queue).queues.filter { $0.policy.groups != nil }.map(\.name))
     }
 
     private typealias Batch = (queue: QueueName, messages: [NewMessage])

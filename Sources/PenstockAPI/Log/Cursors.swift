@@ -39,7 +39,7 @@ struct Cursors: Sendable {
         _ = try QueryParameters(request, known: [])
         let queue = try context.parameters.queue()
         let name = try CursorName(try context.parameters.name("cursor"))
-        try context.principal.require(name.scope, queue)
+        try context.principal.require(name.scope, cursorsOf: queue)
         let entry = try await request.json(CursorEntry.self, as: "The cursor")
         let after = entry.after
         var cursor = try await store.storage.moveCursor(name, of: queue, .place(after: after, note: entry.note))
@@ -56,7 +56,7 @@ struct Cursors: Sendable {
         _ = try QueryParameters(request, known: [])
         let queue = try context.parameters.queue()
         let name = try CursorName(try context.parameters.name("cursor"))
-        try context.principal.require(name.scope, queue)
+        try context.principal.require(name.scope, cursorsOf: queue)
         try await store.storage.moveCursor(name, of: queue, .remove)
     }
 

@@ -5,7 +5,8 @@ import PenstockWire
 
 /// What this server does when a client calls its store: the calls by their numbers, each with what its caller must be allowed.
 ///
-/// The scopes are those of the JSON requests that do the same. Workers do housekeeping for all queues, so whoever may work on
+/// The scopes are those of the JSON requests that do the same, but for a replay: here its caller carries it out, who reads the messages
+/// and enqueues them, and so may do both. Workers do housekeeping for all queues, so whoever may work on
 /// one may call for it.
 struct StoreCallTable: Sendable {
     /// One call: reads its arguments, looks at what the caller may do, and carries it out.
@@ -24,7 +25,7 @@ struct StoreCallTable: Sendable {
         var entries: [UInt8: Entry] = [:]
         func add<each Part: WireValue, Answer: WireValue>(
             _ call: RemoteCall<repeat each Part, Answer>,
-            telling tell: @escaping @Sendable (StoreCaller, Answer) -> Answer = { $1 },
+            telling tell: @escaping @Sendable (StoreCaller, Answer) async throws -> Answer = { $1 },
             _ isAllowed: @escaping @Sendable (StoreCaller, repeat each Part) async throws -> Void
         ) {
             entries[call.id] = Entry(isReading: call.isReading) { caller, reader in
@@ -32,10 +33,13 @@ struct StoreCallTable: Sendable {
                 try await isAllowed(caller, repeat each parts)
                 let result: Result<Answer, any Error>
                 do {
-                    result = .success(tell(caller, try await call(caller.store.storage, repeat each parts)))
+                    result = .success(try await tell(caller, try await call(caller.store.storage, repeat each parts)))
                 } catch let error as CancellationError {
                     // The server stops, and the call has not begun.
                     throw error
+                } catch let problem as Problem {
+                    // The store throws none: the caller may not be told.
+                    throw problem
                 } catch {
                     result = .failure(error)
                 }
@@ -50,9 +54,11 @@ struct StoreCallTable: Sendable {
             try await caller.mayAny(of: .consume, withQueuesOf: extensions.map(\.lease.sequence))
         }
         add(RemoteCalls.reclaim) { caller in try caller.may(.consume) }
-        add(RemoteCalls.append) { caller, _, queue, _, _ in try caller.may(.produce, queue) }
+        add(RemoteCalls.append) { caller, messages, queue, _, _ in try caller.may(messages, to: queue) }
         add(RemoteCalls.log) { caller, query in try caller.may(.read, query.queue) }
-        add(RemoteCalls.moveCursor) { caller, cursor, queue, _ in try caller.may(cursor.scope, queue) }
+        add(RemoteCalls.moveCursor) { caller, cursor, queue, _ in
+            try caller.principal.require(cursor.scope, cursorsOf: queue)
+        }
         add(RemoteCalls.messages) { caller, query in
             if let queue = query.queue, query.sequences == [] {
                 // The client asks whether the queue is there, as it does before it uses one.
@@ -84,14 +90,14 @@ struct StoreCallTable: Sendable {
         add(RemoteCalls.groups) { caller, query in try caller.may(.read, query.queue) }
         add(RemoteCalls.apply) { caller, _, selection in try await caller.may(.operate, selection) }
         add(RemoteCalls.count) { caller, selection, _ in try await caller.may(.operate, selection) }
-        add(RemoteCalls.deadWithoutKeyCount) { caller, queue, _ in try caller.may(.read, queue) }
+        add(RemoteCalls.deadWithoutKeyCount) { caller, queue, _ in
+            // Whoever puts dead letters back is told how many stay.
+            try caller.mayAny(of: .read, .operate, with: queue)
+        }
         add(RemoteCalls.expectEnd) { caller, sequence in
-            try await caller.mayAny(of: .read, .produce, withQueuesOf: [sequence])
+            try await caller.mayAny(of: .read, withQueuesOf: [sequence])
         }
-        add(RemoteCalls.prune) { caller, request in
-            // What a queue's own policy says goes with any worker. Another retention is an operator's decision.
-            if request.retention == nil { try caller.may(.consume) } else { try caller.may(.operate, request.queue) }
-        }
+        add(RemoteCalls.prune) { caller, request in try await caller.may(request) }
         add(RemoteCalls.schedule) { caller, name, change in
             try caller.may(.operate)
             if case .put(let schedule, _) = change {
@@ -102,7 +108,7 @@ struct StoreCallTable: Sendable {
         }
         add(RemoteCalls.schedules) { caller, _ in try caller.may(.read, nil) }
         add(RemoteCalls.fire) { caller in try caller.may(.consume) }
-        add(RemoteCalls.start) { caller, workflow, _ in
+        add(RemoteCalls.start, telling: { try await $0.told($1) }) { caller, workflow, _ in
             try caller.may(.produce)
             for queue in Set(workflow.tasks.map(\.queue)) { try caller.may(.produce, queue) }
         }

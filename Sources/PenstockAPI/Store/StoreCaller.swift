@@ -23,7 +23,9 @@ struct StoreCaller: Sendable {
     /// Throws a problem with status 403 when he may do none of that with the queue.
     func mayAny(of scopes: Scope..., with queue: QueueName) throws(Problem) {
         if scopes.contains(where: { principal.may($0, queue) }) { return }
-        for scope in scopes { try principal.require(scope, queue) }
+        // Of a scope that he has it is the queue that is in the way, and that is what he has to know.
+        guard let scope = scopes.first(where: principal.scopes.contains) ?? scopes.first else { return }
+        try principal.require(scope, queue)
     }
 
     /// Throws a problem with status 403 when he may do none of that with the queue of one of these messages.
@@ -31,8 +33,9 @@ struct StoreCaller: Sendable {
         if let scope = scopes.first(where: principal.scopes.contains), principal.queues == nil {
             return try principal.require(scope, nil)
         }
+        let held = scopes.filter(principal.scopes.contains)
         var refusal: (any Error)?
-        for scope in scopes {
+        for scope in held.isEmpty ? scopes : held {
             do { return try await Lookup(store: store).require(principal, scope, sequences) } catch { refusal = error }
         }
         if let refusal { throw refusal }
@@ -92,6 +95,27 @@ struct StoreCaller: Sendable {
         }
     }
 
+    /// Throws a problem with status 403 when he may not have that forgotten.
+    func may(_ request: PruneRequest) async throws {
+        // What a queue's own policy says goes with any worker. Another retention is an operator's decision.
+        if request.retention == nil { return try may(.consume) }
+        try may(.operate, request.queue)
+        guard request.queue == nil, try await hasAudit else { return }
+        throw Problem(
+            .forbidden, code: "forbidden",
+            "A retention for all queues is one for the audit as well, which nobody changes by this server; name the queue."
+        )
+    }
+
+    private var hasAudit: Bool {
+        get async throws {
+            do { _ = try await store.status(of: ReservedQueues.audit) } catch let error as PenstockError
+                where error.code == .unknownQueue
+            { return false }
+            return true
+        }
+    }
+
     /// Throws a problem with status 403 when there is a schedule of that name, and its queue is not his to operate.
     func mayChange(_ schedule: ScheduleName) async throws {
         if principal.queues == nil { return }
@@ -106,6 +130,12 @@ struct StoreCaller: Sendable {
         var status = status
         status.workers = []
         return status
+    }
+
+    /// What he may know of a workflow that he has started. One of that name may have been another's.
+    func told(_ started: StartedWorkflow) async throws -> StartedWorkflow {
+        try await Lookup(store: store).require(principal, toKnow: started)
+        return started
     }
 
     /// Throws a problem with status 403 when he may not operate, or look at, the queues of a selection.

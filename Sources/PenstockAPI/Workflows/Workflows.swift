@@ -33,6 +33,7 @@ struct Workflows: Sendable {
         try workflow.validate(now: time.now)
         for queue in Set(workflow.tasks.map(\.queue)) { try context.principal.require(.produce, queue) }
         let started = try await store.storage.start(workflow, durability: .powerLoss)
+        try await Lookup(store: store).require(context.principal, toKnow: started)
         return .json(
             .object([
                 "workflow": .string(started.name.text), "isNew": .bool(started.isNew),

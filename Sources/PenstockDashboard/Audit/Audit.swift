@@ -2,6 +2,7 @@ import Foundation
 import Penstock
 import PenstockCore
 import PenstockFormats
+import PenstockHTTP
 
 /// The acts of visitors, and whose each was: a log of its own, the queue `penstock.audit`, to which every act is written before it happens.
 ///
@@ -10,7 +11,7 @@ import PenstockFormats
 /// are written, and stay as long as its retention says.
 final class Audit: Sendable {
     /// The queue.
-    static let queue = QueueName(stored: "penstock.audit")
+    static let queue = ReservedQueues.audit
     /// How long entries stay, unless the queue is told otherwise.
     private static let age = Duration.seconds(400 * 24 * 3600)
 
@@ -75,8 +76,8 @@ struct AuditEntry {
         var isDone: Bool?
     }
 
-    /// The entries that `records` of the queue's log hold, the newest first. What is no entry, as anybody may write into a queue, is
-    /// left out.
+    /// The entries that `records` of the queue's log hold, the newest first. What is no entry, as whoever has the store itself may
+    /// write into any queue, is left out.
     static func read(_ records: [LogRecord]) -> [AuditEntry] {
         var entries: [AuditEntry] = []
         var outcomes: [Int64: Written] = [:]

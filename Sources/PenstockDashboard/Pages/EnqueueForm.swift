@@ -15,6 +15,7 @@ enum EnqueueForm {
         message.attemptsMax = try form.count("attempts", in: Limits.attemptsRange)
         if let delay = try form.duration("delay", in: .zero...Limits.delayMax) { message.due = .after(delay) }
         message.uniqueKey = form.text("key").map { UniqueKey($0) }
+        try ReservedKeys.refuse(message.uniqueKey)
         message.group = form.text("group")
         do { try message.validate(now: now) } catch { throw Problem(error) }
         return message

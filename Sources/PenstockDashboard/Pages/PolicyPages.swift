@@ -34,6 +34,7 @@ struct PolicyPages {
                 throw PenstockError(
                     .policyChanged, "The policy of '\(queue)' was changed meanwhile; look at it, and change that one.")
             }
+            try visit.principal.requireSharing(policy.sharedLimit, insteadOf: old.sharedLimit)
             try await visit.site.store.storage.configure(queue, .set(policy, replacing: old))
             return "The queue '\(queue)' has its new policy."
         }

@@ -145,6 +145,7 @@ struct QueuePages {
         let queue = try QueueName(text)
         let policy = try PolicyForm.policy(form)
         let said = try await visit.act("create queue", on: queue.text, queue: queue, .operate) {
+            try visit.principal.requireSharing(policy.sharedLimit, insteadOf: nil)
             try await visit.site.store.storage.configure(queue, .create(policy, ifAbsent: false))
             return "The queue '\(queue)' is there."
         }

@@ -21,6 +21,11 @@ package struct Principal: Sendable, Hashable {
 
     /// Whether he may do that with the queue; `nil`: with what belongs to no one queue.
     package func may(_ scope: Scope, _ queue: QueueName?) -> Bool {
+        (scope == .read || queue != ReservedQueues.audit) && holds(scope, queue)
+    }
+
+    /// Whether his token says so, whatever queue it is.
+    private func holds(_ scope: Scope, _ queue: QueueName?) -> Bool {
         guard scopes.contains(scope) else { return false }
         guard let queues else { return true }
         guard let queue else { return false }
@@ -36,8 +41,21 @@ package struct Principal: Sendable, Hashable {
     /// Throws a problem with status 403 when he may not do that with the queue.
     package func require(_ scope: Scope, _ queue: QueueName?) throws(Problem) {
         guard !may(scope, queue) else { return }
+        if let queue, holds(scope, queue) {
+            throw Problem(
+                .forbidden, code: "forbidden",
+                "Nobody may \(scope.activity) the queue '\(queue)' by this server: it is the audit, which the server alone writes; "
+                    + "only commands at the store itself change it.")
+        }
         let what = queue.map { "the queue '\($0)'" } ?? "the whole store"
         throw refusal(of: scope, what)
+    }
+
+    /// Throws a problem with status 403 when he may not do that with a cursor of the queue's log. One of a reader changes no entry of
+    /// the audit, and so he may read that on from where he was.
+    package func require(_ scope: Scope, cursorsOf queue: QueueName) throws(Problem) {
+        if scope == .consume, holds(scope, queue) { return }
+        try require(scope, queue)
     }
 
     /// Throws a problem with status 403 when a queue is to share another limit than before, and he may not operate the whole store: a

@@ -160,10 +160,12 @@ extension Call {
         let now = directory.time.now
         let again = messages.filter { $0.attempt > 1 }.map(\.lease.sequence)
         if !again.isEmpty {
-            let query = MessageQuery(sequences: again, limit: again.count, withAttempts: true)
-            for record in try await store.messages(query).records {
-                first[record.sequence] = record.attempts.first?.startedAt
-            }
+            var query = MessageQuery(sequences: again, limit: again.count, withAttempts: true)
+            repeat {
+                let page = try await store.messages(query)
+                for record in page { first[record.sequence] = record.attempts.first?.startedAt }
+                query.after = page.next
+            } while query.after != nil
         }
         for message in messages where first[message.lease.sequence] == nil { first[message.lease.sequence] = now }
         return first

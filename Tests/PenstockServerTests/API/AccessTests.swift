@@ -117,4 +117,35 @@ import Testing
             #expect(try await server.send("GET", "/v1/queues", headers: a).text.contains(#""queue":"b""#) == false)
         }
     }
+
+    /// A page of messages ends early when they carry much, and what is named behind them is looked at all the same.
+    @Test func largeMessagesHideNoOthersBehindThem() async throws {
+        let tokens = try Tokens("a 0123456789abcdefa operate,consume a")
+        let store = PenstockStore(TestDatabase().open())
+        for queue in ["a", "victim"] { _ = try await store.queue(queue) }
+        let large = NewMessage(payload: [1], headers: ["h": String(repeating: "x", count: Limits.headerBytesMax - 1)])
+        let count = Limits.logPageBytesMax / Limits.headerBytesMax + 1
+        let own = try await store.storage.enqueue(
+            Array(repeating: large, count: count), to: QueueName("a"), durability: .processCrash
+        ).map(\.sequence)
+        let victim = try await store.queue("victim").enqueue([1]).sequence
+        try await TestServer.run(store: store, tokens: tokens) { (server) async throws in
+            let token = ["Authorization": "Bearer 0123456789abcdefa"]
+            func sequences(_ all: [SequenceNumber]) -> String { all.map(\.description).joined(separator: ",") }
+            func cancel(_ all: [SequenceNumber]) async throws -> Int {
+                let body = #"{"command":"cancel","sequences":[\#(sequences(all))]}"#
+                return try await server.send("POST", "/v1/commands", body, headers: token).status
+            }
+            func leases(_ all: [SequenceNumber]) -> String {
+                all.map { #"{"sequence":\#($0),"token":"0000000000000001"}"# }.joined(separator: ",")
+            }
+            #expect(try await cancel(own + [victim]) == 403)
+            for path in ["/v1/leases/extend", "/v1/leases/release"] {
+                let response = try await server.send("POST", path, "[\(leases(own + [victim]))]", headers: token)
+                #expect(response.status == 403, "\(response.text)")
+            }
+            #expect(try await store.message(victim).state == .ready)
+            #expect(try await cancel(own) == 200)
+        }
+    }
 }

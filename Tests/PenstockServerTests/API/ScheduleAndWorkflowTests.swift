@@ -1,6 +1,8 @@
 import Foundation
 import Penstock
 import PenstockCore
+import PenstockHTTP
+import PenstockTestKit
 import Testing
 
 @Suite(.timeLimit(.minutes(2))) struct ScheduleAndWorkflowTests {
@@ -87,6 +89,31 @@ import Testing
             for bad in ["", "{}", #"{"tasks":[]}"#, #"{"tasks":[{"name":"a"}]}"#, "nothing"] {
                 #expect(try await server.send("POST", "/v1/workflows", bad).status == 400, "\(bad)")
             }
+        }
+    }
+
+    /// A client that starts a workflow of a name that is taken learns what it may know of that one, and no more.
+    @Test func aStartTellsNothingOfAnothersWorkflow() async throws {
+        let tokens = try Tokens("all 0123456789abcdefa produce\nsome 0123456789abcdefb read,produce a,a-*")
+        let store = PenstockStore(TestDatabase().open())
+        for queue in ["a", "a-b", "other"] { _ = try await store.queue(queue) }
+        try await TestServer.run(store: store, tokens: tokens) { (server) async throws in
+            let (all, some) = (server.showing("0123456789abcdefa"), server.showing("0123456789abcdefb"))
+            func start(_ who: TestServer, _ name: String, _ tasks: String) async throws -> TestResponse {
+                try await who.send("POST", "/v1/workflows?name=\(name)", #"{"tasks":[\#(tasks)]}"#)
+            }
+            let (mine, foreign) = (#"{"name":"t","queue":"a"}"#, #"{"name":"u","queue":"other","after":"t"}"#)
+            #expect(try await start(all, "secret", "\(mine),\(foreign)").status == 201)
+            let refused = try await start(some, "secret", mine)
+            #expect(refused.status == 403)
+            let asked = try await some.send("GET", "/v1/workflows/secret")
+            #expect(try refused.json()["detail"] as? String == asked.json()["detail"] as? String)
+            for status in [201, 200] {
+                let answer = try await start(some, "own", #"\#(mine),{"name":"u","queue":"a-b","after":"t"}"#)
+                #expect(answer.status == status, "\(answer.text)")
+                #expect((try answer.json()["tasks"] as? [Any])?.count == 2)
+            }
+            #expect(try await start(all, "secret", mine).status == 200)
         }
     }
 

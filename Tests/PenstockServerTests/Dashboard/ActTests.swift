@@ -165,6 +165,20 @@ import Testing
         }
     }
 
+    /// Whoever gave a message a key of the server's own would answer for another's request.
+    @Test(arguments: ["idempotency ops k2", "amazon-sqs dead 1 1"])
+    func aMessageTakesNoKeyOfTheServersOwn(_ key: String) async throws {
+        let store = PenstockStore(TestDatabase().open())
+        _ = try await store.queue("mail")
+        try await TestServer.run(store: store) { (server) async throws in
+            let response = try await server.submit("/queues/mail/enqueue", ["payload": "same", "key": key])
+            #expect(response.status == 400)
+            #expect(response.text.contains("these are the server&#39;s own"))
+            #expect(try await status(store, "mail").totals.enqueued == 0)
+            #expect(try await server.submit("/queues/mail/enqueue", ["payload": "same", "key": "k2"]).status == 303)
+        }
+    }
+
     @Test func anActThatFailsIsWrittenDownAsOne() async throws {
         let store = PenstockStore(TestDatabase().open())
         let queue = try await store.queue("mail")

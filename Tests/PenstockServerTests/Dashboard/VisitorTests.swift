@@ -89,6 +89,32 @@ import Testing
         }
     }
 
+    /// A limit is of all queues that share it, whether a form asks for it or a program.
+    @Test func aTokenOfSomeQueuesSharesNoLimits() async throws {
+        let store = PenstockStore(TestDatabase().open())
+        _ = try await store.queue("mail")
+        try await store.storage.setLimit(LimitName("gpu"), to: 1)
+        try await TestServer.run(store: store, tokens: try tokens()) { (server) async throws in
+            func change(_ name: String, _ more: [String: String]) async throws -> Int {
+                let page = try await server.page("/queues/mail/policy", headers: cookie(name))
+                let form = try #require(page.forms(to: "/queues/mail/policy").first)
+                return try await server.submit(
+                    "/queues/mail/policy", form.merging(more) { $1 }, headers: cookie(name)
+                ).status
+            }
+            func make(_ name: String, _ fields: [String: String]) async throws -> Int {
+                try await server.submit("/queues", fields, headers: cookie(name)).status
+            }
+            #expect(try await change("mail", ["sharedLimit": "gpu"]) == 403)
+            #expect(try await make("mail", ["name": "mail-new", "sharedLimit": "gpu"]) == 403)
+            #expect(try await store.queues().allSatisfy { $0.policy.sharedLimit == nil })
+            #expect(try await make("mail", ["name": "mail-new"]) == 303)
+            #expect(try await change("ops", ["sharedLimit": "gpu"]) == 303)
+            #expect(try await change("mail", ["capacity": "9"]) == 303)
+            #expect(try await change("mail", ["sharedLimit": ""]) == 403)
+        }
+    }
+
     @Test func aTokenOfSomeQueuesSeesThose() async throws {
         let store = try await PageTests.store()
         try await TestServer.run(store: store, tokens: try tokens()) { server in

@@ -96,6 +96,8 @@ struct EnqueueCommand: AsyncParsableCommand {
                 // To look the queue up takes a connection more, and the store refuses a message for none all the same.
                 let queue =
                     create ? try await store.queue(queue.text, create: true) : store.queueNotLookedUp(queue)
+                // Whoever may not look at the queue is told so before anything is in line.
+                if wait { _ = try await store.storage.messages(MessageQuery(queue: queue.name, end: .last, limit: 1)) }
                 try await enqueue(message, into: queue)
             }
         }

@@ -1,0 +1,131 @@
+import Penstock
+import PenstockCore
+import PenstockTestKit
+import Testing
+
+@testable import PenstockClient
+
+/// How far a token reaches: its queues and no others, the audit for nobody, and no more than a call needs.
+@Suite(.timeLimit(.minutes(1))) struct TokenBoundTests {
+    private let mail = TokenServer.mail
+    private let other = TokenServer.other
+
+    /// A page of messages ends early when they carry much, and what is named behind them is looked at all the same.
+    @Test func largeMessagesHideNoOthersBehindThem() async throws {
+        try await TokenServer.run { (store, open) async throws in
+            let large = NewMessage(
+                payload: [1], headers: ["h": String(repeating: "x", count: Limits.headerBytesMax - 1)])
+            let count = Limits.logPageBytesMax / Limits.headerBytesMax + 1
+            let own = try await store.storage.enqueue(
+                Array(repeating: large, count: count), to: mail, durability: .processCrash
+            ).map(\.sequence)
+            let secret = try await store.storage.enqueue([NewMessage(payload: [2])], to: other, durability: .powerLoss)
+            let all = own + secret.map(\.sequence)
+            let team = try await open("team")
+            await expect(.forbidden) {
+                _ = try await team.messages(MessageQuery(sequences: all, after: own.last, withPayload: true))
+            }
+            await expect(.forbidden) { _ = try await team.apply(.cancel, to: .sequences(all)) }
+            await expect(.forbidden) { _ = try await team.count(.sequences(all), for: .cancel) }
+            let leases = all.map { Lease(sequence: $0, token: LeaseToken(rawValue: 7)) }
+            await expect(.forbidden) { _ = try await team.settle(leases.map { Settlement($0, .done) }) }
+            await expect(.forbidden) { _ = try await team.extend(leases.map { LeaseExtension($0, by: .seconds(1)) }) }
+            #expect(try await team.messages(MessageQuery(sequences: own, after: own[own.count - 2])).count == 1)
+            try await team.close()
+        }
+    }
+
+    /// What the server writes down of its visitors is read by this way as well, and changed by none.
+    @Test func nobodyChangesTheAudit() async throws {
+        try await TokenServer.run { (store, open) async throws in
+            let audit = QueueName(stored: "penstock.audit")
+            _ = try await store.queue(audit.text, policy: QueuePolicy(retention: Retention(age: .seconds(1000))))
+            let entry = NewMessage(payload: [1])
+            _ = try await store.storage.append([entry], to: audit, unless: nil, durability: .powerLoss)
+            let everything = try await open("everything")
+            await expect(.forbidden) { _ = try await everything.enqueue([entry], to: audit, durability: .powerLoss) }
+            await expect(.forbidden) {
+                _ = try await everything.append([entry], to: audit, unless: nil, durability: .powerLoss)
+            }
+            await expect(.forbidden) {
+                _ = try await everything.perform([.enqueue([entry], to: audit, durability: .powerLoss)])
+            }
+            await expect(.forbidden) {
+                _ = try await everything.claim(ClaimRequest(queue: audit, limit: 1, lease: .seconds(30)))
+            }
+            for change in [.pause, .delete(force: true), .set(QueuePolicy()), .create(QueuePolicy(), ifAbsent: true)]
+                as [QueueChange]
+            {
+                await expect(.forbidden) { try await everything.configure(audit, change) }
+            }
+            for queue in [audit, nil] {
+                await expect(.forbidden) {
+                    _ = try await everything.prune(PruneRequest(queue: queue, retention: Retention(count: 0)))
+                }
+            }
+            #expect(try await everything.prune(PruneRequest()).messages == 0)
+            #expect(try await everything.log(LogQuery(queue: audit, .last(10))).records.count == 1)
+            #expect(try await everything.moveCursor(CursorName("archive"), of: audit, .place(after: nil)) != nil)
+            try await everything.close()
+        }
+    }
+
+    /// An operator of a queue puts its dead letters back by a command as by JSON; a replay is carried out by its caller, who reads
+    /// and enqueues, and looks at no other queue for it.
+    @Test func commandsAskForNoMoreThanTheyDo() async throws {
+        try await TokenServer.run { (store, open) async throws in
+            let handler = try await open("operator")
+            #expect(try await handler.deadWithoutKeyCount(of: other, group: nil) == 0)
+            await expect(.forbidden) { _ = try await handler.deadWithoutKeyCount(of: mail, group: nil) }
+            await expect(.forbidden) {
+                _ = try await handler.messages(MessageQuery(queue: other, withPayload: true))
+            }
+            let team = PenstockStore(try await open("team"))
+            try await store.queue("mail").enqueue([1])
+            try await store.queue("mail").purge()
+            #expect(try await team.replay(MessageQuery(queue: mail), dryRun: true) == 1)
+            #expect(try await team.replay(MessageQuery(queue: mail)) == 1)
+            await expect(.forbidden) { _ = try await team.replay(MessageQuery(queue: mail), into: other) }
+            for client in [handler.close, team.close] { try await client() }
+        }
+    }
+
+    /// A refusal is about the queue where the token has a scope that would do.
+    @Test func aRefusalSaysWhatIsInTheWay() async throws {
+        try await TokenServer.run { (store, open) async throws in
+            let sequence = try await store.queue("other").enqueue([1]).sequence
+            let team = try await open("team")
+            func refusal(_ body: () async throws -> Void) async -> String? {
+                do { try await body() } catch { return (error as? PenstockError)?.message }
+                return nil
+            }
+            let looked = await refusal { _ = try await PenstockStore(team).queue("other", create: false) }
+            #expect(looked == "The token 'team' may not work on the queue 'other': its queues are others.")
+            let onlooker = try await open("onlooker")
+            let refused = "The token 'onlooker' may not look at the queue 'other': its queues are others."
+            let query = MessageQuery(queue: other, sequences: [])
+            #expect(await refusal { _ = try await onlooker.messages(query) } == refused)
+            #expect(await refusal { _ = try await onlooker.status(of: other) } == refused)
+            #expect(await refusal { _ = try await onlooker.journal(of: sequence) } == refused)
+            for client in [team, onlooker] { try await client.close() }
+        }
+    }
+
+    /// A producer that starts a workflow of a name that is taken learns what it may know of that one, and no more.
+    @Test func aStartTellsNothingOfAnothersWorkflow() async throws {
+        try await TokenServer.run { (store, open) async throws in
+            func workflow(_ queue: QueueName) throws -> NewWorkflow {
+                NewWorkflow(
+                    try WorkflowName("w"),
+                    tasks: [NewTask(try TaskName("t"), queue: queue, message: NewMessage(payload: [1]))])
+            }
+            _ = try await store.storage.start(try workflow(other), durability: .powerLoss)
+            let producer = try await open("producer")
+            await expect(.forbidden) { _ = try await producer.start(try workflow(mail), durability: .powerLoss) }
+            let own = NewWorkflow(try WorkflowName("own"), tasks: try workflow(mail).tasks)
+            #expect(try await producer.start(own, durability: .powerLoss).isNew)
+            #expect(try await producer.start(own, durability: .powerLoss).receipts.count == 1)
+            try await producer.close()
+        }
+    }
+}
