@@ -36,16 +36,6 @@ enum OpenFile {
         _ = penstock_leave_write_ahead_log(database.sqliteConnection, leaves ? 1 : 0)
     }
 
-    /// Begins the write-ahead log of a file that has none with one page, and changes nothing.
-    ///
-    /// GRDB makes and drops a table where the log is empty: four pages, and two changes of the schema that other
-    /// connections have to read again.
-    private static func beginWriteAheadLog(_ database: Database) throws {
-        guard try String.fetchOne(database, sql: "PRAGMA journal_mode") == "wal" else { return }
-        let version = try Int.fetchOne(database, sql: "PRAGMA user_version") ?? 0
-        try database.execute(sql: "PRAGMA user_version = \(version)")
-    }
-
     private static func prepareFile(_ path: String, createIfMissing: Bool) throws {
         if createIfMissing, FileIdentity.status(of: path) == nil, errno == ENOENT { return try createPrivately(path) }
         _ = try FileIdentity(of: path)
@@ -83,13 +73,11 @@ enum OpenFile {
         configuration.prepareDatabase { database in
             // A reader's connection writes nothing, and is refused most of these.
             if database.configuration.readonly { return }
-            let hasLog = FileIdentity.size(of: path + "-wal") > 0
             // What another program has left in its write-ahead log stays there as well.
-            leaveWriteAheadLog(database, hasLog)
+            leaveWriteAheadLog(database, FileIdentity.size(of: path + "-wal") > 0)
             try refuseUnusable(database, path)
             // A commit is whole in the write-ahead log, and the store flushes that after it.
             try database.execute(sql: "PRAGMA synchronous = NORMAL")
-            if !hasLog { try beginWriteAheadLog(database) }
             // Pages of deleted messages can be given back to the file system, a few at a time. It must be set before
             // the first table is made, and is a property of the file from then on. Setting it again would write, and
             // sync, at each opening.
