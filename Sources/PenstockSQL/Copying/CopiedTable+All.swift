@@ -93,7 +93,7 @@ extension CopiedTable {
                 "delay": .integer,
             ]),
         CopiedTable(
-            "dependency", of: "CROSS JOIN penstock_dependency AS found ON found.parent = log.sequence",
+            "dependency", of: "CROSS JOIN penstock_dependency AS found ON found.child = log.sequence",
             ["parent": .sequence, "child": .sequence, "need": .text, "when_dead": .text, "state": .text]),
         // Its first task, whose number it has, may be forgotten by now.
         CopiedTable(
