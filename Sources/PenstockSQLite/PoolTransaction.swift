@@ -16,7 +16,7 @@ package struct PoolTransaction: JoinableTransaction {
     package var time: any TimeSource { store.core.time }
 
     /// As the application has set its connection up: `powerLoss` when that is `synchronous = FULL`.
-    package func durability() throws -> Durability { try DatabaseAccess.durability(of: database) }
+    package var durability: Durability { get throws { try DatabaseAccess.durability(of: database) } }
 
     /// - Throws: `invalidInput` when `database` is not in a transaction.
     package func join<T>(duringMove: Departure.Allowance, _ body: (Transaction) throws -> T) throws -> T {

@@ -46,12 +46,7 @@ package struct MessagePages: Sendable {
         look.withPayload = false
         look.withAttempts = false
         var first: SequenceNumber?
-        repeat {
-            let page = try await storage.messages(look)
-            first = page.first?.sequence ?? first
-            look.limit -= page.count
-            look.preceding = page.next
-        } while look.preceding != nil && look.limit > 0
+        try await storage.eachPage(of: look) { first = $0.first?.sequence ?? first }
         return first
     }
 

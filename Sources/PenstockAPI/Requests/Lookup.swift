@@ -31,20 +31,17 @@ struct Lookup: Sendable {
         guard principal.queues != nil else { return try principal.require(scope, nil) }
         var left = sequences[...]
         while !left.isEmpty {
-            var query = MessageQuery(sequences: Array(left.prefix(Bounds.sequenceCountMax)), limit: Limits.rowsMax)
-            // A page ends early when its messages carry much: whoever owns those can make them as large as he likes, so
-            // nothing is allowed before all pages were read.
-            repeat {
-                let page = try await store.storage.messages(query)
+            let query = MessageQuery(sequences: Array(left.prefix(Bounds.sequenceCountMax)), limit: Limits.rowsMax)
+            // All pages: the caller can make his own messages so large that they fill the first one.
+            try await store.storage.eachPage(of: query) { page in
                 for queue in Set(page.map(\.queue)) { try principal.require(scope, queue) }
-                query.after = page.next
-            } while query.after != nil
+            }
             left = left.dropFirst(Bounds.sequenceCountMax)
         }
     }
 
     /// Throws a problem with status 403 when a start has found a workflow of that name, some task of which is in no queue of the caller's:
-    /// as to whoever asks for it, nothing is told of it.
+    /// the caller is told nothing of it, as when he asks for it.
     func require(_ principal: Principal, toKnow started: StartedWorkflow) async throws {
         if started.isNew || principal.queues == nil { return }
         var query = TaskQuery(started.name, limit: Limits.rowsMax)

@@ -43,16 +43,3 @@ final class ErrorPassing: Sendable {
         }
     }
 }
-
-extension Latch {
-    /// Whether it is open by then. Returns at once when the task is cancelled.
-    fileprivate func opens(within limit: Duration, on clock: any Clock<Duration>) async -> Bool {
-        await withTaskGroup(of: Void.self) { group in
-            group.addTask { try? await self.wait() }
-            group.addTask { try? await clock.sleep(for: limit) }
-            await group.next()
-            group.cancelAll()
-        }
-        return isOpen
-    }
-}

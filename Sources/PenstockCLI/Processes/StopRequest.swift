@@ -36,13 +36,7 @@ final class StopRequest: Sendable {
     ///
     /// - Returns: whether the request is made.
     func wait(upTo limit: Duration, on clock: any Clock<Duration>) async -> Bool {
-        await withTaskGroup(of: Void.self) { group in
-            group.addTask { _ = await self.wait() }
-            group.addTask { try? await clock.sleep(for: limit) }
-            await group.next()
-            group.cancelAll()
-        }
-        return cause != nil
+        await made.opens(within: limit, on: clock)
     }
 }
 
@@ -89,5 +83,18 @@ final class StopRequests: Sendable {
             return Array(state.requests.values)
         }
         for request in requests { request.make(cause) }
+    }
+}
+
+extension Latch {
+    /// Whether it is open by then. Returns at once when the task is cancelled.
+    func opens(within limit: Duration, on clock: any Clock<Duration>) async -> Bool {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { try? await self.wait() }
+            group.addTask { try? await clock.sleep(for: limit) }
+            await group.next()
+            group.cancelAll()
+        }
+        return isOpen
     }
 }

@@ -76,8 +76,8 @@ struct AuditEntry {
         var isDone: Bool?
     }
 
-    /// The entries that `records` of the queue's log hold, the newest first. What is no entry, as whoever has the store itself may
-    /// write into any queue, is left out.
+    /// The entries that `records` of the queue's log hold, the newest first. What is no entry is left out: commands at the store
+    /// itself may write into any queue.
     static func read(_ records: [LogRecord]) -> [AuditEntry] {
         var entries: [AuditEntry] = []
         var outcomes: [Int64: Written] = [:]

@@ -26,15 +26,10 @@ struct ReplayPlan {
 
     /// The last messages of the queue that it asks for, in the order of the log.
     func messages(of queue: QueueName, in storage: any MessageStore) async throws -> [SequenceNumber] {
-        var look = MessageQuery(
+        let look = MessageQuery(
             queue: queue, states: state.map { [$0] }, since: since, before: before, end: .last, limit: count)
         var found: [SequenceNumber] = []
-        repeat {
-            let page = try await storage.messages(look)
-            found.insert(contentsOf: page.records.map(\.sequence), at: 0)
-            look.limit -= page.records.count
-            look.preceding = page.next
-        } while look.preceding != nil && look.limit > 0
+        try await storage.eachPage(of: look) { found.insert(contentsOf: $0.map(\.sequence), at: 0) }
         return found
     }
 }

@@ -37,15 +37,9 @@ struct WorkersPage {
     /// The first messages of a queue that workers have; `nil`: of all queues.
     private static func leased(_ queue: QueueName?, _ limit: Int, _ visit: Visit) async throws -> [MessageRecord] {
         var found: [MessageRecord] = []
-        var query = MessageQuery(queue: queue, states: [.leased], limit: limit)
-        // A page is bounded in bytes as well, and ends where messages carry many.
-        while true {
-            let page = try await visit.site.store.storage.messages(query)
-            found += page.records
-            guard let next = page.next, found.count < limit else { return found }
-            query.after = next
-            query.limit = limit - found.count
-        }
+        let query = MessageQuery(queue: queue, states: [.leased], limit: limit)
+        try await visit.site.store.storage.eachPage(of: query) { found += $0.records }
+        return found
     }
 
     /// The first messages of these queues that workers have. Each queue is asked by itself: among the messages of all queues those

@@ -46,7 +46,7 @@ extension PenstockStore {
     /// - Throws: `PenstockError` as a start elsewhere. The transaction can go on then: nothing was enqueued.
     @discardableResult
     public func start(_ workflow: Workflow, in transaction: PostgresTransaction) throws -> StartReceipt {
-        try start(workflow, joining: JoinedTransaction(transaction: transaction))
+        try start(workflow, joining: transaction)
     }
 
     /// Tells a message, or all tasks of a workflow, of something that happened outside, within an application's own
@@ -63,7 +63,7 @@ extension PenstockStore {
     public func emit(
         _ name: String, _ value: some Encodable, to target: EventTarget, in transaction: PostgresTransaction
     ) throws -> Bool {
-        try emit(name, value, to: target, joining: JoinedTransaction(transaction: transaction))
+        try emit(name, value, to: target, joining: transaction)
     }
 }
 
@@ -78,7 +78,7 @@ extension Queue {
     public func enqueue(
         _ element: Element, options: EnqueueOptions = EnqueueOptions(), in transaction: PostgresTransaction
     ) throws -> Receipt {
-        try enqueue(element, options: options, joining: JoinedTransaction(transaction: transaction))
+        try enqueue(element, options: options, joining: transaction)
     }
 
     /// Puts elements in line within an application's own transaction, in their order, each with options of its own.
@@ -89,7 +89,7 @@ extension Queue {
         contentsOf elements: [Element], in transaction: PostgresTransaction,
         options: (Element) throws -> EnqueueOptions = { _ in EnqueueOptions() }
     ) throws -> [Receipt] {
-        try enqueue(contentsOf: elements, joining: JoinedTransaction(transaction: transaction), options: options)
+        try enqueue(contentsOf: elements, joining: transaction, options: options)
     }
 }
 
@@ -99,7 +99,7 @@ extension Queue where Element == [UInt8] {
     /// It does as ``enqueue(_:options:in:)``.
     @discardableResult
     public func enqueue(_ messages: [NewMessage], in transaction: PostgresTransaction) throws -> [Receipt] {
-        try enqueue(messages, joining: JoinedTransaction(transaction: transaction))
+        try enqueue(messages, joining: transaction)
     }
 }
 
@@ -112,14 +112,14 @@ extension Delivery {
     ///
     /// - Throws: `PenstockError` with code `leaseLost`; let it end the transaction, as another worker has the message.
     public func done(in transaction: PostgresTransaction) throws {
-        try done(joining: JoinedTransaction(transaction: transaction))
+        try done(joining: transaction)
     }
 
     /// Says that the message is finished and what it gave, within an application's own transaction.
     ///
     /// It does as ``done(in:)``.
     public func done(result: some Encodable, in transaction: PostgresTransaction) throws {
-        try done(giving: result, joining: JoinedTransaction(transaction: transaction))
+        try done(giving: result, joining: transaction)
     }
 
     /// Says that the message is finished and puts what follows it in line, within an application's own transaction. A full queue
@@ -127,7 +127,7 @@ extension Delivery {
     ///
     /// It does as ``done(in:)``.
     public func done(then drafts: [Draft], in transaction: PostgresTransaction) throws {
-        try done(then: drafts, joining: JoinedTransaction(transaction: transaction))
+        try done(then: drafts, joining: transaction)
     }
 
     /// Says that the message is finished and adds tasks to the workflow that it is a task of, within an application's own
@@ -140,7 +140,7 @@ extension Delivery {
     ///   - isAwaited: whether what waits for this message waits for all of the added tasks as well: they must be done.
     ///   - transaction: the transaction.
     public func done(adding tasks: Workflow, isAwaited: Bool = true, in transaction: PostgresTransaction) throws {
-        try done(adding: tasks, isAwaited: isAwaited, joining: JoinedTransaction(transaction: transaction))
+        try done(adding: tasks, isAwaited: isAwaited, joining: transaction)
     }
 
     /// Takes a step within an application's own transaction, unless it is over: then what it gave comes from the record. What the
@@ -163,13 +163,13 @@ extension Delivery {
     public func step<Value: Codable & Sendable>(
         _ name: String, in transaction: PostgresTransaction, _ body: () throws -> Value
     ) throws -> Value {
-        try step(name, joining: JoinedTransaction(transaction: transaction), body)
+        try step(name, joining: transaction, body)
     }
 
     /// Takes a step that gives nothing within an application's own transaction, unless it is over.
     ///
     /// It does as the one whose body gives a value.
     public func step(_ name: String, in transaction: PostgresTransaction, _ body: () throws -> Void) throws {
-        try step(name, joining: JoinedTransaction(transaction: transaction), body)
+        try step(name, joining: transaction, body)
     }
 }

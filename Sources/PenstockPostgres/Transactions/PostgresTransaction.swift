@@ -1,7 +1,7 @@
-import Penstock
-import PenstockCore
+public import Penstock
+package import PenstockCore
 import PenstockProcesses
-import PenstockSQL
+public import PenstockSQL
 
 /// A transaction of the application's own, at the server where the queues are: its statements, and what it asks of the queues beside
 /// them, are there together when it commits, or not at all.
@@ -11,12 +11,12 @@ import PenstockSQL
 ///
 /// From the first call that concerns a queue to the end of the transaction it holds the store's writer lock: nobody else enqueues,
 /// claims or settles meanwhile. So these calls come last, and nothing slow after them.
-public final class PostgresTransaction {
-    let storage: any MessageStore
+public final class PostgresTransaction: ApplicationTransaction, JoinableTransaction {
+    package let storage: any MessageStore
     let core: SQLStoreCore
     private let sessions: Sessions
     private let connection: PostgresConnection
-    let durability: Durability
+    package let durability: Durability
     private var isOver = false
 
     /// What to ring for when it is committed.
@@ -85,8 +85,10 @@ public final class PostgresTransaction {
 
     // MARK: What the store does in it
 
+    package var time: any TimeSource { core.time }
+
     /// As ``PenstockSQL/JoinableTransaction/join(duringMove:_:)``; the first one takes the writer lock.
-    func join<T>(duringMove: Departure.Allowance, _ body: (Transaction) throws -> T) throws -> T {
+    package func join<T>(duringMove: Departure.Allowance, _ body: (Transaction) throws -> T) throws -> T {
         try requireOpen()
         do {
             return try asStore {
@@ -105,7 +107,7 @@ public final class PostgresTransaction {
     }
 
     /// Reads what the transaction sees. Nobody waits for that.
-    func read<T>(_ body: (PostgresConnection) throws -> T) throws -> T {
+    package func read<T>(_ body: (Connection) throws -> T) throws -> T {
         try requireOpen()
         do {
             return try asStore { try body(connection) }
@@ -145,8 +147,9 @@ public final class PostgresTransaction {
         }
     }
 
-    func whenEnded(
-        _ lease: Lease, committed: @escaping (_ isHeld: Bool) -> Void, rolledBack: @escaping () -> Void
+    package func whenEnded(
+        _ lease: Lease, committed: @escaping @Sendable (_ isHeld: Bool) -> Void,
+        rolledBack: @escaping @Sendable () -> Void
     ) {
         whenOver.append((lease, committed, rolledBack))
     }

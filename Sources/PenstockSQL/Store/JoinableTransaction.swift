@@ -8,7 +8,7 @@ package protocol JoinableTransaction {
     var time: any TimeSource { get }
 
     /// What its commit survives.
-    func durability() throws -> Durability
+    var durability: Durability { get throws }
 
     /// Runs `body` as a part of the transaction, and undoes it alone when it throws.
     ///
@@ -39,7 +39,7 @@ extension JoinableTransaction {
     package func enqueue(_ messages: [NewMessage], to queue: QueueName) throws -> [Receipt] {
         try NewMessage.validate(batch: messages, now: time.now)
         return try join(duringMove: .nothing) { transaction in
-            let receipts = try Enqueue.perform(messages, to: queue, durability: durability(), in: transaction)
+            let receipts = try Enqueue.perform(messages, to: queue, durability: durability, in: transaction)
             guard receipts.count == messages.count else {
                 throw PenstockError(.queueFull, "The queue '\(queue)' is full, and a transaction cannot wait for room.")
             }
@@ -61,7 +61,7 @@ extension JoinableTransaction {
     /// - Throws: ``PenstockError`` as ``MessageStore/start(_:durability:)``; then nothing of the call was written.
     package func start(_ workflow: NewWorkflow) throws -> StartedWorkflow {
         try workflow.validate(now: time.now)
-        return try join(duringMove: .nothing) { try Workflows.start(workflow, durability: durability(), in: $0) }
+        return try join(duringMove: .nothing) { try Workflows.start(workflow, durability: durability, in: $0) }
     }
 
     /// Tells a message, or all tasks of a workflow, of an event. Those that wait for it go on when the transaction commits.
@@ -70,7 +70,7 @@ extension JoinableTransaction {
     /// - Throws: ``PenstockError`` as ``MessageStore/emit(_:to:durability:)``; then nothing of the call was written.
     package func emit(_ event: NewEvent, to target: EventTarget) throws -> Bool {
         try event.validate()
-        return try join(duringMove: .nothing) { try Events.emit(event, to: target, durability: durability(), in: $0) }
+        return try join(duringMove: .nothing) { try Events.emit(event, to: target, durability: durability, in: $0) }
     }
 
     /// Records what a step of a handler gave. With what the application writes beside it in the same transaction, the step happens once:

@@ -160,12 +160,10 @@ extension Call {
         let now = directory.time.now
         let again = messages.filter { $0.attempt > 1 }.map(\.lease.sequence)
         if !again.isEmpty {
-            var query = MessageQuery(sequences: again, limit: again.count, withAttempts: true)
-            repeat {
-                let page = try await store.messages(query)
+            let query = MessageQuery(sequences: again, limit: again.count, withAttempts: true)
+            try await store.eachPage(of: query) { page in
                 for record in page { first[record.sequence] = record.attempts.first?.startedAt }
-                query.after = page.next
-            } while query.after != nil
+            }
         }
         for message in messages where first[message.lease.sequence] == nil { first[message.lease.sequence] = now }
         return first
