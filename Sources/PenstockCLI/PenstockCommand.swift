@@ -17,7 +17,7 @@ struct PenstockCommand: AsyncParsableCommand {
               penstock dead redrive --queue mail
               penstock workflow run order.json
 
-            Every command takes --db PATH; else the file is what PENSTOCK_DB says, else ./penstock.db. Most take a server in its place: \
+            Every command but `copy` takes --db PATH; else the file is what PENSTOCK_DB says, else ./penstock.db. Most take a server in its place: \
             --db http://HOST:PORT, https://HOST or unix:PATH; or a PostgreSQL database, which many machines share: \
             --db postgres://USER@HOST/DATABASE?schema=NAME, with the password in PGPASSWORD or ~/.pgpass. Durations are \
             written 250ms, 10s, 5m, 1h30m or 7d; times are ISO 8601 (UTC unless they have a zone), or +10m and -2h \

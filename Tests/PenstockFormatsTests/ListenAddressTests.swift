@@ -9,6 +9,10 @@ import Testing
         ("[::1]:80", .port(host: "::1", 80), true),
         ("0.0.0.0:7700", .port(host: "0.0.0.0", 7700), false),
         ("queue.example:7700", .port(host: "queue.example", 7700), false),
+        ("127.1.2.3:80", .port(host: "127.1.2.3", 80), true),
+        ("127.evil.example:80", .port(host: "127.evil.example", 80), false),
+        ("127.0.0.1.evil.example:80", .port(host: "127.0.0.1.evil.example", 80), false),
+        ("127.0.0.300:80", .port(host: "127.0.0.300", 80), false),
         ("unix:/run/penstock.sock", .unix(path: "/run/penstock.sock"), true),
     ])
     func reads(text: String, address: ListenAddress, isLocal: Bool) throws {

@@ -71,6 +71,7 @@ import Testing
     @Test(arguments: [
         ("GET / HTTP/1.0", "404"), ("POST /metrics HTTP/1.0", "405"), ("nonsense", "405"),
         ("GET /metrics HTTP/1.1\r\nHOST: evil.example:80", "421"),
+        ("GET /metrics HTTP/1.1\r\nHost: 127.evil.example:80", "421"),
         ("GET /metrics?x=1 HTTP/1.1\r\nHost: [::1]:9", "200"),
         ("GET /metrics HTTP/1.1\r\nhost: 127.0.0.1", "200"),
     ])

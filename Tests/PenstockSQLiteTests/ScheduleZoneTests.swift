@@ -48,6 +48,14 @@ import Testing
         return try await store.schedule(name, .put(schedule, replacing: true))
     }
 
+    @Test func aLookThatFailedIsDueAgain() async throws {
+        let store = try await open()
+        try await store.close()
+        await #expect(throws: PenstockError.self) { try await store.fire() }
+        #expect(store.core.surveyTime.isDue(by: harness.time))
+        #expect(!store.core.surveyTime.isDue(by: harness.time))
+    }
+
     @Test("A machine that cannot read the zone leaves the schedule to others", arguments: Lack.allCases)
     func leftToOthers(_ lack: Lack) async throws {
         let store = try await open()

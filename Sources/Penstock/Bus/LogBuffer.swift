@@ -78,33 +78,38 @@ final class LogBuffer: Sendable {
 
     /// Hands everything that the bus keeps now to `body`, oldest first, a page at a time.
     func read(_ body: (EventRecord) async throws -> Void) async throws {
-        var (beginning, skipped) = try await writer.inTurn { [queue] in
-            let status = try await queue.status()
-            let length = Self.length(by: status.policy.retention)
-            let page = try await queue.storage.log(
-                LogQuery(queue: queue.name, .last(min(length, Limits.rowsMax)), limit: 1))
-            var beginning = LogBeginning(page)
-            if length <= Limits.rowsMax { return (beginning, 0) }
-            // More than can be counted from the end are read from the beginning.
-            let depths = status.depths
-            let all = depths.waiting + depths.leased + depths.dead + depths.kept
-            beginning.place = LogPlace(sequence: SequenceNumber(0), ordinal: 0)
-            return (beginning, max(0, all - length))
-        }
+        var beginning = try await beginning()
         while true {
             try Task.checkCancellation()
             let stretch = try await access.read(from: beginning.place).stretch
             for item in stretch.items {
                 if item.sequence > beginning.end.sequence { return }
-                if skipped > 0 {
-                    skipped -= 1
-                } else {
-                    try await body(try item.value.get())
-                }
+                try await body(try item.value.get())
             }
             if stretch.isAtEnd { return }
             beginning.place = stretch.reach
         }
+    }
+
+    /// The place before the oldest event that the bus keeps now, and the end.
+    private func beginning() async throws -> LogBeginning {
+        var (beginning, left) = try await writer.inTurn { [queue] in
+            let length = Self.length(by: try await queue.status().policy.retention)
+            let last = min(length, Limits.rowsMax)
+            let page = try await queue.storage.log(LogQuery(queue: queue.name, .last(last), limit: 1))
+            return (LogBeginning(page), length - last)
+        }
+        // More than can be counted at once are gone through from the end: the first ones may be forgotten meanwhile.
+        while left > 0 {
+            let first = SequenceNumber(beginning.place.sequence.rawValue + 1)
+            let query = MessageQuery(
+                queue: queue.name, preceding: first, end: .last, limit: min(left, Limits.rowsMax))
+            let before = try await queue.storage.messages(query)
+            guard let earliest = before.first?.sequence else { break }
+            beginning.place.sequence = SequenceNumber(earliest.rawValue - 1)
+            left -= before.count
+        }
+        return beginning
     }
 
     /// The cursor of the named subscription `name`, which begins at the present end when there is none of that name.

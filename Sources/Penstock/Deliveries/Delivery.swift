@@ -84,7 +84,7 @@ public struct Delivery<Element: Sendable>: Sendable {
 
     /// Says that the message is finished.
     public func done() async throws {
-        try await holder.settle(lease, .done)
+        try await settle(Settlement(lease, .done))
     }
 
     /// Says that the attempt failed. The message comes back while attempts are left, and is a dead letter otherwise.
@@ -97,18 +97,23 @@ public struct Delivery<Element: Sendable>: Sendable {
     public func retry(
         _ error: String, outcome: AttemptOutcome = .failed, after delay: Duration? = nil, holdsGroup: Bool = false
     ) async throws {
-        try await holder.settle(
-            lease, .retry(error: error, outcome: outcome, after: delay, holdsGroup: holdsGroup))
+        let state = try await settle(
+            Settlement(lease, .retry(error: error, outcome: outcome, after: delay, holdsGroup: holdsGroup)))
+        // It says nothing by itself, and is what people look for.
+        guard outcome == .timedOut else { return }
+        holder.handle.logger.warning(
+            state.whyNotDone,
+            metadata: ["queue": "\(queue)", "sequence": "\(sequence)", "attempt": "\(attempt)", "error": "\(error)"])
     }
 
     /// Says that no attempt can help: the message is a dead letter at once, and `reason` is kept with it.
     public func reject(_ reason: String) async throws {
-        try await holder.settle(lease, .dead(error: reason))
+        try await settle(Settlement(lease, .dead(error: reason)))
     }
 
     /// Gives the message back unworked. It is ready at once, and the attempt does not count.
     public func release() async throws {
-        try await holder.settle(lease, .release)
+        try await settle(Settlement(lease, .release))
     }
 
     /// Says that the message goes on later, as `suspension` says; the attempt does not count. A ``Worker`` does so by itself: this
@@ -116,7 +121,7 @@ public struct Delivery<Element: Sendable>: Sendable {
     public func suspend(_ suspension: Suspension) async throws {
         // It may be the error of one wait of several.
         let suspension = journal.suspension.flatMap(suspension.joined) ?? suspension
-        try await holder.settle(lease, .suspend(until: suspension.until, event: suspension.event))
+        try await settle(Settlement(lease, .suspend(until: suspension.until, event: suspension.event)))
     }
 
     /// Moves the end of the lease to `duration` from now. A ``Worker`` and `flatMap` extend the leases of what they work on by themselves;
@@ -125,6 +130,22 @@ public struct Delivery<Element: Sendable>: Sendable {
     /// - Throws: also `PenstockError` with code `invalidInput` when no lease may be that long.
     public func extend(by duration: Duration) async throws {
         try await holder.extend(lease, by: duration)
+    }
+}
+
+extension Delivery {
+    /// Settles for the program, which does so by itself.
+    @discardableResult
+    func settle(_ settlement: Settlement) async throws -> MessageState {
+        let state = try await holder.settle(settlement)
+        journal.settled()
+        return state
+    }
+
+    /// The same within an application's own transaction.
+    func settle(_ settlement: Settlement, joining transaction: some ApplicationTransaction) throws {
+        try holder.settle(settlement, joining: transaction)
+        journal.settled()
     }
 }
 

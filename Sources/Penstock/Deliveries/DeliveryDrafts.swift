@@ -43,7 +43,7 @@ extension Delivery {
     package func done(
         result: [UInt8]? = nil, then drafts: [Draft] = [], joining transaction: some ApplicationTransaction
     ) throws {
-        try holder.settle(Settlement(lease, .done, result: result, drafts: drafts), joining: transaction)
+        try settle(Settlement(lease, .done, result: result, drafts: drafts), joining: transaction)
         // Counted now, though the transaction may still be rolled back: it is the caller's.
         count(drafts.map(\.queue))
     }
@@ -72,9 +72,9 @@ extension Delivery {
     func done(_ settlement: Settlement, _ timeout: Duration?) async throws {
         let tasks = settlement.added?.tasks ?? []
         let wait = RoomWait(holder.handle, tasks: tasks, drafts: settlement.drafts, own: holder.queues)
-        _ = try await wait.offer(timeout) { [holder] in
+        _ = try await wait.offer(timeout) {
             try holder.requireHeld(settlement.lease)
-            return try await holder.settle(settlement)
+            try await settle(settlement)
         }
         count(tasks.map(\.queue) + settlement.drafts.map(\.queue))
     }

@@ -23,11 +23,19 @@ package final class LeaseSettler<Element: Sendable>: Sendable {
 
     /// Begins to take care of a delivery. Returns also whether it is the first of its reader: then the caller runs
     /// ``keepLeases(of:)`` until nothing of that reader is worked on any more.
-    package func begin(_ delivery: Delivery<Element>) -> (run: HandlerRun, isFirst: Bool) {
+    ///
+    /// - Returns: `hasLease` is false when the lease has ended while the delivery waited, in a buffer in memory say: its message is
+    ///   another reader's, or comes again. The run is over then, and no work is to begin.
+    package func begin(_ delivery: Delivery<Element>) -> (run: HandlerRun, isFirst: Bool, hasLease: Bool) {
         let run = HandlerRun(delivery.lease, leavesByItself: false)
-        delivery.holder.inFlight.begin(run)
-        let reader = ObjectIdentifier(delivery.holder.inFlight)
-        return (run, readers.withLock { $0.insert(reader).inserted })
+        let inFlight = delivery.holder.inFlight
+        // What the program has settled by itself has no lease, and is worked on as the program says.
+        guard delivery.journal.isSettled || inFlight.lives(delivery.lease) else {
+            run.end(.leaseLost)
+            return (run, false, false)
+        }
+        inFlight.begin(run)
+        return (run, readers.withLock { $0.insert(ObjectIdentifier(inFlight)).inserted }, true)
     }
 
     /// Waits until the work on the delivery has ended or its lease is lost. Cancelling the task does nothing.

@@ -22,6 +22,8 @@ final class StepJournal: Sendable {
         var suspension: Suspension?
         /// Why the attempt fails, whatever its handler makes of that.
         var fault: PenstockError?
+        /// Whether the program has settled the delivery by itself.
+        var isSettled = false
 
         /// The first fault is the one that counts.
         mutating func note(_ text: String) -> PenstockError {
@@ -49,6 +51,11 @@ final class StepJournal: Sendable {
         self.lease = lease
         self.holder = holder
     }
+
+    /// Whether the program has settled the delivery by itself.
+    var isSettled: Bool { state.withLock { $0.isSettled } }
+
+    func settled() { state.withLock { $0.isSettled = true } }
 
     /// Why the attempt goes no further: it waits.
     var suspension: Suspension? { state.withLock { $0.suspension } }

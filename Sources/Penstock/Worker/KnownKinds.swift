@@ -2,8 +2,8 @@ internal import PenstockCore
 
 /// Which messages a worker takes up, by their kinds, and how long the others wait before a worker looks at them again.
 struct KnownKinds: Sendable {
-    /// `nil`: all.
-    private let kinds: Set<String>?
+    /// Their bytes: Swift takes texts for equal that Unicode writes in two ways. `nil`: all.
+    private let kinds: Set<[UInt8]>?
     /// Kinds that were told in the log. Of more than so many it tells no more.
     private var told: Set<String> = []
     private static let toldMax = 100
@@ -14,12 +14,12 @@ struct KnownKinds: Sendable {
     static let waitMax = Duration.seconds(60)
 
     init(_ kinds: Set<String>?) {
-        self.kinds = kinds
+        self.kinds = kinds.map { Set($0.map { Array($0.utf8) }) }
     }
 
     func contains(_ message: ClaimedMessage) -> Bool {
         guard let kinds else { return true }
-        return message.headers[KindName.header].map(kinds.contains) ?? false
+        return message.headers[KindName.header].map { kinds.contains(Array($0.utf8)) } ?? false
     }
 
     /// What is said of a message that this worker does not take up. Each time it has waited, it waits as long again: it is looked at

@@ -10,7 +10,7 @@ extension Delivery {
     ///   more than that keep a file, or a row of your own, and give where it is.
     /// - Throws: as ``done()``; what the encoding throws.
     public func done(result: some Encodable) async throws {
-        try await holder.settle(Settlement(lease, .done, result: ResultCodec.encode(result)))
+        try await settle(Settlement(lease, .done, result: ResultCodec.encode(result)))
     }
 
     /// Says that the message is finished, and adds tasks to the workflow that it is a task of, both or neither.
@@ -88,7 +88,7 @@ extension Delivery {
         adding tasks: Workflow, isAwaited: Bool, joining transaction: some ApplicationTransaction
     ) throws {
         let added = try tasks.added(to: task, isAwaited: isAwaited)
-        try holder.settle(Settlement(lease, .done, added: added), joining: transaction)
+        try settle(Settlement(lease, .done, added: added), joining: transaction)
     }
 
     private func place() throws -> TaskPlace {

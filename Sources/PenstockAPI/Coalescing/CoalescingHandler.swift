@@ -133,12 +133,18 @@ package final class CoalescingHandler: ChannelDuplexHandler, RemovableChannelHan
 
     /// Whether two heads are the same but for the length of the body.
     private static func asksForTheSame(_ head: HTTPRequest, as other: HTTPRequest) -> Bool {
-        guard head.path == other.path, head.authority == other.authority,
+        guard isSame(head.path, other.path), isSame(head.authority, other.authority),
             head.headerFields.count == other.headerFields.count
         else { return false }
         return zip(head.headerFields, other.headerFields).allSatisfy { field, other in
-            field.name == other.name && (field.value == other.value || field.name == .contentLength)
+            field.name == other.name && (field.name == .contentLength || isSame(field.value, other.value))
         }
+    }
+
+    /// Byte for byte: Swift takes texts for equal that Unicode writes in two ways.
+    private static func isSame(_ text: String?, _ other: String?) -> Bool {
+        guard let text, let other else { return text == nil && other == nil }
+        return text.utf8.elementsEqual(other.utf8)
     }
 
     /// Headers by which a connection or a body is handled in its own way.

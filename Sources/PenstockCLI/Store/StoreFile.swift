@@ -54,7 +54,11 @@ package struct StoreFile: Sendable {
 
     /// Throws when there is none. Of one whose log is left the store says more.
     func refuseMissing() throws(Failure) {
-        if exists || access(path + "-wal", F_OK) == 0 { return }
+        if exists { return }
+        if errno == EACCES {
+            throw Failure(.permission, "Whether there is a file at \(shown) cannot be seen; check the permissions of its folders.")
+        }
+        if access(path + "-wal", F_OK) == 0 { return }
         let hint =
             StoreAddress.looksLikePort(path)
             ? "for a server write http://\(path)" : "`penstock queue create NAME` makes one"

@@ -104,6 +104,13 @@ enum ScheduleRules {
             #expect(record?.schedule == other && record?.nextDue == start + .seconds(3600 * Int64(number)))
             #expect(try await store.drain() == ["start \(number)"])
         }
+        // A text is its bytes, though Swift takes these for equal.
+        for accent in ["\u{e9}", "e\u{301}"] {
+            var other = schedule("@every 1h", "start 3")
+            other.message.headers = ["a": accent]
+            let record = try await store.schedule(nightly, .put(other, replacing: true))
+            #expect(record?.schedule.message.headers["a"].map { Array($0.utf8) } == Array(accent.utf8))
+        }
         let record = try await store.schedules(nightly).first
         #expect(record?.firedCount == 3 && record?.missedCount == 0)
         #expect(record?.nextDue == start + .seconds(4 * 3600))

@@ -36,8 +36,16 @@ package enum ListenAddress: Hashable, Sendable, CustomStringConvertible {
     package var isLocal: Bool {
         switch self {
         case .unix: true
-        case .port(let host, _): host == "localhost" || host == "::1" || host.hasPrefix("127.")
+        case .port(let host, _): Self.isLocal(host: host)
         }
+    }
+
+    /// Whether the host can be no other machine, whatever its name leads to: `127.example.org` is a name as well.
+    package static func isLocal(host: String) -> Bool {
+        if host == "localhost" || host == "::1" { return true }
+        let numbers = host.split(separator: ".", omittingEmptySubsequences: false)
+        return numbers.count == 4 && numbers[0] == "127"
+            && numbers.allSatisfy { UInt8($0) != nil && $0.allSatisfy(\.isNumber) }
     }
 
     package var description: String {

@@ -60,7 +60,7 @@ package struct Tokens: Sendable {
     /// - Throws: `PenstockError` with code `invalidInput` that names the line.
     package init(_ text: String) throws(PenstockError) {
         var tokens: [Token] = []
-        for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+        for (index, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).enumerated() {
             let words = line.split(whereSeparator: { $0 == " " || $0 == "\t" || $0 == "\r" }).map(String.init)
             guard let name = words.first, !name.hasPrefix("#") else { continue }
             func refuse(_ why: String) -> PenstockError {

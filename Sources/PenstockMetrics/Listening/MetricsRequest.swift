@@ -1,3 +1,5 @@
+internal import PenstockFormats
+
 /// A request of whoever fetches metrics, and the answer to it, as HTTP/1.0 has both: one request for each connection.
 struct MetricsRequest {
     private let method: Substring
@@ -26,7 +28,7 @@ struct MetricsRequest {
     ///   - text: makes the metrics.
     func answer(checksHost: Bool, _ text: () -> [UInt8]) -> [UInt8] {
         guard method == "GET" || method == "HEAD" else { return Self.plain("405 Method Not Allowed", "Use GET.") }
-        if checksHost, let host, host != "localhost", host != "::1", !host.hasPrefix("127.") {
+        if checksHost, let host, !ListenAddress.isLocal(host: host) {
             return Self.plain("421 Misdirected Request", "This is not \(host.prefix(100)).")
         }
         guard path == "/metrics" else { return Self.plain("404 Not Found", "The metrics are at /metrics.") }

@@ -57,7 +57,7 @@ final class SettlingConduit<Output, Input: Settleable>: Subscriber, Subscription
 
     func receive(_ input: Input) -> Subscribers.Demand {
         let delivery = input.delivery
-        let (run, isFirst) = settler.begin(delivery)
+        let (run, isFirst, hasLease) = settler.begin(delivery)
         let name = state.withLock { state -> Name? in
             guard let name = state.machine.arrived() else { return nil }
             state.works[name] = Work(run: run)
@@ -69,7 +69,7 @@ final class SettlingConduit<Output, Input: Settleable>: Subscriber, Subscription
         }
         Task(executorPreference: executor) {
             let end = await self.settler.ended(delivery, run)
-            if end.isFromOutside, let name { self.perform { ([], $0.machine.workEnded(end, name)) } }
+            if end.isFromOutside, let name { self.perform { $0.machine.workEnded(end, name) } }
             let outcome = await self.settler.settle(delivery, end, of: run)
             if let name { self.settled(name, outcome) }
         }
@@ -77,7 +77,7 @@ final class SettlingConduit<Output, Input: Settleable>: Subscriber, Subscription
             run.end(.givenUp)
             return .none
         }
-        work(delivery.payload, self, name)
+        if hasLease { work(delivery.payload, self, name) }
         return .none
     }
 
@@ -127,7 +127,7 @@ final class SettlingConduit<Output, Input: Settleable>: Subscriber, Subscription
 
     private func workEnded(_ end: HandlerEnd, _ name: Name) {
         state.withLock { $0.works[name]?.subscription = nil }
-        perform { ([], $0.machine.workEnded(end, name)) }
+        perform { $0.machine.workEnded(end, name) }
     }
 
     private func settled(_ name: Name, _ outcome: SettleOutcome) {

@@ -95,12 +95,12 @@ struct SettlingMachine<Output> {
     }
 
     /// A work ended.
-    mutating func workEnded(_ end: HandlerEnd, _ name: Name) -> [Action] {
-        guard let work = works[name], work.end == nil else { return [] }
+    mutating func workEnded(_ end: HandlerEnd, _ name: Name) -> (steps: [Step], actions: [Action]) {
+        guard let work = works[name], work.end == nil else { return ([], []) }
         // What it gave before, and nobody has taken, comes out all the same, also when it failed: it was given.
         works[name]?.end = end
         let actions = endIfDone(name)
-        return end.isFromOutside ? [.cancel(name)] + actions : actions
+        return (finishIfDone(), end.isFromOutside ? [.cancel(name)] + actions : actions)
     }
 
     /// A delivery was settled.

@@ -72,7 +72,7 @@ package enum Scheduling {
         // A program that says at each of its starts what it wants loses no firing by that, though its payload may be other bytes each time:
         // encrypted ones are, and those of a set.
         let stays = known.map { $0.schedule.hasTimes(of: schedule) && !$0.hasGivenUp } ?? false
-        if stays, known?.schedule == schedule { return }
+        if stays, let known, known.schedule.isSame(as: schedule) { return }
         let anchor = stays ? known?.anchor ?? transaction.now : transaction.now
         let statement = try transaction.connection.statement(known == nil ? insert : stays ? update : begin)
         defer { statement.reset() }
@@ -137,4 +137,15 @@ package enum Scheduling {
     private static let setPaused = Query(
         "UPDATE penstock_schedule SET paused = ?2, next_due = NULL, revision = revision + 1 WHERE id = ?1")
     private static let delete = Query("DELETE FROM penstock_schedule WHERE id = ?1")
+}
+
+extension Schedule {
+    /// Byte for byte: Swift takes texts for equal that Unicode writes in two ways.
+    fileprivate func isSame(as other: Schedule) -> Bool {
+        self == other && zip(texts, other.texts).allSatisfy { $0.utf8.elementsEqual($1.utf8) }
+    }
+
+    private var texts: [String] {
+        [message.group ?? "", message.uniqueKey?.key ?? "", HeaderText.encode(message.headers) ?? ""]
+    }
 }

@@ -25,4 +25,7 @@ final class SurveyTime: Sendable {
             return true
         }
     }
+
+    /// The look came to nothing, and is due again.
+    func failed() { last.withLock { $0 = nil } }
 }

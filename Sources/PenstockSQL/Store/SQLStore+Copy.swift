@@ -71,13 +71,20 @@ extension SQLStore {
     /// - Parameter target: the store into which it went. What has come there is removed, if the move is not finished; `nil`: it stays, and
     ///   takes and gives nothing.
     /// - Returns: the store into which the queues went, as people are told of it; `nil`: no move had begun.
-    /// - Throws: `illegalTransition` when the move is finished in `target`, whose workers may have begun.
+    /// - Throws: `illegalTransition` when the move is finished in `target`, whose workers may have begun, or went to another store.
     @discardableResult
     public func cancelCopy(into target: (any SQLStore)?) async throws -> String? {
         let sourceID = try await core.writer.perform(duringMove: .all) { try Leaving.identify(in: $0) }
         if let target {
-            let moveID = try await core.writer.perform(duringMove: .all) { $0.departure?.moveID }
-            if let moveID, let arrival = try await target.core.read({ try Arriving.find(moveID, $0) }),
+            let departure = try await core.writer.perform(duringMove: .all) { $0.departure }
+            let targetID = try await target.core.writer.perform(duringMove: .all) { try Leaving.identify(in: $0) }
+            // Of another store nothing follows: in the right one the queues may be worked by now.
+            if let departure, departure.targetID != targetID {
+                throw PenstockError(
+                    .illegalTransition,
+                    "The queues go, or have gone, to \(departure.target), not to the store that is named; name that one, or none.")
+            }
+            if let departure, let arrival = try await target.core.read({ try Arriving.find(departure.moveID, $0) }),
                 arrival.isFinished
             {
                 throw PenstockError(

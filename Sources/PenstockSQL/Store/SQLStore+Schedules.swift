@@ -28,21 +28,30 @@ extension SQLStore {
         while true {
             let surveys = mustSurvey
             mustSurvey = false
-            let step = try await core.writer.perform(
-                weight: Firing.stepMax,
-                check: { connection, now -> FiringStep? in
-                    if try Firing.hasDue(of: nil, at: now, connection) { return nil }
-                    if try surveys && FiringSurvey.isNeeded(at: now, connection) { return nil }
-                    return FiringStep(hasMore: false, next: try Firing.nextDue(of: nil, after: now, connection))
-                },
-                { transaction in
-                    if surveys { try FiringSurvey.perform(in: transaction) }
-                    return FiringStep(
-                        hasMore: try Firing.fireDue(of: nil, in: transaction),
-                        next: try Firing.nextDue(of: nil, after: transaction.now, transaction.connection))
-                })
-            if !step.hasMore { return step.next }
+            do {
+                let step = try await fireStep(surveys: surveys)
+                if !step.hasMore { return step.next }
+            } catch {
+                if surveys { core.surveyTime.failed() }
+                throw error
+            }
         }
+    }
+
+    private func fireStep(surveys: Bool) async throws -> FiringStep {
+        try await core.writer.perform(
+            weight: Firing.stepMax,
+            check: { connection, now -> FiringStep? in
+                if try Firing.hasDue(of: nil, at: now, connection) { return nil }
+                if try surveys && FiringSurvey.isNeeded(at: now, connection) { return nil }
+                return FiringStep(hasMore: false, next: try Firing.nextDue(of: nil, after: now, connection))
+            },
+            { transaction in
+                if surveys { try FiringSurvey.perform(in: transaction) }
+                return FiringStep(
+                    hasMore: try Firing.fireDue(of: nil, in: transaction),
+                    next: try Firing.nextDue(of: nil, after: transaction.now, transaction.connection))
+            })
     }
 }
 

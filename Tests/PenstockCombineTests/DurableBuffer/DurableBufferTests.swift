@@ -55,6 +55,27 @@ import Testing
         #expect(try await process.count(.ready) == 2)
     }
 
+    /// They were claimed together, and downstream took longer with the first one than their leases last.
+    @Test func whatHasEndedInItsHandsIsNotHandedOut() async throws {
+        let (world, process, queue) = try await fixture()
+        let others = try await world.open()
+        let ends = Timestamp(microseconds: world.time.now.microseconds + 61_000_000)
+        let reader = Reader(demand: 9) { reader, _ in
+            if reader.values.count == 1 { world.time.advance(to: ends) }
+            return 0
+        }
+        try await queue.enqueue(contentsOf: [1, 2, 3])
+        await process.read(
+            Empty<Int, Never>(completeImmediately: false).buffer(
+                size: 9, prefetch: .byRequest, whenFull: .dropNewest, in: queue), reader)
+        _ = try await others.store.storage.reclaim()
+        let given = reader.values.map { "\($0.payload) at \($0.attempt)" }
+        for delivery in reader.values where delivery.payload > 1 { try await delivery.done() }
+        #expect(try await process.count(.done) == 2, "\(given)")
+        reader.cancel()
+        await process.stillness.waitUntilIdle()
+    }
+
     @Test func itFinishesWhenAllIsSettled() async throws {
         let (_, process, queue) = try await fixture()
         let reader = Reader(demand: 9)

@@ -77,17 +77,20 @@ import Testing
 
     @Test func workEnded() {
         var idle = working()
-        #expect(names(idle.workEnded(.finished, 1)) == ["settle(1, finished)"])
-        #expect(names(idle.workEnded(.finished, 1)) == [])
+        #expect(names(idle.workEnded(.finished, 1).actions) == ["settle(1, finished)"])
+        #expect(names(idle.workEnded(.finished, 1).actions) == [])
         var fails = working()
-        #expect(names(fails.workEnded(.failed(Broken()), 1)) == ["settle(1, failed(Broken()))"])
+        #expect(names(fails.workEnded(.failed(Broken()), 1).actions) == ["settle(1, failed(Broken()))"])
         var lost = working()
-        #expect(names(lost.workEnded(.leaseLost, 1)) == ["cancel(1)", "askUpstream(1)"])
+        #expect(names(lost.workEnded(.leaseLost, 1).actions) == ["cancel(1)", "askUpstream(1)"])
+        var last = working()
+        #expect(names(last.ended(.finished).steps) == [])
+        #expect(names(last.workEnded(.leaseLost, 1).steps) == ["end(finished)"], "Nothing is left to settle.")
         // The last value is to be taken first.
         var waits = valueWaits
-        #expect(names(waits.workEnded(.finished, 1)) == [])
+        #expect(names(waits.workEnded(.finished, 1).actions) == [])
         var gone = over
-        #expect(names(gone.workEnded(.finished, 1)) == [])
+        #expect(names(gone.workEnded(.finished, 1).actions) == [])
     }
 
     @Test func settled() {
@@ -109,7 +112,7 @@ import Testing
         #expect(idle.arrived() == nil)
         var busy = working()
         #expect(busy.ended(.finished).steps.isEmpty)
-        #expect(names(busy.workEnded(.finished, 1)) == ["settle(1, finished)"])
+        #expect(names(busy.workEnded(.finished, 1).actions) == ["settle(1, finished)"])
         #expect(busy.settled(1).steps.count == 1)
         var fails = working()
         let failed = fails.ended(.failure(Broken()))

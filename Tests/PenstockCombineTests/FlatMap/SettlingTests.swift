@@ -40,6 +40,28 @@ import Testing
         try await process.crash()
     }
 
+    /// They come by a buffer in memory, say, and nothing extends the leases of what waits there.
+    @Test func whatWaitedLongerThanItsLeaseIsNotWorkedOn() async throws {
+        let (world, process, queue) = try await fixture([1, 2, 3])
+        var reader = queue.deliveries(inFlightMax: 3, lease: .seconds(60)).makeAsyncIterator()
+        var held: [Delivery<Int>] = []
+        for _ in 1...3 { held.append(try #require(try await reader.next())) }
+        // It is the program's to say when a message is done: before the work, for one.
+        try await held[0].done()
+        await world.pass(61_000, in: process)
+        let seen = Guarded<[Int]>([])
+        let probe = Probe<Int, any Error>(demand: .max)
+        await process.read(
+            held.publisher.setFailureType(to: (any Error).self).flatMap(maxPublishers: .max(1)) { value in
+                seen.withLock { $0.append(value) }
+                return Just(value)
+            }, probe)
+        #expect(seen.withLock { $0 } == [1])
+        #expect(probe.values == [1])
+        #expect(probe.isFinished)
+        #expect(try await process.count(.done) == 1)
+    }
+
     @Test func aFailureIsItsMessagesMatter() async throws {
         let (world, process, queue) = try await fixture([1, 2, 3, 4], attemptsMax: 2)
         let seen = Guarded<[Int]>([])

@@ -137,6 +137,14 @@ import Testing
         #expect(error?.code == .invalidInput)
     }
 
+    /// An editor of Windows writes them so.
+    @Test func linesOfAFileOfTokensMayEndInTwoBytes() throws {
+        let tokens = try Tokens("# who\r\nops 0123456789abcdef read q\r\nshop 0123456789abcdefg read\r\n")
+        let ops = try #require(tokens.principal(showing: "0123456789abcdef"))
+        #expect(ops.may(.read, QueueName(stored: "q")))
+        #expect(tokens.principal(showing: "0123456789abcdefg")?.name == "shop")
+    }
+
     /// The dashboard keeps a token in a cookie, which would end at a semicolon.
     @Test func aTokenIsWhatACookieMayBe() throws {
         for character in #";,"\#u{5C}\#u{7F}\#u{1}é"# {

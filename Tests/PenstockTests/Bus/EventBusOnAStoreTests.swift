@@ -94,6 +94,29 @@ import Testing
         #expect(try await EventBus.open(in: the.store).bufferLength == 2)
     }
 
+    /// The first ones are forgotten between the look at the end and the first page.
+    @Test(.inMemory) func aLongReplayMissesNothingThatIsKept() async throws {
+        let (length, sent) = (Limits.rowsMax + 20, Limits.rowsMax + 60)
+        let the = Fixture { base in
+            readLate(
+                base,
+                beforeLog: { query in
+                    guard query.limit > 1 else { return }
+                    _ = try await base.prune(
+                        PruneRequest(queue: query.queue, retention: Retention(age: nil, count: length), limit: 1000))
+                })
+        }
+        let bus = try await EventBus.open(in: the.store, bufferLength: length)
+        for number in 1...sent {
+            bus << Placed(id: number)
+            if number % 1000 == 0 { await bus.flush() }
+        }
+        await bus.flush()
+        let seen = Gathered()
+        try await bus.replay { (event: Placed) in seen.add(event.id) }
+        #expect(seen.all == Array(sent - length + 1...sent))
+    }
+
     @Test func whatCannotBeHandedOverIsToldOf() async throws {
         struct Endless: Event {
             var value = Double.infinity

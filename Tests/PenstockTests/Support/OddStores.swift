@@ -27,6 +27,13 @@ func pruned(
     AlteredStore(base: base, changes: base.changes, beforePrune: beforePrune)
 }
 
+/// A store that does something before each reading of the log.
+func readLate(
+    _ base: any MessageStore, beforeLog: @escaping @Sendable (LogQuery) async throws -> Void
+) -> any MessageStore {
+    AlteredStore(base: base, changes: base.changes, beforeLog: beforeLog)
+}
+
 /// A store that is damaged where `message` is settled.
 func refusing(_ base: any MessageStore, verdictOn message: SequenceNumber) -> any MessageStore {
     AlteredStore(
@@ -58,6 +65,7 @@ private struct AlteredStore: ForwardingStore {
     var afterClaim: @Sendable (Claim) async throws -> Void = { _ in }
     var beforeExtend: @Sendable () async throws -> Void = {}
     var beforePrune: @Sendable () async throws -> Void = {}
+    var beforeLog: @Sendable (LogQuery) async throws -> Void = { _ in }
     var beforeSettle: @Sendable ([Settlement]) async throws -> Void = { _ in }
     var beforeEnqueue: @Sendable (QueueName) async throws -> Void = { _ in }
     var afterEnqueue: @Sendable (QueueName) async throws -> Void = { _ in }
@@ -85,6 +93,11 @@ private struct AlteredStore: ForwardingStore {
     func extend(_ extensions: [LeaseExtension]) async throws -> [LeaseStanding] {
         try await beforeExtend()
         return try await base.extend(extensions)
+    }
+
+    func log(_ query: LogQuery) async throws -> LogPage {
+        try await beforeLog(query)
+        return try await base.log(query)
     }
 
     func prune(_ request: PruneRequest) async throws -> Pruned {

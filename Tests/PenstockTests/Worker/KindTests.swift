@@ -118,6 +118,16 @@ import Testing
 
     // MARK: Kinds that a worker does not know
 
+    /// Swift takes both texts for equal, and a store does not.
+    @Test func aKindIsItsBytes() async throws {
+        let jobs = try await jobs()
+        try await jobs.enqueue([1], options: .init(kind: "e\u{301}"))
+        try await jobs.enqueue([2], options: .init(kind: "\u{e9}"))
+        try await work(jobs, kinds: ["\u{e9}"])
+        #expect(try await jobs.status().totals.done == 1)
+        #expect(seen.texts.map { Array($0.utf8) } == [Array("\u{e9} 1".utf8)])
+    }
+
     @Test func oneOfAnUnknownKindWaitsWithoutAnAttempt() async throws {
         let jobs = try await jobs()
         let receipts = [

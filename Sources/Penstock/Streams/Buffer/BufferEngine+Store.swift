@@ -74,7 +74,7 @@ extension BufferEngine {
     /// that is over, and has something left to store or to give back, does so for as long as a lease lasts.
     ///
     /// - Parameter repeats: whether the call may be made again after a failure.
-    private func persistently<Answer: Sendable>(
+    func persistently<Answer: Sendable>(
         _ call: StaticString, if repeats: (PenstockError) -> Bool = { _ in true },
         _ body: () async throws -> Answer
     ) async throws -> Answer {
@@ -223,6 +223,13 @@ extension BufferEngine {
 
     private func handOut(_ left: inout ArraySlice<ClaimedMessage>) async throws {
         while let message = left.first {
+            guard holder.inFlight.lives(message.lease) else {
+                // Downstream took its time with those before: another reader may have these by now.
+                let ended = left.map(\.lease)
+                left = []
+                perform { machine in ended.flatMap { _ in machine.unopened() } }
+                return await holder.giveBack(ended)
+            }
             let delivery = try await queue.opened(message, by: holder)
             left.removeFirst()
             guard let delivery else {
@@ -235,63 +242,5 @@ extension BufferEngine {
 
     private func refuse(_ leases: [Lease]) {
         if !leases.isEmpty { state.withLock { $0.refused += leases } }
-    }
-
-    private func count(_ claimLoop: inout ClaimLoop, _ departedCount: inout Int?) async throws {
-        departedCount = holder.inFlight.departedCount
-        claimLoop.expectNews()
-        let held = holder.inFlight.count()
-        let waiting = try await persistently("status") { try await queue.status().depths.waiting }
-        let isDue = state.withLock { $0.finishDue.map { $0 <= queue.handle.time.now } ?? true }
-        perform { $0.counted(held + waiting + (isDue ? 0 : 1)) }
-    }
-
-    // MARK: Resting
-
-    private func rest(
-        after token: Wakeups.Token, _ claimLoop: ClaimLoop?, _ departedCount: Int?
-    ) async throws {
-        let awaitWork: @Sendable () async throws -> Void = { [work, name = queue.name] in
-            try await work.wait(for: name, after: token)
-        }
-        guard let claimLoop else { return try await awaitWork() }
-        let time = queue.handle.time
-        let look = time.now + queue.storage.lookInterval
-        let finishDue = state.withLock { $0.finishDue }.flatMap { $0 > time.now ? $0 : nil }
-        let deadline = min(look, claimLoop.nextDue ?? look, finishDue ?? look)
-        let changed = Latch()
-        var waits = [awaitWork]
-        waits.append {
-            try await time.sleep(until: deadline)
-            changed.open()
-        }
-        if let token = claimLoop.before {
-            waits.append { [changes = queue.storage.changes, name = queue.name] in
-                try await changes.waitForRoomOrWork(in: name, after: token)
-                changed.open()
-            }
-        }
-        if let departedCount {
-            waits.append { [inFlight = holder.inFlight] in
-                try await inFlight.waitForDeparture(after: departedCount)
-                changed.open()
-            }
-        }
-        try await firstOf(waits)
-        if changed.isOpen { perform { $0.looksAgain() } }
-    }
-
-    private func end() async -> (any Error)? {
-        holder.line.endCarrying()
-        var unflushedFailure: (any Error)?
-        do { try await unflushed.wait(upTo: nil) } catch { unflushedFailure = error }
-        let (refused, failure, stillWaiters) = state.withLock { state in
-            state.isResting = true
-            defer { state.stillWaiters = [] }
-            return (state.refused, state.machine.failure, state.stillWaiters)
-        }
-        await holder.giveBack(refused)
-        for waiter in stillWaiters { waiter() }
-        return failure ?? unflushedFailure
     }
 }

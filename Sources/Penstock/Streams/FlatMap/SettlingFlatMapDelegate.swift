@@ -24,7 +24,11 @@ final class SettlingFlatMapDelegate<Element: Settleable>: Sendable {
 
     func read(_ inner: FlatMapInner, of element: Element) async throws {
         let delivery = element.delivery
-        let (run, isFirst) = settler.begin(delivery)
+        let (run, isFirst, hasLease) = settler.begin(delivery)
+        guard hasLease else {
+            _ = await settler.settle(delivery, .leaseLost, inLine: inner.makeRoom)
+            return
+        }
         if isFirst { firstCame.yield(delivery) }
         let outcome = await withTaskCancellationHandler {
             await withTaskGroup(of: Void.self) { group in

@@ -11,7 +11,7 @@ struct WorkflowCancelCommand: AsyncParsableCommand {
             EXAMPLES
               penstock workflow cancel order-17
 
-            A worker that has one of them loses its lease, and its command is stopped.
+            A worker that has one of them is asked to end: its command gets SIGTERM, and what it says then counts: a task that is done all the same is done.
             """)
 
     @OptionGroup var options: OneWorkflowOptions

@@ -26,6 +26,36 @@ import Testing
         #expect((status.depths.leased, status.depths.ready, status.totals.done) == (0, 5, 4))
     }
 
+    /// They come by a buffer in memory, say, and nothing extends the leases of what waits there.
+    @Test func whatWaitedLongerThanItsLeaseIsNotWorkedOn() async throws {
+        let queue = try await fixture.queue()
+        try await queue.enqueue(contentsOf: [1, 2, 3])
+        var reader = queue.deliveries(inFlightMax: 3, lease: .seconds(60)).makeAsyncIterator()
+        var held: [Delivery<Int>] = []
+        for _ in 1...3 { held.append(try #require(try await reader.next())) }
+        // It is the program's to say when a message is done: before the work, for one.
+        try await held[0].done()
+        fixture.time.advance(by: .seconds(61))
+        let worked = Mutex<[Int]>([])
+        let buffered = AsyncStream { continuation in
+            for delivery in held { continuation.yield(delivery) }
+            continuation.finish()
+        }
+        let (values, failure) = await streaming(
+            buffered.flatMap(maxConcurrent: 1) { value in
+                Single {
+                    worked.withLock { $0.append(value) }
+                    return value
+                }
+            })
+        #expect(failure == nil)
+        #expect(values == [1])
+        #expect(worked.withLock { $0 } == [1])
+        _ = try await fixture.base.reclaim()
+        let status = try await queue.status()
+        #expect((status.totals.done, status.depths.ready) == (1, 2))
+    }
+
     @Test func howAnInnerSequenceEndsDecidesAboutItsMessage() async throws {
         let queue = try await fixture.queue(policy: QueuePolicy(retry: RetryPolicy(attemptsMax: 2, jitter: 0)))
         let time = fixture.time

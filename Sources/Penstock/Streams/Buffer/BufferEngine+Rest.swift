@@ -1,0 +1,63 @@
+internal import Metrics
+internal import PenstockCore
+internal import PenstockStreams
+internal import Synchronization
+
+/// When there is nothing to do in the store: the engine counts what is left, waits for a change, or ends.
+extension BufferEngine {
+    func count(_ claimLoop: inout ClaimLoop, _ departedCount: inout Int?) async throws {
+        departedCount = holder.inFlight.departedCount
+        claimLoop.expectNews()
+        let held = holder.inFlight.count()
+        let waiting = try await persistently("status") { try await queue.status().depths.waiting }
+        let isDue = state.withLock { $0.finishDue.map { $0 <= queue.handle.time.now } ?? true }
+        perform { $0.counted(held + waiting + (isDue ? 0 : 1)) }
+    }
+
+    func rest(
+        after token: Wakeups.Token, _ claimLoop: ClaimLoop?, _ departedCount: Int?
+    ) async throws {
+        let awaitWork: @Sendable () async throws -> Void = { [work, name = queue.name] in
+            try await work.wait(for: name, after: token)
+        }
+        guard let claimLoop else { return try await awaitWork() }
+        let time = queue.handle.time
+        let look = time.now + queue.storage.lookInterval
+        let finishDue = state.withLock { $0.finishDue }.flatMap { $0 > time.now ? $0 : nil }
+        let deadline = min(look, claimLoop.nextDue ?? look, finishDue ?? look)
+        let changed = Latch()
+        var waits = [awaitWork]
+        waits.append {
+            try await time.sleep(until: deadline)
+            changed.open()
+        }
+        if let token = claimLoop.before {
+            waits.append { [changes = queue.storage.changes, name = queue.name] in
+                try await changes.waitForRoomOrWork(in: name, after: token)
+                changed.open()
+            }
+        }
+        if let departedCount {
+            waits.append { [inFlight = holder.inFlight] in
+                try await inFlight.waitForDeparture(after: departedCount)
+                changed.open()
+            }
+        }
+        try await firstOf(waits)
+        if changed.isOpen { perform { $0.looksAgain() } }
+    }
+
+    func end() async -> (any Error)? {
+        holder.line.endCarrying()
+        var unflushedFailure: (any Error)?
+        do { try await unflushed.wait(upTo: nil) } catch { unflushedFailure = error }
+        let (refused, failure, stillWaiters) = state.withLock { state in
+            state.isResting = true
+            defer { state.stillWaiters = [] }
+            return (state.refused, state.machine.failure, state.stillWaiters)
+        }
+        await holder.giveBack(refused)
+        for waiter in stillWaiters { waiter() }
+        return failure ?? unflushedFailure
+    }
+}
