@@ -96,6 +96,16 @@ extension Schedule {
         queue == other.queue && spec == other.spec && zone == other.zone && starts == other.starts && ends == other.ends
     }
 
+    /// Whether it says the same, byte for byte: Swift takes texts for equal that Unicode writes in two ways.
+    package func isSame(as other: Schedule) -> Bool {
+        self == other && zip(texts, other.texts).allSatisfy { $0.utf8.elementsEqual($1.utf8) }
+    }
+
+    private var texts: [String] {
+        let headers = message.headers.sorted { $0.key < $1.key }.flatMap { [$0.key, $0.value] }
+        return [message.group ?? "", message.uniqueKey?.key ?? ""] + headers
+    }
+
     /// How long after each of its messages is due that one may start, in microseconds; `nil`: for ever.
     package var expiresAfter: Int64? {
         if case .after(let duration) = message.expiry { duration.wholeMicroseconds } else { nil }

@@ -248,10 +248,6 @@ import Testing
         try await again.put(.text("and one"))
         #expect(try await again.copy(to: into, move) { _ in }.total == 25)
         await expect(.illegalTransition) { try await again.cancelCopy(into: into) }
-        // Another store knows nothing of it, which does not say that nothing has come to the right one.
-        let other = try await open(folder.file("other.db"))
-        await expect(.illegalTransition) { try await again.cancelCopy(into: other) }
-        try await other.close()
         for store in [again, third, into] { try await store.close() }
         #expect(try await findings(target) == [])
     }

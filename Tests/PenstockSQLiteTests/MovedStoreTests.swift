@@ -42,10 +42,15 @@ import Testing
         #expect(try await new.storeMove() == nil)
         #expect(try await findings("new.db").isEmpty)
 
+        // Another store knows nothing of it, which does not say that nothing has come to the right one.
+        let other = try await open("other.db")
+        await expect(.illegalTransition) { try await old.cancelCopy(into: other) }
+        await expect(.illegalTransition) { try await old.cancelCopy(into: new) }
+        #expect(try await old.storeMove() == told)
         try await old.cancelCopy(into: nil)
         for looker in lookers { #expect(try await looker.status(of: nil).move == nil) }
         #expect(try await findings("old.db").isEmpty)
-        for store in [old, new] { try await store.close() }
+        for store in [old, new, other] { try await store.close() }
         try await reader.close()
     }
 }

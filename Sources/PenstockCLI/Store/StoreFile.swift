@@ -56,7 +56,9 @@ package struct StoreFile: Sendable {
     func refuseMissing() throws(Failure) {
         if exists { return }
         if errno == EACCES {
-            throw Failure(.permission, "Whether there is a file at \(shown) cannot be seen; check the permissions of its folders.")
+            throw Failure(
+                .permission, "Whether there is a file at \(shown) cannot be seen; check the permissions of its folders."
+            )
         }
         if access(path + "-wal", F_OK) == 0 { return }
         let hint =

@@ -52,10 +52,11 @@ package struct Principal: Sendable, Hashable {
     }
 
     /// Throws a problem with status 403 when he may not do that with a cursor of the queue's log. One of a reader changes no entry of
-    /// the audit, and so he may read that on from where he was.
+    /// the audit, and so he may read that on from where he was. One with settings may name other queues, into which dead letters go.
     package func require(_ scope: Scope, cursorsOf queue: QueueName) throws(Problem) {
         if scope == .consume, holds(scope, queue) { return }
         try require(scope, queue)
+        if scope == .operate { try require(scope, nil) }
     }
 
     /// Throws a problem with status 403 when a queue is to share another limit than before, and he may not operate the whole store: a

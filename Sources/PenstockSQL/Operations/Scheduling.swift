@@ -138,14 +138,3 @@ package enum Scheduling {
         "UPDATE penstock_schedule SET paused = ?2, next_due = NULL, revision = revision + 1 WHERE id = ?1")
     private static let delete = Query("DELETE FROM penstock_schedule WHERE id = ?1")
 }
-
-extension Schedule {
-    /// Byte for byte: Swift takes texts for equal that Unicode writes in two ways.
-    fileprivate func isSame(as other: Schedule) -> Bool {
-        self == other && zip(texts, other.texts).allSatisfy { $0.utf8.elementsEqual($1.utf8) }
-    }
-
-    private var texts: [String] {
-        [message.group ?? "", message.uniqueKey?.key ?? "", HeaderText.encode(message.headers) ?? ""]
-    }
-}

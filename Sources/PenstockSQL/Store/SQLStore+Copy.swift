@@ -82,7 +82,8 @@ extension SQLStore {
             if let departure, departure.targetID != targetID {
                 throw PenstockError(
                     .illegalTransition,
-                    "The queues go, or have gone, to \(departure.target), not to the store that is named; name that one, or none.")
+                    "The queues go, or have gone, to \(departure.target), not to the store that is named; name that one, or none."
+                )
             }
             if let departure, let arrival = try await target.core.read({ try Arriving.find(departure.moveID, $0) }),
                 arrival.isFinished

@@ -184,7 +184,7 @@ extension MemoryState {
             throw PenstockError(
                 .scheduleExists, "There is a schedule called '\(name)' already; remove it, or replace it.")
         }
-        if schedules[name]?.schedule == schedule {
+        if let known = schedules[name], known.schedule.isSame(as: schedule) {
             beginAnewIfAhead(name, at: moment)
             return schedules[name].map { record(name, $0) }
         }

@@ -43,6 +43,20 @@ import Testing
         }
     }
 
+    /// A note says into which queue dead letters go, and SQS's own way asks whether he may put messages there.
+    @Test func theOperatorOfOneQueueWritesNoNoteThatNamesAnother() async throws {
+        try await withServer(team: "produce,operate mail", other: "operate") { team, everywhere, ops in
+            for queue in ["mail", "secret"] { _ = try await ops.sqsQueue(queue) }
+            let policy = TestServer.redrivePolicy(to: "secret", after: 1).replacing("\"", with: "\\\\\\\"")
+            let note = "{\"note\":\"{\\\"attributes\\\":{\\\"RedrivePolicy\\\":\\\"\(policy)\\\"},\\\"tags\\\":{}}\"}"
+            let path = "/v1/queues/mail/cursors/amazon-sqs.2"
+            #expect(try await team.send("PUT", path, note).status == 403)
+            #expect(try await team.send("DELETE", path).status == 403)
+            #expect(try await team.send("PUT", "/v1/queues/mail/cursors/reader", "{}").status == 403)
+            #expect(try await everywhere.send("PUT", path, note).status == 200)
+        }
+    }
+
     /// Nobody learns by asking for a queue to be made, or for its dead letters to go somewhere, which queues there are.
     @Test func whoMayDoNothingWithAQueueIsNotToldWhetherItIsThere() async throws {
         let store = PenstockStore(TestDatabase().open())
