@@ -218,6 +218,27 @@ struct PermissionTests {
         }
     }
 
+    /// What SQLite would make beside the file would be another user's, and the owner could write no more.
+    @Test func aLookOfSomebodyWhoMayOnlyReadLeavesNothing() async throws {
+        chown(folder.path, 65533, 4711)
+        chmod(folder.path, 0o2770)
+        await #expect(processExitsWith: .exitCode(0)) { [path = path as String] in
+            Self.become(65533)
+            exit(await Self.statusOfUsing(path))
+        }
+        #expect(chown(path, 65533, 4711) == 0 && chmod(path, 0o640) == 0)
+        await #expect(processExitsWith: .exitCode(0)) { [path = path as String] in
+            Self.become(65534)
+            let report = try await SQLiteStore.inspectHealth(path: path)
+            exit(report.file.journalMode == "wal" && report.schemaVersion == report.schemaVersionKnown ? 0 : 1)
+        }
+        for companion in ["-wal", "-shm"] { #expect(access(path + companion, F_OK) != 0) }
+        await #expect(processExitsWith: .exitCode(0)) { [path = path as String] in
+            Self.become(65533)
+            exit(await Self.statusOfUsing(path))
+        }
+    }
+
     /// As where the folder does not hand its group on.
     @Test func companionsThatMayNotBeWrittenAreToBlame() async throws {
         chmod(folder.path, 0o777)

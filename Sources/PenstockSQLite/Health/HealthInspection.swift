@@ -11,9 +11,20 @@ struct HealthInspection {
     let time: any TimeSource
 
     func report() throws -> HealthReport {
+        while true {
+            // A user who may not write the file reads it as one that does not change, while no program has it open: SQLite would make a
+            // write-ahead log beside it, of this user's, and the file's owner could write no more.
+            let stillness = access(path, W_OK) == 0 ? nil : FileStillness(path)
+            let report = try report(isStill: stillness != nil)
+            // What was read of a file that changed meanwhile may be of two moments.
+            if stillness == nil || FileStillness(path) == stillness { return report }
+        }
+    }
+
+    private func report(isStill: Bool) throws -> HealthReport {
         var report = HealthReport(path: path, schemaVersionKnown: SchemaMigrator.newest)
         do {
-            try inspect(&report)
+            try inspect(isStill: isStill, &report)
         } catch let error as DatabaseError where error.resultCode == .SQLITE_CORRUPT && report.findings.isEmpty {
             // Damage so near the root that nothing can be read at all.
             report.findings.append(.unreadable("anything", error))
@@ -31,8 +42,9 @@ struct HealthInspection {
         return report
     }
 
-    private func inspect(_ report: inout HealthReport) throws {
-        let file = try DatabaseQueue(path: path, configuration: Self.readOnly())
+    private func inspect(isStill: Bool, _ report: inout HealthReport) throws {
+        let name = isStill ? FileStillness.immutable(path) : path
+        let file = try DatabaseQueue(path: name, configuration: Self.readOnly())
         try file.read { database in
             report.schemaVersion = try readSchemaVersion(database, &report)
             try part("the file's pages", [.journalMode, .keepsPages], &report) {
