@@ -40,6 +40,17 @@ struct PermissionTests {
         precondition(setgroups(1, [4711]) == 0 && setgid(user) == 0 && setuid(user) == 0)
     }
 
+    /// A file that its owner has worked alone, in a folder of a group, and gives to the group then.
+    private func makeFileOfAGroup(mode: mode_t) async {
+        chown(folder.path, 65533, 4711)
+        chmod(folder.path, 0o2770)
+        await #expect(processExitsWith: .exitCode(0)) { [path = path as String] in
+            Self.become(65533)
+            exit(await Self.statusOfUsing(path))
+        }
+        #expect(chown(path, 65533, 4711) == 0 && chmod(path, mode) == 0)
+    }
+
     private func makeFile() async throws {
         let store = try await SQLiteStore.openWithJobs(path)
         try await store.put(.text("it"))
@@ -194,13 +205,7 @@ struct PermissionTests {
 
     /// The owner has worked alone so far. The files beside the database follow it when the owner next opens it, or are mended.
     @Test(arguments: ["owner", "doctor"]) func aFileIsGivenToAGroupLater(_ who: String) async throws {
-        chown(folder.path, 65533, 4711)
-        chmod(folder.path, 0o2770)
-        await #expect(processExitsWith: .exitCode(0)) { [path = path as String] in
-            Self.become(65533)
-            exit(await Self.statusOfUsing(path))
-        }
-        #expect(chown(path, 65533, 4711) == 0 && chmod(path, 0o660) == 0)
+        await makeFileOfAGroup(mode: 0o660)
         if who == "owner" {
             await #expect(processExitsWith: .exitCode(0)) { [path = path as String] in
                 Self.become(65533)
@@ -220,13 +225,7 @@ struct PermissionTests {
 
     /// What SQLite would make beside the file would be another user's, and the owner could write no more.
     @Test func aLookOfSomebodyWhoMayOnlyReadLeavesNothing() async throws {
-        chown(folder.path, 65533, 4711)
-        chmod(folder.path, 0o2770)
-        await #expect(processExitsWith: .exitCode(0)) { [path = path as String] in
-            Self.become(65533)
-            exit(await Self.statusOfUsing(path))
-        }
-        #expect(chown(path, 65533, 4711) == 0 && chmod(path, 0o640) == 0)
+        await makeFileOfAGroup(mode: 0o640)
         await #expect(processExitsWith: .exitCode(0)) { [path = path as String] in
             Self.become(65534)
             let report = try await SQLiteStore.inspectHealth(path: path)

@@ -61,7 +61,7 @@ package struct Tokens: Sendable {
     package init(_ text: String) throws(PenstockError) {
         var tokens: [Token] = []
         for (index, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).enumerated() {
-            let words = line.split(whereSeparator: { $0 == " " || $0 == "\t" || $0 == "\r" }).map(String.init)
+            let words = line.split(whereSeparator: { $0 == " " || $0 == "\t" }).map(String.init)
             guard let name = words.first, !name.hasPrefix("#") else { continue }
             func refuse(_ why: String) -> PenstockError {
                 PenstockError(.invalidInput, "Line \(index + 1) of the file of tokens \(why).")

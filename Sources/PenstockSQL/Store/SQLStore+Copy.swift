@@ -74,9 +74,10 @@ extension SQLStore {
     /// - Throws: `illegalTransition` when the move is finished in `target`, whose workers may have begun, or went to another store.
     @discardableResult
     public func cancelCopy(into target: (any SQLStore)?) async throws -> String? {
-        let sourceID = try await core.writer.perform(duringMove: .all) { try Leaving.identify(in: $0) }
+        let (sourceID, departure) = try await core.writer.perform(duringMove: .all) {
+            (try Leaving.identify(in: $0), $0.departure)
+        }
         if let target {
-            let departure = try await core.writer.perform(duringMove: .all) { $0.departure }
             let targetID = try await target.core.writer.perform(duringMove: .all) { try Leaving.identify(in: $0) }
             // Of another store nothing follows: in the right one the queues may be worked by now.
             if let departure, departure.targetID != targetID {
