@@ -60,14 +60,18 @@ import Testing
         let (world, process, queue) = try await fixture()
         let others = try await world.open()
         let ends = Timestamp(microseconds: world.time.now.microseconds + 61_000_000)
-        let reader = Reader(demand: 9) { reader, _ in
+        let later = Tally()
+        let reader = Reader(demand: 9) { reader, delivery in
             if reader.values.count == 1 { world.time.advance(to: ends) }
+            if delivery.payload > 1 { later.add() }
             return 0
         }
         try await queue.enqueue(contentsOf: [1, 2, 3])
         await process.read(
             Empty<Int, Never>(completeImmediately: false).buffer(
                 size: 9, prefetch: .byRequest, whenFull: .dropNewest, in: queue), reader)
+        // What was given back comes again when the store has said so, which may be after the stream has come to rest.
+        try await later.wait(for: 2)
         _ = try await others.store.storage.reclaim()
         let given = reader.values.map { "\($0.payload) at \($0.attempt)" }
         for delivery in reader.values where delivery.payload > 1 { try await delivery.done() }
