@@ -39,6 +39,7 @@ package struct Migration: Sendable {
         Migration(27, "latencies", PackageResources._027_latencies_sql),
         Migration(28, "copy", PackageResources._028_copy_sql),
         Migration(29, "inserts", PackageResources._029_inserts_sql),
+        Migration(30, "checks", PackageResources._030_checks_sql),
     ]
 
     /// What all steps together leave in a new file, as SQL: a tenth of the time that they take one after the other, most of which

@@ -307,29 +307,6 @@ SELECT
 FROM penstock_firing AS firing
 JOIN penstock_schedule AS schedule ON schedule.id = firing.schedule_id;
 CREATE VIEW penstock_schedule_check AS SELECT NULL AS headers, NULL AS unique_key WHERE 0;
-CREATE TRIGGER penstock_schedule_checked INSTEAD OF INSERT ON penstock_schedule_check BEGIN
-    SELECT RAISE(ABORT, 'penstock: headers must be a JSON object of strings, as text')
-        WHERE NEW.headers IS NOT NULL AND CASE
-            WHEN typeof(NEW.headers) <> 'text' OR NOT json_valid(NEW.headers) THEN 1
-            ELSE json_type(NEW.headers) <> 'object'
-                OR EXISTS (SELECT 1 FROM json_each(NEW.headers) WHERE type <> 'text') END;
-    SELECT RAISE(ABORT, 'penstock: headers are 64 and 16384 bytes at most, each named by 1 to 100 letters, digits, -, _ or .')
-        WHERE NEW.headers IS NOT NULL AND (
-            EXISTS (SELECT 1 FROM json_each(NEW.headers)
-                WHERE length(key) NOT BETWEEN 1 AND 100 OR key GLOB '*[^-A-Za-z0-9_.]*')
-            OR (SELECT count(*) > 64 OR total(length(CAST(key AS BLOB)) + length(CAST(value AS BLOB))) > 16384
-                FROM json_each(NEW.headers)));
-    SELECT RAISE(ABORT, 'penstock: two headers have the same name but for case and punctuation')
-        WHERE NEW.headers IS NOT NULL
-        AND (SELECT count(*) > count(DISTINCT upper(replace(replace(key, '-', '_'), '.', '_')))
-            FROM json_each(NEW.headers));
-    SELECT RAISE(ABORT, 'penstock: headers cannot hold zero bytes')
-        WHERE instr(replace(NEW.headers, '\\', ''), '\u0000') > 0;
-    SELECT RAISE(ABORT, 'penstock: unique_key must be text of 1 to 500 bytes, none of them zero')
-        WHERE NEW.unique_key IS NOT NULL AND (typeof(NEW.unique_key) <> 'text'
-            OR length(CAST(NEW.unique_key AS BLOB)) NOT BETWEEN 1 AND 500
-            OR instr(CAST(NEW.unique_key AS BLOB), x'00') > 0);
-END;
 CREATE TABLE penstock_pending (
     queue_id INTEGER NOT NULL,
     sequence INTEGER NOT NULL,
@@ -820,78 +797,6 @@ FROM penstock_schedule AS schedule
 JOIN penstock_queue AS queue ON queue.id = schedule.queue_id;
 CREATE VIEW penstock_schedule_start_check AS
     SELECT NULL AS queue, NULL AS unique_key, NULL AS group_key, NULL AS key_scope, NULL AS expires_after WHERE 0;
-CREATE TRIGGER penstock_schedule_start_checked INSTEAD OF INSERT ON penstock_schedule_start_check BEGIN
-    SELECT RAISE(ABORT, 'penstock: group_key must be text of 1 to 500 bytes, none of them zero')
-        WHERE NEW.group_key IS NOT NULL AND (typeof(NEW.group_key) <> 'text'
-            OR length(CAST(NEW.group_key AS BLOB)) NOT BETWEEN 1 AND 500
-            OR instr(CAST(NEW.group_key AS BLOB), x'00') > 0);
-    SELECT RAISE(ABORT, 'penstock: the queue has no groups')
-        WHERE NEW.group_key IS NOT NULL
-        AND EXISTS (SELECT 1 FROM penstock_queue WHERE name = NEW.queue AND fifo = 0 AND limit_per_key IS NULL AND fair = 0);
-    SELECT RAISE(ABORT, 'penstock: key_scope must be NULL, 0 or 0.001 to 31622400 seconds, with a unique_key')
-        WHERE NEW.key_scope IS NOT NULL AND (NEW.unique_key IS NULL OR typeof(NEW.key_scope) NOT IN ('integer', 'real')
-            OR NEW.key_scope <> 0 AND NEW.key_scope NOT BETWEEN 0.001 AND 31622400);
-    SELECT RAISE(ABORT, 'penstock: expires_after must be NULL or 0.000001 to 315360000 seconds')
-        WHERE NEW.expires_after IS NOT NULL AND (typeof(NEW.expires_after) NOT IN ('integer', 'real')
-            OR NEW.expires_after NOT BETWEEN 0.000001 AND 315360000);
-END;
-CREATE TRIGGER penstock_schedules_insert INSTEAD OF INSERT ON penstock_schedules BEGIN
-    SELECT RAISE(ABORT, 'penstock: there is no queue of that name')
-        WHERE NOT EXISTS (SELECT 1 FROM penstock_queue WHERE name = NEW.queue);
-    SELECT RAISE(ABORT, 'penstock: name must be text of 1 to 200 bytes, without control characters')
-        WHERE typeof(NEW.name) <> 'text' OR length(CAST(NEW.name AS BLOB)) NOT BETWEEN 1 AND 200
-        OR NEW.name <> trim(NEW.name) OR instr(CAST(NEW.name AS BLOB), x'00') > 0
-        OR NEW.name GLOB '*[' || char(1) || '-' || char(31) || char(127) || '-' || char(159) || ']*'
-        -- What changes the direction of the text around it.
-        OR NEW.name GLOB '*[' || char(8234) || '-' || char(8238) || char(8294) || '-' || char(8297) || ']*';
-    SELECT RAISE(ABORT, 'penstock: there is a schedule of that name already')
-        WHERE EXISTS (SELECT 1 FROM penstock_schedule WHERE name = NEW.name);
-    SELECT RAISE(ABORT, 'penstock: payload must be given, of 16777216 bytes at most (payloadBytesMax)')
-        WHERE NEW.payload IS NULL OR length(CAST(NEW.payload AS BLOB)) > 16777216;
-    SELECT RAISE(ABORT, 'penstock: spec must be text, such as 0 3 * * *')
-        WHERE typeof(NEW.spec) <> 'text' OR length(CAST(NEW.spec AS BLOB)) NOT BETWEEN 1 AND 200;
-    INSERT INTO penstock_schedule_check VALUES (NEW.headers, NEW.unique_key);
-    INSERT INTO penstock_schedule_start_check
-        VALUES (NEW.queue, NEW.unique_key, NEW.group_key, NEW.key_scope, NEW.expires_after);
-    SELECT RAISE(ABORT, 'penstock: starts_at and ends_at must be ISO 8601 text, in this order')
-        WHERE NEW.starts_at IS NOT NULL AND (julianday(NEW.starts_at) IS NULL
-            OR NEW.starts_at NOT GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*')
-        OR NEW.ends_at IS NOT NULL AND (julianday(NEW.ends_at) IS NULL
-            OR NEW.ends_at NOT GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*')
-        OR julianday(NEW.ends_at) < julianday(NEW.starts_at);
-    INSERT INTO penstock_schedule (name, queue_id, spec, zone, payload, headers, priority, attempts_max, unique_key,
-        missed, missed_window, jitter, starts_at, ends_at, paused, anchor, group_key, key_scope, expires_after)
-    SELECT NEW.name, queue.id, NEW.spec, coalesce(NEW.zone, 'UTC'), CAST(NEW.payload AS BLOB), NEW.headers,
-        coalesce(NEW.priority, 0), NEW.attempts_max, NEW.unique_key, coalesce(NEW.missed, 'one'),
-        CAST(coalesce(NEW.missed_window, 86400) * 1000000 AS INTEGER), CAST(coalesce(NEW.jitter, 0) * 1000000 AS INTEGER),
-        CAST(strftime('%s', NEW.starts_at) AS INTEGER) * 1000000, CAST(strftime('%s', NEW.ends_at) AS INTEGER) * 1000000,
-        coalesce(NEW.paused, 0), (SELECT now FROM penstock_now), NEW.group_key,
-        CAST(round(NEW.key_scope * 1000000) AS INTEGER), CAST(round(NEW.expires_after * 1000000) AS INTEGER)
-    FROM penstock_queue AS queue WHERE queue.name = NEW.queue;
-END;
-CREATE TRIGGER penstock_schedules_update INSTEAD OF UPDATE ON penstock_schedules BEGIN
-    SELECT RAISE(ABORT, 'penstock: there is no queue of that name')
-        WHERE NOT EXISTS (SELECT 1 FROM penstock_queue WHERE name = NEW.queue);
-    SELECT RAISE(ABORT, 'penstock: name, starts_at, ends_at, next_due, problem and totals cannot be changed; make another schedule')
-        WHERE NEW.name IS NOT OLD.name OR NEW.starts_at IS NOT OLD.starts_at OR NEW.ends_at IS NOT OLD.ends_at
-        OR NEW.next_due IS NOT OLD.next_due OR NEW.fired_total IS NOT OLD.fired_total
-        OR NEW.missed_total IS NOT OLD.missed_total OR NEW.problem IS NOT OLD.problem;
-    SELECT RAISE(ABORT, 'penstock: payload must be given, of 16777216 bytes at most (payloadBytesMax)')
-        WHERE NEW.payload IS NULL OR length(CAST(NEW.payload AS BLOB)) > 16777216;
-    INSERT INTO penstock_schedule_check VALUES (NEW.headers, NEW.unique_key);
-    INSERT INTO penstock_schedule_start_check
-        VALUES (NEW.queue, NEW.unique_key, NEW.group_key, NEW.key_scope, NEW.expires_after);
-    UPDATE penstock_schedule SET
-        queue_id = (SELECT id FROM penstock_queue WHERE name = NEW.queue), spec = NEW.spec, zone = NEW.zone,
-        payload = CASE WHEN NEW.payload IS OLD.payload THEN payload ELSE CAST(NEW.payload AS BLOB) END,
-        headers = NEW.headers, priority = NEW.priority, attempts_max = NEW.attempts_max, unique_key = NEW.unique_key,
-        missed = NEW.missed, missed_window = CAST(NEW.missed_window * 1000000 AS INTEGER),
-        jitter = CAST(NEW.jitter * 1000000 AS INTEGER), paused = NEW.paused, group_key = NEW.group_key,
-        key_scope = CAST(round(NEW.key_scope * 1000000) AS INTEGER),
-        expires_after = CAST(round(NEW.expires_after * 1000000) AS INTEGER),
-        next_due = NULL, problem = NULL, revision = revision + 1
-    WHERE name = OLD.name;
-END;
 CREATE TRIGGER penstock_schedules_delete INSTEAD OF DELETE ON penstock_schedules BEGIN
     DELETE FROM penstock_schedule WHERE name = OLD.name;
 END;
@@ -1132,6 +1037,117 @@ CREATE TRIGGER penstock_message_dropped AFTER UPDATE OF dropping ON penstock_sta
     DELETE FROM penstock_permit
         WHERE (queue_id, group_key, sequence) = (SELECT queue_id, group_key, sequence FROM penstock_dropping);
 END;
+CREATE VIEW penstock_position AS
+WITH RECURSIVE position (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM position WHERE n < 500) SELECT n FROM position;
+CREATE TRIGGER penstock_schedule_checked INSTEAD OF INSERT ON penstock_schedule_check BEGIN
+    SELECT RAISE(ABORT, 'penstock: headers must be a JSON object of strings, as text')
+        WHERE NEW.headers IS NOT NULL AND CASE
+            WHEN typeof(NEW.headers) <> 'text' OR NOT json_valid(NEW.headers) THEN 1
+            ELSE json_type(NEW.headers) <> 'object'
+                OR EXISTS (SELECT 1 FROM json_each(NEW.headers) WHERE type <> 'text') END;
+    SELECT RAISE(ABORT, 'penstock: headers are 64 and 16384 bytes at most, each named by 1 to 100 letters, digits, -, _ or .')
+        WHERE NEW.headers IS NOT NULL AND (
+            EXISTS (SELECT 1 FROM json_each(NEW.headers)
+                WHERE length(key) NOT BETWEEN 1 AND 100 OR key GLOB '*[^-A-Za-z0-9_.]*')
+            OR (SELECT count(*) > 64 OR total(length(CAST(key AS BLOB)) + length(CAST(value AS BLOB))) > 16384
+                FROM json_each(NEW.headers)));
+    SELECT RAISE(ABORT, 'penstock: two headers have the same name but for case and punctuation')
+        WHERE NEW.headers IS NOT NULL
+        AND (SELECT count(*) > count(DISTINCT upper(replace(replace(key, '-', '_'), '.', '_')))
+            FROM json_each(NEW.headers));
+    SELECT RAISE(ABORT, 'penstock: headers cannot hold zero bytes')
+        WHERE instr(replace(NEW.headers, '\\', ''), '\u0000') > 0;
+    SELECT RAISE(ABORT, 'penstock: unique_key must be text of 1 to 500 bytes, none of them zero')
+        WHERE NEW.unique_key IS NOT NULL AND (typeof(NEW.unique_key) <> 'text'
+            OR length(CAST(NEW.unique_key AS BLOB)) NOT BETWEEN 1 AND 500
+            OR instr(CAST(NEW.unique_key AS BLOB), x'00') > 0
+            OR EXISTS (SELECT 1 FROM penstock_position WHERE n <= length(CAST(NEW.unique_key AS BLOB))
+                AND substr(NEW.unique_key, n, 1)
+                    NOT IN ('', char(unicode(substr(NEW.unique_key, n, 1))), char(65534), char(65535))));
+END;
+CREATE TRIGGER penstock_schedule_start_checked INSTEAD OF INSERT ON penstock_schedule_start_check BEGIN
+    SELECT RAISE(ABORT, 'penstock: group_key must be text of 1 to 500 bytes, none of them zero')
+        WHERE NEW.group_key IS NOT NULL AND (typeof(NEW.group_key) <> 'text'
+            OR length(CAST(NEW.group_key AS BLOB)) NOT BETWEEN 1 AND 500
+            OR instr(CAST(NEW.group_key AS BLOB), x'00') > 0
+            OR EXISTS (SELECT 1 FROM penstock_position WHERE n <= length(CAST(NEW.group_key AS BLOB))
+                AND substr(NEW.group_key, n, 1)
+                    NOT IN ('', char(unicode(substr(NEW.group_key, n, 1))), char(65534), char(65535))));
+    SELECT RAISE(ABORT, 'penstock: the queue has no groups')
+        WHERE NEW.group_key IS NOT NULL
+        AND EXISTS (SELECT 1 FROM penstock_queue WHERE name = NEW.queue AND fifo = 0 AND limit_per_key IS NULL AND fair = 0);
+    SELECT RAISE(ABORT, 'penstock: key_scope must be NULL, 0 or 0.001 to 31622400 seconds, with a unique_key')
+        WHERE NEW.key_scope IS NOT NULL AND (NEW.unique_key IS NULL OR typeof(NEW.key_scope) NOT IN ('integer', 'real')
+            OR NEW.key_scope <> 0 AND NEW.key_scope NOT BETWEEN 0.001 AND 31622400);
+    SELECT RAISE(ABORT, 'penstock: expires_after must be NULL or 0.000001 to 315360000 seconds')
+        WHERE NEW.expires_after IS NOT NULL AND (typeof(NEW.expires_after) NOT IN ('integer', 'real')
+            OR NEW.expires_after NOT BETWEEN 0.000001 AND 315360000);
+END;
+CREATE TRIGGER penstock_schedules_insert INSTEAD OF INSERT ON penstock_schedules BEGIN
+    SELECT RAISE(ABORT, 'penstock: there is no queue of that name')
+        WHERE NOT EXISTS (SELECT 1 FROM penstock_queue WHERE name = NEW.queue);
+    SELECT RAISE(ABORT, 'penstock: name must be text of 1 to 200 bytes, without control characters')
+        WHERE typeof(NEW.name) <> 'text' OR length(CAST(NEW.name AS BLOB)) NOT BETWEEN 1 AND 200
+        OR NEW.name <> trim(NEW.name) OR instr(CAST(NEW.name AS BLOB), x'00') > 0
+        OR EXISTS (SELECT 1 FROM penstock_position WHERE n <= length(CAST(NEW.name AS BLOB))
+            AND substr(NEW.name, n, 1)
+                    NOT IN ('', char(unicode(substr(NEW.name, n, 1))), char(65534), char(65535)))
+        OR NEW.name GLOB '*[' || char(1) || '-' || char(31) || char(127) || '-' || char(159) || ']*'
+        -- What changes the direction of the text around it.
+        OR NEW.name GLOB '*[' || char(8234) || '-' || char(8238) || char(8294) || '-' || char(8297) || ']*';
+    SELECT RAISE(ABORT, 'penstock: there is a schedule of that name already')
+        WHERE EXISTS (SELECT 1 FROM penstock_schedule WHERE name = NEW.name);
+    SELECT RAISE(ABORT, 'penstock: payload must be given, of 16777216 bytes at most (payloadBytesMax)')
+        WHERE NEW.payload IS NULL OR length(CAST(NEW.payload AS BLOB)) > 16777216;
+    SELECT RAISE(ABORT, 'penstock: spec must be text, such as 0 3 * * *')
+        WHERE typeof(NEW.spec) <> 'text' OR length(CAST(NEW.spec AS BLOB)) NOT BETWEEN 1 AND 200;
+    INSERT INTO penstock_schedule_check VALUES (NEW.headers, NEW.unique_key);
+    INSERT INTO penstock_schedule_start_check
+        VALUES (NEW.queue, NEW.unique_key, NEW.group_key, NEW.key_scope, NEW.expires_after);
+    SELECT RAISE(ABORT, 'penstock: starts_at and ends_at must be ISO 8601 text, in this order')
+        WHERE NEW.starts_at IS NOT NULL AND (julianday(NEW.starts_at) IS NULL
+            OR date(julianday(substr(NEW.starts_at, 1, 10))) IS NOT substr(NEW.starts_at, 1, 10)
+            OR length(NEW.starts_at) <> length(CAST(NEW.starts_at AS BLOB)))
+        OR NEW.ends_at IS NOT NULL AND (julianday(NEW.ends_at) IS NULL
+            OR date(julianday(substr(NEW.ends_at, 1, 10))) IS NOT substr(NEW.ends_at, 1, 10)
+            OR length(NEW.ends_at) <> length(CAST(NEW.ends_at AS BLOB)))
+        OR julianday(NEW.ends_at) < julianday(NEW.starts_at);
+    INSERT INTO penstock_schedule (name, queue_id, spec, zone, payload, headers, priority, attempts_max, unique_key,
+        missed, missed_window, jitter, starts_at, ends_at, paused, anchor, group_key, key_scope, expires_after)
+    SELECT NEW.name, queue.id, NEW.spec, coalesce(NEW.zone, 'UTC'), CAST(NEW.payload AS BLOB), NEW.headers,
+        coalesce(NEW.priority, 0), NEW.attempts_max, NEW.unique_key, coalesce(NEW.missed, 'one'),
+        CAST(coalesce(NEW.missed_window, 86400) * 1000000 AS INTEGER), CAST(coalesce(NEW.jitter, 0) * 1000000 AS INTEGER),
+        CAST(strftime('%s', NEW.starts_at) AS INTEGER) * 1000000, CAST(strftime('%s', NEW.ends_at) AS INTEGER) * 1000000,
+        coalesce(NEW.paused, 0), (SELECT now FROM penstock_now), NEW.group_key,
+        CAST(round(NEW.key_scope * 1000000) AS INTEGER), CAST(round(NEW.expires_after * 1000000) AS INTEGER)
+    FROM penstock_queue AS queue WHERE queue.name = NEW.queue;
+END;
+CREATE TRIGGER penstock_schedules_update INSTEAD OF UPDATE ON penstock_schedules BEGIN
+    SELECT RAISE(ABORT, 'penstock: there is no queue of that name')
+        WHERE NOT EXISTS (SELECT 1 FROM penstock_queue WHERE name = NEW.queue);
+    SELECT RAISE(ABORT, 'penstock: name, starts_at, ends_at, next_due, problem and totals cannot be changed; make another schedule')
+        WHERE NEW.name IS NOT OLD.name OR NEW.starts_at IS NOT OLD.starts_at OR NEW.ends_at IS NOT OLD.ends_at
+        OR NEW.next_due IS NOT OLD.next_due OR NEW.fired_total IS NOT OLD.fired_total
+        OR NEW.missed_total IS NOT OLD.missed_total OR NEW.problem IS NOT OLD.problem;
+    SELECT RAISE(ABORT, 'penstock: payload must be given, of 16777216 bytes at most (payloadBytesMax)')
+        WHERE NEW.payload IS NULL OR length(CAST(NEW.payload AS BLOB)) > 16777216;
+    INSERT INTO penstock_schedule_check VALUES (NEW.headers, NEW.unique_key);
+    INSERT INTO penstock_schedule_start_check
+        VALUES (NEW.queue, NEW.unique_key, NEW.group_key, NEW.key_scope, NEW.expires_after);
+    UPDATE penstock_schedule SET
+        queue_id = (SELECT id FROM penstock_queue WHERE name = NEW.queue), spec = NEW.spec, zone = NEW.zone,
+        payload = CASE WHEN NEW.payload IS OLD.payload THEN payload ELSE CAST(NEW.payload AS BLOB) END,
+        headers = NEW.headers, priority = NEW.priority, attempts_max = NEW.attempts_max, unique_key = NEW.unique_key,
+        missed = NEW.missed, missed_window = CAST(NEW.missed_window * 1000000 AS INTEGER),
+        jitter = CAST(NEW.jitter * 1000000 AS INTEGER), paused = NEW.paused, group_key = NEW.group_key,
+        key_scope = CAST(round(NEW.key_scope * 1000000) AS INTEGER),
+        expires_after = CAST(round(NEW.expires_after * 1000000) AS INTEGER),
+        -- What is due stays so, unless it is the times that change; a schedule that had given up begins again.
+        next_due = CASE WHEN NEW.queue IS OLD.queue AND NEW.spec IS OLD.spec AND NEW.zone IS OLD.zone AND NEW.paused IS OLD.paused
+            AND problem IS NULL THEN next_due END,
+        problem = NULL, revision = revision + 1
+    WHERE name = OLD.name;
+END;
 CREATE TRIGGER penstock_messages_insert INSTEAD OF INSERT ON penstock_messages BEGIN
     SELECT CASE
         WHEN NOT EXISTS (SELECT 1 FROM penstock_queue WHERE name = NEW.queue)
@@ -1148,14 +1164,16 @@ CREATE TRIGGER penstock_messages_insert INSTEAD OF INSERT ON penstock_messages B
         -- 1 to the last microsecond before 2000 is no moment that somebody means.
         WHEN CASE typeof(NEW.due_at) WHEN 'null' THEN 0 WHEN 'integer' THEN NEW.due_at BETWEEN 1 AND 946684799999999
             ELSE typeof(NEW.due_at) <> 'text' OR julianday(NEW.due_at) IS NULL
-                OR NEW.due_at NOT GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*' END
+                OR date(julianday(substr(NEW.due_at, 1, 10))) IS NOT substr(NEW.due_at, 1, 10)
+                OR length(NEW.due_at) <> length(CAST(NEW.due_at AS BLOB)) END
             THEN RAISE(ABORT, 'penstock: due_at must be ISO 8601 text or integer microseconds')
         WHEN CASE typeof(NEW.due_at) WHEN 'text' THEN julianday(NEW.due_at) > julianday('now') + 3650
             ELSE NEW.due_at > (SELECT now + 315360000000000 FROM penstock_now) END
             THEN RAISE(ABORT, 'penstock: due_at cannot be more than ten years ahead')
         WHEN CASE typeof(NEW.expires_at) WHEN 'null' THEN 0 WHEN 'integer' THEN NEW.expires_at BETWEEN 1 AND 946684799999999
             ELSE typeof(NEW.expires_at) <> 'text' OR julianday(NEW.expires_at) IS NULL
-                OR NEW.expires_at NOT GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*' END
+                OR date(julianday(substr(NEW.expires_at, 1, 10))) IS NOT substr(NEW.expires_at, 1, 10)
+                OR length(NEW.expires_at) <> length(CAST(NEW.expires_at AS BLOB)) END
             THEN RAISE(ABORT, 'penstock: expires_at must be ISO 8601 text or integer microseconds')
         WHEN CASE typeof(NEW.expires_at) WHEN 'text' THEN julianday(NEW.expires_at) < julianday('1970-01-01')
             ELSE NEW.expires_at < 0 END
@@ -1328,4 +1346,5 @@ INSERT INTO penstock_migration VALUES (26, 'inspecting', CAST(strftime('%s', 'no
 INSERT INTO penstock_migration VALUES (27, 'latencies', CAST(strftime('%s', 'now') AS INTEGER) * 1000000);
 INSERT INTO penstock_migration VALUES (28, 'copy', CAST(strftime('%s', 'now') AS INTEGER) * 1000000);
 INSERT INTO penstock_migration VALUES (29, 'inserts', CAST(strftime('%s', 'now') AS INTEGER) * 1000000);
+INSERT INTO penstock_migration VALUES (30, 'checks', CAST(strftime('%s', 'now') AS INTEGER) * 1000000);
 INSERT INTO penstock_state VALUES (1, 0, 0, 0, NULL, NULL);

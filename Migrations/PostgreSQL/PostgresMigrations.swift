@@ -28,6 +28,7 @@ package struct PostgresMigration: Sendable {
         PostgresMigration(16, "copy", PackageResources._016_copy_sql),
         PostgresMigration(17, "handover", PackageResources._017_handover_sql),
         PostgresMigration(18, "moments", PackageResources._018_moments_sql),
+        PostgresMigration(19, "checks", PackageResources._019_checks_sql),
     ]
 
     private init(_ version: Int, _ name: String, _ bytes: [UInt8]) {

@@ -21,7 +21,7 @@ public final class SQLiteStore: SQLStore {
         public var time: any TimeSource
         /// Where tokens and jitter come from.
         public var random: any RandomSource
-        /// Whether a missing file is made.
+        /// Whether a missing file is made, and the tables in an empty one.
         public var createIfMissing: Bool
         /// What becomes of a file whose schema is older.
         public var migration: MigrationPolicy

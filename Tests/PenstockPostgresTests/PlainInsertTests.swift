@@ -68,6 +68,33 @@ struct PlainInsertTests {
         try await store.close()
     }
 
+    @Test(arguments: ["2031-02-29", "2030-02-30T12:00:00Z", "2030-04-31", "2030-13-01"])
+    func aDateThatIsInNoCalendarIsRefused(date: String) async throws {
+        for column in ["due_at", "expires_at"] {
+            let error = #expect(throws: ServerError.self) {
+                try server.run(
+                    "INSERT INTO \(schema).penstock_messages (queue, payload, \(column)) VALUES ('jobs', 'x', '\(date)')"
+                )
+            }
+            #expect(error?.message == "penstock: \(column) must be ISO 8601 text or integer microseconds")
+        }
+        try server.run(
+            "INSERT INTO \(schema).penstock_messages (queue, payload, due_at) VALUES ('jobs', 'x', '2028-02-29')")
+        try await store.close()
+    }
+
+    @Test func whatIsDueIsNotLostWhenAPayloadChanges() async throws {
+        try server.run(
+            "INSERT INTO \(schema).penstock_schedules (name, queue, spec, payload) VALUES ('s', 'jobs', '* * * * *', 'x')"
+        )
+        #expect(try await store.fire() != nil)
+        try server.run("UPDATE \(schema).penstock_schedule SET next_due = \(schema).penstock_now() - 1")
+        try server.run("UPDATE \(schema).penstock_schedules SET payload = 'other'")
+        let claim = try await store.claim(ClaimRequest(queue: jobs, limit: 5, lease: .seconds(30)))
+        #expect(claim.messages.map { String(decoding: $0.payload, as: UTF8.self) } == ["other"])
+        try await store.close()
+    }
+
     @Test func whatWasWorkedIsShown() async throws {
         try insert("a")
         _ = try await store.claim(ClaimRequest(queue: jobs, limit: 1, lease: .seconds(30)))

@@ -36,7 +36,7 @@ extension Proofs {
                             }
                         }
                         let rows = [try Self.rows(of: byCommand), try Self.rows(of: byInsert)]
-                        #expect(rows[0].count > 20)
+                        #expect(rows[0].count > 10)
                         #expect(rows[0] == rows[1], Proofs.repeatable)
                         try await byCommand.expectHealthy()
                         try await byInsert.expectHealthy()

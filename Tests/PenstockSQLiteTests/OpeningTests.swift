@@ -53,10 +53,20 @@ import Testing
 
     @Test func anEmptyFileBecomesAStore() async throws {
         try Data().write(to: URL(fileURLWithPath: path))
-        let store = try await SQLiteStore.openWithJobs(path, options: .init(createIfMissing: false))
+        let store = try await SQLiteStore.openWithJobs(path)
         try await store.put(.text("it"))
         #expect(try await store.texts() == ["it"])
         try await store.close()
+    }
+
+    @Test func anEmptyFileStaysEmptyUnlessItMayBeMade() async throws {
+        try Data().write(to: URL(fileURLWithPath: path))
+        let error = await expect(.notFound) {
+            try await SQLiteStore.open(path: path, options: .init(createIfMissing: false))
+        }
+        #expect(error?.message.contains("has none of Penstock's tables yet") == true)
+        #expect(try bytes(of: path).isEmpty)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["queue.db"])
     }
 
     /// The log may hold messages. Whoever has lost the file may find it again.

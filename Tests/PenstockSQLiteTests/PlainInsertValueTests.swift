@@ -31,6 +31,9 @@ import Testing
         "penstock: headers are 64 and 16384 bytes at most, each named by 1 to 100 letters, "
         + "digits, -, _ or ."
 
+    private static let dueAt = "penstock: due_at must be ISO 8601 text or integer microseconds"
+    private static let uniqueKey = "penstock: unique_key must be text of 1 to 500 bytes, none of them zero"
+
     private static let keyScope =
         "penstock: key_scope must be NULL, 0 or 1000 to 31622400000000 microseconds, with a unique_key"
 
@@ -87,56 +90,35 @@ import Testing
             "penstock: two headers have the same name but for case and punctuation"
         ),
         ("queue, payload, headers", "'jobs', 'x', '{\"a\": \"\\u0000\"}'", "penstock: headers cannot hold zero bytes"),
+        ("queue, payload, due_at", "'jobs', 'x', 'tomorrow'", dueAt),
+        ("queue, payload, due_at", "'jobs', 'x', 'now'", dueAt),
+        ("queue, payload, due_at", "'jobs', 'x', '12:00'", dueAt),
+        ("queue, payload, due_at", "'jobs', 'x', '2030-13-01'", dueAt),
+        ("queue, payload, due_at", "'jobs', 'x', '2030-02-31T12:00:00Z'", dueAt),
+        ("queue, payload, due_at", "'jobs', 'x', '2030-01-01' || char(0) || 'T12:00:00Z'", dueAt),
         (
-            "queue, payload, due_at", "'jobs', 'x', 'tomorrow'",
-            "penstock: due_at must be ISO 8601 text or integer microseconds"
+            "queue, payload, expires_at", "'jobs', 'x', '2031-02-29'",
+            "penstock: expires_at must be ISO 8601 text or integer microseconds"
         ),
-        (
-            "queue, payload, due_at", "'jobs', 'x', 'now'",
-            "penstock: due_at must be ISO 8601 text or integer microseconds"
-        ),
-        (
-            "queue, payload, due_at", "'jobs', 'x', '12:00'",
-            "penstock: due_at must be ISO 8601 text or integer microseconds"
-        ),
-        (
-            "queue, payload, due_at", "'jobs', 'x', '2030-13-01'",
-            "penstock: due_at must be ISO 8601 text or integer microseconds"
-        ),
-        (
-            "queue, payload, due_at", "'jobs', 'x', 1.5",
-            "penstock: due_at must be ISO 8601 text or integer microseconds"
-        ),
+        ("queue, payload, due_at", "'jobs', 'x', 1.5", dueAt),
         // Seconds, which would be due at once, and the last microsecond before 2000.
-        (
-            "queue, payload, due_at", "'jobs', 'x', 1893456000",
-            "penstock: due_at must be ISO 8601 text or integer microseconds"
-        ),
-        (
-            "queue, payload, due_at", "'jobs', 'x', 946684799999999",
-            "penstock: due_at must be ISO 8601 text or integer microseconds"
-        ),
+        ("queue, payload, due_at", "'jobs', 'x', 1893456000", dueAt),
+        ("queue, payload, due_at", "'jobs', 'x', 946684799999999", dueAt),
         ("queue, payload, due_at", "'jobs', 'x', '9999-12-31'", "penstock: due_at cannot be more than ten years ahead"),
         (
             "queue, payload, due_at", "'jobs', 'x', 9223372036854775807",
             "penstock: due_at cannot be more than ten years ahead"
         ),
+        ("queue, payload, unique_key", "'jobs', 'x', ''", uniqueKey),
+        ("queue, payload, unique_key", "'jobs', 'x', printf('%.501c', 'k')", uniqueKey),
+        ("queue, payload, unique_key", "'jobs', 'x', 'a' || char(0)", uniqueKey),
+        ("queue, payload, unique_key", "'jobs', 'x', CAST(x'61ff' AS TEXT)", uniqueKey),
+        ("queue, payload, unique_key", "'jobs', 'x', CAST(x'c3a980' AS TEXT)", uniqueKey),
         (
-            "queue, payload, unique_key", "'jobs', 'x', ''",
-            "penstock: unique_key must be text of 1 to 500 bytes, none of them zero"
+            "queue, payload, group_key", "'jobs', 'x', CAST(x'f09f98' AS TEXT)",
+            "penstock: group_key must be text of 1 to 500 bytes, none of them zero"
         ),
-        (
-            "queue, payload, unique_key", "'jobs', 'x', printf('%.501c', 'k')",
-            "penstock: unique_key must be text of 1 to 500 bytes, none of them zero"
-        ),
-        (
-            "queue, payload, unique_key", "'jobs', 'x', 'a' || char(0)",
-            "penstock: unique_key must be text of 1 to 500 bytes, none of them zero"
-        ),
-        (
-            "queue, payload, unique_key", "'jobs', 'x', 7",
-            "penstock: unique_key must be text of 1 to 500 bytes, none of them zero"
-        ),
+        ("queue, payload, unique_key", "'jobs', 'x', 7", uniqueKey),
         (
             "queue, payload, unique_key", "'jobs', 'x', 'taken'",
             "penstock: a message with that unique_key waits or runs already"

@@ -170,6 +170,25 @@ import Testing
         try await store.close()
     }
 
+    @Test("What is due is not lost when SQL changes what it says")
+    func changedWhenDue() async throws {
+        let (store, pool) = try await open()
+        let schedule = Schedule(queue: jobs, spec: "* * * * *", message: NewMessage(payload: [1]))
+        let record = try await store.schedule(ScheduleName("s"), .put(schedule, replacing: false))
+        harness.time.advance(to: try #require(record?.nextDue))
+        try await pool.write { try $0.execute(sql: "UPDATE penstock_schedules SET payload = 'other', priority = 1") }
+        let claim = try await store.claim(ClaimRequest(queue: jobs, limit: 5, lease: .seconds(30)))
+        #expect(claim.messages.map(\.payload) == [Array("other".utf8)])
+        // One that had given up begins again.
+        try await pool.write {
+            try $0.execute(
+                sql: "UPDATE penstock_schedule SET next_due = ?, problem = 'It was refused.'", arguments: [Int64.max])
+            try $0.execute(sql: "UPDATE penstock_schedules SET payload = 'smaller'")
+        }
+        #expect(try await store.fire() != nil)
+        try await store.close()
+    }
+
     @Test("Other data of a zone has the next firing reckoned anew")
     func otherZoneData() async throws {
         let (store, pool) = try await open()

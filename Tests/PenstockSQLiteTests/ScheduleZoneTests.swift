@@ -82,10 +82,30 @@ import Testing
         #expect(fired.firedCount == 1 && fired.missedCount == 0 && fired.problem == nil)
         // Nor is it the end of one that nobody has reckoned yet.
         let pool = try DatabasePool(path: harness.path)
-        try await pool.write { try $0.execute(sql: "UPDATE penstock_schedules SET payload = 'other'") }
+        try await pool.write { try $0.execute(sql: "UPDATE penstock_schedule SET next_due = NULL") }
         try await fireThere()
         #expect(try await store.schedules(name).first?.isReckoned == false)
         #expect(try await store.fire() == due + .seconds(60))
+        try await store.close()
+    }
+
+    @Test("Those that are left to other machines are not in the way of others", arguments: [false, true])
+    func notInTheWay(areReckoned: Bool) async throws {
+        let store = try await open()
+        let due = try #require(try await put(store)?.nextDue)
+        let pool = try DatabasePool(path: harness.path)
+        // More than one transaction looks at, and all before the one that can fire.
+        try await pool.write {
+            try $0.execute(
+                sql: """
+                    WITH RECURSIVE number (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n <= ?)
+                    INSERT INTO penstock_schedule (name, queue_id, spec, zone, payload, next_due, anchor)
+                    SELECT 'left ' || n, queue_id, spec, 'Nowhere/Land', payload, ?, anchor FROM penstock_schedule, number
+                    """, arguments: [Firing.stepMax, areReckoned ? 1 : nil])
+        }
+        harness.time.advance(to: due)
+        let claim = try await store.claim(ClaimRequest(queue: jobs, limit: 5, lease: .seconds(30)))
+        #expect(claim.messages.count == 1)
         try await store.close()
     }
 

@@ -59,7 +59,7 @@ public struct PenstockStore: Sendable {
         /// Whether the store is opened to be written, or only to be read: then nothing is made, changed or locked, and
         /// calls that would write throw `readOnly`.
         public var access: StoreAccess
-        /// Whether `open` makes the file when there is none and it may be written.
+        /// Whether `open` makes the file when there is none, and the tables in an empty one, if it may be written.
         public var createIfMissing: Bool
         /// What becomes of a file with an older schema when it is opened to be written. One that is only read is never
         /// changed.

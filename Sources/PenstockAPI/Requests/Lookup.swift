@@ -19,7 +19,7 @@ struct Lookup: Sendable {
         guard let record = try await store.storage.messages(query).first else {
             throw PenstockError(.unknownMessage, "There is no message \(sequence); retention may have let it go.")
         }
-        try principal.require(scope, record.queue)
+        try principal.require(scope, record.queue, ofMessage: sequence)
         return record
     }
 
@@ -34,7 +34,10 @@ struct Lookup: Sendable {
             let query = MessageQuery(sequences: Array(left.prefix(Bounds.sequenceCountMax)), limit: Limits.rowsMax)
             // All pages: the caller can make his own messages so large that they fill the first one.
             try await store.storage.eachPage(of: query) { page in
-                for queue in Set(page.map(\.queue)) { try principal.require(scope, queue) }
+                var seen: Set<QueueName> = []
+                for record in page where seen.insert(record.queue).inserted {
+                    try principal.require(scope, record.queue, ofMessage: record.sequence)
+                }
             }
             left = left.dropFirst(Bounds.sequenceCountMax)
         }

@@ -57,6 +57,8 @@ final class Output {
     ///
     /// - Parameter done: what was done, as a sentence; `nil`: nothing was changed.
     func answer(_ done: String?, _ show: () throws(Failure) -> Void) throws(Failure) {
+        // A reader that has ended would end this process without a word.
+        if done != nil { _ = signal(SIGPIPE, SIG_IGN) }
         do throws(Failure) {
             try show()
             try flush()

@@ -51,6 +51,13 @@ package struct Principal: Sendable, Hashable {
         throw refusal(of: scope, what)
     }
 
+    /// Throws a problem with status 403 when he may not do that with the message, which is in `queue`. He is told the queue's
+    /// name if he may read it.
+    package func require(_ scope: Scope, _ queue: QueueName, ofMessage sequence: SequenceNumber) throws(Problem) {
+        if holds(scope, queue) || holds(.read, queue) { return try require(scope, queue) }
+        throw refusal(of: scope, "message \(sequence)")
+    }
+
     /// Throws a problem with status 403 when he may not do that with a cursor of the queue's log. One of a reader changes no entry of
     /// the audit, and so he may read that on from where he was. One with settings may name other queues, into which dead letters go.
     package func require(_ scope: Scope, cursorsOf queue: QueueName) throws(Problem) {

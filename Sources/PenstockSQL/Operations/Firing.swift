@@ -17,19 +17,24 @@ enum Firing {
         of queueID: Int64?, _ zones: ZoneReader = ZoneReader(), in transaction: Transaction
     ) throws -> Bool {
         var (enqueuedCount, firedAny) = (0, false)
-        let ids = try due(of: queueID, in: transaction)
-        for id in ids {
-            guard enqueuedCount < stepMax else { return true }
-            guard let row = try row(id, transaction.connection),
-                let count = try fire(row, zones, in: transaction)
-            else { continue }
-            (enqueuedCount, firedAny) = (enqueuedCount + count, true)
-        }
-        // Those that are left to other machines stay due.
+        var left = Left()
+        var ids: [Int64]
+        repeat {
+            ids = try due(of: queueID, after: left, in: transaction)
+            for id in ids {
+                guard enqueuedCount < stepMax else { return true }
+                guard let row = try row(id, transaction.connection) else { continue }
+                guard let count = try fire(row, zones, in: transaction) else {
+                    left.add(row)
+                    continue
+                }
+                (enqueuedCount, firedAny) = (enqueuedCount + count, true)
+            }
+        } while !firedAny && ids.count >= stepMax
         guard firedAny else { return false }
         guard ids.count < stepMax else { return true }
         // Schedules of which so many firings are made good that one transaction does not take them.
-        return try enqueuedCount > 0 && !due(of: queueID, in: transaction).isEmpty
+        return try enqueuedCount > 0 && !due(of: queueID, after: left, in: transaction).isEmpty
     }
 
     /// Reckons when a schedule fires next, which nobody has yet.
@@ -39,43 +44,8 @@ enum Firing {
         _ = try fire(row, zones, in: transaction)
     }
 
-    /// The first due time after `now` of the queue's schedules, or of all; `nil` when there is none.
-    static func nextDue(of queueID: Int64?, after now: Timestamp, _ connection: Connection) throws -> Timestamp? {
-        let found =
-            if let queueID {
-                try connection.first(nextOfQueue, .integer(queueID), .integer(now.microseconds)) { $0.integer(0) }
-            } else {
-                try connection.first(nextOfAll, .integer(now.microseconds)) { $0.integer(0) }
-            }
-        return found.flatMap { $0 == ScheduleRow.never ? nil : Timestamp(microseconds: $0) }
-    }
-
-    /// Whether something is due, or is to be reckoned.
-    static func hasDue(of queueID: Int64?, at now: Timestamp, _ connection: Connection) throws -> Bool {
-        let found =
-            if let queueID {
-                try connection.first(anyOfQueue, .integer(queueID), .integer(now.microseconds)) { $0.integer(0) }
-            } else {
-                try connection.first(anyOfAll, .integer(now.microseconds)) { $0.integer(0) }
-            }
-        return found == 1
-    }
-
     static func row(_ id: Int64, _ connection: Connection) throws -> ScheduleRow? {
         try connection.first(selectRow, .integer(id), read: ScheduleRow.init)
-    }
-
-    private static func due(of queueID: Int64?, in transaction: Transaction) throws -> [Int64] {
-        let connection = transaction.connection
-        let (now, limit) = (Value.integer(transaction.now.microseconds), Value.integer(Int64(stepMax)))
-        // Two statements: with one, SQLite would go through all schedules.
-        if let queueID {
-            let queue = Value.integer(queueID)
-            return try connection.all(unreckonedOfQueue, queue, limit) { $0.integer(0) }
-                + connection.all(dueOfQueue, queue, limit, now) { $0.integer(0) }
-        }
-        return try connection.all(unreckonedOfAll, limit) { $0.integer(0) }
-            + connection.all(dueOfAll, limit, now) { $0.integer(0) }
     }
 
     /// Does what one schedule asks for now: reckons its next firing, fires, or writes down why it cannot.
@@ -83,7 +53,8 @@ enum Firing {
     /// - Returns: how many messages came of it; `nil` when this machine can do nothing for it.
     private static func fire(_ row: ScheduleRow, _ zones: ZoneReader, in transaction: Transaction) throws -> Int? {
         let (now, connection) = (transaction.now, transaction.connection)
-        guard let zone = try zone(of: row, zones, in: transaction.connection) else { return nil }
+        guard let name = try zoneName(of: row, in: connection) else { return 0 }
+        guard let zone = try zone(name, of: row, zones, in: connection) else { return nil }
         let isAhead = row.isAhead(of: now)
         let rule: FiringRule
         do {
@@ -153,16 +124,21 @@ enum Firing {
         }
     }
 
-    /// The zone of a schedule; `nil` when this machine cannot read it, which is on record then. Another machine may have data of it, or this
-    /// one tomorrow, so only a name that no zone can have is the end of a schedule.
-    private static func zone(of row: ScheduleRow, _ zones: ZoneReader, in connection: Connection) throws -> Zone? {
-        let name: ZoneName
+    /// The name of a schedule's zone; `nil` when it is one that no zone can have, which is the end of the schedule.
+    private static func zoneName(of row: ScheduleRow, in connection: Connection) throws -> ZoneName? {
         do {
-            name = try ZoneName(row.schedule.zone)
+            return try ZoneName(row.schedule.zone)
         } catch {
             try note(error, of: row, isFinal: true, in: connection)
             return nil
         }
+    }
+
+    /// The zone; `nil` when this machine cannot read it, which is on record then. Another machine may have data of it, or this
+    /// one tomorrow.
+    private static func zone(
+        _ name: ZoneName, of row: ScheduleRow, _ zones: ZoneReader, in connection: Connection
+    ) throws -> Zone? {
         do {
             return try zones.zone(name)
         } catch {
@@ -222,36 +198,6 @@ enum Firing {
 
     private static let selectRow = Query(
         "SELECT \(ScheduleRow.columns) FROM \(ScheduleRow.tables) WHERE schedule.id = ?1")
-    // A queue that is being deleted accepts nothing, and its schedules go with it.
-    static let open = "queue_id NOT IN (SELECT id FROM penstock_queue WHERE deleting <> 0)"
-    // By its name, as SQLite goes through all schedules where statistics say that there are few.
-    private static let inOrder = "penstock_schedule INDEXED BY penstock_schedule_next"
-    private static let unreckonedOfQueue = Query(
-        "SELECT id FROM penstock_schedule WHERE queue_id = ?1 AND paused = 0 AND next_due IS NULL AND \(open) "
-            + "ORDER BY id LIMIT ?2")
-    private static let dueOfQueue = Query(
-        "SELECT id FROM penstock_schedule WHERE queue_id = ?1 AND paused = 0 AND next_due <= ?3 AND \(open) "
-            + "ORDER BY next_due, id LIMIT ?2")
-    private static let unreckonedOfAll = Query(
-        "SELECT id FROM \(inOrder) WHERE paused = 0 AND next_due IS NULL AND \(open) ORDER BY id LIMIT ?1")
-    private static let dueOfAll = Query(
-        "SELECT id FROM \(inOrder) WHERE paused = 0 AND next_due <= ?2 AND \(open) ORDER BY next_due, id LIMIT ?1"
-    )
-    private static let nextOfQueue = Query(
-        "SELECT next_due FROM penstock_schedule WHERE queue_id = ?1 AND paused = 0 AND next_due > ?2 "
-            + "ORDER BY next_due LIMIT 1")
-    private static let nextOfAll = Query(
-        "SELECT next_due FROM \(inOrder) WHERE paused = 0 AND next_due > ?1 ORDER BY next_due LIMIT 1")
-    private static let anyOfQueue = Query(
-        """
-        SELECT EXISTS (SELECT 1 FROM penstock_schedule WHERE queue_id = ?1 AND paused = 0 AND next_due <= ?2)
-            OR EXISTS (SELECT 1 FROM penstock_schedule WHERE queue_id = ?1 AND paused = 0 AND next_due IS NULL)
-        """)
-    private static let anyOfAll = Query(
-        """
-        SELECT EXISTS (SELECT 1 FROM \(inOrder) WHERE paused = 0 AND next_due <= ?1 AND \(open))
-            OR EXISTS (SELECT 1 FROM \(inOrder) WHERE paused = 0 AND next_due IS NULL AND \(open))
-        """)
     /// A sum that stays within 64 bits: what was counted may have been written by hand, and must not stop a firing.
     private static func sum(_ total: String, _ count: String) -> String {
         "min(\(total), \(Int64.max) - \(count)) + \(count)"

@@ -18,12 +18,13 @@ enum OpenFile {
     /// anything. So is one that holds another program's tables: Penstock's come beside them only through that program's
     /// own pool, or by hand, and never because a path was mistyped.
     ///
-    /// - Throws: `notFound` when there is no file and `createIfMissing` is false; `notADatabase`, `newerSchema`,
-    ///   `readOnly` and so on when it cannot be used.
+    /// - Throws: `notFound` when there is no file, or an empty one, and `createIfMissing` is false; `notADatabase`,
+    ///   `newerSchema`, `readOnly` and so on when it cannot be used.
     static func pool(at path: String, createIfMissing: Bool, busyMax: Duration) throws -> DatabasePool {
         try creating.withLock { _ in try prepareFile(path, createIfMissing: createIfMissing) }
         return try Patience.whileLocked(upTo: busyMax) {
-            let pool = try DatabasePool(path: path, configuration: configuration(path, busyMax: busyMax))
+            let configuration = configuration(path, mayBeEmpty: createIfMissing, busyMax: busyMax)
+            let pool = try DatabasePool(path: path, configuration: configuration)
             // From now on the last to close the file puts the log away, so that the file alone is all of the store.
             pool.writeWithoutTransaction { leaveWriteAheadLog($0, false) }
             return pool
@@ -55,16 +56,20 @@ enum OpenFile {
     }
 
     /// Throws when `database` is none of Penstock's, or newer than this program. Changes nothing in it.
-    private static func refuseUnusable(_ database: Database, _ path: String) throws {
+    ///
+    /// - Parameter mayBeEmpty: whether it may be one without any tables.
+    private static func refuseUnusable(_ database: Database, _ path: String, mayBeEmpty: Bool) throws {
+        let migrator = SchemaMigrator(path: path)
         try database.inTransaction(.deferred) {
-            if try SchemaMigrator(path: path).refuseNewer(database) == 0 {
+            if try migrator.refuseNewer(database) == 0 {
                 try OtherPrograms.refuseTables(in: database, path)
+                if !mayBeEmpty { throw migrator.lackOfTables }
             }
             return .commit
         }
     }
 
-    private static func configuration(_ path: String, busyMax: Duration) -> Configuration {
+    private static func configuration(_ path: String, mayBeEmpty: Bool, busyMax: Duration) -> Configuration {
         var configuration = Configuration()
         configuration.label = "penstock"
         // A reader or a recovery can meet a lock for moments. Nobody is shown it; the wait has an end all the same.
@@ -75,7 +80,7 @@ enum OpenFile {
             if database.configuration.readonly { return }
             // What another program has left in its write-ahead log stays there as well.
             leaveWriteAheadLog(database, FileIdentity.size(of: path + "-wal") > 0)
-            try refuseUnusable(database, path)
+            try refuseUnusable(database, path, mayBeEmpty: mayBeEmpty)
             // A commit is whole in the write-ahead log, and the store flushes that after it.
             try database.execute(sql: "PRAGMA synchronous = NORMAL")
             // Pages of deleted messages can be given back to the file system, a few at a time. It must be set before

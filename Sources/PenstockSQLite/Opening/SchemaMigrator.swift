@@ -88,8 +88,7 @@ struct SchemaMigrator {
         if found == 0 {
             try OtherPrograms.refuseTables(in: database, path)
             // Another process may be making it. Until it has, there is no more here than before it began.
-            throw PenstockError(
-                .notFound, "\(path) has none of Penstock's tables yet; `penstock queue create` makes them.")
+            throw lackOfTables
         }
         guard found >= Self.oldestReadable else {
             throw PenstockError(
@@ -97,6 +96,11 @@ struct SchemaMigrator {
                 "\(path) has schema version \(found), and this program reads from version \(Self.oldestReadable) on; run "
                     + "`penstock migrate` to bring it up to date.")
         }
+    }
+
+    /// What is wrong with a file without any tables, for those who do not make them.
+    var lackOfTables: PenstockError {
+        PenstockError(.notFound, "\(path) has none of Penstock's tables yet; `penstock queue create` makes them.")
     }
 
     /// Throws `olderSchema` when `database` has Penstock's tables, and they are of an older version.

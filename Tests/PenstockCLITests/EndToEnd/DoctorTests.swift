@@ -161,7 +161,7 @@ struct DoctorTests {
             + "DROP VIEW penstock_latencies; DROP VIEW penstock_workers; DROP TABLE penstock_remote_worker; "
             + "DROP VIEW penstock_schedule_check; DROP VIEW penstock_schedule_start_check; DROP VIEW penstock_dropped_next; DROP TABLE penstock_firing; DROP TABLE penstock_schedule; DROP VIEW penstock_quarantined; "
             + "DROP INDEX penstock_queue_share_limit; DROP INDEX penstock_ready_sequence; DROP INDEX penstock_log_unique; DROP INDEX penstock_ready_since; "
-            + "DROP TABLE penstock_quarantine; DELETE FROM penstock_migration WHERE version > 9"
+            + "DROP TABLE penstock_quarantine; DROP VIEW penstock_position; DELETE FROM penstock_migration WHERE version > 9"
         #expect(try await tool.sql(toSchema9) == "")
         try await tool.fail(["doctor", "--repair"], with: 78, saying: "run `penstock migrate` to bring it up to date")
     }

@@ -1,3 +1,4 @@
+import Foundation
 import Subprocess
 import Testing
 
@@ -41,6 +42,17 @@ struct UnwrittenAnswerTests {
             #expect(outcome.errors.contains(" Standard output cannot be written (Bad file descriptor); "))
             #expect(outcome.errors.count { $0 == "\n" } == 1)
         }
+        let outcome = try await prepared().runWithoutReader(command, input: input)
+        #expect(outcome.status == .exited(76), "\(outcome.errors)")
+        #expect(outcome.errors.hasPrefix("penstock: \(words)"), "\(outcome.errors)")
+        #expect(outcome.errors.contains(" Standard output cannot be written (Broken pipe); "))
+    }
+
+    /// As of every program that only shows something.
+    @Test func whatOnlyShowsEndsWithItsReader() async throws {
+        let outcome = try await prepared().runWithoutReader(["list", "q"])
+        #expect(outcome.status == .signaled(SIGPIPE), "\(outcome.errors)")
+        #expect(outcome.errors == "")
     }
 
     @Test func aRepairIsSaid() async throws {

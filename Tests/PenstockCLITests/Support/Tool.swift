@@ -76,6 +76,15 @@ struct Tool: Sendable {
         try await run("/bin/sh", ["-c", "exec \"$0\" \"$@\" >&-", "\(Self.path)"] + arguments, input: input)
     }
 
+    /// Runs the program to its end. Its standard output is a pipe whose reader has ended.
+    func runWithoutReader(_ arguments: [String], input: [UInt8]? = nil) async throws -> Outcome {
+        let script = #"mkfifo "$PIPE" && exec 3<>"$PIPE" 4>"$PIPE" 3>&- && exec "$0" "$@" >&4 4>&-"#
+        return try await run(
+            "/usr/bin/env",
+            ["PIPE=\(folder)/pipe-\(UUID().uuidString)", "/bin/sh", "-c", script, "\(Self.path)"] + arguments,
+            input: input)
+    }
+
     private func run(_ path: FilePath, _ arguments: [String], input: [UInt8]?) async throws -> Outcome {
         let source: FileDescriptor
         if let input {

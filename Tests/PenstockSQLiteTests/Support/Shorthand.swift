@@ -132,7 +132,7 @@ let toSchema9 = """
     DROP TABLE penstock_dependency; DROP TABLE penstock_cascade; DROP TABLE penstock_result; DROP TABLE penstock_step;
     DROP TABLE penstock_event; DROP TABLE penstock_awaited; DROP TABLE penstock_pending;
     DROP VIEW penstock_firings; DROP VIEW penstock_schedules; DROP TRIGGER penstock_queue_deleted_schedules;
-    DROP TABLE penstock_firing; DROP TABLE penstock_schedule;
+    DROP VIEW penstock_position; DROP TABLE penstock_firing; DROP TABLE penstock_schedule;
     DELETE FROM penstock_migration WHERE version > 9; DROP VIEW penstock_quarantined; DROP TABLE penstock_quarantine
     """
 

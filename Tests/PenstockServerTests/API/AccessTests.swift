@@ -140,6 +140,11 @@ import Testing
                 all.map { #"{"sequence":\#($0),"token":"0000000000000001"}"# }.joined(separator: ",")
             }
             #expect(try await cancel(own + [victim]) == 403)
+            // A number is easily guessed, and is not to tell the name of a queue.
+            let body = #"{"command":"cancel","sequences":[\#(victim)]}"#
+            let refused = try await server.send("POST", "/v1/commands", body, headers: token)
+            #expect(refused.status == 403 && refused.text.contains("message \(victim)"), "\(refused.text)")
+            #expect(!refused.text.contains("'victim'"), "\(refused.text)")
             for path in ["/v1/leases/extend", "/v1/leases/release"] {
                 let response = try await server.send("POST", path, "[\(leases(own + [victim]))]", headers: token)
                 #expect(response.status == 403, "\(response.text)")
