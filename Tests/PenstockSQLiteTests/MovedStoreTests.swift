@@ -42,6 +42,12 @@ import Testing
         #expect(try await new.storeMove() == nil)
         #expect(try await findings("new.db").isEmpty)
 
+        // A file that is made of a backup of it is opened again by its own name.
+        _ = try await SQLiteStore.backup(of: folder.file("old.db"), to: folder.file("backup.db"), replacing: false)
+        _ = try await SQLiteStore.restore(from: folder.file("backup.db"), to: folder.file("again.db"))
+        let again = try #require(try await findings("again.db").first)
+        #expect(again.message.hasSuffix("`penstock copy --cancel --from \(folder.file("again.db"))`."))
+
         // Another store knows nothing of it, which does not say that nothing has come to the right one.
         let other = try await open("other.db")
         await expect(.illegalTransition) { try await old.cancelCopy(into: other) }

@@ -65,9 +65,23 @@ struct CancelCommand: AsyncParsableCommand {
             return running ? "cancelled, those that run once their workers have ended" : nil
         }
         let query = MessageQuery(sequences: Array(sequences.prefix(Limits.rowsMax)), limit: Limits.rowsMax)
-        let asked = try await store.list(query).count { $0.cancelRequestedAt != nil }
-        if asked == 0 { return nil }
-        return sequences.count == 1
-            ? "cancelled once its worker has ended" : "cancelled, \(asked) of all once a worker has ended"
+        let found = try await store.list(query)
+        return Self.phrase(
+            of: sequences.count, asked: found.count { $0.cancelRequestedAt != nil },
+            done: found.count { $0.state == .done })
+    }
+
+    /// What became of messages that were named by number; `nil`: all are cancelled.
+    ///
+    /// - Parameters:
+    ///   - asked: how many have a worker that is asked to end.
+    ///   - done: how many were done before it had heard of that.
+    static func phrase(of count: Int, asked: Int, done: Int) -> String? {
+        if asked + done == 0 { return nil }
+        if count == 1 {
+            return asked == 1 ? "cancelled once its worker has ended" : "done before its worker could be asked to end"
+        }
+        return "cancelled" + (asked == 0 ? "" : ", \(asked) of all once a worker has ended")
+            + (done == 0 ? "" : ", but for \(done) that a worker has done before")
     }
 }

@@ -109,6 +109,11 @@ struct ServerAddress: Sendable {
     /// libpq's parameters that the text names.
     private static func parsed(_ text: String) throws -> [String: String] {
         guard let options = PQconninfoParse(text, nil) else {
+            if let name = unknownParameter(of: text) {
+                throw PenstockError(
+                    .invalidInput,
+                    "The address of the database has a parameter '\(name)', which PostgreSQL's library does not know.")
+            }
             throw unreadable
         }
         defer { PQconninfoFree(options) }
@@ -121,6 +126,23 @@ struct ServerAddress: Sendable {
         // Of a password with an @ in it the rest would be taken for the host, and be told of. A socket in the abstract begins with one.
         guard found["host"]?.dropFirst().contains("@") != true else { throw unreadable }
         return found
+    }
+
+    /// The first parameter that libpq does not know. Before an @ a question mark is a part of the password: then none is named.
+    private static func unknownParameter(of text: String) -> Substring? {
+        guard let mark = text.firstIndex(of: "?"), let options = PQconndefaults() else { return nil }
+        defer { PQconninfoFree(options) }
+        let parameters = text[mark...].dropFirst()
+        if parameters.contains("@") { return nil }
+        var known: Set = ["ssl"]
+        var option = options
+        while let keyword = option.pointee.keyword {
+            known.insert(String(cString: keyword))
+            option += 1
+        }
+        return parameters.split(separator: "&").map { $0.prefix { $0 != "=" } }.first {
+            !known.contains(String($0)) && $0.allSatisfy { $0.isASCII && ($0.isLetter || $0 == "_") }
+        }
     }
 
     /// The places in lists that are divided by commas. A list of ports may have one for all.

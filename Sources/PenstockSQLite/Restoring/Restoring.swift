@@ -46,9 +46,13 @@ struct Restoring: Sendable {
                     INSERT OR IGNORE INTO penstock_regroup (queue_id, group_key)
                         SELECT queue_id, group_key FROM penstock_permit;
                     """)
-            // It is another store than the one of which the backup was made. Whose queues had moved stays closed.
+            // It is another store than the one of which the backup was made. One whose queues had moved stays closed, and says how
+            // this file is opened again.
             try database.execute(
-                sql: "UPDATE penstock_store SET store_id = lower(hex(randomblob(16)))")
+                sql: """
+                    UPDATE penstock_store SET store_id = lower(hex(randomblob(16))),
+                        moved_from = CASE WHEN moved_from IS NOT NULL THEN ? END
+                    """, arguments: [path])
             try database.execute(sql: DepthCount.makeMissing)
             try database.execute(sql: DepthCount.countAll)
             return .commit

@@ -20,8 +20,8 @@ struct WorkflowRunCommand: AsyncParsableCommand {
                 {"name": "mail", "queue": "mail", "after": ["pack", {"task": "charge"}]},
                 {"name": "report", "queue": "reports", "after": [{"task": "pack", "need": "ended"}]}]}
 
-            A task comes after those that it waits for. It may also have payloadBase64, headers, priority, attempts, and \
-            delay or at. A payload that is no text is enqueued as it is written. What it waits for must be done; with need \
+            A task comes after those that it waits for. It may also have payloadBase64, headers, priority, attempts, group, \
+            expires, and delay or at. A payload that is no text is enqueued as it is written. What it waits for must be done; with need \
             ended it may have ended in whichever way, and with whenDead hold the task waits until a dead letter is redriven.
 
             When this ends with 0 all of it is accepted, or a workflow of that name is there already, whatever its tasks are: \
