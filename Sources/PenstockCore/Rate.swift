@@ -95,9 +95,12 @@ package struct RateMeter: Sendable {
 
     /// What is kept when one of the starts, so many microseconds ago, came to nothing; `nil` when that changes nothing any more.
     ///
-    /// As long as less than an interval has passed since it, every start that followed came an interval later by it, so what is left
-    /// is no less than without it. Later its time may have passed unused, and with it given back two would have it.
-    package func tat(_ tat: Int64, withoutStart ago: Int64) -> Int64? {
-        (0..<interval).contains(ago) ? max(0, tat - interval) : nil
+    /// It is never less than what would be kept without that start. Less than an interval after it, each start that followed has put
+    /// the number an interval further for it. The first that followed may have found the time of this one unused, which is at most as
+    /// long as this one is ago: so much is not given back. Later nothing is, as the whole of its time may have passed unused.
+    package func tat(_ tat: Int64, withoutStart ago: Int64, at now: Int64) -> Int64? {
+        guard (0..<interval).contains(ago) else { return nil }
+        let isLast = tat <= now - ago + interval
+        return max(0, tat - interval + (isLast ? 0 : ago))
     }
 }

@@ -51,7 +51,7 @@ enum GroupRates {
         else { return }
         let group = Group(account: entry.account, key: key)
         guard let row = try row(of: group, in: transaction),
-            let tat = RateMeter(rate).tat(row.tat, withoutStart: ago)
+            let tat = RateMeter(rate).tat(row.tat, withoutStart: ago, at: transaction.time.boot.microseconds)
         else { return }
         try transaction.connection.run(writeStart, .integer(entry.account.id), .text(key), .integer(tat))
         try Groups.settleNow(group, in: transaction)

@@ -29,7 +29,7 @@ enum Rates {
         if let rate = account.policy.rate {
             let meter = RateMeter(rate)
             let before = try tat(of: account, meter, in: transaction)
-            if let tat = meter.tat(before, withoutStart: ago) {
+            if let tat = meter.tat(before, withoutStart: ago, at: transaction.time.boot.microseconds) {
                 try transaction.connection.run(write, .integer(account.id), .integer(tat))
                 account.ring(messages: 1)
             }

@@ -102,13 +102,13 @@ extension MemoryState {
         if let rate = policy.rate {
             let meter = RateMeter(rate)
             let kept = meter.kept(rates.tat, at: boot)
-            rates.tat = meter.tat(kept, withoutStart: ago) ?? kept
+            rates.tat = meter.tat(kept, withoutStart: ago, at: boot) ?? kept
             ring(message.queue)
         }
         queues[message.queue]?.rates = rates
         guard let rate = policy.ratePerKey, let group = message.group, let known = rates.groups[group] else { return }
         let meter = RateMeter(rate)
-        guard let tat = meter.tat(meter.kept(known.tat, at: boot), withoutStart: ago) else { return }
+        guard let tat = meter.tat(meter.kept(known.tat, at: boot), withoutStart: ago, at: boot) else { return }
         queues[message.queue]?.rates.groups[group]?.tat = tat
         regroupAnew(group, of: message.queue, at: moment)
     }
