@@ -102,8 +102,9 @@ struct Messages: Sendable {
     @Sendable private func why(_ request: Request, _ context: ServerContext) async throws -> Response {
         _ = try QueryParameters(request, known: [])
         try context.principal.require(.read)
-        let reason = try await store.waitReason(of: try context.parameters.sequence())
-        try context.principal.require(.read, reason.message.queue)
+        let sequence = try context.parameters.sequence()
+        let reason = try await store.waitReason(of: sequence)
+        try context.principal.require(.read, reason.message.queue, ofMessage: sequence)
         return .json(reason.json)
     }
 

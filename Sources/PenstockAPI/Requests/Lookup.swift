@@ -17,7 +17,7 @@ struct Lookup: Sendable {
         let query = MessageQuery(
             sequences: [sequence], limit: 1, withPayload: withPayload, withAttempts: withAttempts)
         guard let record = try await store.storage.messages(query).first else {
-            throw PenstockError(.unknownMessage, "There is no message \(sequence); retention may have let it go.")
+            throw Self.unknown(sequence)
         }
         try principal.require(scope, record.queue, ofMessage: sequence)
         return record
@@ -25,22 +25,34 @@ struct Lookup: Sendable {
 
     /// Throws a problem with status 403 when the caller may not do that with the queue of one of these messages.
     ///
-    /// Of a principal who may do it with all queues nothing is looked up. A message that there is none of is nobody's.
-    func require(_ principal: Principal, _ scope: Scope, _ sequences: [SequenceNumber]) async throws {
+    /// Of a principal who may do it with all queues nothing is looked up. Of others a number that no message has is refused: the next
+    /// message of any queue may have it by the time of the call.
+    ///
+    /// - Parameter mayBeGone: whether a number that no message has is nobody's, as where a lease's token says which message is meant.
+    func require(
+        _ principal: Principal, _ scope: Scope, _ sequences: [SequenceNumber], mayBeGone: Bool = false
+    ) async throws {
         try principal.require(scope)
         guard principal.queues != nil else { return try principal.require(scope, nil) }
         var left = sequences[...]
         while !left.isEmpty {
-            let query = MessageQuery(sequences: Array(left.prefix(Bounds.sequenceCountMax)), limit: Limits.rowsMax)
+            let part = Array(left.prefix(Bounds.sequenceCountMax))
+            var absent = Set(part)
             // All pages: the caller can make his own messages so large that they fill the first one.
-            try await store.storage.eachPage(of: query) { page in
+            try await store.storage.eachPage(of: MessageQuery(sequences: part, limit: Limits.rowsMax)) { page in
                 var seen: Set<QueueName> = []
                 for record in page where seen.insert(record.queue).inserted {
                     try principal.require(scope, record.queue, ofMessage: record.sequence)
                 }
+                absent.subtract(page.map(\.sequence))
             }
+            if !mayBeGone, let gone = absent.min() { throw Self.unknown(gone) }
             left = left.dropFirst(Bounds.sequenceCountMax)
         }
+    }
+
+    private static func unknown(_ sequence: SequenceNumber) -> PenstockError {
+        PenstockError(.unknownMessage, "There is no message \(sequence); retention may have let it go.")
     }
 
     /// Throws a problem with status 403 when a start has found a workflow of that name, some task of which is in no queue of the caller's:

@@ -30,9 +30,9 @@ struct StoreCallTable: Sendable {
         ) {
             entries[call.id] = Entry(isReading: call.isReading) { caller, reader in
                 let parts = try call.parts(of: &reader)
-                try await isAllowed(caller, repeat each parts)
                 let result: Result<Answer, any Error>
                 do {
+                    try await isAllowed(caller, repeat each parts)
                     result = .success(try await tell(caller, try await call(caller.store.storage, repeat each parts)))
                 } catch let error as CancellationError {
                     // The server stops, and the call has not begun.
@@ -51,7 +51,7 @@ struct StoreCallTable: Sendable {
         add(RemoteCalls.settle) { caller, settlements in try await caller.may(settlements) }
         add(RemoteCalls.perform) { caller, operations in try await caller.may(operations) }
         add(RemoteCalls.extend) { caller, extensions in
-            try await caller.mayAny(of: .consume, withQueuesOf: extensions.map(\.lease.sequence))
+            try await caller.mayAny(of: .consume, withQueuesOf: extensions.map(\.lease.sequence), mayBeGone: true)
         }
         add(RemoteCalls.reclaim) { caller in try caller.may(.consume) }
         add(RemoteCalls.append) { caller, messages, queue, _, _ in try caller.may(messages, to: queue) }
@@ -59,12 +59,15 @@ struct StoreCallTable: Sendable {
         add(RemoteCalls.moveCursor) { caller, cursor, queue, _ in
             try caller.principal.require(cursor.scope, cursorsOf: queue)
         }
-        add(RemoteCalls.messages) { caller, query in
+        add(
+            RemoteCalls.messages,
+            telling: { caller, page in MessagePage(records: caller.told(page.records), next: page.next) }
+        ) { caller, query in
             if let queue = query.queue, query.sequences == [] {
                 // The client asks whether the queue is there, as it does before it uses one.
                 try caller.mayAny(of: .consume, .produce, .read, .operate, with: queue)
             } else if query.queue == nil, let sequences = query.sequences {
-                try await caller.mayAny(of: .read, withQueuesOf: sequences)
+                try await caller.mayAny(of: .read, withQueuesOf: sequences, mayBeGone: true)
             } else {
                 try caller.may(.read, query.queue)
             }
@@ -104,7 +107,7 @@ struct StoreCallTable: Sendable {
                 try caller.may(.operate, schedule.queue)
                 try ReservedKeys.refuse(schedule.message.uniqueKey)
             }
-            try await caller.mayChange(name)
+            try await caller.mayChange(name, by: change)
         }
         add(RemoteCalls.schedules) { caller, _ in try caller.may(.read, nil) }
         add(RemoteCalls.fire) { caller in try caller.may(.consume) }
@@ -116,7 +119,7 @@ struct StoreCallTable: Sendable {
         add(RemoteCalls.workflows) { caller, _ in try caller.may(.read, nil) }
         add(RemoteCalls.tasks) { caller, _ in try caller.may(.read, nil) }
         add(RemoteCalls.record) { caller, _, _, lease, _, _ in
-            try await caller.mayAny(of: .consume, withQueuesOf: [lease.sequence])
+            try await caller.mayAny(of: .consume, withQueuesOf: [lease.sequence], mayBeGone: true)
         }
         add(RemoteCalls.journal) { caller, sequence in
             try await caller.mayAny(of: .read, .consume, withQueuesOf: [sequence])

@@ -29,21 +29,27 @@ struct StoreCaller: Sendable {
     }
 
     /// Throws a problem with status 403 when he may do none of that with the queue of one of these messages.
-    func mayAny(of scopes: Scope..., withQueuesOf sequences: [SequenceNumber]) async throws {
+    ///
+    /// - Parameter mayBeGone: as of ``Lookup/require(_:_:_:mayBeGone:)``.
+    func mayAny(
+        of scopes: Scope..., withQueuesOf sequences: [SequenceNumber], mayBeGone: Bool = false
+    ) async throws {
         if let scope = scopes.first(where: principal.scopes.contains), principal.queues == nil {
             return try principal.require(scope, nil)
         }
         let held = scopes.filter(principal.scopes.contains)
         var refusal: (any Error)?
         for scope in held.isEmpty ? scopes : held {
-            do { return try await Lookup(store: store).require(principal, scope, sequences) } catch { refusal = error }
+            do {
+                return try await Lookup(store: store).require(principal, scope, sequences, mayBeGone: mayBeGone)
+            } catch { refusal = error }
         }
         if let refusal { throw refusal }
     }
 
     /// Throws a problem with status 403 when he may not carry out one of these verdicts, or enqueue what it brings.
     func may(_ settlements: [Settlement]) async throws {
-        try await mayAny(of: .consume, withQueuesOf: settlements.map(\.lease.sequence))
+        try await mayAny(of: .consume, withQueuesOf: settlements.map(\.lease.sequence), mayBeGone: true)
         let brought = settlements.flatMap { $0.drafts.map(\.queue) + ($0.added?.tasks.map(\.queue) ?? []) }
         for queue in Set(brought) { try may(.produce, queue) }
         for draft in settlements.lazy.flatMap(\.drafts) { try ReservedKeys.refuse(draft.message.uniqueKey) }
@@ -117,11 +123,22 @@ struct StoreCaller: Sendable {
     }
 
     /// Throws a problem with status 403 when there is a schedule of that name, and its queue is not his to operate.
-    func mayChange(_ schedule: ScheduleName) async throws {
+    ///
+    /// Nor may he replace one that is not there yet: it could be another's by the time of the call. His client makes it then.
+    func mayChange(_ schedule: ScheduleName, by change: ScheduleChange) async throws {
         if principal.queues == nil { return }
         do {
-            for record in try await store.storage.schedules(schedule) { try may(.operate, record.schedule.queue) }
-        } catch let error as PenstockError where error.code == .unknownSchedule {}
+            for record in try await store.storage.schedules(schedule) {
+                try principal.require(.operate, record.schedule.queue, ofSchedule: schedule)
+            }
+        } catch let error as PenstockError where error.code == .unknownSchedule {
+            if case .put(_, replacing: true) = change { throw error }
+        }
+    }
+
+    /// What he may know of messages that were asked for by number. One of another queue may have come since its number was looked at.
+    func told(_ records: [MessageRecord]) -> [MessageRecord] {
+        principal.queues == nil ? records : records.filter { principal.may(.read, $0.queue) }
     }
 
     /// What he may know of the store: workers are of all queues.

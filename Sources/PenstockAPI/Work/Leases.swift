@@ -15,7 +15,7 @@ struct Leases: Sendable {
 
     @Sendable private func extend(_ request: Request, _ context: ServerContext) async throws -> Response {
         let extensions = try await entries(ExtensionEntry.self, request, context).map(\.extension)
-        try await Lookup(store: store).require(context.principal, .consume, extensions.map(\.lease.sequence))
+        try await Lookup(store: store).require(context.principal, .consume, extensions.map(\.lease.sequence), mayBeGone: true)
         let standings = try await store.storage.extend(extensions)
         return .json(
             .object([
@@ -32,7 +32,7 @@ struct Leases: Sendable {
 
     @Sendable private func release(_ request: Request, _ context: ServerContext) async throws -> Response {
         let leases = try await entries(ReleaseEntry.self, request, context).map(\.lease)
-        try await Lookup(store: store).require(context.principal, .consume, leases.map(\.sequence))
+        try await Lookup(store: store).require(context.principal, .consume, leases.map(\.sequence), mayBeGone: true)
         let results = try await store.storage.settle(leases.map { Settlement($0, .release) })
         return .json(.object(["leases": .array(zip(leases, results).map { $1.json(of: $0.sequence) })]))
     }

@@ -42,8 +42,15 @@ struct Schedules: Sendable {
         let schedule = try entry.schedule(written)
         try context.principal.require(.operate, schedule.queue)
         let before = try await found(name)
-        if let before { try context.principal.require(.operate, before.schedule.queue) }
-        let record = try await store.storage.schedule(name, .put(schedule, replacing: true))
+        if let before { try context.principal.require(.operate, before.schedule.queue, ofSchedule: name) }
+        let record: ScheduleRecord?
+        do {
+            // Only what was looked at is replaced: another's may have come since.
+            record = try await store.storage.schedule(name, .put(schedule, replacing: before != nil))
+        } catch let error as PenstockError where error.code == .scheduleExists {
+            throw Problem(
+                .conflict, code: error.code.rawValue, "A schedule of that name has just been made; ask again.")
+        }
         guard let record else { throw Self.unknown(name) }
         return .json(record.json, status: before == nil ? .created : .ok)
     }
@@ -69,7 +76,7 @@ struct Schedules: Sendable {
         try context.principal.require(scope)
         let name = try ScheduleName(try context.parameters.name("schedule"))
         guard let record = try await found(name) else { throw Self.unknown(name) }
-        try context.principal.require(scope, record.schedule.queue)
+        try context.principal.require(scope, record.schedule.queue, ofSchedule: name)
         return record
     }
 

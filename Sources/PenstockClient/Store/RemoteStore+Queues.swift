@@ -22,7 +22,13 @@ extension RemoteStore {
     /// Makes, changes, runs or removes a schedule.
     @discardableResult
     public func schedule(_ name: ScheduleName, _ change: ScheduleChange) async throws -> ScheduleRecord? {
-        try await answer(to: RemoteCalls.schedule.request(name, change))
+        do {
+            return try await answer(to: RemoteCalls.schedule.request(name, change))
+        } catch let error as PenstockError where error.code == .unknownSchedule {
+            // A server lets a token for some queues replace only what it has seen.
+            guard case .put(let schedule, replacing: true) = change else { throw error }
+            return try await answer(to: RemoteCalls.schedule.request(name, .put(schedule, replacing: false)))
+        }
     }
 
     /// Enqueues what schedules have to enqueue now.

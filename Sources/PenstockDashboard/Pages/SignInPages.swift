@@ -25,7 +25,8 @@ struct SignInPages {
     }
 
     @Sendable private func signIn(_ visit: Visit) async throws -> Response {
-        let form = try await visit.form(["token", "to"])
+        // Anybody may ask for this: no more is read for him than a token and a place.
+        let form = try await visit.form(["token", "to"], bytesMax: 16 * 1024)
         let token = form.text("token")?.trimmed ?? ""
         guard visit.site.tokens == nil || visit.site.tokens?.principal(showing: token) != nil else {
             return Self.page(visit, to: form.text("to"), problem: "There is no such token.", status: .unauthorized)

@@ -33,12 +33,14 @@ struct Visit: Sendable {
     }
 
     /// What a form has sent.
-    func form(_ known: Set<String>) async throws -> QueryParameters {
+    ///
+    /// - Parameter bytesMax: more is refused before it is read.
+    func form(_ known: Set<String>, bytesMax: Int = formBytesMax) async throws -> QueryParameters {
         let type = request.headers[.contentType] ?? ""
         guard type.lowercased().hasPrefix("application/x-www-form-urlencoded") else {
             throw Problem(.unsupportedMediaType, code: "invalidInput", "Acts are asked for by the forms of the pages.")
         }
-        let body = try await request.wholeBody(bytesMax: Self.formBytesMax)
+        let body = try await request.wholeBody(bytesMax: bytesMax)
         guard let text = String(validating: body.readableBytesView, as: UTF8.self) else {
             throw Problem.invalid("A form is text.")
         }

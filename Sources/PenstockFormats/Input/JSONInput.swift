@@ -39,7 +39,10 @@ package enum JSONInput {
 
     /// What is said of JSON whose values are of the right kinds, and of what is no JSON.
     private static func misfit(_ context: DecodingError.Context) -> String {
-        if context.codingPath.isEmpty { return "It is no JSON." }
+        if context.codingPath.isEmpty {
+            return context.debugDescription.contains("representable")
+                ? "A number in it has to be whole, and not too large." : "It is no JSON."
+        }
         // The decoder says so of a fraction, and of a number too large, where a whole one is to be.
         let isNumber = context.debugDescription.lowercased().contains("number")
         return isNumber

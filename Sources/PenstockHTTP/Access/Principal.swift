@@ -54,8 +54,18 @@ package struct Principal: Sendable, Hashable {
     /// Throws a problem with status 403 when he may not do that with the message, which is in `queue`. He is told the queue's
     /// name if he may read it.
     package func require(_ scope: Scope, _ queue: QueueName, ofMessage sequence: SequenceNumber) throws(Problem) {
+        try require(scope, queue, of: "message \(sequence)")
+    }
+
+    /// Throws a problem with status 403 when he may not do that with the schedule, which is of `queue`. He is told the queue's
+    /// name if he may read it.
+    package func require(_ scope: Scope, _ queue: QueueName, ofSchedule name: ScheduleName) throws(Problem) {
+        try require(scope, queue, of: "the schedule '\(name)'")
+    }
+
+    private func require(_ scope: Scope, _ queue: QueueName, of what: String) throws(Problem) {
         if holds(scope, queue) || holds(.read, queue) { return try require(scope, queue) }
-        throw refusal(of: scope, "message \(sequence)")
+        throw refusal(of: scope, what)
     }
 
     /// Throws a problem with status 403 when he may not do that with a cursor of the queue's log. One of a reader changes no entry of

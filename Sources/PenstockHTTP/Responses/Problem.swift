@@ -145,3 +145,8 @@ package struct Problem: Error, HTTPResponseError, Sendable {
         }
     }
 }
+
+extension Problem: CustomStringConvertible {
+    /// The sentence for people: a decoder in which it is thrown says it of the whole.
+    package var description: String { detail }
+}

@@ -32,6 +32,12 @@ struct DeadLetters {
     }
 
     private func bring(from source: QueueName, into target: QueueSettings) async throws -> Bool {
+        // What a full queue drops would be on its record, again at each look.
+        if let capacity = target.policy.capacity, capacity.whenFull == .dropNewest,
+            target.depths.waiting >= capacity.count
+        {
+            return false
+        }
         let letters = try await store.messages(
             MessageQuery(queue: source, states: [.dead], limit: Self.countMax, withPayload: true)
         ).records
@@ -76,8 +82,10 @@ struct DeadLetters {
         return true
     }
 
+    /// Returns `nil` when there is no room: a queue that drops what arrives has dropped it, and the letter stays where it is.
     private func enqueue(_ message: NewMessage, to queue: QueueName) async throws -> Receipt? {
-        try await store.enqueue([message], to: queue, durability: .powerLoss).first
+        let receipt = try await store.enqueue([message], to: queue, durability: .powerLoss).first
+        return receipt?.state == .dropped ? nil : receipt
     }
 
     /// The key of the one copy that a letter has. A letter that dies again has had another attempt, and has another copy.

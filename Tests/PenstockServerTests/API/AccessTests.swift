@@ -153,4 +153,49 @@ import Testing
             #expect(try await cancel(own) == 200)
         }
     }
+
+    /// Numbers are given one after the other, and the next one may be another tenant's.
+    @Test(arguments: ["cancel", "redrive", "discard"])
+    func aNumberThatNoMessageHasYetIsNobodys(command: String) async throws {
+        let tokens = try Tokens("a 0123456789abcdefa operate a")
+        let store = InterleavedStore(TestDatabase().open())
+        for queue in ["a", "victim"] { _ = try await PenstockStore(store).queue(queue) }
+        try await TestServer.run(store: PenstockStore(store), tokens: tokens) { server in
+            store.afterNext(.messages) { _ = try await $0.put([1], in: "victim") }
+            let body = #"{"command":"\#(command)","sequences":[1]}"#
+            let token = ["Authorization": "Bearer 0123456789abcdefa"]
+            let refused = try await server.send("POST", "/v1/commands", body, headers: token)
+            #expect(refused.status == 404)
+            let victim = try await PenstockStore(store).message(SequenceNumber(1))
+            #expect(victim.state == .ready)
+        }
+    }
+
+    @Test func aScheduleThatHasJustBeenMadeIsNotReplaced() async throws {
+        let tokens = try Tokens("a 0123456789abcdefa operate a")
+        let store = InterleavedStore(TestDatabase().open())
+        for queue in ["a", "victim"] { _ = try await PenstockStore(store).queue(queue) }
+        try await TestServer.run(store: PenstockStore(store), tokens: tokens) { server in
+            store.afterNext(.schedules) {
+                let schedule = Schedule(
+                    queue: QueueName(stored: "victim"), spec: "@daily", message: NewMessage(payload: []))
+                try await $0.schedule(ScheduleName("s"), .put(schedule, replacing: false))
+            }
+            let token = ["Authorization": "Bearer 0123456789abcdefa"]
+            let body = #"{"queue":"a","spec":"@hourly"}"#
+            #expect(try await server.send("PUT", "/v1/schedules/s", body, headers: token).status == 409)
+            #expect(try await PenstockStore(store).schedule("s").schedule.queue.text == "victim")
+            let refused = try await server.send("PUT", "/v1/schedules/s", body, headers: token)
+            #expect(refused.status == 403 && !refused.text.contains("victim"), "\(refused.text)")
+            let asked = try await server.send("POST", "/v1/schedules/s/pause", headers: token)
+            #expect(asked.status == 403 && !asked.text.contains("victim"), "\(asked.text)")
+        }
+    }
+}
+
+extension MessageStore {
+    /// Enqueues one message.
+    fileprivate func put(_ payload: [UInt8], in queue: String) async throws -> [Receipt] {
+        try await enqueue([NewMessage(payload: payload)], to: QueueName(stored: queue), durability: .processCrash)
+    }
 }

@@ -179,4 +179,18 @@ import Testing
             #expect(try await server.sqsReceive(url).first?.system("ApproximateReceiveCount") == "2")
         }
     }
+
+    /// It would drop them, and they are lost once they are discarded where they died.
+    @Test func aFullQueueThatDropsWhatArrivesTakesNoLetters() async throws {
+        try await withQueues { server in
+            let policy = QueuePolicy(capacity: Capacity(1, whenFull: .dropNewest))
+            _ = try await server.store.storage.configure(dead, .set(policy, replacing: nil))
+            for body in ["1", "2", "3"] { try await send(body, server) }
+            try await server.sqsFail("mail")
+            // One is received, which makes room for one more.
+            for count in [1, 1] { #expect(try await bodies(server, "dead").count == count) }
+            let (left, brought) = (try await depths(server, mail), try await depths(server, dead))
+            #expect(left?.dead == 1 && brought?.leased == 2)
+        }
+    }
 }
