@@ -15,7 +15,8 @@ struct Leases: Sendable {
 
     @Sendable private func extend(_ request: Request, _ context: ServerContext) async throws -> Response {
         let extensions = try await entries(ExtensionEntry.self, request, context).map(\.extension)
-        try await Lookup(store: store).require(context.principal, .consume, extensions.map(\.lease.sequence), mayBeGone: true)
+        try await Lookup(store: store).require(
+            context.principal, .consume, extensions.map(\.lease.sequence), mayBeGone: true)
         let standings = try await store.storage.extend(extensions)
         return .json(
             .object([

@@ -25,7 +25,8 @@ struct Settlements: Sendable {
         for queue in Set(settlements.flatMap(\.drafts).map(\.queue)) {
             try context.principal.require(.produce, queue)
         }
-        try await Lookup(store: store).require(context.principal, .consume, settlements.map(\.lease.sequence), mayBeGone: true)
+        try await Lookup(store: store).require(
+            context.principal, .consume, settlements.map(\.lease.sequence), mayBeGone: true)
         guard let claim else {
             return .json(.object(["settlements": Self.json(try await store.storage.settle(settlements), settlements)]))
         }

@@ -12,7 +12,8 @@ enum TokenServer {
 
     /// Calls `body` with the store of a server, and what opens it there with the token of that name.
     static func run(
-        _ storage: any MessageStore = InMemoryStore(), _ body: (_ store: PenstockStore, _ open: (String) async throws -> RemoteStore) async throws -> Void
+        _ storage: any MessageStore = InMemoryStore(),
+        _ body: (_ store: PenstockStore, _ open: (String) async throws -> RemoteStore) async throws -> Void
     ) async throws {
         let store = PenstockStore(storage)
         for queue in [mail, other] { _ = try await store.queue(queue.text) }
