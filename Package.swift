@@ -245,8 +245,8 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
-        // A function of SQLite that Swift cannot call.
-        .systemLibrary(name: "CPenstockSQLite", providers: [.apt(["libsqlite3-dev"])]),
+        // What of SQLite's Swift cannot call or be called by.
+        .target(name: "CPenstockSQLite", linkerSettings: [.linkedLibrary("sqlite3")]),
         // What every engine does in SQL: the operations of a store, and its readings.
         .target(
             name: "PenstockSQL",

@@ -83,6 +83,59 @@ extension Proofs {
             }
         }
 
+        @Test func aFullFairQueueDropsAtTheSameCostHoweverMuchWaits() async throws {
+            var steps: [Int32] = []
+            for capacity in [10, 5_000] {
+                try await Site.use { site in
+                    try await site.succeed([
+                        "queue", "create", "q", "--fair", "--capacity", "\(capacity)", "--when-full", "drop-oldest",
+                    ])
+                    let pool = try DatabasePool(path: site.file)
+                    let store = try await PenstockStore.open(pool)
+                    let queue = try await store.queue("q", create: false)
+                    try await queue.enqueue(contentsOf: Array(repeating: [1], count: capacity)) { _ in .init(group: "a")
+                    }
+                    // The first one prepares the statements.
+                    try await queue.enqueue([2], options: .init(group: "b"))
+                    let before = try await pool.writeWithoutTransaction { try Self.cost(of: $0) }
+                    for _ in 1...10 { try await queue.enqueue([2], options: .init(group: "b")) }
+                    let after = try await pool.writeWithoutTransaction { try Self.cost(of: $0) }
+                    steps.append(after.steps - before.steps)
+                    #expect(try await queue.status().totals.dropped == 11)
+                    try await store.close()
+                    try pool.close()
+                }
+            }
+            #expect(steps[1] <= steps[0] * 11 / 10, "\(steps)")
+        }
+
+        /// Each has a permit at first, and all but one are to give theirs back.
+        @Test func aLineIsBroughtInOrderAtACostThatGrowsAsItDoes() async throws {
+            var steps: [Int32] = []
+            for count in [25_000, 50_000] {
+                try await Site.use { site in
+                    try await site.succeed(["queue", "create", "q", "--fair"])
+                    let pool = try DatabasePool(path: site.file)
+                    let store = try await PenstockStore.open(pool)
+                    let queue = try await store.queue("q", create: false)
+                    for _ in 0..<count / 1_000 {
+                        try await queue.enqueue(contentsOf: Array(repeating: [1], count: 1_000)) { _ in
+                            .init(group: "a")
+                        }
+                    }
+                    let before = try await pool.writeWithoutTransaction { try Self.cost(of: $0) }
+                    try await store.storage.configure(
+                        queue.name, .set(QueuePolicy(groups: .limit(1), isFair: true), replacing: nil))
+                    let after = try await pool.writeWithoutTransaction { try Self.cost(of: $0) }
+                    steps.append(after.steps - before.steps)
+                    #expect(try await queue.status().depths.blocked == count - 1)
+                    try await store.close()
+                    try pool.close()
+                }
+            }
+            #expect(steps[1] < steps[0] * 3, "\(steps)")
+        }
+
         private struct Cost {
             var steps: Int32 = 0
             var pages: Int32 = 0

@@ -205,6 +205,10 @@ enum Groups {
 
     private static func settle(_ group: Group, _ left: inout Int, in transaction: Transaction) throws -> Bool {
         let connection = transaction.connection
+        // A step reads all permits of its group. Where there are very many, a tenth of them is moved in one: with so many steps as
+        // there are thousands, reading them again would take as long as their number squared.
+        left = max(left, Int(try Permits.given(of: group, connection) / 10))
+        defer { left = min(left, Limits.regroupCountMax) }
         try GroupRates.reopen(group, in: transaction)
         if group.policy == nil {
             try Permits.takeAll(of: group, connection)

@@ -22,10 +22,14 @@ enum Overflow {
         var oldest: (sequence: Int64, priority: Int64)?
         var above = Int64(Limits.priorityRange.upperBound) + 1
         while let next = try connection.first(
-            firstBelow, .integer(account.id), .integer(above), read: { ($0.integer(0), $0.integer(1)) })
+            firstBelow, .integer(account.id), .integer(above),
+            read: { (sequence: $0.integer(0), priority: $0.integer(1), turn: $0.integer(2)) })
         {
-            if oldest.map({ next.0 < $0.sequence }) ?? true { oldest = next }
-            above = next.1
+            // Those without a turn come before those with one.
+            if next.turn == 0, oldest.map({ next.sequence < $0.sequence }) ?? true {
+                oldest = (next.sequence, next.priority)
+            }
+            above = next.priority
         }
         // Those with turns do not lie in the order of the log, and have an index that does.
         if account.hasTurns,
@@ -59,10 +63,9 @@ enum Overflow {
         return try oldestWaiting(account, in: transaction)
     }
 
-    // With `turn = 0` SQLite leaves the turn out of the order, does not see that the key has it, and sorts.
     private static let firstBelow = Query(
         """
-        SELECT sequence, priority FROM penstock_ready WHERE queue_id = ?1 AND priority < ?2 AND turn < 1
+        SELECT sequence, priority, turn FROM penstock_ready WHERE queue_id = ?1 AND priority < ?2
         ORDER BY priority DESC, turn, sequence LIMIT 1
         """)
     private static let firstWithTurn = Query(

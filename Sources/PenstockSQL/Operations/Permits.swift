@@ -138,7 +138,8 @@ enum Permits {
         ) { $0.integer(0) }
     }
 
-    private static func given(of group: Group, _ connection: Connection) throws -> Int64 {
+    /// How many permits of a group are given.
+    static func given(of group: Group, _ connection: Connection) throws -> Int64 {
         try connection.first(countAll, .integer(group.account.id), .text(group.key)) { $0.integer(0) } ?? 0
     }
 

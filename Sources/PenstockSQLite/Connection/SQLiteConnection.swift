@@ -1,3 +1,4 @@
+internal import CPenstockSQLite
 public import GRDB
 import GRDBSQLite
 public import PenstockSQL
@@ -33,6 +34,15 @@ final class SQLiteConnection: Connection {
         defer { statement.reset() }
         try statement.execute()
     }
+
+    /// Ends a transaction that has written. What it appends to the write-ahead log goes there in one call of the system.
+    func commit() throws {
+        penstock_begin_commit(database.sqliteConnection)
+        defer { penstock_end_commit(database.sqliteConnection) }
+        try execute(Self.commitQuery)
+    }
+
+    private static let commitQuery = Query("COMMIT")
 }
 
 extension DatabaseError: EngineError {

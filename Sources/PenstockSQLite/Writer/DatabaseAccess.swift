@@ -112,7 +112,7 @@ struct DatabaseAccess: Sendable {
         do {
             guard try begin(connection) else { return false }
             try body()
-            try connection.execute(Self.commit)
+            try connection.commit()
             return true
         } catch {
             if connection.database.isInsideTransaction { try? connection.execute(Self.rollback) }
@@ -120,7 +120,6 @@ struct DatabaseAccess: Sendable {
         }
     }
 
-    static let commit = Query("COMMIT")
     static let rollback = Query("ROLLBACK")
     private static let begin = Query("BEGIN IMMEDIATE")
     private static let full = 2

@@ -244,7 +244,7 @@ final class TransactionRunner {
                     try jobs.perform(with: &requests, Answers(), in: transaction)
                     try Cascade.writeDown(in: transaction)
                     try transaction.writeDown()
-                    try connection.execute(DatabaseAccess.commit)
+                    try connection.commit()
                     transaction.committed()
                     return Outcome(committed: jobs, rings: transaction.rings, requests: requests)
                 } catch {
