@@ -91,6 +91,8 @@ public final class SQLiteStore: SQLStore {
             let migrator = SchemaMigrator(path: path)
             if options.migration == .refuse { try migrator.refuseOlder(database) }
             try migrator.migrate(database, busyMax: options.busyMax)
+            // A step of the schema may be larger than memory; the store's own transactions are not.
+            if ownsPool { try OpenFile.keepUnwrittenPages(database) }
         }
         folder = try SharedFolder(besideDatabaseAt: path)
         let (time, random) = (options.time, options.random)

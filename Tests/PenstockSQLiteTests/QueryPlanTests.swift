@@ -139,10 +139,10 @@ import Testing
         _ = try await store.fire()
         try await expectSearches([
             (
-                "queue_id = ?1 AND paused = 0 AND next_due <= ?3",
+                "queue_id = ?1 AND paused = 0 AND next_due <= ?4",
                 "penstock_schedule_due (queue_id=? AND paused=? AND next_due<?)"
             ),
-            ("WHERE paused = 0 AND next_due <= ?2", "penstock_schedule_next (paused=? AND next_due<?)"),
+            ("WHERE paused = 0 AND next_due <= ?3", "penstock_schedule_next (paused=? AND next_due<?)"),
             (
                 "queue_id = ?1 AND paused = 0 AND next_due > ?2",
                 "penstock_schedule_due (queue_id=? AND paused=? AND next_due>?)"

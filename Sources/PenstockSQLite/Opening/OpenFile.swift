@@ -37,6 +37,14 @@ enum OpenFile {
         _ = penstock_leave_write_ahead_log(database.sqliteConnection, leaves ? 1 : 0)
     }
 
+    /// Has a transaction write nothing to the log before its COMMIT, however many pages it changes.
+    ///
+    /// SQLite 3.40 can lose a transaction that was committed, when a process dies after it: one that had written pages before its
+    /// COMMIT, for want of room in its cache, and was rolled back in part. What is read of the log after a crash ends before it.
+    static func keepUnwrittenPages(_ database: Database) throws {
+        try database.execute(sql: "PRAGMA cache_spill = OFF")
+    }
+
     private static func prepareFile(_ path: String, createIfMissing: Bool) throws {
         if createIfMissing, FileIdentity.status(of: path) == nil, errno == ENOENT { return try createPrivately(path) }
         _ = try FileIdentity(of: path)
