@@ -50,6 +50,13 @@ final class StopRequests: Sendable {
     }
 
     private let state = Mutex(State())
+    private let begun = Latch()
+
+    /// Says that the worker stops: what runs may end by itself, and nothing begins any more.
+    func begin() { begun.open() }
+
+    /// Returns `true` once the worker stops, and `false` when the task was cancelled first.
+    func waitForBegin() async -> Bool { (try? await begun.wait()) != nil }
 
     /// Calls `body` with a request that ``makeAll(_:)`` makes, also when it did before.
     ///

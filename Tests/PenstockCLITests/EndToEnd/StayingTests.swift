@@ -213,6 +213,18 @@ struct StayingTests {
         #expect(message["attempt"].number == 0)
     }
 
+    /// It would be put back for the next process until the grace is over.
+    @Test func aStopGivesBackWhatNoProcessReads() async throws {
+        let tool = try await tool(["x"])
+        let script = "echo begun >> begun; exit 0"
+        let worker = try await Running.start(tool, work("--lines", "--grace", "10m", command: ["sh", "-c", script]))
+        #expect(try await worker.errors.readLine().contains("is started anew"))
+        worker.signal(SIGTERM)
+        #expect(try await worker.status == .exited(0))
+        let message = try await messages(tool)[0]
+        #expect(message["state"].text == "ready" && message["attempts"].count == 0)
+    }
+
     /// SIGTERM lets a process end its message, and then shows it the end of its input.
     @Test func aStopLetsMessagesEnd() async throws {
         let tool = try await tool(["a", "b"])

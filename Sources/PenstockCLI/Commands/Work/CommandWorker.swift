@@ -109,6 +109,7 @@ struct CommandWorker: Sendable {
                 }
                 guard !isStopping else { continue }
                 isStopping = true
+                stops.begin()
                 await group.triggerGracefulShutdown()
                 timer.addTask { [failure] in
                     guard (try? await clock.sleep(for: grace)) != nil else { return }

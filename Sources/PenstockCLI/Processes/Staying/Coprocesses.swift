@@ -29,7 +29,13 @@ struct Coprocesses: Sendable {
             let watch = Task {
                 if await stop.wait(), let cause = stop.cause { jobs.stop(cause) }
             }
-            defer { watch.cancel() }
+            let beginning = Task {
+                if await stops.waitForBegin() { jobs.drain() }
+            }
+            defer {
+                watch.cancel()
+                beginning.cancel()
+            }
             return try await withThrowingTaskGroup(of: Void.self) { keepers in
                 for _ in 0..<count { keepers.addTask { await keep(in: guardians, until: retirement, onFailure) } }
                 let result: Swift.Result<Result, any Error>

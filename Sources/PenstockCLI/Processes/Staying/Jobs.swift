@@ -43,10 +43,14 @@ final class Jobs: Sendable {
         var idle: [Int] = []
         /// No message comes any more.
         var isOver = false
+        /// Processes may answer what they have, and are given nothing more.
+        var isDraining = false
         var stopCause: StopRequest.Cause?
         var failure: Failure?
 
-        var refusal: Reply? { failure.map(Reply.failed) ?? stopCause.map(Reply.unworked) }
+        var refusal: Reply? {
+            failure.map(Reply.failed) ?? (stopCause ?? (isDraining ? .grace : nil)).map(Reply.unworked)
+        }
 
         mutating func takeIdle() -> [CheckedContinuation<Job?, Never>] {
             defer { idle = [] }
@@ -188,6 +192,15 @@ final class Jobs: Sendable {
             return state.takeIdle()
         }
         for waiter in waiters { waiter.resume(returning: nil) }
+    }
+
+    /// Lets processes answer what they have. What waits for one is given back, and so is what nobody has read; none is started for it.
+    func drain() {
+        end {
+            $0.isDraining = true
+        } with: {
+            .unworked(.grace)
+        }
     }
 
     /// Stops every process, and gives back what waits for one.
