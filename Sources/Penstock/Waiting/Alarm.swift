@@ -18,7 +18,7 @@ final class Alarm: Sendable {
         self.call = call
     }
 
-    /// Calls at `end` at the latest. It may call once before, as it was set to an earlier time before this.
+    /// Calls at `end`. If it is set to an earlier time still, it calls then instead, and has to be set again.
     func set(to end: BootTime) {
         let now = time.boot
         setting.withLock { setting in

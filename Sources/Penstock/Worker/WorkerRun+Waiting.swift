@@ -9,9 +9,10 @@ extension WorkerRun {
     func pause(for delay: Duration) async {
         let end = time.boot + delay
         let wasStopping = stopping.isOpen
-        alarm.set(to: end)
         while true {
             slots.expectNews()
+            // Each time: an earlier alarm, of what was waited for before, calls once and has to be set again.
+            alarm.set(to: end)
             if end.left(at: time.boot) == nil || stopping.isOpen != wasStopping || inFlight.isDismissed { return }
             await slots.wait()
         }

@@ -62,6 +62,19 @@ import Testing
         .fileReplaced, .closed, .newerSchema, .notADatabase, .corrupt, .readOnly, .unknownQueue, .invalidInput,
     ]
 
+    /// What it waited for before had set an alarm, which calls in the middle of the pause.
+    @Test func aPauseOutlivesAnEarlierAlarm() async throws {
+        let run = WorkerRun(queues: [try await the.queue()], options: .init()) { _ in }
+        run.alarm.set(to: the.time.boot + .milliseconds(10))
+        try await the.time.waitForSleepers()
+        let pause = Task { await run.pause(for: .milliseconds(50)) }
+        for _ in 1...100 { await Task.yield() }
+        the.time.advance(by: .milliseconds(10))
+        try await the.time.waitForSleepers()
+        the.time.advance(by: .milliseconds(60))
+        await pause.value
+    }
+
     @Test(arguments: [FaultyStore.Call.claim, .reclaim, .settle], passing)
     func aWorkerOutlivesAFailureThatMayPass(_ call: FaultyStore.Call, _ code: PenstockError.Code) async throws {
         let metrics = TestMetrics()
