@@ -20,7 +20,7 @@ extension Proofs {
                         try await site.succeed(["enqueue", "q", "--lines", "--file", lines])
                         try await site.succeed(["cancel", "--queue", "q"])
                         let end = try await site.strike(
-                            ["queue", "delete", "q"], afterWrites: random.next(in: 1...200))
+                            ["queue", "delete", "q"], afterWrites: random.next(in: 1...30))
                         let isGone = try site.column("SELECT name FROM penstock_queue WHERE name = 'q'").isEmpty
                         if isGone { continue }
                         #expect(end.status != .exited(0), Proofs.repeatable)

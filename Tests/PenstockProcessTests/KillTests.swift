@@ -41,7 +41,7 @@ extension Proofs {
                     var inTheMiddle = 0
                     for _ in 1...Self.rounds {
                         let end = try await site.strike(
-                            ["enqueue", "q", "--lines", "--file", lines], afterWrites: random.next(in: 1...60))
+                            ["enqueue", "q", "--lines", "--file", lines], afterWrites: random.next(in: 1...30))
                         let found = try site.column(
                             "SELECT payload FROM penstock_messages WHERE sequence > ? ORDER BY sequence", [before])
                         before += found.count

@@ -52,7 +52,7 @@ extension Proofs {
                     }
                     if try left(site, in: "q") == 0 { try await fill(site, cancelled: false) }
                     _ = try await site.strike(
-                        ["queue", "delete", "q", "--force"], afterWrites: random.next(in: 1...300))
+                        ["queue", "delete", "q", "--force"], afterWrites: random.next(in: 1...30))
                     let found = try left(site, in: "q")
                     isDone = 1..<Self.count ~= found
                     let isDeleting = try site.column("SELECT queue FROM penstock_queues WHERE deleting") == ["q"]
@@ -72,7 +72,7 @@ extension Proofs {
                 var isDone = false
                 for _ in 1...Self.triesMax where !isDone {
                     if try left(site, in: "q") == 0 { try await fill(site, cancelled: true) }
-                    _ = try await site.strike(prune, afterWrites: random.next(in: 1...300))
+                    _ = try await site.strike(prune, afterWrites: random.next(in: 1...30))
                     let found = try left(site, in: "q")
                     isDone = 1..<Self.count ~= found
                     #expect(try site.number("SELECT kept FROM penstock_queues WHERE queue = 'q'") == found)
@@ -94,7 +94,7 @@ extension Proofs {
                     let target = "r\(number)"
                     try await site.succeed(["queue", "create", target])
                     let replay = ["replay", "q", "--into", target, "--from"]
-                    _ = try await site.strike(replay + ["\(first)"], afterWrites: random.next(in: 1...300))
+                    _ = try await site.strike(replay + ["\(first)"], afterWrites: random.next(in: 1...30))
                     let found = try left(site, in: target)
                     isDone = 1..<Self.count ~= found
                     try await site.expectHealthy()
