@@ -8,24 +8,4 @@ package enum Bell: UInt8, CaseIterable, Sendable {
     case work
     /// Those who work may be asked to end (``Notices``).
     case notice
-
-    /// The bell of a change.
-    init(_ change: Wakeups.Change) {
-        self =
-            switch change {
-            case .log: .log
-            case .room: .room
-            case .work: .work
-            }
-    }
-
-    /// What it tells of the line; `nil`: it is the bell of ``Notices``.
-    package var change: Wakeups.Change? {
-        switch self {
-        case .log: .log
-        case .room: .room
-        case .work: .work
-        case .notice: nil
-        }
-    }
 }

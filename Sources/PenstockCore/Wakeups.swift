@@ -247,3 +247,25 @@ public final class Wakeups: Sendable {
         try await waiter?.wait()
     }
 }
+
+extension Bell {
+    /// The bell of a change.
+    init(_ change: Wakeups.Change) {
+        self =
+            switch change {
+            case .log: .log
+            case .room: .room
+            case .work: .work
+            }
+    }
+
+    /// What it tells of the line; `nil`: it is the bell of ``Notices``.
+    package var change: Wakeups.Change? {
+        switch self {
+        case .log: .log
+        case .room: .room
+        case .work: .work
+        case .notice: nil
+        }
+    }
+}

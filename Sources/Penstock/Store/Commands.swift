@@ -9,8 +9,7 @@ extension PenstockStore {
     public func message(_ sequence: SequenceNumber) async throws -> MessageRecord {
         let query = MessageQuery(sequences: [sequence], limit: 1, withPayload: true, withAttempts: true)
         guard let record = try await storage.messages(query).first else {
-            throw PenstockError(
-                .unknownMessage, "There is no message \(sequence); retention may have let it go.")
+            throw MessageRecord.unknown(sequence)
         }
         return record
     }

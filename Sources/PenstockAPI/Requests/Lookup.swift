@@ -17,7 +17,7 @@ struct Lookup: Sendable {
         let query = MessageQuery(
             sequences: [sequence], limit: 1, withPayload: withPayload, withAttempts: withAttempts)
         guard let record = try await store.storage.messages(query).first else {
-            throw Self.unknown(sequence)
+            throw MessageRecord.unknown(sequence)
         }
         try principal.require(scope, record.queue, ofMessage: sequence)
         return record
@@ -46,13 +46,9 @@ struct Lookup: Sendable {
                 }
                 absent.subtract(page.map(\.sequence))
             }
-            if !mayBeGone, let gone = absent.min() { throw Self.unknown(gone) }
+            if !mayBeGone, let gone = absent.min() { throw MessageRecord.unknown(gone) }
             left = left.dropFirst(Bounds.sequenceCountMax)
         }
-    }
-
-    private static func unknown(_ sequence: SequenceNumber) -> PenstockError {
-        PenstockError(.unknownMessage, "There is no message \(sequence); retention may have let it go.")
     }
 
     /// Throws a problem with status 403 when a start has found a workflow of that name, some task of which is in no queue of the caller's:

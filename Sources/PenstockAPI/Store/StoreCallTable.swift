@@ -59,10 +59,7 @@ struct StoreCallTable: Sendable {
         add(RemoteCalls.moveCursor) { caller, cursor, queue, _ in
             try caller.principal.require(cursor.scope, cursorsOf: queue)
         }
-        add(
-            RemoteCalls.messages,
-            telling: { caller, page in MessagePage(records: caller.told(page.records), next: page.next) }
-        ) { caller, query in
+        add(RemoteCalls.messages, telling: { $0.told($1) }) { caller, query in
             if let queue = query.queue, query.sequences == [] {
                 // The client asks whether the queue is there, as it does before it uses one.
                 try caller.mayAny(of: .consume, .produce, .read, .operate, with: queue)

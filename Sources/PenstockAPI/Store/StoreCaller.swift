@@ -137,8 +137,9 @@ struct StoreCaller: Sendable {
     }
 
     /// What he may know of messages that were asked for by number. One of another queue may have come since its number was looked at.
-    func told(_ records: [MessageRecord]) -> [MessageRecord] {
-        principal.queues == nil ? records : records.filter { principal.may(.read, $0.queue) }
+    func told(_ page: MessagePage) -> MessagePage {
+        if principal.queues == nil { return page }
+        return MessagePage(records: page.records.filter { principal.may(.read, $0.queue) }, next: page.next)
     }
 
     /// What he may know of the store: workers are of all queues.

@@ -70,7 +70,7 @@ struct MessagePages {
         let sequence = try visit.context.parameters.sequence()
         let record = try await visit.site.store.message(sequence)
         guard visit.mayRead(record.queue) else {
-            throw PenstockError(.unknownMessage, "There is no message \(sequence); retention may have let it go.")
+            throw MessageRecord.unknown(sequence)
         }
         return record
     }

@@ -205,23 +205,24 @@ enum Groups {
 
     private static func settle(_ group: Group, _ left: inout Int, in transaction: Transaction) throws -> Bool {
         let connection = transaction.connection
-        // A step reads all permits of its group. Where there are very many, a tenth of them is moved in one: with so many steps as
-        // there are thousands, reading them again would take as long as their number squared.
-        left = max(left, Int(try Permits.given(of: group, connection) / 10))
-        defer { left = min(left, Limits.regroupCountMax) }
         try GroupRates.reopen(group, in: transaction)
         if group.policy == nil {
             try Permits.takeAll(of: group, connection)
             while left > 0, try permitNext(of: group, in: transaction) { left -= 1 }
             return left > 0
         }
+        var given = try Permits.given(of: group, connection)
+        // A step reads all permits of its group. Where there are very many, a tenth of them is moved in one: with so many steps as
+        // there are thousands, reading them again would take as long as their number squared.
+        left = max(left, Int(given / 10))
+        defer { left = min(left, Limits.regroupCountMax) }
         for sequence in try Permits.stray(of: group, limit: left, connection) {
             left -= 1
-            _ = try Permits.take(from: sequence, group, connection)
+            if try Permits.take(from: sequence, group, connection) { given -= 1 }
         }
         guard left > 0 else { return false }
         let early = try GroupRates.tooEarly(group, limit: left, in: transaction)
-        for sequence in try early + Permits.tooMany(of: group, limit: left, connection) {
+        for sequence in try early + Permits.tooMany(of: group, among: given, limit: left, connection) {
             left -= 1
             guard let entry = try Line.locate(sequence, in: transaction), entry.state == .ready else { continue }
             try block(entry, group, in: transaction)

@@ -109,13 +109,16 @@ enum Permits {
 
     /// Ready messages of a group that have a permit which the group does not have any more, up to `limit` of them: those that
     /// would come last.
-    static func tooMany(of group: Group, limit: Int, _ connection: Connection) throws -> [Int64] {
+    ///
+    /// - Parameter given: how many permits are given.
+    static func tooMany(
+        of group: Group, among given: Int64, limit: Int, _ connection: Connection
+    ) throws -> [Int64] {
         let count = try isPaused(group, connection) ? 0 : group.permitCount
-        let held = try given(of: group, connection)
-        guard held > count else { return [] }
+        guard given > count else { return [] }
         return try connection.all(
             group.isInOrder ? readLastInOrder : readLast, .integer(group.account.id), .text(group.key),
-            .integer(min(held - count, Int64(limit)))
+            .integer(min(given - count, Int64(limit)))
         ) { $0.integer(0) }
     }
 

@@ -21,8 +21,7 @@ package struct WaitReader {
         guard let record = try reader.records([sequence.rawValue]).first,
             let queue = try PolicyCache().row(named: record.queue, reader.connection)
         else {
-            throw PenstockError(
-                .unknownMessage, "There is no message \(sequence); retention may have let it go.")
+            throw MessageRecord.unknown(sequence)
         }
         var reason = WaitReason(message: record)
         switch record.state {

@@ -54,7 +54,7 @@ extension MemoryState {
         var keys = KeysTaken()
         for sequence in sequences {
             guard let message = messages[sequence] else {
-                throw PenstockError(.unknownMessage, "There is no message \(sequence); retention may have let it go.")
+                throw MessageRecord.unknown(sequence)
             }
             guard command.states.contains(message.state) else {
                 throw PenstockError(

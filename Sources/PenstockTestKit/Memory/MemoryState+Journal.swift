@@ -4,7 +4,7 @@ import PenstockCore
 extension MemoryState {
     func message(_ sequence: SequenceNumber) throws(PenstockError) -> MemoryMessage {
         guard let message = messages[sequence] else {
-            throw PenstockError(.unknownMessage, "There is no message \(sequence); retention may have let it go.")
+            throw MessageRecord.unknown(sequence)
         }
         return message
     }
