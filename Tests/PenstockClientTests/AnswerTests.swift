@@ -90,6 +90,24 @@ import Testing
         try await server.stop()
     }
 
+    /// A connection that falls silent costs no lease: another one extends it, long before a call's time is over.
+    @Test func anExtensionWithoutAnAnswerIsAskedForAgain() async throws {
+        let asked = Tally()
+        var writer = WireWriter()
+        writer(Timestamp(microseconds: 0), RemoteReply<[LeaseStanding]>.answer([.held]))
+        let reply = ScriptedServer.response(writer.bytes)
+        let server = try await ScriptedServer.start { request in
+            if request.path == ServerConnection.ringPath { return ScriptedServer.greeting }
+            return asked.add() == 1 ? [] : reply
+        }
+        let client = try await RemoteStore.open(server.url, token: nil, worker: nil)
+        let lease = Lease(sequence: SequenceNumber(rawValue: 1), token: LeaseToken(rawValue: 1))
+        #expect(try await client.extend([LeaseExtension(lease, by: .seconds(3))]) == [.held])
+        #expect(asked.count == 2)
+        try await client.close()
+        try await server.stop()
+    }
+
     /// Waits for rings, which stay open, keep no call from its connection.
     @Test func callsDoNotWaitBehindRings() async throws {
         let (rings, reply) = (Tally(), ScriptedServer.response([1]))

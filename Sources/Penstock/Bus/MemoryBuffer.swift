@@ -26,7 +26,7 @@ final class MemoryBuffer: Sendable {
 
     /// Keeps another number of events from now on. What is beyond a smaller one goes at once.
     func setLength(_ length: Int) {
-        state.withLock { state in
+        let spent = state.withLock { state in
             hub.changeTail { tail in
                 state.length = length
                 state.truncatedTo = max(state.truncatedTo, tail.reach.ordinal - length)
@@ -34,6 +34,7 @@ final class MemoryBuffer: Sendable {
                 tail.trim(to: tail.countMax)
             }
         }
+        withExtendedLifetime(spent) {}
     }
 
     @discardableResult

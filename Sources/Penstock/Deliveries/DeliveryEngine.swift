@@ -63,12 +63,14 @@ package final class DeliveryEngine<Element: Sendable>: Sendable {
         defer { rest() }
         holder.line.beginCarrying { [self] in tell { _ in } }
         defer { holder.line.endCarrying() }
+        var claimLoop = ClaimLoop(holder)
         do {
             try ReaderLimits(inFlightMax: inFlightMax, lease: holder.lease).validate()
-            var claimLoop = ClaimLoop(holder)
             while try await round(&claimLoop) {}
+            await claimLoop.end()
             return nil
         } catch {
+            if error is CancellationError { await claimLoop.end() }
             return error
         }
     }

@@ -45,6 +45,7 @@ final class DeliveryReader<Element: Sendable> {
             }
         } catch {
             await giveBackClaimed(isolation: isolation)
+            if error is CancellationError { await claimLoop.end() }
             throw error
         }
     }

@@ -9,6 +9,8 @@ struct ClaimLoop: Sendable {
         let holder: LeaseHolder
         /// The moment before the last call about the queue: what rings after it may announce something new.
         fileprivate(set) var before: Wakeups.Token?
+        /// Whether a ring was heard after which no claim has succeeded: nobody else may have been woken for what it told of.
+        fileprivate var isOwed = false
         /// When the queue's next scheduled message is due, going by the last claim.
         fileprivate(set) var nextDue: Timestamp?
 
@@ -87,6 +89,7 @@ struct ClaimLoop: Sendable {
         for case (let operation, .claimed(let claim)) in zip(operations, performed.answers) {
             guard let index = sources.firstIndex(where: { $0.holder.queue == operation.queue }) else { continue }
             holder.inFlight.add(claim.messages.map(\.lease), ending: ends)
+            sources[index].isOwed = false
             sources[index].holder.metrics.recordClaim(of: claim.messages, at: handle.time.now)
             sources[index].nextDue = claim.nextDue
             // Whoever heard a notice meanwhile did not know of these, one of which it may have been for.
@@ -123,6 +126,7 @@ struct ClaimLoop: Sendable {
     }
 
     private mutating func expectNews(at index: Int) {
+        if sources[index].isRung { sources[index].isOwed = true }
         sources[index].before = handle.storage.changes.token(for: sources[index].holder.queue)
     }
 
@@ -169,6 +173,11 @@ struct ClaimLoop: Sendable {
                 if let deadline { try await time.sleep(until: deadline) } else { try await time.sleep(for: look) }
             },
         ]
+    }
+
+    /// The reader ends. What it was woken for and has not claimed wakes another one.
+    func end() async {
+        for source in sources where source.isRung || source.isOwed { await source.holder.wakeAnother() }
     }
 }
 

@@ -222,6 +222,17 @@ final class LeaseHolder: Sendable {
         await handle.release(leases)
     }
 
+    /// Passes on that the reader was woken for messages that it does not take: one that is given back wakes another reader,
+    /// and that one takes all that there is.
+    func wakeAnother() async {
+        let request = ClaimRequest(queue: queue, limit: 1, lease: lease)
+        // Also for a task that is cancelled. Should it fail, others find the messages when they look.
+        await Task { [storage] in
+            guard let message = try? await storage.claim(request).messages.first else { return }
+            _ = try? await storage.settle([Settlement(message.lease, .release)])
+        }.value
+    }
+
     /// What log messages say of a message.
     func metadata(_ message: ClaimedMessage, error: String? = nil) -> Logger.Metadata {
         var metadata: Logger.Metadata = [

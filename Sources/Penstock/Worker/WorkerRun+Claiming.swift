@@ -32,7 +32,7 @@ extension WorkerRun {
     /// - Returns: whether the work is over.
     private func work(_ round: inout WorkerRound) async throws -> Bool {
         var owed = round.takePromises()
-        if stopping.isOpen { for index in owed.indices where owed[index] > 0 { await wakeAnother(for: index) } }
+        if stopping.isOpen { for index in owed.indices where owed[index] > 0 { await holders[index].wakeAnother() } }
         var taken = slots.take(at: time.boot, wantsAll: stopping.isOpen || owed.contains { $0 > 0 })
         if stopping.isOpen || taken.waitingEnd.map({ $0.left(at: time.boot) == nil }) == true {
             let waiting = slots.takeWaiting()
@@ -122,7 +122,7 @@ extension WorkerRun {
             }
         }
         if !finished.isEmpty { try await settle(finished) }
-        for index in round.unkept(request.owed, counts) { await wakeAnother(for: index) }
+        for index in round.unkept(request.owed, counts) { await holders[index].wakeAnother() }
         return counts.reduce(0, +)
     }
 

@@ -45,15 +45,4 @@ extension WorkerRun {
         }
         for call in calls { changes.cancel(call) }
     }
-
-    /// Passes on that it was woken for messages of a queue, which it does not take: one that is given back wakes another worker,
-    /// and that one takes all that there is.
-    func wakeAnother(for index: Int) async {
-        let request = ClaimRequest(queue: holders[index].queue, limit: 1, lease: options.lease)
-        await Task { [storage = handle.storage] in
-            // Should it fail, others find the messages when they look.
-            guard let message = try? await storage.claim(request).messages.first else { return }
-            _ = try? await storage.settle([Settlement(message.lease, .release)])
-        }.value
-    }
 }

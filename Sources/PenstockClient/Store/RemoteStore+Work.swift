@@ -1,3 +1,4 @@
+import NIOCore
 public import PenstockCore
 import PenstockWire
 
@@ -42,9 +43,24 @@ extension RemoteStore {
         return performed
     }
 
-    /// Moves the ends of leases.
+    /// Moves the ends of leases. A call to which no answer comes is made once more: nothing changes when both take effect.
     public func extend(_ extensions: [LeaseExtension]) async throws -> [LeaseStanding] {
-        try await answer(to: RemoteCalls.extend.request(extensions)) { standings in
+        let time = Self.extensionTime(for: extensions)
+        do {
+            return try await extend(extensions, within: time)
+        } catch let error as PenstockError where error.code == .outcomeUnknown {
+            return try await extend(extensions, within: time)
+        }
+    }
+
+    /// How long an extension may take. Whoever extends leases in good time has several tries before they end.
+    private static func extensionTime(for extensions: [LeaseExtension]) -> TimeAmount {
+        guard let lease = extensions.compactMap(\.duration).min() else { return callTime }
+        return min(max(TimeAmount(lease / 6), .milliseconds(500)), callTime)
+    }
+
+    private func extend(_ extensions: [LeaseExtension], within time: TimeAmount) async throws -> [LeaseStanding] {
+        try await answer(to: RemoteCalls.extend.request(extensions), within: time) { standings in
             for (wanted, standing) in zip(extensions, standings) where standing.isHeld {
                 if let duration = wanted.duration { held.extend(wanted.lease, by: duration) }
             }

@@ -13,14 +13,16 @@ import Synchronization
 /// - A call that changes something, and to which no answer of the server has come, throws `outcomeUnknown`: its connection broke, or
 ///   another program has answered, such as a proxy in between. One whose server cannot be reached throws `unreachable`, and has
 ///   done nothing.
-/// - A call that was begun is not cut short when its task is cancelled; its answer is waited for, for a minute at most.
+/// - A call that was begun is not cut short when its task is cancelled; its answer is waited for, for a minute at most. That of an
+///   extension is waited for during a sixth of the lease, half a second at least, and it is then asked for once more, on another
+///   connection: one that has fallen silent costs no lease.
 /// - The server's clock may be another one than this machine's. Moments that the server tells and that are waited for here are this
 ///   machine's, and so are those until which a message is suspended (`Verdict.suspend`), as whoever suspends it looks at the
 ///   clock here. All other moments go out as they are, such as `Due.at`, `Expiry.at` and those of queries: people have named them, and
 ///   they mean what the server's clock shows.
 public final class RemoteStore: MessageStore {
     /// How long a call may take.
-    private static let callTime = TimeAmount.seconds(60)
+    static let callTime = TimeAmount.seconds(60)
     /// How long it may take to give back what is held.
     private static let releaseTime = TimeAmount.seconds(5)
     /// Leases that are given back with one call.
@@ -112,22 +114,25 @@ public final class RemoteStore: MessageStore {
 
     /// Has the server carry out a call.
     ///
-    /// - Parameter take: is given the answer while the call still runs. So what it notes is there when a close goes on that has
-    ///   waited for the call.
+    /// - Parameters:
+    ///   - time: how long it may take.
+    ///   - take: is given the answer while the call still runs. So what it notes is there when a close goes on that has
+    ///     waited for the call.
     func answer<Answer: WireValue, Taken: Sendable>(
-        to request: RemoteRequest<Answer>, _ take: (Answer) throws -> Taken
+        to request: RemoteRequest<Answer>, within time: TimeAmount = RemoteStore.callTime,
+        _ take: (Answer) throws -> Taken
     ) async throws -> Taken {
         if isReadOnly, !request.isReading {
             throw PenstockError(.readOnly, "The store was opened only to be read.")
         }
         return try await calls.run {
             try Task.checkCancellation()
-            let asked = time.now
+            let asked = self.time.now
             let purpose: RequestPurpose = request.isReading ? .reading : .changing
             // Not cut short: an answer that nobody waits for would leave open what became of the call.
             let bytes = try await Task { [connection] in
                 try await connection.answer(
-                    to: request.bytes, at: ServerConnection.callPath, purpose, within: Self.callTime)
+                    to: request.bytes, at: ServerConnection.callPath, purpose, within: time)
             }.value
             return try take(answer(in: bytes, purpose, asked: asked))
         }

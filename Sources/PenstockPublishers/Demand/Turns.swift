@@ -27,7 +27,10 @@ struct Turns<Step> {
     }
 
     /// Forgets what was not said yet: nobody listens any more.
-    mutating func forget() {
-        steps = []
+    ///
+    /// - Returns: what it was, for the caller to let go of when no lock is held: the end of a value may come back here.
+    mutating func forget() -> Deque<Step> {
+        defer { steps = [] }
+        return steps
     }
 }

@@ -1,3 +1,4 @@
+internal import DequeModule
 internal import Penstock
 
 /// One subscription to a settling flatMap: the lock around the machine, between upstream, the inner publishers and one
@@ -93,13 +94,14 @@ final class SettlingConduit<Output, Input: Settleable>: Subscriber, Subscription
 
     func cancel() {
         let downstream = state.withLock { $0.downstream.take() }
+        var forgotten: Deque<Machine.Step> = []
         perform { state in
-            state.turns.forget()
+            forgotten = state.turns.forget()
             state.isOver = true
             return ([], state.machine.cancelled())
         }
         closeKeepers()
-        withExtendedLifetime(downstream) {}
+        withExtendedLifetime((downstream, forgotten)) {}
     }
 
     // MARK: The works

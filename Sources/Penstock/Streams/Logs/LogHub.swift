@@ -141,13 +141,21 @@ final class LogHub<Value: Sendable>: Sendable {
         perform { $0.complete(nil, by: nil) }
     }
 
-    func changeTail(_ change: (inout LogTail<Value>) -> Void) {
-        state.withLock { $0.machine.changeTail(change) }
+    /// Changes how much of a log in memory is kept.
+    ///
+    /// - Returns: what went, for the caller to let go of when no lock is held.
+    func changeTail(_ change: (inout LogTail<Value>) -> Void) -> LogTail<Value>.Spent? {
+        state.withLock { state in
+            state.machine.changeTail(change)
+            return state.machine.takeSpent().pages
+        }
     }
 
     /// Tells the machine of an event, and does what it says.
     private func perform(_ event: (inout Machine) -> [Machine.Action]) {
-        let (actions, task, inflow) = state.withLock { (event(&$0.machine), $0.task, $0.inflow) }
+        let (actions, spent, task, inflow) = state.withLock { state in
+            (event(&state.machine), state.machine.takeSpent(), state.task, state.inflow)
+        }
         for action in actions {
             switch action {
             case .start: break
@@ -159,6 +167,7 @@ final class LogHub<Value: Sendable>: Sendable {
             case .end(let consumer, let failure): consumer.resume(returning: .end(failure))
             }
         }
+        withExtendedLifetime(spent) {}
     }
 
     private func run(_ run: Machine.Run, _ inflow: LogInflow?) async {

@@ -35,6 +35,8 @@ struct LogHubStateMachine<Value: Sendable, Consumer: Sendable>: Sendable {
     private let portionMax: Int
     private(set) var tail: LogTail<Value>?
     private let keepsTail: Bool
+    /// A tail that is not needed any more, until ``takeSpent()``.
+    private var oldTail: LogTail<Value>?
     private var subscribers: Set<Name> = []
     private var waiting: [Name: Waiting] = [:]
     /// Why a subscription ended, until its subscriber has been told.
@@ -147,7 +149,7 @@ struct LogHubStateMachine<Value: Sendable, Consumer: Sendable>: Sendable {
         defer {
             subscribers = []
             waiting = [:]
-            if !keepsTail { tail = nil }
+            if !keepsTail { oldTail = tail.take() }
         }
         return waiting.values.map { .end($0.consumer, error) }
     }
@@ -160,7 +162,7 @@ struct LogHubStateMachine<Value: Sendable, Consumer: Sendable>: Sendable {
         if let waiter = waiting.removeValue(forKey: name) { actions.append(.end(waiter.consumer, nil)) }
         if subscribers.isEmpty, running != nil {
             running = nil
-            tail = nil
+            oldTail = tail.take()
             actions.insert(.stop, at: 0)
         }
         return actions
@@ -172,5 +174,10 @@ struct LogHubStateMachine<Value: Sendable, Consumer: Sendable>: Sendable {
             change(&changed)
             tail = changed
         }
+    }
+
+    /// What holds values that went, for the caller to let go of when no lock is held.
+    mutating func takeSpent() -> (pages: LogTail<Value>.Spent?, tail: LogTail<Value>?) {
+        (tail?.takeSpent(), oldTail.take())
     }
 }

@@ -5,6 +5,17 @@ internal import PenstockCore
 struct LogTail<Value: Sendable>: Sendable {
     typealias Item = LogItem<Value>
 
+    /// Pages that nobody needs any more. They go when no lock is held: the end of a value may use the log.
+    struct Spent: Sendable {
+        // Mostly there is one.
+        private var first: [Item] = []
+        private var rest: [[Item]] = []
+
+        fileprivate mutating func add(_ page: [Item]) {
+            if first.isEmpty { first = page } else { rest.append(page) }
+        }
+    }
+
     /// Values beyond this number go, oldest first.
     var countMax: Int
     /// Values go as well when they hold more memory than this, about, but for the last one.
@@ -21,6 +32,7 @@ struct LogTail<Value: Sendable>: Sendable {
     /// Pages up to `firstPage` are gone, and of that one what is before `first`. Pages are removed many at a time.
     private var firstPage = 0
     private var first = 0
+    private var spent = Spent()
 
     init(at place: LogPlace, countMax: Int = 1024, bytesMax: Int = 8 * 1024 * 1024) {
         self.countMax = countMax
@@ -48,6 +60,7 @@ struct LogTail<Value: Sendable>: Sendable {
             self.count -= 1
             first += 1
             if first == pages[firstPage].count {
+                spent.add(pages[firstPage])
                 pages[firstPage] = []
                 firstPage += 1
                 first = 0
@@ -57,6 +70,12 @@ struct LogTail<Value: Sendable>: Sendable {
             pages.removeFirst(firstPage)
             firstPage = 0
         }
+    }
+
+    /// The pages of values that went since this was called last.
+    mutating func takeSpent() -> Spent {
+        defer { spent = Spent() }
+        return spent
     }
 
     /// The first values behind `sequence`, up to `limit` of them.
