@@ -24,10 +24,10 @@ extension Request {
         return (try JSONInput.decode(type, from: written, as: thing), written)
     }
 
-    /// Whether the client wants this type of content, by name.
+    /// Whether the client wants this type of content, by name. One that gives it the weight 0 does not (RFC 9110, 12.4.2).
     func accepts(_ type: String) -> Bool {
         headers[values: .accept].contains { value in
-            value.split(separator: ",").contains { $0.typeName == type }
+            value.split(separator: ",").contains { $0.typeName == type && $0.weight != 0 }
         }
     }
 }
@@ -45,6 +45,14 @@ extension StringProtocol {
     /// Without the parameters that follow the name of a type of content, in small letters.
     var typeName: String {
         String(decoding: utf8.prefix { $0 != UInt8(ascii: ";") }, as: UTF8.self).trimming().lowercased()
+    }
+}
+
+extension StringProtocol {
+    /// The weight among the parameters that follow the name of a type of content; 1 where there is none.
+    fileprivate var weight: Double {
+        let weights = split(separator: ";").dropFirst().map { $0.trimming().lowercased() }.filter { $0.hasPrefix("q=") }
+        return weights.first.flatMap { Double($0.dropFirst(2)) } ?? 1
     }
 }
 

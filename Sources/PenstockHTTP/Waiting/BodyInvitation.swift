@@ -27,13 +27,6 @@ final class BodyInvitation: ChannelDuplexHandler {
     /// Requests that are not answered.
     private var requestCount = 0
 
-    /// Puts one next to the decoder: those behind it are not told the version of HTTP.
-    static func add(to pipeline: ChannelPipeline) {
-        let pipeline = pipeline.syncOperations
-        guard let decoder = try? pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self) else { return }
-        try? pipeline.addHandler(BodyInvitation(), position: .after(decoder))
-    }
-
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         switch unwrapInboundIn(data) {
         case .head(let head):

@@ -1,5 +1,6 @@
 import HTTPTypes
 import NIOCore
+import NIOHTTP1
 import NIOHTTPTypes
 
 /// Looks after one connection: says when its client is gone, and ends it when the client takes too long, or asks for the last time.
@@ -46,10 +47,17 @@ final class ConnectionWatch: ChannelDuplexHandler, RemovableChannelHandler {
 
     func handlerAdded(context: ChannelHandlerContext) {
         connections.add(context.channel)
-        BodyInvitation.add(to: context.pipeline)
+        Self.addBehindDecoder([MessageFraming(), BodyInvitation()], of: context.pipeline)
         presence = ClientPresence(of: context.channel)
         lastTime = context.eventLoop.now
         endWhenIdle(context, at: lastTime + idleTime)
+    }
+
+    /// Puts handlers next to the decoder: those behind it are not told the version of HTTP.
+    private static func addBehindDecoder(_ handlers: [any ChannelHandler], of pipeline: ChannelPipeline) {
+        let pipeline = pipeline.syncOperations
+        guard let decoder = try? pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self) else { return }
+        try? pipeline.addHandlers(handlers, position: .after(decoder))
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {

@@ -70,6 +70,16 @@ import Testing
         }
     }
 
+    @Test(arguments: ["text/event-stream;q=0, */*", "text/event-stream; charset=utf-8; q=0.000"])
+    func whoWantsNoEventsGetsLines(_ accept: String) async throws {
+        try await TestServer.onFile { server in
+            try await server.put("1")
+            let log = try await server.send("GET", "/v1/queues/q/log", headers: ["Accept": accept])
+            #expect(log.status == 200)
+            #expect(log.text.hasPrefix("{\"sequence\":1,"), "\(log.text)")
+        }
+    }
+
     @Test func aFollowerThatHangsUpIsForgotten() async throws {
         try await TestServer.onFile { server in
             let changes = server.store.storage.changes

@@ -1,0 +1,62 @@
+import NIOCore
+import NIOHTTP1
+
+/// Refuses requests of whose end, or of whose host, two programs may think differently, and ends each answer as the version of HTTP
+/// that the client speaks has it.
+///
+/// - A body comes as its length says, or in chunks. One that was changed on its way in another manner (`Transfer-Encoding: gzip, chunked`)
+///   would be taken for what it is not (RFC 9112, 6.1).
+/// - A request says once which host it is meant for (RFC 9112, 3.2). A client of HTTP/1.0 may leave it out.
+/// - A client of HTTP/1.0 knows no chunks: the end of its connection is the end of the answer.
+///
+/// SwiftNIO's decoder refuses a request that has a length and chunks.
+final class MessageFraming: ChannelDuplexHandler {
+    typealias InboundIn = HTTPServerRequestPart
+    typealias InboundOut = HTTPServerRequestPart
+    typealias OutboundIn = HTTPServerResponsePart
+    typealias OutboundOut = HTTPServerResponsePart
+
+    /// Whether a request was refused: what comes after it may be its body, or another one.
+    private var isOver = false
+    /// Whether the last request that came is one of HTTP/1.0, after which nothing is read.
+    private var isOld = false
+    /// Requests that are not answered.
+    private var requestCount = 0
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        if isOver { return }
+        guard case .head(var head) = unwrapInboundIn(data) else { return context.fireChannelRead(data) }
+        guard Self.isSound(head) else {
+            isOver = true
+            return context.fireErrorCaught(HTTPParserError.unknown)
+        }
+        requestCount += 1
+        if head.version != .http1_1 {
+            isOld = true
+            head.headers.replaceOrAdd(name: "connection", value: "close")
+        }
+        context.fireChannelRead(wrapInboundOut(.head(head)))
+    }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        switch unwrapOutboundIn(data) {
+        case .head(var head) where isOld && requestCount <= 1:
+            head.version = .http1_0
+            head.headers.remove(name: "transfer-encoding")
+            head.headers.replaceOrAdd(name: "connection", value: "close")
+            context.write(wrapOutboundOut(.head(head)), promise: promise)
+        case .end:
+            // What is no request at all is answered as well.
+            requestCount = max(0, requestCount - 1)
+            context.write(data, promise: promise)
+        default: context.write(data, promise: promise)
+        }
+    }
+
+    private static func isSound(_ head: HTTPRequestHead) -> Bool {
+        let hosts = head.headers["host"].count
+        guard hosts == 1 || hosts == 0 && head.version != .http1_1 else { return false }
+        let codings = head.headers["transfer-encoding"]
+        return codings.isEmpty || codings.count == 1 && codings[0].lowercased() == "chunked" && head.version == .http1_1
+    }
+}
