@@ -43,6 +43,53 @@ import Testing
         }
     }
 
+    /// A command that follows a log, or watches the queues, goes on when the server does, and has left nothing out.
+    @Test func followersOutliveTheServer() async throws {
+        let folder = TemporaryFolder()
+        let socket = folder.file("s")
+        let store = try await PenstockStore.open(path: folder.file("queue.db"))
+        let mail = try await store.queue("mail", of: String.self)
+        let server = try await TestServer.start(store, at: .unix(path: socket))
+        let there = "unix:\(socket)"
+        let (lines, words) = AsyncStream.makeStream(of: String.self)
+        // Both end with this test.
+        async let _ = Self.follow(["log", "mail", "--follow"], there, telling: words)
+        async let _ = Self.follow(["status", "--watch", "--interval", "10ms"], there, telling: words)
+        var iterator = lines.makeAsyncIterator()
+        /// Returns once all of these were told, in whatever order.
+        func told(_ wanted: (command: String, words: String)...) async {
+            var left = wanted
+            while !left.isEmpty, let line = await iterator.next() {
+                left.removeAll { line.hasPrefix("\($0.command): ") && line.contains($0.words) }
+            }
+        }
+
+        try await mail.enqueue("first")
+        await told(("log", "first"), ("status", "mail "))
+        await server.stop()
+        await told(("status", "Trying again"))
+        try await mail.enqueue("second")
+        let next = try await TestServer.start(store, at: .unix(path: socket))
+        await told(("log", "second"), ("status", "The store answers again."))
+        try await mail.enqueue("third")
+        await told(("log", "third"))
+        await next.stop()
+        try await store.close()
+    }
+
+    /// Runs a command until the task is cancelled, and tells each line that it writes, with the command's name.
+    private static func follow(
+        _ arguments: [String], _ db: String, telling words: AsyncStream<String>.Continuation
+    ) async throws {
+        _ = try await Subprocess.run(
+            .path("/bin/sh"),
+            arguments: Arguments(["-c", "exec \"$0\" \"$@\" 2>&1", products + "/penstock"] + arguments),
+            environment: .inherit.updating(["PENSTOCK_DB": db]), input: .none, output: .sequence, error: .discarded
+        ) { execution in
+            for try await line in execution.standardOutput.strings() { words.yield("\(arguments[0]): \(line)") }
+        }
+    }
+
     /// To wait for what a message gives is to look at its queue: a token that may not is refused while nothing is in line.
     @Test func nothingIsInLineOfWhoMayNotWaitForIt() async throws {
         let folder = TemporaryFolder()

@@ -13,7 +13,8 @@ struct LogCommand: AsyncParsableCommand {
               penstock log mail --last 20 --follow
               penstock log mail --since -1h --state dead --json
 
-            With --follow it goes on with each message as it is accepted, until it is interrupted.
+            With --follow it goes on with each message as it is accepted, until it is interrupted. A server that does not answer for
+            a while is waited for, and no message is left out.
             """)
 
     @OptionGroup var fileOptions: FileOptions
@@ -32,15 +33,30 @@ struct LogCommand: AsyncParsableCommand {
         try await fileOptions.file.look(queue: queue) { store in
             let log = try await store.queue(queue.text, create: false).log(
                 from: stretch.from, since: stretch.since, last: stretch.last, states: stretch.state, follow: follow)
-            for try await entry in log {
-                if outputOptions.isJSON {
-                    try output.line(entry.record.json(withAttempts: true))
-                } else {
-                    try output.line(MessageTables.logLine(entry.record))
+            var entries = log.makeAsyncIterator()
+            var outage = StoreOutage()
+            while true {
+                do {
+                    guard let entry = try await entries.next() else { break }
+                    outage.ended()
+                    try show(entry.record, on: output)
+                } catch {
+                    guard follow else { throw error }
+                    // The iterator goes on where it has failed.
+                    try await outage.wait(after: error, by: store.time)
                 }
-                if follow { try output.flush() }
             }
             try output.flush()
         }
+    }
+
+    @MainActor
+    private func show(_ record: MessageRecord, on output: Output) throws {
+        if outputOptions.isJSON {
+            try output.line(record.json(withAttempts: true))
+        } else {
+            try output.line(MessageTables.logLine(record))
+        }
+        if follow { try output.flush() }
     }
 }

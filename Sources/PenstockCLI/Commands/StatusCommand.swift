@@ -42,12 +42,17 @@ struct StatusCommand: AsyncParsableCommand {
         try await fileOptions.file.look(queue: queue) { store in
             // Ages are by the clock that the store goes by, which may be a server's.
             let time = store.time
-            while true {
-                let status = try await store.storage.status(of: queue)
-                try show(status, at: time.now, on: output)
-                try output.flush()
-                guard watch else { return }
+            try await show(store.storage.status(of: queue), at: time.now, on: output)
+            var outage = StoreOutage()
+            while watch {
                 try await time.sleep(until: time.now + (interval ?? .seconds(1)))
+                do {
+                    let status = try await store.storage.status(of: queue)
+                    outage.ended()
+                    try show(status, at: time.now, on: output)
+                } catch {
+                    try await outage.wait(after: error, by: time)
+                }
             }
         }
     }
@@ -55,10 +60,11 @@ struct StatusCommand: AsyncParsableCommand {
     @MainActor
     private func show(_ status: StoreStatus, at now: Timestamp, on output: Output) throws {
         if outputOptions.isJSON {
-            return try output.line(
+            try output.line(
                 JSONValue.object([
                     "queues": .array(status.queues.map(\.json)), "workers": .array(status.workers.map(\.json)),
                 ]).adding(status.move))
+            return try output.flush()
         }
         if watch {
             // Back to the top and clear below, so that the screen does not flicker; elsewhere a line between two looks.
@@ -72,5 +78,6 @@ struct StatusCommand: AsyncParsableCommand {
             try output.table(QueueTables.workers(status.workers, now: now))
         }
         if watch && !output.isTerminal { try output.line("") }
+        try output.flush()
     }
 }

@@ -6,7 +6,8 @@ import NIOHTTP1
 ///
 /// - A body comes as its length says, or in chunks. One that was changed on its way in another manner (`Transfer-Encoding: gzip, chunked`)
 ///   would be taken for what it is not (RFC 9112, 6.1).
-/// - A request says once which host it is meant for (RFC 9112, 3.2). A client of HTTP/1.0 may leave it out.
+/// - A request says once which host it is meant for (RFC 9112, 3.2), or not at all: where names count, ``HostCheck`` asks for one, and
+///   clients at a socket of this machine have none to say.
 /// - A client of HTTP/1.0 knows no chunks: the end of its connection is the end of the answer.
 ///
 /// SwiftNIO's decoder refuses a request that has a length and chunks.
@@ -54,8 +55,7 @@ final class MessageFraming: ChannelDuplexHandler {
     }
 
     private static func isSound(_ head: HTTPRequestHead) -> Bool {
-        let hosts = head.headers["host"].count
-        guard hosts == 1 || hosts == 0 && head.version != .http1_1 else { return false }
+        guard head.headers["host"].count <= 1 else { return false }
         let codings = head.headers["transfer-encoding"]
         return codings.isEmpty || codings.count == 1 && codings[0].lowercased() == "chunked" && head.version == .http1_1
     }
