@@ -29,6 +29,7 @@ package struct PostgresMigration: Sendable {
         PostgresMigration(17, "handover", PackageResources._017_handover_sql),
         PostgresMigration(18, "moments", PackageResources._018_moments_sql),
         PostgresMigration(19, "checks", PackageResources._019_checks_sql),
+        PostgresMigration(20, "texts", PackageResources._020_texts_sql),
     ]
 
     private init(_ version: Int, _ name: String, _ bytes: [UInt8]) {

@@ -127,7 +127,7 @@ public struct WaitReason: Hashable, Sendable {
         case rate(opens: Timestamp?)
         /// Ready: so many messages of its queue are claimed before it.
         case ahead(Count)
-        /// Ready: no process that has had messages of this file is alive.
+        /// Ready: no process that has had messages of this store is alive.
         case noWorker
     }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import PenstockConformance
 import PenstockCore
 import PenstockSQL
@@ -83,6 +84,40 @@ struct PlainInsertTests {
         try await store.close()
     }
 
+    /// A text is what it says, also where PostgreSQL could read it as bytes.
+    @Test func theFunctionTakesTextsAndBytes() async throws {
+        let calls = [
+            (##"'{"re":"\\d","path":"C:\\temp"}'"##, ##"{"re":"\\d","path":"C:\\temp"}"##), (#"'a\nb'"#, #"a\nb"#),
+            ("json_build_object('a', 1)::text", #"{"a" : 1}"#), (#"'\x6869'::bytea"#, "hi"),
+            ("convert_to('bytes', 'UTF8')", "bytes"),
+        ]
+        for (written, _) in calls { try server.run("SELECT \(schema).penstock_enqueue('jobs', \(written))") }
+        let claim = try await store.claim(ClaimRequest(queue: jobs, limit: 9, lease: .seconds(30)))
+        #expect(claim.messages.map { String(decoding: $0.payload, as: UTF8.self) } == calls.map(\.1))
+        let error = #expect(throws: ServerError.self) {
+            try server.run(#"SELECT \#(schema).penstock_enqueue('jobs', '\x6869')"#)
+        }
+        #expect(error?.message.hasSuffix("takes bytes as well, as BYTEA") == true)
+        try await store.close()
+    }
+
+    /// A moment is given as the server writes it, in whatever zone its session is.
+    @Test(arguments: ["UTC", "Asia/Kolkata", "America/St_Johns", "Pacific/Apia"])
+    func momentsMayBeTheServersOwn(zone: String) async throws {
+        try server.run("SET TimeZone = '\(zone)'")
+        let moment = "('2031-05-06 07:08:09.123456+00'::timestamptz)"
+        try server.run(
+            "INSERT INTO \(schema).penstock_messages (queue, payload, due_at) VALUES ('jobs', 'a', \(moment))")
+        try server.run("SELECT \(schema).penstock_enqueue('jobs', 'b', due_at => \(moment)::text)")
+        try server.run(
+            "INSERT INTO \(schema).penstock_messages (queue, payload, expires_at) VALUES ('jobs', 'c', \(moment)::text)"
+        )
+        let records = try await store.messages(MessageQuery(queue: jobs, limit: 9)).records
+        let wanted = Timestamp(microseconds: 1_935_817_689_123_456)
+        #expect(records.map { $0.due ?? $0.expiresAt } == [wanted, wanted, wanted])
+        try await store.close()
+    }
+
     @Test func whatIsDueIsNotLostWhenAPayloadChanges() async throws {
         try server.run(
             "INSERT INTO \(schema).penstock_schedules (name, queue, spec, payload) VALUES ('s', 'jobs', '* * * * *', 'x')"
@@ -92,6 +127,30 @@ struct PlainInsertTests {
         try server.run("UPDATE \(schema).penstock_schedules SET payload = 'other'")
         let claim = try await store.claim(ClaimRequest(queue: jobs, limit: 5, lease: .seconds(30)))
         #expect(claim.messages.map { String(decoding: $0.payload, as: UTF8.self) } == ["other"])
+        try await store.close()
+    }
+
+    /// A view's row is from before the lock was waited for.
+    @Test func twoChangesOfAScheduleBothStay() async throws {
+        try server.run(
+            "INSERT INTO \(schema).penstock_schedules (name, queue, spec, payload) VALUES ('s', 'jobs', '* * * * *', 'x')"
+        )
+        try server.run("BEGIN; UPDATE \(schema).penstock_schedules SET paused = 1")
+        let changed = Tally()
+        Thread.detachNewThread { [url, schema] in
+            guard let other = try? ServerConnection(try ServerAddress(url)) else { return }
+            _ = try? other.run("UPDATE \(schema).penstock_schedules SET priority = 5, missed = 'all'")
+            changed.add()
+        }
+        let waiting = """
+            SELECT FROM pg_locks AS held JOIN pg_locks AS wanted USING (locktype, database, classid, objid, objsubid)
+            WHERE held.pid = pg_backend_pid() AND held.granted AND NOT wanted.granted AND locktype = 'advisory'
+            """
+        try await eventually { try server.run(waiting).rowCount > 0 }
+        try server.run("UPDATE \(schema).penstock_schedules SET payload = 'y'; COMMIT")
+        try await changed.wait(for: 1)
+        let row = try server.run("SELECT paused, priority, missed, payload FROM \(schema).penstock_schedules")
+        #expect((0..<4).map { String(decoding: row.bytes(0, $0), as: UTF8.self) } == ["1", "5", "all", "y"])
         try await store.close()
     }
 

@@ -148,6 +148,35 @@ struct SaidVerdictTests {
         try await store.close()
     }
 
+    /// Above READ COMMITTED a transaction would see its lease as it was, though it is lost.
+    @Test(arguments: ["REPEATABLE READ", "SERIALIZABLE"])
+    func aTransactionThatCannotSeeWhatOthersDidIsRefused(level: String) async throws {
+        try await put(NewMessage(payload: [1]))
+        let lease = try await claim()[0].lease
+        for call in [
+            "penstock_done(\(lease.sequence), \(lease.token.rawValue))", "penstock_enqueue('jobs', 'x')",
+        ] {
+            try server.run("BEGIN ISOLATION LEVEL \(level); SELECT FROM public.\(schema)_effect")
+            let error = #expect(throws: ServerError.self) { try server.run("SELECT \(schema).\(call)") }
+            #expect(error?.message.hasPrefix("penstock: begin the transaction with ISOLATION LEVEL READ") == true)
+            try server.run("ROLLBACK")
+        }
+        try say("done", lease)
+        try await store.close()
+    }
+
+    @Test func aResultIsATextAsWell() async throws {
+        try await put(NewMessage(payload: [1]), NewMessage(payload: [2]))
+        let leases = try await claim(2).map(\.lease)
+        try say("done", leases[0], ##", '{"re":"\\d"}'"##)
+        #expect(throws: ServerError.self) { try say("done", leases[1], #", '\x00'"#) }
+        try say("done", leases[1], #", '\x00'::bytea"#)
+        _ = try await claim()
+        #expect(try await store.journal(of: leases[0].sequence).result == Array(##"{"re":"\\d"}"##.utf8))
+        #expect(try await store.journal(of: leases[1].sequence).result == [0])
+        try await store.close()
+    }
+
     @Test func whoWaitsForWorkHearsOfIt() async throws {
         try await put(NewMessage(payload: [1]))
         let lease = try await claim()[0].lease

@@ -46,6 +46,24 @@ import Testing
         try await store.close()
     }
 
+    /// How long something took is told of no moment, and ends no worker.
+    @Test(arguments: [Int64.min, -1, .max])
+    func momentsThatCannotBeAreNoReasonToEnd(_ moment: Int64) async throws {
+        let store = try await open()
+        let program = try ForeignProgram(path)
+        try await program.run("UPDATE penstock_ready SET ready_since = \(moment) WHERE sequence < 3")
+        try await program.run("UPDATE penstock_log SET enqueued_at = \(moment) WHERE sequence = 3")
+        let messages = try await store.take(9)
+        #expect(sequences(messages).count == 6)
+        try await program.run("UPDATE penstock_lease SET claimed_at = \(moment)")
+        var settlements = messages.map { Settlement($0.lease, .done) }
+        settlements[4].verdict = .retry(error: "no")
+        settlements[5].verdict = .release
+        #expect(try await store.settle(settlements).count == 6)
+        #expect(try await store.depths().leased == 0)
+        try await store.close()
+    }
+
     /// What is set aside counts no more, while others are still ready.
     @Test func whatIsSetAsideIsNotCounted() async throws {
         let store = try await open()

@@ -69,6 +69,7 @@ import Testing
             ("* L * * *", "'L' is no hour; write 0 to 23."),
             ("* * * * L", "'L' is no day of the week; write 0 to 7 or SUN to SAT, and 0 and 7 are Sunday."),
             ("* * 15W * *", "'15W' is no day of the month: the nearest working day cannot be named."),
+            ("* * L-3 * *", "'L-3' is no day of the month: of days counted from its end, L is the last one."),
             ("* * * * 5#6", "'5#6' is no day of the week; behind # stands a number from 1 to 5, such as FRI#2."),
             ("? * * * *", "'?' is no minute; write 0 to 59."),
             ("0 0 30 2 *", "'0 0 30 2 *' would never fire: none of its months has such a day."),

@@ -52,8 +52,15 @@ extension PenstockStore {
 }
 
 extension StartReceipt {
+    /// The receipts of a workflow that has just been made of `tasks`.
+    package init(new tasks: [NewTask], _ started: StartedWorkflow) {
+        self.init(
+            name: started.name, isNew: true,
+            receipts: Dictionary(zip(tasks.lazy.map(\.name), started.receipts)) { first, _ in first })
+    }
+
     /// The receipts of a workflow that was there, by the names of its tasks.
-    init(of tasks: [TaskRecord], _ started: StartedWorkflow) {
+    package init(of tasks: [TaskRecord], _ started: StartedWorkflow) {
         let names = Dictionary(tasks.map { ($0.sequence, $0.name) }) { first, _ in first }
         let receipts = started.receipts.compactMap { receipt in names[receipt.sequence].map { ($0, receipt) } }
         self.init(name: started.name, isNew: false, receipts: Dictionary(receipts) { first, _ in first })
@@ -63,14 +70,12 @@ extension StartReceipt {
 extension StoreHandle {
     /// Counts what a start has enqueued, and names its receipts.
     func made(_ tasks: [NewTask], _ started: StartedWorkflow) -> StartReceipt {
-        var receipts: [TaskName: Receipt] = [:]
         var byQueue: [QueueName: (receipts: [Receipt], messages: [NewMessage])] = [:]
         for (task, receipt) in zip(tasks, started.receipts) {
-            receipts[task.name] = receipt
             byQueue[task.queue, default: ([], [])].receipts.append(receipt)
             byQueue[task.queue, default: ([], [])].messages.append(task.message)
         }
         for (queue, made) in byQueue { metrics(of: queue).record(made.receipts, of: made.messages) }
-        return StartReceipt(name: started.name, isNew: true, receipts: receipts)
+        return StartReceipt(new: tasks, started)
     }
 }

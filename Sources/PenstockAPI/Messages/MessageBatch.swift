@@ -33,7 +33,7 @@ struct MessageBatch {
             // What was read well goes in before what was not is told of.
             results.refuse(lines.count + 1, problem)
         }
-        if !results.isOver { await enqueue(&waiting, &results) }
+        if !results.isOver { try await enqueueIfHeard(&waiting, &results) }
         return results.response
     }
 
@@ -61,7 +61,13 @@ struct MessageBatch {
         waiting.numbers.append(line.number)
         waiting.messages.append(message)
         waiting.bytes += message.payload.count
-        if waiting.isFull { await enqueue(&waiting, &results) }
+        if waiting.isFull { try await enqueueIfHeard(&waiting, &results) }
+    }
+
+    /// Enqueues what waits, unless the connection is over by now, as when the server is told to stop: its client could not be told of these.
+    private func enqueueIfHeard(_ waiting: inout Waiting, _ results: inout LineResults) async throws {
+        guard offer.context.isConnected else { throw CancellationError() }
+        await enqueue(&waiting, &results)
     }
 
     private func message(_ line: Lines.Line) throws -> NewMessage {

@@ -34,16 +34,12 @@ struct Workflows: Sendable {
         for queue in Set(workflow.tasks.map(\.queue)) { try context.principal.require(.produce, queue) }
         let started = try await store.storage.start(workflow, durability: .powerLoss)
         try await Lookup(store: store).require(context.principal, toKnow: started)
+        let receipt =
+            started.isNew
+            ? StartReceipt(new: workflow.tasks, started)
+            : StartReceipt(of: try await store.tasks(of: started.name), started)
         return .json(
-            .object([
-                "workflow": .string(started.name.text), "isNew": .bool(started.isNew),
-                "tasks": .array(
-                    started.receipts.map { receipt in
-                        .object([
-                            "sequence": .integer(receipt.sequence.rawValue), "state": .string(receipt.state.rawValue),
-                        ])
-                    }),
-            ]), status: started.isNew ? .created : .ok)
+            .started(receipt.name, isNew: receipt.isNew, receipt.receipts), status: started.isNew ? .created : .ok)
     }
 
     @Sendable private func list(_ request: Request, _ context: ServerContext) async throws -> Response {
@@ -88,8 +84,8 @@ struct Workflows: Sendable {
     @Sendable private func cancel(_ request: Request, _ context: ServerContext) async throws -> Response {
         _ = try QueryParameters(request, known: [])
         try context.principal.require(.operate, nil)
-        let count = try await store.storage.cancel(try context.parameters.workflow())
-        return .json(.object(["cancelled": .integer(count)]))
+        let workflow = try context.parameters.workflow()
+        return .json(.cancelled(workflow, try await store.storage.cancel(workflow)))
     }
 }
 

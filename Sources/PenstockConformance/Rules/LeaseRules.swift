@@ -10,6 +10,7 @@ enum LeaseRules {
         "once lost, neither a verdict nor an extension changes anything": lateChangesNothing,
         "extend moves its end": extendMovesTheEnd,
         "extend leaves a lost one alone": extendLeavesLostAlone,
+        "an extension that keeps a longer one may come late": extendKeepsLonger,
     ]
 
     static func eachStandsAlone(_ bench: Bench) async throws {
@@ -89,6 +90,26 @@ enum LeaseRules {
         bench.time.advance(by: .microseconds(1))
         #expect(try await store.reclaim() == Reclaimed(fromExpiredLeases: 1))
         #expect(try await store.give(.done, for: messages[0]) == .leaseLost)
+    }
+
+    static func extendKeepsLonger(_ bench: Bench) async throws {
+        let store = try await bench.open(.steady())
+        try await store.put((1...2).map { .text("\($0)") })
+        let leases = try await store.take(2, lease: .seconds(10)).map(\.lease)
+        #expect(try await store.extend([leases[0]], by: .seconds(60)) == [true])
+        let late = leases.map { LeaseExtension($0, by: .seconds(20), keepsLonger: true) }
+        #expect(try await store.extend(late) == [.held, .held])
+        bench.time.advance(by: .seconds(20))
+        #expect(
+            try await store.reclaim() == Reclaimed(fromExpiredLeases: 1), "It was made longer where it was shorter.")
+        bench.time.advance(by: .seconds(40) - .microseconds(1))
+        #expect(try await store.reclaim() == Reclaimed())
+        #expect(try await store.extend(late) == [.held, .lost])
+        bench.time.advance(by: .seconds(19))
+        #expect(try await store.reclaim() == Reclaimed())
+        #expect(try await store.extend([leases[0]], by: .seconds(1)) == [true], "Another one makes it shorter.")
+        bench.time.advance(by: .seconds(1))
+        #expect(try await store.reclaim() == Reclaimed(fromExpiredLeases: 1))
     }
 
     static func extendLeavesLostAlone(_ bench: Bench) async throws {

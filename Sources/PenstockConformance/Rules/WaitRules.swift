@@ -72,14 +72,21 @@ enum WaitRules {
         try await store.work(.retry(error: "no"))
         #expect(try await causes(store, retried) == [.due(start + .seconds(1), .retry)])
         let asleep = try await store.put("c")
-        let message = try await store.takeOne()
-        _ = try await store.record(.named("sent"), result: [], on: message.lease, extendingBy: nil)
-        _ = try await store.give(.suspend(until: start + .seconds(60)), for: message)
+        try await store.work(.suspend(until: start + .seconds(60)))
         #expect(try await causes(store, asleep) == [.due(start + .seconds(60), .suspended)])
         let awaiting = try await store.put("d")
         try await store.work(.suspend(until: start + .seconds(90), event: .named("paid")))
         #expect(
             try await causes(store, awaiting) == [.event(.named("paid")), .due(start + .seconds(90), .suspended)])
+
+        // An attempt that failed is no reason to wait once the next one has been suspended, and the other way round.
+        bench.time.advance(by: .seconds(1))
+        try await store.work(.suspend(until: start + .seconds(70)))
+        #expect(try await causes(store, retried) == [.due(start + .seconds(70), .suspended)])
+        bench.time.advance(by: .seconds(69))
+        for _ in 1...3 { try await store.work(.retry(error: "no", after: .seconds(5))) }
+        #expect(try await causes(store, retried) == [.due(start + .seconds(75), .retry)])
+        #expect(try await causes(store, asleep) == [.due(start + .seconds(75), .retry)])
     }
 
     static func pending(_ bench: Bench) async throws {

@@ -66,9 +66,13 @@ package enum JSONInput {
     }
 
     private static func place(_ context: DecodingError.Context) -> String {
-        let path = context.codingPath.map { key in
-            key.intValue.map { "[\($0)]" } ?? ".\(Escape.text(key.stringValue))"
-        }.joined()
-        return path.isEmpty ? "It" : "\"\(path.drop { $0 == "." })\""
+        let path = path(context.codingPath)
+        return path.isEmpty ? "It" : "\"\(path)\""
+    }
+
+    /// Where a value is, for people: `[0].then[1].delay`.
+    static func path(_ keys: [any CodingKey]) -> String {
+        let path = keys.map { key in key.intValue.map { "[\($0)]" } ?? ".\(Escape.text(key.stringValue))" }.joined()
+        return String(path.drop { $0 == "." })
     }
 }

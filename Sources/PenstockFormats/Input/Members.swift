@@ -46,10 +46,9 @@ package struct Members {
         guard let word: String = try container.decodeIfPresent(String.self, forKey: MemberKey(name)) else { return nil }
         guard let value = Value(rawValue: word) else {
             let known = Value.allCases.map(\.rawValue).joined(separator: ", ")
-            let place = (container.codingPath + [MemberKey(name)]).map { Escape.text($0.stringValue) }
+            let place = JSONInput.path(container.codingPath + [MemberKey(name)])
             throw PenstockError(
-                .invalidInput,
-                "\"\(place.joined(separator: "."))\" cannot be '\(Escape.text(word))'; it is one of \(known).")
+                .invalidInput, "\"\(place)\" cannot be '\(Escape.text(word))'; it is one of \(known).")
         }
         return value
     }

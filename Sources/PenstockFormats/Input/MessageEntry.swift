@@ -20,7 +20,7 @@ package struct MessageEntry {
             priority: try members.value("priority") ?? 0, due: try Self.due(members, now),
             attemptsMax: try members.value("attempts"), uniqueKey: try Self.uniqueKey(members),
             group: try members.value("group"),
-            expiry: try (members.value("expires") as String?).map { try ExpiryText.parse($0, now: now) })
+            expiry: try Self.expiry(members, now))
         if let kind: String = try members.value("kind") {
             message.headers[KindName.header] = try KindName(kind).text
         }
@@ -33,12 +33,28 @@ package struct MessageEntry {
     }
 
     private static func due(_ members: Members, _ now: Timestamp) throws -> Due {
-        let (delay, moment): (String?, String?) = (try members.value("delay"), try members.value("at"))
+        let (delay, moment): (Duration?, String?) = (try members.duration("delay"), try members.value("at"))
         switch (delay, moment) {
         case (nil, nil): return .now
-        case (let delay?, nil): return .after(try DurationText.parse(delay))
+        case (let delay?, nil): return .after(delay)
         case (nil, let moment?): return .at(try TimeText.parse(moment, now: now))
         default: throw PenstockError(.invalidInput, "it has a \"delay\" and an \"at\"; leave one of them out.")
+        }
+    }
+
+    private static func expiry(_ members: Members, _ now: Timestamp) throws -> Expiry? {
+        switch try members.value("expires") as WrittenDuration? {
+        case nil: nil
+        case .text(let text): try ExpiryText.parse(text, now: now)
+        case .seconds(let duration): .after(duration)
+        }
+    }
+
+    private static func scope(_ members: Members) throws -> KeyScope {
+        switch try members.value("keyScope") as WrittenDuration? {
+        case nil: .untilEnded
+        case .text(let text): try KeyScopeText.parse(text)
+        case .seconds(let period): .period(period)
         }
     }
 
@@ -50,8 +66,8 @@ package struct MessageEntry {
             return nil
         }
         return UniqueKey(
-            key, scope: try (members.value("keyScope") as String?).map(KeyScopeText.parse) ?? .untilEnded,
+            key, scope: try scope(members),
             onConflict: try (members.value("ifExists") as String?).map(KeyScopeText.conflict) ?? .skip,
-            waitMax: try (members.value("debounceMax") as String?).map(DurationText.parse))
+            waitMax: try members.duration("debounceMax"))
     }
 }

@@ -25,6 +25,27 @@ extension WorkflowRecord {
     }
 }
 
+extension JSONValue {
+    /// What a start of a workflow has made or found, with its tasks in the order of the log.
+    package static func started(_ name: WorkflowName, isNew: Bool, _ receipts: [TaskName: Receipt]) -> JSONValue {
+        .object([
+            "workflow": .string(name.text), "isNew": .bool(isNew),
+            "tasks": .array(
+                receipts.sorted { $0.value.sequence < $1.value.sequence }.map { name, receipt in
+                    .object([
+                        "task": .string(name.text), "sequence": .integer(receipt.sequence.rawValue),
+                        "state": .string(receipt.state.rawValue),
+                    ])
+                }),
+        ])
+    }
+
+    /// What a cancellation of a workflow has done.
+    package static func cancelled(_ name: WorkflowName, _ count: Int) -> JSONValue {
+        .object(["workflow": .string(name.text), "cancelled": .integer(count)])
+    }
+}
+
 extension TaskRecord {
     /// The task as JSON, without its result.
     package var json: JSONValue {

@@ -72,7 +72,7 @@ package enum WaitText {
         case .rate(nil):
             "By its rate, the queue may have to wait; until when, another clock says, and it is not known here."
         case .ahead(let count): "\(text(count)) \(count.count == 1 && !count.isMore ? "is" : "are") ahead of it."
-        case .noWorker: "No worker that has had messages of this file is alive."
+        case .noWorker: "No worker that has had messages of this store is alive."
         }
     }
 

@@ -110,7 +110,7 @@ extension Claiming {
             let payload = try statement.bytes(6)
             bytes += payload.count
             reading.wait.record(
-                microseconds: transaction.now.microseconds - (statement.optionalInteger(9) ?? enqueuedAt))
+                microseconds: transaction.now.microseconds.elapsed(since: statement.optionalInteger(9) ?? enqueuedAt))
             reading.messages.append(
                 ClaimedMessage(
                     lease: Lease(sequence: sequence, token: LeaseToken(rawValue: tokenBase + number)),

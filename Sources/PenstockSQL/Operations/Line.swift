@@ -80,9 +80,9 @@ enum Line {
             try ProgressRows.end(entry.sequence, transaction.connection)
             entry.marks.subtract(.ofLease)
         }
-        if entry.state == .scheduled, entry.marks.contains(.awaitsEvent) {
-            try Awaiting.end(entry.sequence, transaction.connection)
-            entry.marks.remove(.awaitsEvent)
+        if entry.state == .scheduled {
+            entry.marks.remove(.suspended)
+            if entry.marks.remove(.awaitsEvent) != nil { try Awaiting.end(entry.sequence, transaction.connection) }
         }
         if entry.marks.contains(.task), state.isFinished || entry.state.isFinished {
             transaction.cascade.note(entry.sequence)

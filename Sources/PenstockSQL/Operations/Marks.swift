@@ -31,6 +31,8 @@ package struct Marks: OptionSet {
     package static let hasProgress = Marks(rawValue: 256)
     /// It is blocked, and goes first of its group, which is in order: it had the permit, and its work has begun.
     package static let goesFirst = Marks(rawValue: 512)
+    /// It is scheduled, since its handler has stopped to wait.
+    package static let suspended = Marks(rawValue: 1024)
     /// What a message has only while it is leased.
     package static let ofLease: Marks = [.cancelRequested, .hasProgress]
 

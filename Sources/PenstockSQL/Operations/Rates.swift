@@ -25,7 +25,7 @@ enum Rates {
 
     /// Gives the start of a message back with which no worker has begun, to its queue and its group.
     static func giveBack(_ entry: LineEntry, claimedAt: Int64, in transaction: Transaction) throws {
-        let (account, ago) = (entry.account, transaction.now.microseconds - claimedAt)
+        let (account, ago) = (entry.account, transaction.now.microseconds.elapsed(since: claimedAt))
         if let rate = account.policy.rate {
             let meter = RateMeter(rate)
             let before = try tat(of: account, meter, in: transaction)

@@ -68,12 +68,14 @@ package enum Settling {
             outcome = try Line.outcome(of: .settled(settlement.verdict), on: entry, in: transaction)
         }
         guard let outcome else { return .leaseLost }
+        if case .suspend = settlement.verdict, outcome.state == .scheduled { entry.marks.insert(.suspended) }
         if let result = settlement.result { try Journals.keep(result, of: entry.sequence, transaction.connection) }
         let state = try Line.move(entry, to: outcome, in: transaction)
         if let lease = entry.lease, settlement.givesStartBack {
             try Rates.giveBack(entry, claimedAt: lease.claimedAt, in: transaction)
         } else if let lease = entry.lease, settlement.verdict.isOfWork {
-            entry.account.change.latency.work.record(microseconds: transaction.now.microseconds - lease.claimedAt)
+            entry.account.change.latency.work.record(
+                microseconds: transaction.now.microseconds.elapsed(since: lease.claimedAt))
         }
         if case .retry(_, _, let delay?, holdsGroup: true) = settlement.verdict {
             try GroupRates.hold(entry, for: delay, in: transaction)
@@ -84,7 +86,8 @@ package enum Settling {
 
     /// Carries out an extension, if the lease is still held, and says how it stands.
     package static func extend(_ wanted: LeaseExtension, in transaction: Transaction) throws -> LeaseStanding {
-        let standing = try extend(wanted.lease, by: wanted.duration, in: transaction)
+        let standing = try extend(
+            wanted.lease, by: wanted.duration, keepsLonger: wanted.keepsLonger, in: transaction)
         guard standing.isHeld else {
             // What a worker does after its verdict is not stopped.
             return try transaction.settledBefore?(wanted.lease, false) == nil ? .lost : .held
@@ -97,9 +100,9 @@ package enum Settling {
 
     /// Moves the end of one lease to `duration` from now, if it is still held, and says how it stands.
     @discardableResult
-    package static func extend(_ lease: Lease, by duration: Duration?, in transaction: Transaction) throws
-        -> LeaseStanding
-    {
+    package static func extend(
+        _ lease: Lease, by duration: Duration?, keepsLonger: Bool = false, in transaction: Transaction
+    ) throws -> LeaseStanding {
         let connection = transaction.connection
         let sequence = lease.sequence.rawValue
         let standing = try CancelRequests.standing(of: lease, connection)
@@ -109,7 +112,9 @@ package enum Settling {
         if standing == .cancelRequested {
             deadline = try CancelRequests.bounded(deadline, of: sequence, in: transaction)
         }
-        try connection.run(writeDeadline, .integer(sequence), .integer(deadline))
+        // A worker that is asked to end has no longer lease than it is given for that.
+        let isKept = keepsLonger && standing == .held
+        try connection.run(isKept ? writeLaterDeadline : writeDeadline, .integer(sequence), .integer(deadline))
         return standing
     }
 
@@ -118,6 +123,8 @@ package enum Settling {
         return token == lease.token.rawValue
     }
 
+    private static let writeLaterDeadline = Query(
+        "UPDATE penstock_lease SET deadline = ?2 WHERE sequence = ?1 AND deadline < ?2")
     private static let readToken = Query("SELECT token FROM penstock_lease WHERE sequence = ?1")
     private static let writeDeadline = Query("UPDATE penstock_lease SET deadline = ?2 WHERE sequence = ?1")
 }
@@ -210,7 +217,7 @@ enum DoneRun {
             if marks.contains(.task) { run.tasks.append(wanted) }
             run.count += 1
             run.last = statement.integer(0)
-            run.work.record(microseconds: transaction.now.microseconds - statement.integer(4))
+            run.work.record(microseconds: transaction.now.microseconds.elapsed(since: statement.integer(4)))
             isAtLease = try statement.step()
         }
         return run

@@ -63,12 +63,14 @@ package struct WaitReader {
             causes.append(.event(EventName(stored: event)))
         }
         guard let due = record.due else { return causes }
+        let marks = try connection.first(readMarks, .integer(sequence)) { Marks(rawValue: $0.integer(0)) } ?? []
+        if !marks.isDisjoint(with: [.suspended, .awaitsEvent]) { return causes + [.due(due, .suspended)] }
         let hasFailed = try connection.first(hasAttempt, .integer(sequence), .integer(Int64(record.attempt))) { _ in
             true
         }
-        if causes.isEmpty, hasFailed == true { return [.due(due, .retry)] }
-        let isSuspended = try !causes.isEmpty || Journals.hasSteps(sequence, connection)
-        return causes + [.due(due, isSuspended ? .suspended : .asEnqueued)]
+        if hasFailed == true { return [.due(due, .retry)] }
+        // A row of an earlier release has no mark.
+        return [.due(due, try Journals.hasSteps(sequence, connection) ? .suspended : .asEnqueued)]
     }
 
     private func pending(_ record: MessageRecord) throws -> [WaitReason.Cause] {
@@ -232,6 +234,7 @@ package struct WaitReader {
     }
 }
 
+private let readMarks = Query("SELECT marks FROM penstock_scheduled WHERE sequence = ?1")
 private let hasAttempt = Query("SELECT 1 FROM penstock_attempt WHERE sequence = ?1 AND attempt = ?2")
 // A dead letter is waited for where it may be redriven.
 private let selectOpen = Query(

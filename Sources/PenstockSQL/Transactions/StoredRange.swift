@@ -17,6 +17,9 @@ extension Int64 {
     func clamped(to range: ClosedRange<Int64>) -> Int64 {
         Swift.min(Swift.max(self, range.lowerBound), range.upperBound)
     }
+
+    /// How long before this moment another one was, in microseconds, which the file has and which may be any number.
+    func elapsed(since moment: Int64) -> Int64 { self - moment.clamped(to: StoredRange.times) }
 }
 
 /// How sequence numbers go on where nobody knows any more which one was given last: far ahead of every known one.

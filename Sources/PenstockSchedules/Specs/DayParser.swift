@@ -12,7 +12,7 @@ struct DayParser {
             if part.uppercased() == "L" {
                 days.hasLastDay = true
             } else {
-                try refuseWorkday(part)
+                try refuseOthers(part)
                 days.days |= UInt32(truncatingIfNeeded: try parser.values(part, .day))
             }
         }
@@ -40,9 +40,13 @@ struct DayParser {
         return 1 << UInt64(7 * which + weekday)
     }
 
-    private func refuseWorkday(_ part: Substring) throws(PenstockError) {
+    /// Refuses days of the month that others know.
+    private func refuseOthers(_ part: Substring) throws(PenstockError) {
         if part.uppercased().hasSuffix("W") {
             throw parser.refusal("'\(part)' is no day of the month: the nearest working day cannot be named.")
+        }
+        if part.uppercased().hasPrefix("L") {
+            throw parser.refusal("'\(part)' is no day of the month: of days counted from its end, L is the last one.")
         }
     }
 }

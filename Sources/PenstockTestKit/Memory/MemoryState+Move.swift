@@ -39,6 +39,7 @@ extension MemoryState {
         message.finishedAt = outcome.state.isFinished ? moment.now : nil
         message.hold = nil
         message.awaited = nil
+        message.isSuspended = false
         message.goesFirst = false
         if outcome.state.isFinished, message.isEndAwaited { ring(message.queue, for: .log) }
         if outcome.state.isFinished { message.isEndAwaited = false }

@@ -53,7 +53,10 @@ extension MemoryState {
         if case .retry(_, _, let delay?, holdsGroup: true) = settlement.verdict {
             hold(sequence, for: delay, at: moment)
         }
-        if outcome.state == .scheduled { messages[sequence]?.awaited = awaited }
+        if outcome.state == .scheduled, case .suspend = verdict {
+            messages[sequence]?.isSuspended = true
+            messages[sequence]?.awaited = awaited
+        }
         return .settled(outcome.state)
     }
 
@@ -72,7 +75,11 @@ extension MemoryState {
             rebaseRemoteWorkers(at: moment)
             hold = messages[lease.sequence]?.hold ?? hold
         }
-        if let duration = wanted.duration { hold.ends = hold.bounded(moment.boot.after(duration)) }
+        if let duration = wanted.duration {
+            let ends = moment.boot.after(duration)
+            let isKept = wanted.keepsLonger && hold.request == nil && hold.ends.microseconds > ends.microseconds
+            if !isKept { hold.ends = hold.bounded(ends) }
+        }
         if let progress = wanted.progress { hold.progress = ProgressRecord(progress, reportedAt: moment.now) }
         messages[lease.sequence]?.hold = hold
         return hold.request == nil ? .held : .cancelRequested

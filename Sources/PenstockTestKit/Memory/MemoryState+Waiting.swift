@@ -24,9 +24,8 @@ extension MemoryState {
 
     private func scheduled(_ message: MemoryMessage) -> [WaitReason.Cause] {
         guard let due = message.due else { return [] }
-        if let event = message.awaited { return [.event(event), .due(due, .suspended)] }
-        if message.attempts.last?.attempt == message.attempt { return [.due(due, .retry)] }
-        return [.due(due, message.steps.isEmpty ? .asEnqueued : .suspended)]
+        if message.isSuspended { return (message.awaited.map { [.event($0)] } ?? []) + [.due(due, .suspended)] }
+        return [.due(due, message.attempts.last?.attempt == message.attempt ? .retry : .asEnqueued)]
     }
 
     private func pending(_ message: MemoryMessage, at moment: Moment) -> [WaitReason.Cause] {

@@ -141,6 +141,8 @@ struct MemoryMessage: Sendable {
     var steps: [StepRecord] = []
     /// The event that it waits for, while it is scheduled.
     var awaited: EventName?
+    /// Whether it is scheduled since its handler has stopped to wait.
+    var isSuspended = false
     /// What it gave when it was done.
     var result: [UInt8]?
     /// Whether somebody waits for its end.

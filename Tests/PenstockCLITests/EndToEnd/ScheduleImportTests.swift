@@ -39,8 +39,11 @@ struct ScheduleImportTests {
         // The payload is what a worker runs by sh, as cron would.
         try await tool.succeed(["schedule", "run", "crontab-6"])
         #expect(try await tool.succeed(["work", "q", "--drain", "--", "sh"]).output == "it''s 100%\n")
-        // Once more is refused, unless it is to replace.
-        #expect(try await tool.run(arguments, input: Array(Self.crontab.utf8)).lines[0].contains("left out"))
+        // Once more is refused, unless it is to replace; and a dry run says so.
+        for dryRun in [[], ["--dry-run"]] {
+            let again = try await tool.run(arguments + dryRun, input: Array(Self.crontab.utf8))
+            #expect(again.lines[0].contains("left out: there is a schedule called 'crontab-"), "\(again.lines[0])")
+        }
         #expect(
             try await tool.run(arguments + ["--replace"], input: Array(Self.crontab.utf8)).lines[0].contains("next at"))
     }
@@ -85,7 +88,7 @@ struct ScheduleImportTests {
         let end = try await tool.run(
             ["schedule", "import", "crontab", "-", "--queue", "q", "--dry-run"], input: Array("@reboot true\n".utf8))
         #expect(end.status == .exited(1) && end.lines.count == 1)
-        #expect(end.errors == "penstock: 1 of 1 entries cannot be schedules.\n")
+        #expect(end.errors == "penstock: 1 of 1 entries left out.\n")
     }
 
     @Test func linesMayEndAsOnWindows() async throws {

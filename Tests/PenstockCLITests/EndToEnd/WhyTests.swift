@@ -10,7 +10,7 @@ struct WhyTests {
         try await tool.succeed(["enqueue", "q", "x", "--at", "2035-01-31T08:30:00Z", "--expires", "2035-02-01"])
         #expect(
             try await tool.succeed(["why", "1"]).lines == [
-                "Message 1 of q is ready.", "No worker that has had messages of this file is alive.",
+                "Message 1 of q is ready.", "No worker that has had messages of this store is alive.",
             ])
         #expect(
             try await tool.succeed(["why", "3"]).lines == [

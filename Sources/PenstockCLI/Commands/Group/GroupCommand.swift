@@ -81,7 +81,7 @@ struct GroupWeightCommand: AsyncParsableCommand {
         abstract:
             "Say how much a group weighs in a queue that is shared fairly: 3 has three messages worked while others have one.",
         discussion: """
-            It counts from the next message on that is enqueued. All groups weigh 1 unless they are told otherwise.
+            It counts from the next message on that becomes ready. All groups weigh 1 unless they are told otherwise.
 
             EXAMPLES
               penstock group weight mail customer-7 3

@@ -71,7 +71,9 @@ struct ScheduleImportCrontabCommand: AsyncParsableCommand {
         var report: [Line] = []
         var gone: [ScheduleName] = []
         if dryRun {
-            for entry in entries { report.append(try Line(entry, schedule(of: entry))) }
+            let known = try await knownSchedules()
+            for entry in entries { report.append(try line(entry, schedule(of: entry), known)) }
+            if replace { gone = others(than: entries, known) }
         } else {
             try await fileOptions.file.use(queue: queue) { store in
                 let known = try await store.schedules()
@@ -94,27 +96,47 @@ struct ScheduleImportCrontabCommand: AsyncParsableCommand {
             }
         }
         let leftOut = report.count { $0.problem != nil }
-        if leftOut > 0 { throw Failure(.finding, "\(leftOut) of \(report.count) entries cannot be schedules.") }
+        if leftOut > 0 { throw Failure(.finding, "\(leftOut) of \(report.count) entries left out.") }
     }
 
     private func make(
         _ entry: Crontab.Entry, in store: PenstockStore, _ known: [ScheduleRecord]
     ) async throws -> Line {
         let made = try schedule(of: entry)
-        var line = try Line(entry, made)
+        var line = try line(entry, made, known)
         guard let (name, schedule) = made, line.problem == nil else { return line }
         do {
-            // One of another queue is none that an import into this one has made.
-            if let known = known.first(where: { $0.name == name }), known.schedule.queue != queue {
-                line.problem =
-                    "there is a schedule called '\(name)' of the queue '\(known.schedule.queue)'; choose a --prefix"
-                return line
-            }
             let record = try await store.storage.schedule(name, .put(schedule, replacing: replace))
             line.nextDue = record?.nextDue
             if record?.isPaused == true { line.notes.append("it is paused") }
         } catch let error as PenstockError where error.code == .scheduleExists {
             line.problem = error.message
+        }
+        return line
+    }
+
+    /// The schedules that there are; none where there is no file yet.
+    @MainActor private func knownSchedules() async throws -> [ScheduleRecord] {
+        guard fileOptions.file.exists else { return [] }
+        do {
+            return try await fileOptions.file.look { try await $0.schedules() }
+        } catch let error as PenstockError where error.code == .notFound {
+            return []
+        }
+    }
+
+    /// What is to be said of an entry beside schedules that are there.
+    private func line(
+        _ entry: Crontab.Entry, _ made: (name: ScheduleName, schedule: Schedule)?, _ known: [ScheduleRecord]
+    ) throws -> Line {
+        var line = try Line(entry, made)
+        guard line.problem == nil, let there = known.first(where: { $0.name == made?.name }) else { return line }
+        if there.schedule.queue != queue {
+            // One of another queue is none that an import into this one has made.
+            line.problem =
+                "there is a schedule called '\(there.name)' of the queue '\(there.schedule.queue)'; choose a --prefix"
+        } else if !replace {
+            line.problem = "there is a schedule called '\(there.name)' already; replace it (--replace)"
         }
         return line
     }

@@ -22,8 +22,7 @@ struct WorkflowCancelCommand: AsyncParsableCommand {
             let count = try await store.cancelWorkflow(options.name.text)
             try Output().answer(
                 "\(CountText.format(count, "task")) of workflow \(Escape.text(options.name.text)) cancelled.",
-                .object(["workflow": .string(options.name.text), "cancelled": .integer(count)]),
-                isJSON: outputOptions.isJSON, isChange: count > 0)
+                .cancelled(options.name, count), isJSON: outputOptions.isJSON, isChange: count > 0)
         }
     }
 }

@@ -62,19 +62,9 @@ struct WorkflowRunCommand: AsyncParsableCommand {
                 receipt.isNew
                 ? "Workflow \(shown) started with \(CountText.format(workflow.tasks.count, "task"))."
                 : "There is a workflow \(shown) already; nothing was enqueued."
-            let receipts = receipt.receipts.sorted { $0.value.sequence < $1.value.sequence }
             try Output().answer(
-                sentence,
-                .object([
-                    "workflow": .string(receipt.name.text), "isNew": .bool(receipt.isNew),
-                    "tasks": .array(
-                        receipts.map { name, receipt in
-                            .object([
-                                "task": .string(name.text), "sequence": .integer(receipt.sequence.rawValue),
-                                "state": .string(receipt.state.rawValue),
-                            ])
-                        }),
-                ]), isJSON: outputOptions.isJSON, isChange: receipt.isNew)
+                sentence, .started(receipt.name, isNew: receipt.isNew, receipt.receipts),
+                isJSON: outputOptions.isJSON, isChange: receipt.isNew)
             if dropped > 0 {
                 let was = dropped == 1 ? "was" : "were"
                 ErrorOutput.line(

@@ -1,26 +1,7 @@
 import PenstockCore
 import PenstockFormats
 
-/// A duration in JSON: text such as `30s`, or a number of seconds.
-struct DurationEntry: Decodable {
-    var duration: Duration
-
-    init(from decoder: any Decoder) throws {
-        let container = try decoder.singleValueContainer()
-        if let text = try? container.decode(String.self) {
-            duration = try DurationText.parse(text)
-            return
-        }
-        let seconds = try container.decode(Double.self)
-        try require(seconds.magnitude <= 1e12, "A duration has at most 10^12 seconds.")
-        duration = .microseconds(Int64((seconds * 1_000_000).rounded()))
-    }
-}
-
 extension Members {
-    /// The duration; `nil` when there is none, or it is null.
-    func duration(_ name: String) throws -> Duration? { try (value(name) as DurationEntry?)?.duration }
-
     /// The duration within its range.
     func duration(_ name: String, in range: ClosedRange<Duration>) throws -> Duration? {
         guard let duration = try duration(name) else { return nil }
