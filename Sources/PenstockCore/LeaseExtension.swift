@@ -4,6 +4,8 @@ public struct LeaseExtension: Hashable, Sendable {
     public var lease: Lease
     /// How long from now the lease is to last; `nil`: its end stays as it is.
     public var duration: Duration?
+    /// Whether a lease that lasts longer than that stays as it is. So the extension may be asked for twice, and may come late.
+    public var keepsLonger: Bool
     /// How far the work on the message has come; `nil`: what was said before stays.
     public var progress: MessageProgress?
 
@@ -12,10 +14,14 @@ public struct LeaseExtension: Hashable, Sendable {
     /// - Parameters:
     ///   - lease: what the worker holds.
     ///   - duration: how long from now it is to last; `nil`: as long as it does.
+    ///   - keepsLonger: whether a lease that lasts longer than that stays as it is.
     ///   - progress: how far the work on the message has come; `nil`: nothing is said of that.
-    public init(_ lease: Lease, by duration: Duration? = nil, progress: MessageProgress? = nil) {
+    public init(
+        _ lease: Lease, by duration: Duration? = nil, keepsLonger: Bool = false, progress: MessageProgress? = nil
+    ) {
         self.lease = lease
         self.duration = duration
+        self.keepsLonger = keepsLonger
         self.progress = progress
     }
 

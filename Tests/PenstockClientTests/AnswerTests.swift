@@ -102,8 +102,38 @@ import Testing
         }
         let client = try await RemoteStore.open(server.url, token: nil, worker: nil)
         let lease = Lease(sequence: SequenceNumber(rawValue: 1), token: LeaseToken(rawValue: 1))
-        #expect(try await client.extend([LeaseExtension(lease, by: .seconds(3))]) == [.held])
+        #expect(try await client.extend([LeaseExtension(lease, by: .seconds(3), keepsLonger: true)]) == [.held])
         #expect(asked.count == 2)
+        try await client.close()
+        try await server.stop()
+    }
+
+    /// All connections that are kept may have fallen silent, as when somebody in between has forgotten them.
+    @Test func anExtensionIsAskedForAgainOnANewConnection() async throws {
+        let known = Mutex<Set<Int>>([])
+        var writer = WireWriter()
+        writer(Timestamp(microseconds: 0), RemoteReply<[LeaseStanding]>.answer([.held]))
+        let reply = ScriptedServer.response(writer.bytes)
+        let isSilent = Atomic(false)
+        let server = try await ScriptedServer.start { request in
+            if request.path == ServerConnection.ringPath { return ScriptedServer.greeting }
+            let isKnown = known.withLock { known in
+                if !isSilent.load(ordering: .relaxed) { known.insert(request.connection) }
+                return known.contains(request.connection)
+            }
+            return isSilent.load(ordering: .relaxed) && isKnown ? [] : reply
+        }
+        let client = try await RemoteStore.open(server.url, token: nil, worker: nil)
+        let lease = Lease(sequence: SequenceNumber(rawValue: 1), token: LeaseToken(rawValue: 1))
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 1...20 { group.addTask { _ = try await client.extend([LeaseExtension(lease)]) } }
+            try await group.waitForAll()
+        }
+        #expect(known.withLock { $0.count } > 1, "Several connections are kept.")
+        isSilent.store(true, ordering: .relaxed)
+        for _ in 1...3 {
+            #expect(try await client.extend([LeaseExtension(lease, by: .seconds(3), keepsLonger: true)]) == [.held])
+        }
         try await client.close()
         try await server.stop()
     }

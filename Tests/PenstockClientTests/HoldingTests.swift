@@ -93,7 +93,7 @@ import Testing
         }
         let long = leases(0..<1)
         held.add(leases(0..<HeldLeases.sweepCountMin), for: .seconds(30))
-        held.extend(long[0], by: .seconds(60))
+        held.extend(long[0], by: .seconds(60), keepsLonger: false)
         time.advance(by: .seconds(31))
         for start in stride(from: 1000, to: 10_000, by: 100) {
             held.add(leases(start..<start + 100), for: .seconds(30))

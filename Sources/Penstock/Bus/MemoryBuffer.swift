@@ -60,11 +60,11 @@ final class MemoryBuffer: Sendable {
 
     /// What is kept for replay, oldest first.
     var kept: [EventRecord] {
-        state.withLock { state in
-            guard let tail = hub.tail else { return [] }
-            let from = max(state.truncatedTo, tail.reach.ordinal - state.length, tail.base.ordinal)
-            // In memory nothing is missing, so numbers and places are the same.
-            return tail.items(after: SequenceNumber(Int64(from)), limit: .max).compactMap { try? $0.value.get() }
-        }
+        // The copy goes when no lock is held: by then it may be the last to hold an event.
+        let (tail, truncatedTo, length) = state.withLock { (hub.tail, $0.truncatedTo, $0.length) }
+        guard let tail else { return [] }
+        let from = max(truncatedTo, tail.reach.ordinal - length, tail.base.ordinal)
+        // In memory nothing is missing, so numbers and places are the same.
+        return tail.items(after: SequenceNumber(Int64(from)), limit: .max).compactMap { try? $0.value.get() }
     }
 }

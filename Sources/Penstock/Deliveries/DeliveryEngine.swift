@@ -67,10 +67,10 @@ package final class DeliveryEngine<Element: Sendable>: Sendable {
         do {
             try ReaderLimits(inFlightMax: inFlightMax, lease: holder.lease).validate()
             while try await round(&claimLoop) {}
-            await claimLoop.end()
+            claimLoop.end()
             return nil
         } catch {
-            if error is CancellationError { await claimLoop.end() }
+            if error is CancellationError { claimLoop.end() }
             return error
         }
     }

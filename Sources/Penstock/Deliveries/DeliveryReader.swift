@@ -45,7 +45,7 @@ final class DeliveryReader<Element: Sendable> {
             }
         } catch {
             await giveBackClaimed(isolation: isolation)
-            if error is CancellationError { await claimLoop.end() }
+            if error is CancellationError { claimLoop.end() }
             throw error
         }
     }

@@ -81,8 +81,11 @@ extension StoreHandle {
     /// Releases leases in a task of the store's own, for a `deinit`, which cannot wait.
     func beginRelease(_ leases: [Lease]) {
         if leases.isEmpty { return }
-        backgroundTasks.begin { await self.settleReleased(leases) }
+        beginWork { await self.settleReleased(leases) }
     }
+
+    /// Begins something that nobody waits for but ``PenstockStore/close()``.
+    func beginWork(_ body: @escaping @Sendable () async -> Void) { backgroundTasks.begin(body) }
 
     /// Releases leases, also for a task that is cancelled, and returns when that is done.
     func release(_ leases: [Lease]) async {

@@ -175,9 +175,13 @@ struct ClaimLoop: Sendable {
         ]
     }
 
-    /// The reader ends. What it was woken for and has not claimed wakes another one.
-    func end() async {
-        for source in sources where source.isRung || source.isOwed { await source.holder.wakeAnother() }
+    /// The reader ends. What it was woken for and has not claimed wakes another one, which the reader does not wait for.
+    mutating func end() {
+        for index in sources.indices where sources[index].isRung || sources[index].isOwed {
+            expectNews(at: index)
+            sources[index].isOwed = false
+            handle.beginWork { [holder = sources[index].holder] in await holder.wakeAnother() }
+        }
     }
 }
 

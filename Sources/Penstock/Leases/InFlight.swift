@@ -103,9 +103,8 @@ final class InFlight: Sendable {
     func beginSettling(_ leases: [Lease]) -> [Bool] {
         state.withLock { state in
             leases.map { lease in
-                guard state.entries[lease.token] != nil else { return false }
                 state.entries[lease.token]?.isSettling = true
-                return true
+                return state.entries[lease.token] != nil
             }
         }
     }
@@ -123,14 +122,15 @@ final class InFlight: Sendable {
         let now = time.boot
         return state.withLock { state in
             leases.allSatisfy { lease in
-                guard let entry = state.entries[lease.token] else { return true }
-                return entry.ends.left(at: now).map { $0 > duration } ?? false
+                state.entries[lease.token].map { ($0.ends.left(at: now) ?? .zero) > duration } ?? true
             }
         }
     }
 
-    func moveEnd(of lease: Lease, to ends: BootTime) {
+    func moveEnd(of lease: Lease, to ends: BootTime, keepsLonger: Bool = false) {
         state.withLock { state in
+            let before = state.entries[lease.token]?.ends.microseconds ?? 0
+            if keepsLonger, before > ends.microseconds { return }
             state.entries[lease.token]?.ends = ends
             state.mayEnd(at: ends)
         }

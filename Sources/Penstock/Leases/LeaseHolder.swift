@@ -174,15 +174,15 @@ final class LeaseHolder: Sendable {
     /// now and then, the end only ever becomes later.
     func extend(_ lease: Lease, by duration: Duration) async throws {
         let ends = time.boot + duration
-        let longer = LeaseExtension(lease, by: duration)
-        try longer.validate()
-        let isLonger = inFlight.runs(on: lease).isEmpty || !inFlight.live([lease], for: duration)
-        let standing = try await storage.extend([isLonger ? longer : LeaseExtension(lease)]).first ?? .lost
+        let keepsLonger = !inFlight.runs(on: lease).isEmpty
+        let wanted = LeaseExtension(lease, by: duration, keepsLonger: keepsLonger)
+        try wanted.validate()
+        let standing = try await storage.extend([wanted]).first ?? .lost
         guard standing.isHeld else {
             inFlight.remove(lease)
             throw lost(lease)
         }
-        if isLonger { inFlight.moveEnd(of: lease, to: ends) }
+        inFlight.moveEnd(of: lease, to: ends, keepsLonger: keepsLonger)
         if standing == .cancelRequested { inFlight.ask(lease) }
     }
 
@@ -227,9 +227,9 @@ final class LeaseHolder: Sendable {
     func wakeAnother() async {
         let request = ClaimRequest(queue: queue, limit: 1, lease: lease)
         // Also for a task that is cancelled. Should it fail, others find the messages when they look.
-        await Task { [storage] in
-            guard let message = try? await storage.claim(request).messages.first else { return }
-            _ = try? await storage.settle([Settlement(message.lease, .release)])
+        await Task { [handle] in
+            guard let message = try? await handle.storage.claim(request).messages.first else { return }
+            await handle.release([message.lease])
         }.value
     }
 

@@ -47,9 +47,10 @@ struct LeaseKeeper: Sendable {
         let leases = inFlight.extended(to: ends, onlyOfRuns: onlyOfRuns)
         guard !leases.isEmpty else { return nil }
         do {
-            let standings = try await handle.storage.extend(leases.map { LeaseExtension($0, by: lease) })
+            let standings = try await handle.storage.extend(
+                leases.map { LeaseExtension($0, by: lease, keepsLonger: true) })
             for (lease, standing) in zip(leases, standings) {
-                if standing.isHeld { inFlight.moveEnd(of: lease, to: ends) }
+                if standing.isHeld { inFlight.moveEnd(of: lease, to: ends, keepsLonger: true) }
                 note(standing, of: lease)
             }
         } catch is CancellationError {

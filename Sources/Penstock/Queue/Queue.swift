@@ -95,7 +95,7 @@ extension Queue {
     }
 
     /// Says how much a group weighs against the others in a queue that is shared fairly: of a group that weighs 3 three messages
-    /// are worked while of others one is. It counts from the next message on that is enqueued.
+    /// are worked while of others one is. It counts from the next message on that becomes ready.
     ///
     /// - Throws: `PenstockError` with code `invalidInput` when the queue is not shared fairly, `key` is the key of no group, or the
     ///   weight is not 1 to 1000.

@@ -45,7 +45,7 @@ struct StatusCommand: AsyncParsableCommand {
             try await show(store.storage.status(of: queue), at: time.now, on: output)
             var outage = StoreOutage()
             while watch {
-                try await time.sleep(until: time.now + (interval ?? .seconds(1)))
+                try await time.sleep(for: interval ?? .seconds(1))
                 do {
                     let status = try await store.storage.status(of: queue)
                     outage.ended()

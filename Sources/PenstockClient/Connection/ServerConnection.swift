@@ -24,6 +24,8 @@ final class ServerConnection: Sendable {
     private let token: String?
     private let calls: HTTPClient
     private let rings: HTTPClient
+    /// Keeps no connections: each call has a new one.
+    private let repeats: HTTPClient
 
     /// - Parameters:
     ///   - url: where the server is.
@@ -48,11 +50,12 @@ final class ServerConnection: Sendable {
         configuration.connectionPool.retryConnectionEstablishment = false
         calls = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
         rings = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+        repeats = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     }
 
     deinit {
         // A client of HTTP that goes without a word ends the program.
-        Task { [calls, rings] in await Self.shutDown(calls, rings) }
+        Task { [calls, rings, repeats] in await Self.shutDown(calls, rings, repeats) }
     }
 
     /// Makes a request, and returns what the server answers.
@@ -67,28 +70,35 @@ final class ServerConnection: Sendable {
     func answer(
         to bytes: [UInt8], at path: String, _ purpose: RequestPurpose, within time: TimeAmount
     ) async throws -> [UInt8] {
-        let client = path == Self.ringPath ? rings : calls
+        let client =
+            switch purpose {
+            case .repeated: repeats
+            case .greeting, .reading, .changing: path == Self.ringPath ? rings : calls
+            }
         let deadline = NIODeadline.now() + time
         var isLast = false
         while true {
             let body = RequestBody(bytes)
             do {
-                return try await answer(to: request(body, path), from: client, purpose, by: deadline)
+                return try await answer(to: request(body, path, purpose), from: client, purpose, by: deadline)
             } catch let error as PenstockError {
                 throw error
             } catch {
                 if !body.wasSent { throw BrokenConnection.nothingDone.error(at: url, error) }
-                if purpose == .changing { throw BrokenConnection.perhapsDone.error(at: url, error) }
+                if purpose == .changing || purpose == .repeated {
+                    throw BrokenConnection.perhapsDone.error(at: url, error)
+                }
                 if isLast || deadline <= .now() { throw BrokenConnection.nothingDone.error(at: url, error) }
                 isLast = true
             }
         }
     }
 
-    private func request(_ body: RequestBody, _ path: String) -> HTTPClientRequest {
+    private func request(_ body: RequestBody, _ path: String, _ purpose: RequestPurpose) -> HTTPClientRequest {
         var request = HTTPClientRequest(url: url.address(of: path))
         request.method = .POST
         request.headers.add(name: "content-type", value: WireFormat.contentType)
+        if purpose == .repeated { request.headers.add(name: "connection", value: "close") }
         if let token { request.headers.add(name: "authorization", value: "Bearer \(token)") }
         request.body = .bytes(body)
         return request
@@ -127,7 +137,7 @@ final class ServerConnection: Sendable {
     }
 
     /// Lets go of all connections.
-    func close() async { await Self.shutDown(calls, rings) }
+    func close() async { await Self.shutDown(calls, rings, repeats) }
 
     private static func shutDown(_ clients: HTTPClient...) async {
         for client in clients { try? await client.shutdown() }

@@ -36,11 +36,12 @@ final class HeldLeases: Sendable {
         }
     }
 
-    /// The lease lasts for so long from now.
-    func extend(_ lease: Lease, by duration: Duration) {
+    /// The lease lasts for so long from now; one that lasts longer may be kept.
+    func extend(_ lease: Lease, by duration: Duration, keepsLonger: Bool) {
         let end = time.boot + duration
         state.withLock { state in
-            if state.ends[lease] != nil { state.ends[lease] = end }
+            guard let before = state.ends[lease] else { return }
+            if !keepsLonger || before.microseconds < end.microseconds { state.ends[lease] = end }
         }
     }
 

@@ -55,7 +55,7 @@ extension RemoteStore {
         _ step: StepName, result: [UInt8], on lease: Lease, extendingBy duration: Duration?, durability: Durability
     ) async throws -> StepRecord {
         try await answer(to: RemoteCalls.record.request(step, result, lease, duration, durability)) { record in
-            if let duration { held.extend(lease, by: duration) }
+            if let duration { held.extend(lease, by: duration, keepsLonger: false) }
             return record
         }
     }

@@ -43,13 +43,17 @@ extension RemoteStore {
         return performed
     }
 
-    /// Moves the ends of leases. A call to which no answer comes is made once more: nothing changes when both take effect.
+    /// Moves the ends of leases. A call that changes nothing when it comes twice, or late, is made once more when no answer comes.
     public func extend(_ extensions: [LeaseExtension]) async throws -> [LeaseStanding] {
+        guard extensions.allSatisfy({ $0.keepsLonger || $0.duration == nil }) else {
+            return try await extend(extensions, within: Self.callTime, .changing)
+        }
         let time = Self.extensionTime(for: extensions)
         do {
-            return try await extend(extensions, within: time)
+            return try await extend(extensions, within: time, .changing)
         } catch let error as PenstockError where error.code == .outcomeUnknown {
-            return try await extend(extensions, within: time)
+            // Connections that are kept may have fallen silent together.
+            return try await extend(extensions, within: time, .repeated)
         }
     }
 
@@ -59,10 +63,13 @@ extension RemoteStore {
         return min(max(TimeAmount(lease / 6), .milliseconds(500)), callTime)
     }
 
-    private func extend(_ extensions: [LeaseExtension], within time: TimeAmount) async throws -> [LeaseStanding] {
-        try await answer(to: RemoteCalls.extend.request(extensions), within: time) { standings in
+    private func extend(
+        _ extensions: [LeaseExtension], within time: TimeAmount, _ purpose: RequestPurpose
+    ) async throws -> [LeaseStanding] {
+        try await answer(to: RemoteCalls.extend.request(extensions), purpose, within: time) { standings in
             for (wanted, standing) in zip(extensions, standings) where standing.isHeld {
-                if let duration = wanted.duration { held.extend(wanted.lease, by: duration) }
+                guard let duration = wanted.duration else { continue }
+                held.extend(wanted.lease, by: duration, keepsLonger: wanted.keepsLonger)
             }
             held.remove(zip(extensions, standings).lazy.filter { !$1.isHeld }.map(\.0.lease))
             return standings

@@ -14,8 +14,8 @@ import Synchronization
 ///   another program has answered, such as a proxy in between. One whose server cannot be reached throws `unreachable`, and has
 ///   done nothing.
 /// - A call that was begun is not cut short when its task is cancelled; its answer is waited for, for a minute at most. That of an
-///   extension is waited for during a sixth of the lease, half a second at least, and it is then asked for once more, on another
-///   connection: one that has fallen silent costs no lease.
+///   extension that keeps a longer lease is waited for during a sixth of the lease, half a second at least, and it is then asked for once
+///   more, on a new connection: those that have fallen silent cost no lease.
 /// - The server's clock may be another one than this machine's. Moments that the server tells and that are waited for here are this
 ///   machine's, and so are those until which a message is suspended (`Verdict.suspend`), as whoever suspends it looks at the
 ///   clock here. All other moments go out as they are, such as `Due.at`, `Expiry.at` and those of queries: people have named them, and
@@ -115,11 +115,13 @@ public final class RemoteStore: MessageStore {
     /// Has the server carry out a call.
     ///
     /// - Parameters:
+    ///   - purpose: what it is for; `nil`: what calls of its kind are for.
     ///   - time: how long it may take.
     ///   - take: is given the answer while the call still runs. So what it notes is there when a close goes on that has
     ///     waited for the call.
     func answer<Answer: WireValue, Taken: Sendable>(
-        to request: RemoteRequest<Answer>, within time: TimeAmount = RemoteStore.callTime,
+        to request: RemoteRequest<Answer>, _ purpose: RequestPurpose? = nil,
+        within time: TimeAmount = RemoteStore.callTime,
         _ take: (Answer) throws -> Taken
     ) async throws -> Taken {
         if isReadOnly, !request.isReading {
@@ -128,7 +130,7 @@ public final class RemoteStore: MessageStore {
         return try await calls.run {
             try Task.checkCancellation()
             let asked = self.time.now
-            let purpose: RequestPurpose = request.isReading ? .reading : .changing
+            let purpose = purpose ?? (request.isReading ? .reading : .changing)
             // Not cut short: an answer that nobody waits for would leave open what became of the call.
             let bytes = try await Task { [connection] in
                 try await connection.answer(

@@ -57,6 +57,9 @@ extension ServerContext {
         }
     }
 
+    /// Whether there is a connection on which an answer could go out.
+    package var isConnected: Bool { ClientPresence.of(channel) != nil }
+
     /// Whether nobody is left to answer.
     package var isClientGone: Bool { ClientPresence.of(channel)?.isGone ?? true }
 }

@@ -75,14 +75,15 @@ final class BufferConduit<Input, Failure: Error>: Conduit {
 
     @inlinable func receive(completion: Subscribers.Completion<Failure>) {
         var forgotten: [Input] = []
+        var upstream: UpstreamSubscription.Phase?
         let first = state.withLock { state -> (Core.Step, Downstream)? in
             guard state.upstream.isOpen else { return nil }
-            state.upstream.end()
+            upstream = state.upstream.end()
             forgotten = state.core.ended(Completion(completion))
             return state.isSpeaking ? nil : state.speak()
         }
         if let first { speak(first) }
-        withExtendedLifetime(forgotten) {}
+        withExtendedLifetime((forgotten, upstream)) {}
     }
 
     // MARK: Downstream

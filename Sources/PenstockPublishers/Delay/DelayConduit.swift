@@ -82,9 +82,10 @@ final class DelayConduit<Input, Failure: Error, Context: Scheduler>: Conduit {
     @inlinable func receive(completion: Subscribers.Completion<Failure>) {
         let due = flow.due
         var forgotten: [Input] = []
+        var upstream: UpstreamSubscription.Phase?
         let moment = state.withLock { state -> Moment? in
             guard state.upstream.isOpen else { return nil }
-            state.upstream.end()
+            upstream = state.upstream.end()
             switch completion {
             case .finished:
                 state.core.finished(due: due)
@@ -94,7 +95,7 @@ final class DelayConduit<Input, Failure: Error, Context: Scheduler>: Conduit {
             }
             return state.core.takeMoment()
         }
-        withExtendedLifetime(forgotten) {}
+        withExtendedLifetime((forgotten, upstream)) {}
         if let moment { wait(for: moment) }
         tell()
     }

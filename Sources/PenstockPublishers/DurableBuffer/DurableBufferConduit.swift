@@ -139,12 +139,12 @@ final class DurableBufferConduit<Element: Sendable>: Subscription, @unchecked Se
     }
 
     private func upstreamEnded(_ completion: Result<Void, any Error>) {
-        let isOpen = state.withLock { state in
-            state.upstream = nil
+        let (isOpen, upstream) = state.withLock { state in
             if !state.isOpen { state.completion = completion }
-            return state.isOpen
+            return (state.isOpen, state.upstream.take())
         }
         if isOpen { complete(completion) }
+        withExtendedLifetime(upstream) {}
     }
 
     private func complete(_ completion: Result<Void, any Error>) {

@@ -128,8 +128,9 @@ final class SettlingConduit<Output, Input: Settleable>: Subscriber, Subscription
     }
 
     private func workEnded(_ end: HandlerEnd, _ name: Name) {
-        state.withLock { $0.works[name]?.subscription = nil }
+        let subscription = state.withLock { $0.works[name]?.subscription.take() }
         perform { $0.machine.workEnded(end, name) }
+        withExtendedLifetime(subscription) {}
     }
 
     private func settled(_ name: Name, _ outcome: SettleOutcome) {

@@ -82,9 +82,9 @@ extension SettleResult: WireValue {
 }
 
 extension LeaseExtension: WireValue {
-    package func write(to writer: inout WireWriter) { writer(lease, duration, progress) }
+    package func write(to writer: inout WireWriter) { writer(lease, duration, keepsLonger, progress) }
     package init(from reader: inout WireReader) throws {
-        self.init(try reader(), by: try reader(), progress: try reader())
+        self.init(try reader(), by: try reader(), keepsLonger: try reader(), progress: try reader())
     }
 }
 

@@ -1,6 +1,7 @@
 import NIOCore
 import NIOPosix
 import PenstockCore
+import PenstockTestKit
 import PenstockWire
 
 /// A server of HTTP that answers each request with bytes of the test's own, as a proxy or a broken server might.
@@ -9,6 +10,8 @@ final class ScriptedServer: Sendable {
     struct Request: Sendable {
         var path: String
         var body: [UInt8]
+        /// The number of its connection: 1 for the first.
+        var connection = 0
     }
 
     let port: Int
@@ -18,10 +21,11 @@ final class ScriptedServer: Sendable {
     ///
     /// - Parameter answer: what is sent back, head and body.
     static func start(_ answer: @escaping @Sendable (Request) -> [UInt8]) async throws -> ScriptedServer {
+        let connections = Tally()
         let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(Answering(answer))
+                    try channel.pipeline.syncOperations.addHandler(Answering(answer, connections.add()))
                 }
             }.bind(host: "127.0.0.1", port: 0).get()
         guard let port = channel.localAddress?.port else { throw PenstockError(.storage, "There is no port.") }
@@ -62,8 +66,11 @@ private final class Answering: ChannelInboundHandler {
     private let answer: @Sendable (ScriptedServer.Request) -> [UInt8]
     private var bytes: [UInt8] = []
 
-    init(_ answer: @escaping @Sendable (ScriptedServer.Request) -> [UInt8]) {
+    private let connection: Int
+
+    init(_ answer: @escaping @Sendable (ScriptedServer.Request) -> [UInt8], _ connection: Int) {
         self.answer = answer
+        self.connection = connection
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -78,7 +85,7 @@ private final class Answering: ChannelInboundHandler {
         guard let length, body.count >= length else { return }
         let path = head.split(separator: " ").dropFirst().first.map(String.init) ?? ""
         bytes = []
-        let answer = answer(ScriptedServer.Request(path: path, body: Array(body)))
+        let answer = answer(ScriptedServer.Request(path: path, body: Array(body), connection: connection))
         context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: answer)), promise: nil)
     }
 }
