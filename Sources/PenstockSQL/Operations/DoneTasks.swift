@@ -8,7 +8,8 @@ enum DoneTasks {
     static func tell(_ sequences: [Int64], in transaction: Transaction) throws {
         let list = SequenceList(sequences).json
         let limit = transaction.cascade.left
-        let children = try children(of: list, after: 0, limit: limit, in: transaction)
+        let children = try transaction.connection.all(
+            selectChildren, .text(list), .integer(Int64(limit) + 1), read: Child.init)
         guard children.count <= limit else {
             for sequence in sequences { transaction.cascade.note(sequence) }
             return
@@ -20,10 +21,10 @@ enum DoneTasks {
     ///
     /// - Returns: the last one that was told, when there are more than one transaction goes through.
     static func tell(_ sequence: Int64, after: Int64, in transaction: Transaction) throws -> Int64? {
-        let list = SequenceList([sequence]).json
         let limit = transaction.cascade.left
-        let children = try children(of: list, after: after, limit: limit, in: transaction)
-        try meet(list, Array(children.prefix(limit)), in: transaction)
+        let children = try transaction.connection.all(
+            selectChildrenInOrder, .integer(sequence), .integer(after), .integer(Int64(limit) + 1), read: Child.init)
+        try meet(SequenceList([sequence]).json, Array(children.prefix(limit)), in: transaction)
         return children.count > limit ? children[limit - 1].sequence : nil
     }
 
@@ -32,14 +33,10 @@ enum DoneTasks {
         var sequence: Int64
         /// Whether it was cancelled because of that one, most likely. It may wait again now, also for others.
         var hadFailed: Bool
-    }
 
-    /// Those whose dependency on one of the tasks is not met, one more than `limit` at most.
-    private static func children(
-        of list: String, after: Int64, limit: Int, in transaction: Transaction
-    ) throws -> [Child] {
-        try transaction.connection.all(selectChildren, .text(list), .integer(after), .integer(Int64(limit) + 1)) {
-            Child(sequence: $0.integer(0), hadFailed: $0.integer(1) != 0)
+        init(_ row: PreparedStatement) {
+            sequence = row.integer(0)
+            hadFailed = row.integer(1) != 0
         }
     }
 
@@ -98,7 +95,12 @@ enum DoneTasks {
     private static let selectChildren = Query(
         """
         SELECT child, state = 'failed' FROM penstock_dependency AS dependency
-        WHERE parent IN (SELECT value FROM json_each(?1)) AND dependency.child > ?2 AND state <> 'met' LIMIT ?3
+        WHERE parent IN (SELECT value FROM json_each(?1)) AND dependency.child > 0 AND state <> 'met' LIMIT ?2
+        """)
+    private static let selectChildrenInOrder = Query(
+        """
+        SELECT child, state = 'failed' FROM penstock_dependency
+        WHERE parent = ?1 AND child > ?2 AND state <> 'met' ORDER BY child LIMIT ?3
         """)
     private static let writeMet = Query(
         """
