@@ -40,8 +40,9 @@ extension QueryPlanTests {
                 "CROSS JOIN penstock_task AS task ON task.sequence = wanted.value",
                 "task USING INTEGER PRIMARY KEY (rowid=?)"
             ),
-            ("parent = ?1 AND child > ?2", "PRIMARY KEY (parent=? AND child>?)"),
-            ("dependency.child > ?2 AND state <> 'met'", "PRIMARY KEY (parent=? AND child>?)"),
+            ("parent = ?1 AND child > ?2 ORDER BY child", "PRIMARY KEY (parent=? AND child>?)"),
+            ("child > ?2 AND state <> 'met' ORDER BY child", "PRIMARY KEY (parent=? AND child>?)"),
+            ("dependency.child > 0 AND state <> 'met'", "PRIMARY KEY (parent=? AND child>?)"),
             ("UPDATE penstock_dependency SET state = 'met'", "PRIMARY KEY (parent=? AND child>? AND child<?)"),
             ("dependency.state IN ('open', 'failed')", "penstock_dependency_child (child=? AND state=?)"),
             ("attempt, forgiven, marks, ?3 FROM penstock_pending\n", "PRIMARY KEY (queue_id=? AND sequence=?)"),
