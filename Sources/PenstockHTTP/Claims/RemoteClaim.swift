@@ -47,30 +47,42 @@ package struct RemoteClaim: Sendable {
     package func run(_ store: PenstockStore, _ context: ServerContext, _ time: any TimeSource) async throws -> [Claimed]
     {
         let patience = Patience(wait, time)
+        let changes = store.storage.changes
+        var hasWaited = false
         while true {
             // The tokens come before the claims, so that a ring in between is not lost.
-            let tokens = queues.map { ($0, store.storage.changes.token(for: $0)) }
-            let (claimed, nextDue) = try await claimOnce(store)
+            let tokens = queues.map { ($0, changes.token(for: $0)) }
+            let (claimed, nextDue): ([Claimed], Timestamp?)
+            do {
+                (claimed, nextDue) = try await claimOnce(store)
+            } catch {
+                if hasWaited { ring(changes) }
+                throw error
+            }
             if !claimed.isEmpty {
                 try await context.requireClient(for: claimed.map(\.message.lease), of: store)
                 return claimed
             }
             guard let left = patience.left else { return [] }
-            let changes = store.storage.changes
+            hasWaited = true
             let due = nextDue.map { max(.zero, $0 - time.now) }
             let pause = min(left, store.storage.remoteLookInterval, due ?? left)
             let end = try await waited(changes, after: tokens, atMost: pause, context, time)
-            // Where it ends here it may have been woken for a message just now, for which nobody else was.
             switch end {
             case .happened, .timeIsUp: continue
             case .serverStops:
-                for queue in queues { changes.ring(queue) }
+                ring(changes)
                 return []
             case .clientGone:
-                for queue in queues { changes.ring(queue) }
+                ring(changes)
                 throw Problem.clientGone
             }
         }
+    }
+
+    /// It ends, and may have been woken just now for a message for which nobody else was.
+    private func ring(_ changes: Wakeups) {
+        for queue in queues { changes.ring(queue) }
     }
 
     /// Waits for a ring at one of the queues. Afterwards nobody here hears of them any more.
