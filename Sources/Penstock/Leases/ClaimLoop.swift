@@ -9,8 +9,10 @@ struct ClaimLoop: Sendable {
         let holder: LeaseHolder
         /// The moment before the last call about the queue: what rings after it may announce something new.
         fileprivate(set) var before: Wakeups.Token?
-        /// Whether a ring was heard after which no claim has succeeded: nobody else may have been woken for what it told of.
-        fileprivate var isOwed = false
+        /// Whether the last claim that succeeded gave nothing, so that the reader waits.
+        fileprivate var isWaiting = false
+        /// Whether a ring was heard while it waited, after which no claim has succeeded.
+        fileprivate var wasWoken = false
         /// When the queue's next scheduled message is due, going by the last claim.
         fileprivate(set) var nextDue: Timestamp?
 
@@ -18,6 +20,9 @@ struct ClaimLoop: Sendable {
         var isRung: Bool {
             before.map { holder.handle.storage.changes.isRungForWork(in: holder.queue, after: $0) } ?? false
         }
+
+        /// Whether the reader may be the only one that was woken for what a ring told of.
+        fileprivate var isOwed: Bool { wasWoken || isWaiting && isRung }
     }
 
     /// The queues. A reader that is no worker has one.
@@ -89,7 +94,7 @@ struct ClaimLoop: Sendable {
         for case (let operation, .claimed(let claim)) in zip(operations, performed.answers) {
             guard let index = sources.firstIndex(where: { $0.holder.queue == operation.queue }) else { continue }
             holder.inFlight.add(claim.messages.map(\.lease), ending: ends)
-            sources[index].isOwed = false
+            (sources[index].isWaiting, sources[index].wasWoken) = (claim.messages.isEmpty, false)
             sources[index].holder.metrics.recordClaim(of: claim.messages, at: handle.time.now)
             sources[index].nextDue = claim.nextDue
             // Whoever heard a notice meanwhile did not know of these, one of which it may have been for.
@@ -126,7 +131,7 @@ struct ClaimLoop: Sendable {
     }
 
     private mutating func expectNews(at index: Int) {
-        if sources[index].isRung { sources[index].isOwed = true }
+        sources[index].wasWoken = sources[index].isOwed
         sources[index].before = handle.storage.changes.token(for: sources[index].holder.queue)
     }
 
@@ -177,9 +182,8 @@ struct ClaimLoop: Sendable {
 
     /// The reader ends. What it was woken for and has not claimed wakes another one, which the reader does not wait for.
     mutating func end() {
-        for index in sources.indices where sources[index].isRung || sources[index].isOwed {
-            expectNews(at: index)
-            sources[index].isOwed = false
+        for index in sources.indices where sources[index].isOwed {
+            (sources[index].isWaiting, sources[index].wasWoken) = (false, false)
             handle.beginWork { [holder = sources[index].holder] in await holder.wakeAnother() }
         }
     }
