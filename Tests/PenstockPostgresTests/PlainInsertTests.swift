@@ -136,10 +136,33 @@ struct PlainInsertTests {
             "INSERT INTO \(schema).penstock_schedules (name, queue, spec, payload) VALUES ('s', 'jobs', '* * * * *', 'x')"
         )
         try server.run("BEGIN; UPDATE \(schema).penstock_schedules SET paused = 1")
+        try await changeMeanwhile("priority = 5, missed = 'all'", andCommit: "payload = 'y'")
+        let row = try server.run("SELECT paused, priority, missed, payload FROM \(schema).penstock_schedules")
+        #expect((0..<4).map { String(decoding: row.bytes(0, $0), as: UTF8.self) } == ["1", "5", "all", "y"])
+        try await store.close()
+    }
+
+    /// Each change is sound by itself, and both together are not.
+    @Test func whatComesOfTwoChangesIsLookedAt() async throws {
+        try server.run(
+            """
+            INSERT INTO \(schema).penstock_schedules (name, queue, spec, payload, unique_key)
+            VALUES ('s', 'jobs', '* * * * *', 'x', 'k')
+            """)
+        try server.run("BEGIN; UPDATE \(schema).penstock_schedules SET unique_key = NULL")
+        try await changeMeanwhile("key_scope = 60", andCommit: "priority = 1")
+        let row = try server.run(
+            "SELECT FROM \(schema).penstock_schedules WHERE unique_key IS NULL AND key_scope IS NULL AND priority = 1")
+        #expect(row.rowCount == 1)
+        try await store.close()
+    }
+
+    /// Has another session change the schedule while this one's transaction holds the lock, which then changes it and commits.
+    private func changeMeanwhile(_ other: String, andCommit own: String) async throws {
         let changed = Tally()
         Thread.detachNewThread { [url, schema] in
-            guard let other = try? ServerConnection(try ServerAddress(url)) else { return }
-            _ = try? other.run("UPDATE \(schema).penstock_schedules SET priority = 5, missed = 'all'")
+            guard let session = try? ServerConnection(try ServerAddress(url)) else { return }
+            _ = try? session.run("UPDATE \(schema).penstock_schedules SET \(other)")
             changed.add()
         }
         let waiting = """
@@ -147,11 +170,8 @@ struct PlainInsertTests {
             WHERE held.pid = pg_backend_pid() AND held.granted AND NOT wanted.granted AND locktype = 'advisory'
             """
         try await eventually { try server.run(waiting).rowCount > 0 }
-        try server.run("UPDATE \(schema).penstock_schedules SET payload = 'y'; COMMIT")
+        try server.run("UPDATE \(schema).penstock_schedules SET \(own); COMMIT")
         try await changed.wait(for: 1)
-        let row = try server.run("SELECT paused, priority, missed, payload FROM \(schema).penstock_schedules")
-        #expect((0..<4).map { String(decoding: row.bytes(0, $0), as: UTF8.self) } == ["1", "5", "all", "y"])
-        try await store.close()
     }
 
     @Test func whatWasWorkedIsShown() async throws {

@@ -74,11 +74,18 @@ BEGIN
     PERFORM pg_advisory_xact_lock((1346719315::BIGINT << 32) | 'penstock_state'::regclass::oid::BIGINT);
 END $$;
 
--- As in 0019_checks.sql, but what this statement does not change stays as it is behind the lock: others may have changed it since the
--- statement began.
+-- As in 0019_checks.sql, but what this statement does not change is as it is behind the lock: others may have changed it since the
+-- statement began. What comes of both is what has to be sound.
 CREATE OR REPLACE FUNCTION penstock_schedules_update() RETURNS TRIGGER LANGUAGE plpgsql SET search_path TO @schema@, pg_temp AS $$
+DECLARE
+    present penstock_schedules;
 BEGIN
     PERFORM penstock_write_lock();
+    SELECT * INTO present FROM penstock_schedules AS shown WHERE shown.name = OLD.name;
+    IF NOT FOUND THEN RETURN NULL; END IF;
+    NEW := jsonb_populate_record(present, (SELECT jsonb_object_agg(key, wanted.value) FROM jsonb_each(to_jsonb(NEW)) AS wanted
+        JOIN jsonb_each(to_jsonb(OLD)) AS before USING (key) WHERE wanted.value <> before.value));
+    OLD := present;
     IF NOT EXISTS (SELECT 1 FROM penstock_queue AS queue WHERE queue.name = NEW.queue) THEN
         RAISE EXCEPTION USING MESSAGE = 'penstock: there is no queue of that name';
     ELSIF NEW.name IS DISTINCT FROM OLD.name OR NEW.starts_at IS DISTINCT FROM OLD.starts_at
@@ -93,22 +100,13 @@ BEGIN
     END IF;
     PERFORM penstock_check_schedule(NEW);
     UPDATE penstock_schedule AS schedule SET
-        queue_id = CASE WHEN NEW.queue IS DISTINCT FROM OLD.queue
-            THEN (SELECT queue.id FROM penstock_queue AS queue WHERE queue.name = NEW.queue) ELSE schedule.queue_id END,
-        spec = CASE WHEN NEW.spec IS DISTINCT FROM OLD.spec THEN NEW.spec ELSE schedule.spec END,
-        zone = CASE WHEN NEW.zone IS DISTINCT FROM OLD.zone THEN NEW.zone ELSE schedule.zone END,
-        payload = CASE WHEN NEW.payload IS DISTINCT FROM OLD.payload THEN penstock_payload(NEW.payload) ELSE schedule.payload END,
-        headers = CASE WHEN NEW.headers IS DISTINCT FROM OLD.headers THEN NEW.headers ELSE schedule.headers END,
-        priority = CASE WHEN NEW.priority IS DISTINCT FROM OLD.priority THEN NEW.priority ELSE schedule.priority END,
-        attempts_max = CASE WHEN NEW.attempts_max IS DISTINCT FROM OLD.attempts_max THEN NEW.attempts_max ELSE schedule.attempts_max END,
-        unique_key = CASE WHEN NEW.unique_key IS DISTINCT FROM OLD.unique_key THEN NEW.unique_key ELSE schedule.unique_key END,
-        missed = CASE WHEN NEW.missed IS DISTINCT FROM OLD.missed THEN NEW.missed ELSE schedule.missed END,
-        missed_window = CASE WHEN NEW.missed_window IS DISTINCT FROM OLD.missed_window THEN trunc(NEW.missed_window * 1000000)::BIGINT ELSE schedule.missed_window END,
-        jitter = CASE WHEN NEW.jitter IS DISTINCT FROM OLD.jitter THEN trunc(NEW.jitter * 1000000)::BIGINT ELSE schedule.jitter END,
-        paused = CASE WHEN NEW.paused IS DISTINCT FROM OLD.paused THEN NEW.paused ELSE schedule.paused END,
-        group_key = CASE WHEN NEW.group_key IS DISTINCT FROM OLD.group_key THEN NEW.group_key ELSE schedule.group_key END,
-        key_scope = CASE WHEN NEW.key_scope IS DISTINCT FROM OLD.key_scope THEN round(NEW.key_scope * 1000000)::BIGINT ELSE schedule.key_scope END,
-        expires_after = CASE WHEN NEW.expires_after IS DISTINCT FROM OLD.expires_after THEN round(NEW.expires_after * 1000000)::BIGINT ELSE schedule.expires_after END,
+        queue_id = (SELECT queue.id FROM penstock_queue AS queue WHERE queue.name = NEW.queue), spec = NEW.spec, zone = NEW.zone,
+        payload = CASE WHEN NEW.payload IS NOT DISTINCT FROM OLD.payload THEN schedule.payload
+            ELSE penstock_payload(NEW.payload) END,
+        headers = NEW.headers, priority = NEW.priority, attempts_max = NEW.attempts_max, unique_key = NEW.unique_key,
+        missed = NEW.missed, missed_window = trunc(NEW.missed_window * 1000000)::BIGINT,
+        jitter = trunc(NEW.jitter * 1000000)::BIGINT, paused = NEW.paused, group_key = NEW.group_key,
+        key_scope = round(NEW.key_scope * 1000000)::BIGINT, expires_after = round(NEW.expires_after * 1000000)::BIGINT,
         -- What is due stays so, unless it is the times that change; a schedule that had given up begins again.
         next_due = CASE WHEN NEW.queue = OLD.queue AND NEW.spec = OLD.spec AND NEW.zone = OLD.zone AND NEW.paused = OLD.paused
             AND schedule.problem IS NULL THEN schedule.next_due END,

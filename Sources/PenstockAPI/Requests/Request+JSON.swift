@@ -42,17 +42,15 @@ extension StringProtocol {
         return String(decoding: front[..<end], as: UTF8.self)
     }
 
-    /// Without the parameters that follow the name of a type of content, in small letters.
-    var typeName: String {
-        String(decoding: utf8.prefix { $0 != UInt8(ascii: ";") }, as: UTF8.self).trimming().lowercased()
-    }
-}
-
-extension StringProtocol {
     /// The weight among the parameters that follow the name of a type of content; 1 where there is none.
     fileprivate var weight: Double {
         let weights = split(separator: ";").dropFirst().map { $0.trimming().lowercased() }.filter { $0.hasPrefix("q=") }
         return weights.first.flatMap { Double($0.dropFirst(2)) } ?? 1
+    }
+
+    /// Without the parameters that follow the name of a type of content, in small letters.
+    var typeName: String {
+        String(decoding: utf8.prefix { $0 != UInt8(ascii: ";") }, as: UTF8.self).trimming().lowercased()
     }
 }
 

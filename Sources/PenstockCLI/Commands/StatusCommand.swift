@@ -43,6 +43,7 @@ struct StatusCommand: AsyncParsableCommand {
             // Ages are by the clock that the store goes by, which may be a server's.
             let time = store.time
             try await show(store.storage.status(of: queue), at: time.now, on: output)
+            try output.flush()
             var outage = StoreOutage()
             while watch {
                 try await time.sleep(for: interval ?? .seconds(1))
@@ -50,6 +51,7 @@ struct StatusCommand: AsyncParsableCommand {
                     let status = try await store.storage.status(of: queue)
                     outage.ended()
                     try show(status, at: time.now, on: output)
+                    try output.flush()
                 } catch {
                     try await outage.wait(after: error, by: time)
                 }
@@ -60,11 +62,10 @@ struct StatusCommand: AsyncParsableCommand {
     @MainActor
     private func show(_ status: StoreStatus, at now: Timestamp, on output: Output) throws {
         if outputOptions.isJSON {
-            try output.line(
+            return try output.line(
                 JSONValue.object([
                     "queues": .array(status.queues.map(\.json)), "workers": .array(status.workers.map(\.json)),
                 ]).adding(status.move))
-            return try output.flush()
         }
         if watch {
             // Back to the top and clear below, so that the screen does not flicker; elsewhere a line between two looks.
@@ -78,6 +79,5 @@ struct StatusCommand: AsyncParsableCommand {
             try output.table(QueueTables.workers(status.workers, now: now))
         }
         if watch && !output.isTerminal { try output.line("") }
-        try output.flush()
     }
 }

@@ -83,7 +83,7 @@ enum ErrorOutput {
     private static func write(_ bytes: [UInt8]) {
         for start in stride(from: 0, to: bytes.count, by: pieceBytes) {
             // Where nothing can be said any more, nothing can be done about it either.
-            try? Descriptor.standardError.write(Array(bytes[start..<min(start + pieceBytes, bytes.count)]))
+            try? Descriptor.standardError.write(bytes[start..<min(start + pieceBytes, bytes.count)])
             writtenCount.withLock { $0 += 1 }
         }
     }

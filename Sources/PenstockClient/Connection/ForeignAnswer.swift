@@ -21,7 +21,7 @@ struct ForeignAnswer {
                 .unreachable,
                 "In place of the server at \(url) another program answers, with status \(status), and nothing was done; is the server running behind it?"
             )
-        case .changing, .repeated:
+        case .changing:
             PenstockError(
                 .outcomeUnknown,
                 "In place of the server at \(url) another program answers, with status \(status): nobody knows whether the call took effect."

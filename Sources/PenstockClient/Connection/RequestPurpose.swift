@@ -6,6 +6,4 @@ enum RequestPurpose: Sendable {
     case reading
     /// Changes something, once.
     case changing
-    /// Is asked for again, as no answer has come, on a connection of its own.
-    case repeated
 }

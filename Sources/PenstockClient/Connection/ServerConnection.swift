@@ -25,7 +25,7 @@ final class ServerConnection: Sendable {
     private let calls: HTTPClient
     private let rings: HTTPClient
     /// Keeps no connections: each call has a new one.
-    private let repeats: HTTPClient
+    private let unpooled: HTTPClient
 
     /// - Parameters:
     ///   - url: where the server is.
@@ -50,12 +50,12 @@ final class ServerConnection: Sendable {
         configuration.connectionPool.retryConnectionEstablishment = false
         calls = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
         rings = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
-        repeats = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+        unpooled = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     }
 
     deinit {
         // A client of HTTP that goes without a word ends the program.
-        Task { [calls, rings, repeats] in await Self.shutDown(calls, rings, repeats) }
+        Task { [calls, rings, unpooled] in await Self.shutDown(calls, rings, unpooled) }
     }
 
     /// Makes a request, and returns what the server answers.
@@ -65,40 +65,37 @@ final class ServerConnection: Sendable {
     ///   - path: where it goes.
     ///   - purpose: what it is for.
     ///   - time: how long it may take until all of the answer is there.
+    ///   - onNewConnection: whether none that is kept may be used.
     /// - Throws: `PenstockError` with code `unreachable` when nothing was done, `outcomeUnknown` when that is not known, `forbidden`,
     ///   and whatever the server says.
     func answer(
-        to bytes: [UInt8], at path: String, _ purpose: RequestPurpose, within time: TimeAmount
+        to bytes: [UInt8], at path: String, _ purpose: RequestPurpose, within time: TimeAmount,
+        onNewConnection: Bool = false
     ) async throws -> [UInt8] {
-        let client =
-            switch purpose {
-            case .repeated: repeats
-            case .greeting, .reading, .changing: path == Self.ringPath ? rings : calls
-            }
+        let client = onNewConnection ? unpooled : path == Self.ringPath ? rings : calls
         let deadline = NIODeadline.now() + time
         var isLast = false
         while true {
             let body = RequestBody(bytes)
             do {
-                return try await answer(to: request(body, path, purpose), from: client, purpose, by: deadline)
+                var request = request(body, path)
+                if onNewConnection { request.headers.add(name: "connection", value: "close") }
+                return try await answer(to: request, from: client, purpose, by: deadline)
             } catch let error as PenstockError {
                 throw error
             } catch {
                 if !body.wasSent { throw BrokenConnection.nothingDone.error(at: url, error) }
-                if purpose == .changing || purpose == .repeated {
-                    throw BrokenConnection.perhapsDone.error(at: url, error)
-                }
+                if purpose == .changing { throw BrokenConnection.perhapsDone.error(at: url, error) }
                 if isLast || deadline <= .now() { throw BrokenConnection.nothingDone.error(at: url, error) }
                 isLast = true
             }
         }
     }
 
-    private func request(_ body: RequestBody, _ path: String, _ purpose: RequestPurpose) -> HTTPClientRequest {
+    private func request(_ body: RequestBody, _ path: String) -> HTTPClientRequest {
         var request = HTTPClientRequest(url: url.address(of: path))
         request.method = .POST
         request.headers.add(name: "content-type", value: WireFormat.contentType)
-        if purpose == .repeated { request.headers.add(name: "connection", value: "close") }
         if let token { request.headers.add(name: "authorization", value: "Bearer \(token)") }
         request.body = .bytes(body)
         return request
@@ -137,7 +134,7 @@ final class ServerConnection: Sendable {
     }
 
     /// Lets go of all connections.
-    func close() async { await Self.shutDown(calls, rings, repeats) }
+    func close() async { await Self.shutDown(calls, rings, unpooled) }
 
     private static func shutDown(_ clients: HTTPClient...) async {
         for client in clients { try? await client.shutdown() }

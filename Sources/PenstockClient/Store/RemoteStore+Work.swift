@@ -46,14 +46,14 @@ extension RemoteStore {
     /// Moves the ends of leases. A call that changes nothing when it comes twice, or late, is made once more when no answer comes.
     public func extend(_ extensions: [LeaseExtension]) async throws -> [LeaseStanding] {
         guard extensions.allSatisfy({ $0.keepsLonger || $0.duration == nil }) else {
-            return try await extend(extensions, within: Self.callTime, .changing)
+            return try await extend(extensions, within: Self.callTime)
         }
         let time = Self.extensionTime(for: extensions)
         do {
-            return try await extend(extensions, within: time, .changing)
+            return try await extend(extensions, within: time)
         } catch let error as PenstockError where error.code == .outcomeUnknown {
             // Connections that are kept may have fallen silent together.
-            return try await extend(extensions, within: time, .repeated)
+            return try await extend(extensions, within: time, onNewConnection: true)
         }
     }
 
@@ -64,9 +64,10 @@ extension RemoteStore {
     }
 
     private func extend(
-        _ extensions: [LeaseExtension], within time: TimeAmount, _ purpose: RequestPurpose
+        _ extensions: [LeaseExtension], within time: TimeAmount, onNewConnection: Bool = false
     ) async throws -> [LeaseStanding] {
-        try await answer(to: RemoteCalls.extend.request(extensions), purpose, within: time) { standings in
+        let request = RemoteCalls.extend.request(extensions)
+        return try await answer(to: request, within: time, onNewConnection: onNewConnection) { standings in
             for (wanted, standing) in zip(extensions, standings) where standing.isHeld {
                 guard let duration = wanted.duration else { continue }
                 held.extend(wanted.lease, by: duration, keepsLonger: wanted.keepsLonger)

@@ -115,26 +115,26 @@ public final class RemoteStore: MessageStore {
     /// Has the server carry out a call.
     ///
     /// - Parameters:
-    ///   - purpose: what it is for; `nil`: what calls of its kind are for.
-    ///   - time: how long it may take.
+    ///   - limit: how long it may take.
+    ///   - onNewConnection: whether no connection that is kept may be used.
     ///   - take: is given the answer while the call still runs. So what it notes is there when a close goes on that has
     ///     waited for the call.
     func answer<Answer: WireValue, Taken: Sendable>(
-        to request: RemoteRequest<Answer>, _ purpose: RequestPurpose? = nil,
-        within time: TimeAmount = RemoteStore.callTime,
-        _ take: (Answer) throws -> Taken
+        to request: RemoteRequest<Answer>, within limit: TimeAmount = RemoteStore.callTime,
+        onNewConnection: Bool = false, _ take: (Answer) throws -> Taken
     ) async throws -> Taken {
         if isReadOnly, !request.isReading {
             throw PenstockError(.readOnly, "The store was opened only to be read.")
         }
         return try await calls.run {
             try Task.checkCancellation()
-            let asked = self.time.now
-            let purpose = purpose ?? (request.isReading ? .reading : .changing)
+            let asked = time.now
+            let purpose: RequestPurpose = request.isReading ? .reading : .changing
             // Not cut short: an answer that nobody waits for would leave open what became of the call.
             let bytes = try await Task { [connection] in
                 try await connection.answer(
-                    to: request.bytes, at: ServerConnection.callPath, purpose, within: time)
+                    to: request.bytes, at: ServerConnection.callPath, purpose, within: limit,
+                    onNewConnection: onNewConnection)
             }.value
             return try take(answer(in: bytes, purpose, asked: asked))
         }

@@ -24,13 +24,12 @@ final class BodyInvitation: ChannelDuplexHandler {
     }
 
     private var state = State.idle
-    /// Requests that are not answered.
-    private var requestCount = 0
+    private var unanswered = UnansweredRequests()
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         switch unwrapInboundIn(data) {
         case .head(let head):
-            requestCount += 1
+            unanswered.came()
             if case .refusing = state { break }
             state = Self.expectsInvitation(head) ? .waiting : .idle
         case .body, .end:
@@ -43,7 +42,7 @@ final class BodyInvitation: ChannelDuplexHandler {
     func triggerUserOutboundEvent(context: ChannelHandlerContext, event: Any, promise: EventLoopPromise<Void>?) {
         guard event is BodyIsRead else { return context.triggerUserOutboundEvent(event, promise: promise) }
         // All requests before it are answered, or their answers would come after this.
-        if case .waiting = state, requestCount == 1 {
+        if case .waiting = state, unanswered.count == 1 {
             state = .idle
             context.writeAndFlush(wrapOutboundOut(.head(.init(version: .http1_1, status: .continue))), promise: nil)
         }
@@ -52,13 +51,12 @@ final class BodyInvitation: ChannelDuplexHandler {
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         switch (unwrapOutboundIn(data), state) {
-        case (.head(var head), .waiting) where requestCount == 1:
+        case (.head(var head), .waiting) where unanswered.count == 1:
             state = .refusing
             head.headers.replaceOrAdd(name: "connection", value: "close")
             context.write(wrapOutboundOut(.head(head)), promise: promise)
         case (.end, let current):
-            // What is no request at all is answered as well.
-            requestCount = max(0, requestCount - 1)
+            unanswered.answered()
             context.write(data, promise: promise)
             guard case .refusing = current else { return }
             state = .idle

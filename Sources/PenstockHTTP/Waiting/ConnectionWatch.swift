@@ -26,8 +26,7 @@ final class ConnectionWatch: ChannelDuplexHandler, RemovableChannelHandler {
     private let requestTime: TimeAmount
     private let unreadTime: TimeAmount
     private var isReading = false
-    /// Requests that are not answered.
-    private var requestCount = 0
+    private var unanswered = UnansweredRequests()
     /// Whether a request came whose body cannot be read.
     private var isBroken = false
     private var lastTime = NIODeadline.uptimeNanoseconds(0)
@@ -66,7 +65,7 @@ final class ConnectionWatch: ChannelDuplexHandler, RemovableChannelHandler {
         switch unwrapInboundIn(data) {
         case .head(var head):
             isReading = true
-            requestCount += 1
+            unanswered.came()
             if Self.isLast(head) {
                 head.headerFields[.connection] = "close"
                 data = wrapInboundOut(.head(head))
@@ -87,21 +86,20 @@ final class ConnectionWatch: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-        if isBroken, requestCount == 0 {
+        if isBroken, unanswered.count == 0 {
             // A client that keeps the connection, as a proxy does, would take a second answer for that to its next request.
             promise?.fail(ChannelError.ioOnClosedChannel)
             return
         }
         switch unwrapOutboundIn(data) {
-        case .head(var head) where isBroken && requestCount == 1:
+        case .head(var head) where isBroken && unanswered.count == 1:
             head.headerFields[.connection] = "close"
             context.write(wrapOutboundOut(.head(head)), promise: promise)
         case .end:
-            // What is no request at all is answered as well.
-            requestCount = max(0, requestCount - 1)
+            unanswered.answered()
             lastTime = context.eventLoop.now
             context.write(data, promise: promise)
-            if isBroken, requestCount == 0 {
+            if isBroken, unanswered.count == 0 {
                 context.flush()
                 context.close(promise: nil)
             }
@@ -113,7 +111,7 @@ final class ConnectionWatch: ChannelDuplexHandler, RemovableChannelHandler {
         guard isReading else { return context.fireErrorCaught(error) }
         isBroken = true
         // Its answer may be on its way already.
-        if requestCount == 0 { context.close(promise: nil) } else { context.fireErrorCaught(error) }
+        if unanswered.count == 0 { context.close(promise: nil) } else { context.fireErrorCaught(error) }
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
@@ -159,7 +157,7 @@ final class ConnectionWatch: ChannelDuplexHandler, RemovableChannelHandler {
     private func endWhenIdle(_ context: ChannelHandlerContext, at deadline: NIODeadline) {
         idleEnd = context.eventLoop.assumeIsolated().scheduleTask(deadline: deadline) { [self] in
             let now = context.eventLoop.now
-            if requestCount > 0, !isReading {
+            if unanswered.count > 0, !isReading {
                 endWhenIdle(context, at: now + idleTime)
             } else if now < lastTime + idleTime {
                 endWhenIdle(context, at: lastTime + idleTime)

@@ -21,8 +21,7 @@ final class MessageFraming: ChannelDuplexHandler {
     private var isOver = false
     /// Whether the last request that came is one of HTTP/1.0, after which nothing is read.
     private var isOld = false
-    /// Requests that are not answered.
-    private var requestCount = 0
+    private var unanswered = UnansweredRequests()
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         if isOver { return }
@@ -31,7 +30,7 @@ final class MessageFraming: ChannelDuplexHandler {
             isOver = true
             return context.fireErrorCaught(HTTPParserError.unknown)
         }
-        requestCount += 1
+        unanswered.came()
         if head.version != .http1_1 {
             isOld = true
             head.headers.replaceOrAdd(name: "connection", value: "close")
@@ -41,14 +40,12 @@ final class MessageFraming: ChannelDuplexHandler {
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         switch unwrapOutboundIn(data) {
-        case .head(var head) where isOld && requestCount <= 1:
+        case .head(var head) where isOld && unanswered.count <= 1:
             head.version = .http1_0
-            head.headers.remove(name: "transfer-encoding")
             head.headers.replaceOrAdd(name: "connection", value: "close")
             context.write(wrapOutboundOut(.head(head)), promise: promise)
         case .end:
-            // What is no request at all is answered as well.
-            requestCount = max(0, requestCount - 1)
+            unanswered.answered()
             context.write(data, promise: promise)
         default: context.write(data, promise: promise)
         }

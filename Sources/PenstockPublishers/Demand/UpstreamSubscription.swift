@@ -86,7 +86,6 @@ struct UpstreamSubscription {
     }
 
     /// Upstream has ended. Returns what it was, for callers that let it go where no lock is held.
-    @discardableResult
     @usableFromInline mutating func end() -> Phase {
         defer { phase = .over }
         return phase

@@ -57,7 +57,10 @@ import Testing
 
     /// Nobody else was woken for the message.
     @Test func aClaimThatFailsOnceItIsWokenWakesAnother() async throws {
-        let storage = WakingOne(InMemoryStore(time: time))
+        let fails = Atomic(false)
+        let storage = WakingOneStore(InMemoryStore(time: time)) {
+            if fails.exchange(false, ordering: .relaxed) { throw PenstockError(.busy, "It is busy.") }
+        }
         let store = PenstockStore(storage)
         let queue = try await store.queue("q", of: [UInt8].self)
         let channels = [EmbeddedChannel(), EmbeddedChannel()]
@@ -69,7 +72,7 @@ import Testing
         try await storage.changes.waitForWaiters(count: 1)
         let second = Task { [claim, time] in try await claim.run(store, contexts[1], time) }
         try await storage.changes.waitForWaiters(count: 2)
-        storage.failNextClaim()
+        fails.store(true, ordering: .relaxed)
         try await queue.enqueue([7])
         await #expect(throws: PenstockError.self) { try await first.value }
         #expect(try await second.value.count == 1)
@@ -123,31 +126,5 @@ import Testing
         func write(_ buffer: ByteBuffer) async throws { state.withLock { $0 += String(buffer: buffer) } }
 
         consuming func finish(_ trailingHeaders: HTTPFields?) async throws {}
-    }
-}
-
-/// A store of which each enqueue wakes one waiter, who has waited longest, as when they are those of several processes.
-private final class WakingOne: ForwardingStore {
-    let base: any MessageStore
-    let changes = Wakeups()
-    private let fails = Atomic(false)
-
-    init(_ base: any MessageStore) {
-        self.base = base
-    }
-
-    func failNextClaim() { fails.store(true, ordering: .relaxed) }
-
-    func enqueue(
-        _ messages: [NewMessage], to queue: QueueName, durability: Durability
-    ) async throws -> [Receipt] {
-        let receipts = try await base.enqueue(messages, to: queue, durability: durability)
-        changes.ring(at: RingBucket.of(queue)) { _ in 1 }
-        return receipts
-    }
-
-    func claim(_ request: ClaimRequest) async throws -> Claim {
-        if fails.exchange(false, ordering: .relaxed) { throw PenstockError(.busy, "It is busy.") }
-        return try await base.claim(request)
     }
 }

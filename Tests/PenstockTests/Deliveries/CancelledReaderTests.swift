@@ -7,7 +7,7 @@ import Testing
 
 /// Readers that are cancelled just as they are woken. Nobody else was woken for the message.
 @Suite(.timeLimit(.minutes(2))) struct CancelledReaderTests {
-    /// Somebody who waits for one message.
+    /// A task that waits for one message.
     enum Reader: CaseIterable, Sendable {
         case iterator
         case engine
@@ -48,7 +48,7 @@ import Testing
     func aReaderWhoseClaimIsCancelledWakesAnother(_ reader: Reader) async throws {
         let isCancelled = Atomic(false)
         let the = Fixture { base in
-            wakingOne(base) {
+            WakingOneStore(base) {
                 if isCancelled.exchange(false, ordering: .relaxed) { throw CancellationError() }
             }
         }
@@ -66,7 +66,7 @@ import Testing
 
     @Test(arguments: Reader.allCases)
     func aMessageIsReadWhicheverReaderIsCancelledMeanwhile(_ reader: Reader) async throws {
-        let the = Fixture { wakingOne($0) }
+        let the = Fixture { WakingOneStore($0) }
         let queue = try await the.queue()
         for number in 1...100 {
             let first = reader.begin(queue)

@@ -59,28 +59,14 @@ func crowded(_ base: any MessageStore) -> any MessageStore {
         })
 }
 
-/// A store of which each enqueue wakes one reader, who has waited longest, as when they are readers of several processes, and which
-/// does something before each claim.
-func wakingOne(
-    _ base: any MessageStore, beforeClaim: @escaping @Sendable () async throws -> Void = {}
-) -> any MessageStore {
-    let changes = Wakeups()
-    return AlteredStore(
-        base: base, changes: changes, beforeClaim: beforeClaim,
-        afterSettle: { changes.ring(nil) },
-        afterEnqueue: { changes.ring(at: RingBucket.of($0)) { _ in 1 } })
-}
-
 private struct AlteredStore: ForwardingStore {
     let base: any MessageStore
     let changes: Wakeups
-    var beforeClaim: @Sendable () async throws -> Void = {}
     var afterClaim: @Sendable (Claim) async throws -> Void = { _ in }
     var beforeExtend: @Sendable () async throws -> Void = {}
     var beforePrune: @Sendable () async throws -> Void = {}
     var beforeLog: @Sendable (LogQuery) async throws -> Void = { _ in }
     var beforeSettle: @Sendable ([Settlement]) async throws -> Void = { _ in }
-    var afterSettle: @Sendable () -> Void = {}
     var beforeEnqueue: @Sendable (QueueName) async throws -> Void = { _ in }
     var afterEnqueue: @Sendable (QueueName) async throws -> Void = { _ in }
 
@@ -94,7 +80,6 @@ private struct AlteredStore: ForwardingStore {
     }
 
     func claim(_ request: ClaimRequest) async throws -> Claim {
-        try await beforeClaim()
         let claim = try await base.claim(request)
         try await afterClaim(claim)
         return claim
@@ -102,9 +87,7 @@ private struct AlteredStore: ForwardingStore {
 
     func settle(_ settlements: [Settlement]) async throws -> [SettleResult] {
         try await beforeSettle(settlements)
-        let results = try await base.settle(settlements)
-        afterSettle()
-        return results
+        return try await base.settle(settlements)
     }
 
     func extend(_ extensions: [LeaseExtension]) async throws -> [LeaseStanding] {
