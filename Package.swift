@@ -305,7 +305,7 @@ let package = Package(
         .testTarget(
             name: "PenstockPostgresTests",
             dependencies: [
-                "Penstock", "PenstockConformance", "PenstockCore", "PenstockMain", "PenstockPostgres",
+                "CPenstockTests", "Penstock", "PenstockConformance", "PenstockCore", "PenstockMain", "PenstockPostgres",
                 "PenstockPostgresMain", "PenstockPostgresMigrations", "PenstockPostgresServerMain", "PenstockSQL",
                 "PenstockServerMain", "PenstockServerTests", "PenstockTestKit",
                 .product(name: "Subprocess", package: "swift-subprocess"),

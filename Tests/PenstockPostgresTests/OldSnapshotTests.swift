@@ -13,7 +13,7 @@ struct OldSnapshotTests {
     private let jobs: QueueName
 
     init() throws {
-        url = try PostgresServer.shared.get().url(schema: PostgresServer.newSchema())
+        url = try PostgresServer.shared.get().url(schema: PostgresServer.newName())
         address = try ServerAddress(url)
         jobs = try QueueName("jobs")
     }

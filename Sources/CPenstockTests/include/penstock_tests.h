@@ -1,1 +1,13 @@
-// Nothing is called here: what this target does, it does when it is loaded.
+#ifndef PENSTOCK_TESTS_H
+#define PENSTOCK_TESTS_H
+
+#include <sys/types.h>
+
+/// Starts a process that has nothing open of this one but three files.
+///
+/// `words` and `variables` end with a null. A number of `files` below 0 stands for nothing to read or write. A process in a group of its
+/// own does not get the signals that are sent to this one's group, as a terminal does. Returns 0, or the number of an error.
+int penstock_start_child(
+    char *const words[], char *const variables[], const int files[3], const char *folder, int ownGroup, pid_t *id);
+
+#endif

@@ -19,7 +19,7 @@ struct Tool {
     let schema: String
 
     init() throws {
-        schema = PostgresServer.newSchema()
+        schema = PostgresServer.newName()
         url = try PostgresServer.shared.get().url(schema: schema)
     }
 

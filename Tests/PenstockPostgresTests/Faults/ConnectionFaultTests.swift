@@ -16,7 +16,7 @@ struct ConnectionFaultTests {
 
     init() throws {
         queue = try QueueName("mail")
-        url = try PostgresServer.shared.get().url(schema: PostgresServer.newSchema())
+        url = try PostgresServer.shared.get().url(schema: PostgresServer.newName())
         address = try ServerAddress(url)
     }
 

@@ -12,7 +12,7 @@ import Testing
 struct PoolerTests {
     @Test(arguments: ["transaction", "session"]) func aPoolerIsFound(_ mode: String) async throws {
         let server = try PostgresServer.shared.get()
-        let schema = PostgresServer.newSchema()
+        let schema = PostgresServer.newName()
         try await PostgresStore.open(url: server.url(schema: schema)).close()
         let pooler = try Pooler(mode, serverFolder: server.socketFolder)
         let url = pooler.url(schema: schema)

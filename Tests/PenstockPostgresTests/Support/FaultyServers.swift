@@ -19,17 +19,14 @@ final class FaultyServers: Sendable {
     private let home: String
     /// What lies between them; `nil`: they have sockets in their folders, and nothing between them.
     let network: (any TestNetwork)?
-    // Held open: the script that cleans up reads from it.
-    private let keeper: Process
+    private let cleaning: ClosingScript
 
     init(_ network: (any TestNetwork)? = nil) throws {
         self.network = network
         home = "/tmp/penstock-pg-\(UUID().uuidString.prefix(8))"
         try FileManager.default.createDirectory(atPath: home, withIntermediateDirectories: false)
         if getuid() == 0, let user = getpwnam("postgres") { chown(home, user.pointee.pw_uid, user.pointee.pw_gid) }
-        keeper = Self.process(["/bin/sh", "-c", Self.cleaning, home])
-        keeper.standardInput = Pipe()
-        try keeper.run()
+        cleaning = try ClosingScript(Self.words(["/bin/sh", "-c", Self.cleaning, home]))
     }
 
     /// No server outlives the run, and no child of one: a backend that was stopped would stay.
@@ -48,8 +45,6 @@ final class FaultyServers: Sendable {
     private static func forget(_ file: String) -> String {
         #"ipcrm -m "$(sed -n '7s/^ *[0-9]* *//p' "\#(file)")" 2> /dev/null || true"#
     }
-
-    deinit { (keeper.standardInput as? Pipe)?.fileHandleForWriting.closeFile() }
 
     // MARK: Making them
 
@@ -211,34 +206,16 @@ final class FaultyServers: Sendable {
 
     func command(_ words: String...) async throws { try await run(["/usr/bin/env"] + words) }
 
-    /// Closes what is open beside the first three. Foundation sees the end of a process by such a descriptor, and a server that
-    /// the process has started would keep it.
-    private static let closing = """
-        for file in /dev/fd/*; do
-            number=${file##*/}
-            if [ "$number" -gt 2 ]; then eval "exec $number>&-"; fi
-        done
-        exec "$@"
-        """
-
     private func run(_ words: [String], _ prefix: [String] = []) async throws {
-        let process = Self.process(["/bin/bash", "-c", Self.closing, "bash"] + words, prefix)
-        // A server that it starts keeps what it is given for as long as it lives.
-        process.standardInput = FileHandle.nullDevice
-        // A file, and no pipe: a server that is started keeps it, too.
+        // A file, and no pipe: a server that it starts keeps it for as long as that lives.
         let said = URL(filePath: home + "/said-\(UUID().uuidString)")
         try Data().write(to: said)
         let output = try FileHandle(forWritingTo: said)
-        process.standardOutput = output
-        process.standardError = output
         defer {
             try? output.close()
             try? FileManager.default.removeItem(at: said)
         }
-        let status: Int32 = try await withCheckedThrowingContinuation { continuation in
-            process.terminationHandler = { continuation.resume(returning: $0.terminationStatus) }
-            do { try process.run() } catch { continuation.resume(throwing: error) }
-        }
+        let status = try await ChildProcess(Self.words(words, prefix), output: output, errors: output).end()
         if status != 0 {
             throw PostgresServer.Failure(
                 description:
@@ -248,13 +225,8 @@ final class FaultyServers: Sendable {
     }
 
     /// A server does not run as root, and nobody else may signal it.
-    private static func process(_ words: [String], _ prefix: [String] = []) -> Process {
-        let process = Process()
+    private static func words(_ words: [String], _ prefix: [String] = []) -> [String] {
         let user = getuid() == 0 ? ["/usr/bin/setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"] : []
-        let words = prefix + user + words
-        process.executableURL = URL(filePath: words[0])
-        process.arguments = Array(words.dropFirst())
-        process.currentDirectoryURL = URL(filePath: "/tmp")
-        return process
+        return prefix + user + words
     }
 }

@@ -5,25 +5,19 @@ final class LogDisk: Sendable {
     static let canBeMade: Bool = getuid() == 0 && (try? LogDisk(mebibytes: 1)) != nil
 
     let path: String
-    // Held open: the script that cleans up reads from it.
-    private let keeper = Process()
+    private let cleaning: ClosingScript
 
     init(mebibytes: Int) throws {
         path = "/tmp/penstock-wal-\(UUID().uuidString.prefix(8))"
-        keeper.executableURL = URL(filePath: "/bin/sh")
-        keeper.arguments = ["-c", "read end || true; umount --lazy \"$0\"; rmdir \"$0\"", path]
-        keeper.standardInput = Pipe()
-        keeper.standardError = FileHandle.nullDevice
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
-        try keeper.run()
+        cleaning = try ClosingScript(
+            ["/bin/sh", "-c", "read end || true; umount --lazy \"$0\"; rmdir \"$0\"", path])
         try SystemCommand.run(["mount", "-t", "tmpfs", "-o", "size=\(mebibytes)m", "tmpfs", path])
         guard let user = getpwnam("postgres") else {
             throw PostgresServer.Failure(description: "There is no user postgres.")
         }
         chown(path, user.pointee.pw_uid, user.pointee.pw_gid)
     }
-
-    deinit { (keeper.standardInput as? Pipe)?.fileHandleForWriting.closeFile() }
 
     /// Where the log lies: a server wants the folder for itself.
     var folder: String { path + "/log" }

@@ -8,9 +8,7 @@ final class Pooler {
     }
 
     private let folder: String
-    // Held open: the script that runs the pooler reads from it, and stops the pooler at its end, by whatever means that comes.
-    private let input = Pipe()
-    private let process = Process()
+    private let running: ClosingScript
 
     /// - Parameter mode: `session` or `transaction`.
     init(_ mode: String, serverFolder: String) throws {
@@ -40,31 +38,15 @@ final class Pooler {
             chown(folder, user.pointee.pw_uid, user.pointee.pw_gid)
             words = ["/usr/bin/setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"] + words
         }
-        process.executableURL = URL(filePath: words[0])
-        process.arguments = Array(words.dropFirst())
-        process.standardInput = input
-        process.standardOutput = FileHandle.nullDevice
-        process.standardError = FileHandle.nullDevice
-        try process.run()
+        running = try ClosingScript(words)
     }
 
-    /// What is open beside the first three may be the pipe of another pooler, which would not end with its test. Signals that may be
-    /// ignored are, as the threads of tests have them blocked.
     private static let script = """
-        for file in /dev/fd/*; do
-            number=${file##*/}
-            if [ "$number" -gt 2 ]; then eval "exec $number>&-"; fi
-        done
         "$0" -q "$1" &
         read end || true
         kill -9 $!
+        rm -rf "${1%/settings}"
         """
-
-    deinit {
-        input.fileHandleForWriting.closeFile()
-        process.waitUntilExit()
-        try? FileManager.default.removeItem(atPath: folder)
-    }
 
     func url(schema: String) -> String { "postgres://penstock@/postgres?host=\(folder)&port=6432&schema=\(schema)" }
 }

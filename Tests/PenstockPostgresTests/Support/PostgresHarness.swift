@@ -4,16 +4,16 @@ import PenstockTestKit
 
 @testable import PenstockPostgres
 
-/// The harness of the store in PostgreSQL: one schema, and a store for each process.
+/// The harness of the store in PostgreSQL: one database, and a store for each process.
 final class PostgresHarness: StoreHarness {
     let time = ManualTime()
-    private let schema: PostgresSchema
+    private let database: PostgresDatabase
     /// One source for all processes: with one each, of the same seed, they would give the same lease tokens.
     private let random = SeededRandom(seed: 1)
 
-    init() throws { schema = try PostgresSchema() }
+    init() throws { database = try PostgresDatabase() }
 
-    var url: String { schema.url }
+    var url: String { database.url }
 
     func open() async throws -> any MessageStore {
         try await openStore()
@@ -29,5 +29,5 @@ final class PostgresHarness: StoreHarness {
         return try await PostgresStore.open(url: url, options: options)
     }
 
-    func crash(_ store: any MessageStore) async throws { try await schema.crash(store) }
+    func crash(_ store: any MessageStore) async throws { try await database.crash(store) }
 }

@@ -20,8 +20,7 @@ final class PostgresServer: Sendable {
     /// Where its socket is.
     var socketFolder: String { folder }
     private let folder: String
-    // Held open: the script that runs the server reads from it, and stops the server at its end.
-    private let process: Process
+    private let running: ClosingScript
 
     /// In memory, where there is room: each test makes the files of a hundred tables and indexes, and removes them.
     private static var disk: String {
@@ -39,23 +38,16 @@ final class PostgresServer: Sendable {
         }
         folder = "\(Self.disk)/penstock-pg-\(UUID().uuidString.prefix(8))"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
-        process = Process()
-        let script = ["/bin/sh", "-c", Self.script, programs, folder]
+        var script = ["/bin/sh", "-c", Self.script, programs, folder]
         // A server does not run as root.
         if getuid() == 0 {
             guard let user = getpwnam("postgres") else { throw Failure(description: "There is no user postgres.") }
             chown(folder, user.pointee.pw_uid, user.pointee.pw_gid)
-            process.executableURL = URL(filePath: "/usr/bin/setpriv")
-            process.arguments = ["--reuid=postgres", "--regid=postgres", "--clear-groups"] + script
-        } else {
-            process.executableURL = URL(filePath: script[0])
-            process.arguments = Array(script.dropFirst())
+            script = ["/usr/bin/setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"] + script
         }
-        process.currentDirectoryURL = URL(filePath: "/tmp")
-        let (input, output) = (Pipe(), Pipe())
-        process.standardInput = input
-        process.standardOutput = output
-        try process.run()
+        let output = Pipe()
+        running = try ClosingScript(script, output: output.fileHandleForWriting)
+        output.fileHandleForWriting.closeFile()
         guard output.fileHandleForReading.availableData == Data("ready\n".utf8) else {
             throw Failure(description: "The server did not start; its log is in \(folder).")
         }
@@ -74,15 +66,15 @@ final class PostgresServer: Sendable {
     var socketPath: String { folder + "/.s.PGSQL.5432" }
 
     /// The address of a schema there.
-    func url(schema: String) -> String {
-        "postgres://penstock@/postgres?host=\(folder)&schema=\(schema)"
+    func url(database: String = "postgres", schema: String = "penstock") -> String {
+        "postgres://penstock@/\(database)?host=\(folder)&schema=\(schema)"
     }
 
-    private static let schemaCount = Mutex(0)
+    private static let nameCount = Mutex(0)
 
-    /// The name of a schema that nobody has.
-    static func newSchema() -> String {
-        let number = schemaCount.withLock { count in
+    /// A name that no schema and no database has.
+    static func newName() -> String {
+        let number = nameCount.withLock { count in
             count += 1
             return count
         }

@@ -4,39 +4,24 @@ import Synchronization
 /// A process of the built `penstock` that runs beside the test, here or on another host.
 final class RunningTool: Sendable {
     let lines: ToolLines
-    private let process = Process()
-    private let exit = DispatchSemaphore(value: 0)
+    private let process: ChildProcess
 
     /// - Parameters:
     ///   - prefix: the words before the command that have it run on another host.
     ///   - lines: where its standard output goes; others may write there, too.
     init(_ arguments: [String], at url: String, _ prefix: [String] = [], to lines: ToolLines = ToolLines()) throws {
         self.lines = lines
-        let words = prefix + ["\(Tool.products)/penstock"] + arguments
-        process.executableURL = URL(filePath: words[0])
-        process.arguments = Array(words.dropFirst())
-        process.environment = ProcessInfo.processInfo.environment.merging(["PENSTOCK_DB": url]) { $1 }
-        process.standardInput = FileHandle.nullDevice
-        // As a file, which stays open here, for others.
-        process.standardOutput = lines.writeEnd
-        process.terminationHandler = { [exit] _ in exit.signal() }
-        try process.run()
+        process = try ChildProcess(
+            prefix + ["\(Tool.products)/penstock"] + arguments, environment: ["PENSTOCK_DB": url],
+            output: lines.writeEnd, errors: .standardError)
     }
 
-    deinit { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
+    deinit { send(SIGKILL) }
 
-    func send(_ signal: Int32) { kill(process.processIdentifier, signal) }
+    func send(_ signal: Int32) { process.send(signal) }
 
     /// The status, or the signal, with which it ended, once it has.
-    func end() async -> Int32 {
-        await withCheckedContinuation { continuation in
-            DispatchQueue(label: "end of a tool").async { [self] in
-                exit.wait()
-                exit.signal()
-                continuation.resume(returning: process.terminationStatus)
-            }
-        }
-    }
+    func end() async -> Int32 { await process.end() }
 }
 
 /// What processes write, line by line.

@@ -14,17 +14,13 @@ final class NamespaceNetwork: TestNetwork {
     /// The first three numbers of all addresses here: of a range that is for tests of networks, and nobody's (RFC 2544).
     private let net: String
     private let hosts = Mutex<[String: Int]>([:])
-    // Held open: the script that cleans up reads from it.
-    private let keeper = Process()
+    private let cleaning: ClosingScript
 
     init() throws {
         let number = Int.random(in: 0..<512)
         name = "penstock-\(getpid())-\(number)"
         net = "198.\(18 + number / 256).\(number % 256)"
-        keeper.executableURL = URL(filePath: "/bin/sh")
-        keeper.arguments = ["-c", Self.cleaning, name]
-        keeper.standardInput = Pipe()
-        try keeper.run()
+        cleaning = try ClosingScript(["/bin/sh", "-c", Self.cleaning, name])
         try Self.ip("netns add \(name)")
         try Self.ip("-n \(name) link add bridge type bridge")
         try Self.ip("-n \(name) link set bridge up")
@@ -44,8 +40,6 @@ final class NamespaceNetwork: TestNetwork {
             ip netns delete "$namespace"
         done
         """
-
-    deinit { (keeper.standardInput as? Pipe)?.fileHandleForWriting.closeFile() }
 
     /// Makes a host of that name, unless it is there.
     func makeHost(_ host: String) throws {
