@@ -195,11 +195,6 @@ public struct LimitRecord: Hashable, Sendable {
         }
     }
 
-    /// That there is no limit of that name.
-    package static func unknown(_ name: LimitName) -> PenstockError {
-        PenstockError(.unknownLimit, "There is no limit called '\(name)'; `penstock limit set` makes one.")
-    }
-
     /// That a limit cannot be removed.
     package static func isShared(_ name: LimitName, _ queues: [QueueName]) -> PenstockError {
         PenstockError(

@@ -218,10 +218,3 @@ public struct AttemptRecord: Hashable, Sendable {
         self.endedAt = endedAt
     }
 }
-
-extension MessageRecord {
-    /// What is thrown where there is no message of that number.
-    package static func unknown(_ sequence: SequenceNumber) -> PenstockError {
-        PenstockError(.unknownMessage, "There is no message \(sequence); retention may have let it go.")
-    }
-}

@@ -143,7 +143,7 @@ package final class SQLiteReader: MessageStore {
     package func schedules(_ name: ScheduleName?) async throws -> [ScheduleRecord] {
         try await read { connection in
             guard try connection.first(Self.findSchedules, read: { _ in true }) == true else {
-                if let name { throw Scheduling.unknown(name) }
+                if let name { throw PenstockError.unknown(name) }
                 return []
             }
             return try Scheduling.records(name, connection)

@@ -64,7 +64,7 @@ extension Queue {
     /// The queue's policy and numbers.
     public func status() async throws -> QueueStatus {
         guard let status = try await storage.status(of: name).queues.first else {
-            throw PenstockError(.unknownQueue, "There is no queue '\(name)'; create it first.")
+            throw PenstockError.unknown(name)
         }
         metrics.record(status, at: handle.time.now)
         return status

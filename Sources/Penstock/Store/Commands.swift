@@ -9,7 +9,7 @@ extension PenstockStore {
     public func message(_ sequence: SequenceNumber) async throws -> MessageRecord {
         let query = MessageQuery(sequences: [sequence], limit: 1, withPayload: true, withAttempts: true)
         guard let record = try await storage.messages(query).first else {
-            throw MessageRecord.unknown(sequence)
+            throw PenstockError.unknown(sequence)
         }
         return record
     }

@@ -78,7 +78,7 @@ extension PenstockStore {
     public func schedule(_ name: String) async throws -> ScheduleRecord {
         let name = try ScheduleName(name)
         guard let record = try await storage.schedules(name).first else {
-            throw PenstockError(.unknownSchedule, "There is no schedule called '\(name)'.")
+            throw PenstockError.unknown(name)
         }
         return record
     }
@@ -105,7 +105,7 @@ extension PenstockStore {
     public func runSchedule(_ name: String) async throws -> ScheduleRecord {
         let name = try ScheduleName(name)
         guard let record = try await storage.schedule(name, .run) else {
-            throw PenstockError(.unknownSchedule, "There is no schedule called '\(name)'.")
+            throw PenstockError.unknown(name)
         }
         return record
     }

@@ -15,7 +15,7 @@ extension PenstockStore {
     public func workflow(_ name: String) async throws -> WorkflowRecord {
         let name = try WorkflowName(name)
         guard let record = try await storage.workflows(WorkflowQuery(name: name, limit: 1)).first else {
-            throw PenstockError(.unknownWorkflow, "There is no workflow called '\(name)'.")
+            throw PenstockError.unknown(name)
         }
         return record
     }

@@ -43,7 +43,7 @@ extension PenstockStore {
     /// - Throws: `PenstockError` with code `unknownQueue`.
     func status(of queue: QueueName) async throws -> QueueStatus {
         guard let status = try await storage.status(of: queue).queues.first else {
-            throw PenstockError(.unknownQueue, "There is no queue '\(queue)'.")
+            throw PenstockError.unknown(queue)
         }
         return status
     }

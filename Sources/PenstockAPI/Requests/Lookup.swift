@@ -17,7 +17,7 @@ struct Lookup: Sendable {
         let query = MessageQuery(
             sequences: [sequence], limit: 1, withPayload: withPayload, withAttempts: withAttempts)
         guard let record = try await store.storage.messages(query).first else {
-            throw MessageRecord.unknown(sequence)
+            throw PenstockError.unknown(sequence)
         }
         try principal.require(scope, record.queue, ofMessage: sequence)
         return record
@@ -46,7 +46,7 @@ struct Lookup: Sendable {
                 }
                 absent.subtract(page.map(\.sequence))
             }
-            if !mayBeGone, let gone = absent.min() { throw MessageRecord.unknown(gone) }
+            if !mayBeGone, let gone = absent.min() { throw PenstockError.unknown(gone) }
             left = left.dropFirst(Bounds.sequenceCountMax)
         }
     }

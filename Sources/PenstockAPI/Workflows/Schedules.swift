@@ -51,7 +51,7 @@ struct Schedules: Sendable {
             throw Problem(
                 .conflict, code: error.code.rawValue, "A schedule of that name has just been made; ask again.")
         }
-        guard let record else { throw Self.unknown(name) }
+        guard let record else { throw PenstockError.unknown(name) }
         return .json(record.json, status: before == nil ? .created : .ok)
     }
 
@@ -59,7 +59,7 @@ struct Schedules: Sendable {
         _ request: Request, _ context: ServerContext, _ change: ScheduleChange
     ) async throws -> Response {
         let name = try await known(request, context, .operate).name
-        guard let record = try await store.storage.schedule(name, change) else { throw Self.unknown(name) }
+        guard let record = try await store.storage.schedule(name, change) else { throw PenstockError.unknown(name) }
         return .json(record.json)
     }
 
@@ -75,7 +75,7 @@ struct Schedules: Sendable {
         _ = try QueryParameters(request, known: [])
         try context.principal.require(scope)
         let name = try ScheduleName(try context.parameters.name("schedule"))
-        guard let record = try await found(name) else { throw Self.unknown(name) }
+        guard let record = try await found(name) else { throw PenstockError.unknown(name) }
         try context.principal.require(scope, record.schedule.queue, ofSchedule: name)
         return record
     }
@@ -86,9 +86,5 @@ struct Schedules: Sendable {
         } catch let error as PenstockError where error.code == .unknownSchedule {
             return nil
         }
-    }
-
-    private static func unknown(_ name: ScheduleName) -> PenstockError {
-        PenstockError(.unknownSchedule, "There is no schedule called '\(name)'.")
     }
 }

@@ -70,7 +70,7 @@ struct MessagePages {
         let sequence = try visit.context.parameters.sequence()
         let record = try await visit.site.store.message(sequence)
         guard visit.mayRead(record.queue) else {
-            throw MessageRecord.unknown(sequence)
+            throw PenstockError.unknown(sequence)
         }
         return record
     }

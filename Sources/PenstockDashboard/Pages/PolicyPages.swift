@@ -43,7 +43,7 @@ struct PolicyPages {
 
     private static func policy(of queue: QueueName, _ visit: Visit) async throws -> QueuePolicy {
         guard let found = try await visit.site.store.storage.status(of: queue).queues.first else {
-            throw PenstockError(.unknownQueue, "There is no queue '\(queue)'.")
+            throw PenstockError.unknown(queue)
         }
         return found.policy
     }

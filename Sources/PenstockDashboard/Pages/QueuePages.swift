@@ -39,7 +39,7 @@ struct QueuePages {
         let span = try query.choice("span", History.Span.self) ?? .minutes
         let status = try await visit.site.store.storage.status(of: queue)
         guard let found = status.queues.first else {
-            throw Problem(PenstockError(.unknownQueue, "There is no queue '\(queue)'."))
+            throw Problem(PenstockError.unknown(queue))
         }
         let history = visit.site.live.history(of: queue)
         var fields: Fields = [

@@ -82,7 +82,7 @@ struct WorkflowPages {
     private static func record(_ visit: Visit) async throws -> WorkflowRecord {
         let name = try WorkflowName(visit.context.parameters.name("workflow"))
         guard let record = try await visit.site.store.storage.workflows(WorkflowQuery(name: name)).first else {
-            throw PenstockError(.unknownWorkflow, "There is no workflow '\(name)'.")
+            throw PenstockError.unknown(name)
         }
         return record
     }

@@ -3,6 +3,9 @@ enum HTTPAdvice {
     /// What errors say of the command, and what does the same over HTTP.
     private static let all: [(command: String, http: String)] = [
         ("`penstock queue create` makes one", "PUT /v1/queues/NAME makes one"),
+        ("`penstock limit set` makes one", "PUT /v1/limits/NAME makes one"),
+        ("`penstock workflow list` names those there are", "GET /v1/workflows names those there are"),
+        ("`penstock schedule list` names those there are", "GET /v1/schedules names those there are"),
         ("`penstock queue set` changes its policy", "PATCH /v1/queues/NAME changes its policy"),
         ("delete it with force (`--force`)", "delete it with ?force=true"),
         ("finish it with `penstock queue delete`", "finish it with DELETE /v1/queues/NAME"),

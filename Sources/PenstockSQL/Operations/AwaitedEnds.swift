@@ -12,8 +12,7 @@ enum AwaitedEnds {
     static func expect(_ sequence: SequenceNumber, in transaction: Transaction) throws -> MessageState {
         let connection = transaction.connection
         guard let entry = try Line.locate(sequence.rawValue, in: transaction) else {
-            throw PenstockError(
-                .unknownMessage, "There is no message \(sequence) in the log; retention may have let it go.")
+            throw PenstockError.unknown(sequence)
         }
         if try Expiring.endIfExpired(entry, in: transaction) {
             return try Line.locate(sequence.rawValue, in: transaction)?.state ?? entry.state

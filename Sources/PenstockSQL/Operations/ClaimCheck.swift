@@ -9,7 +9,7 @@ extension Claiming {
         _ request: ClaimRequest, _ connection: Connection, _ now: Timestamp, _ time: any TimeSource
     ) throws -> Claim? {
         guard let queue = try connection.first(readQueue, .text(request.queue.text), read: Look.init) else {
-            throw Transaction.unknownQueue(request.queue)
+            throw PenstockError.unknown(request.queue)
         }
         if let worker = request.remoteWorker, try RemoteWorkers.mustRenew(worker, connection, at: time.boot, now) {
             return nil

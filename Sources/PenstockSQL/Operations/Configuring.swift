@@ -62,7 +62,7 @@ enum Configuring {
         if let count {
             try connection.run(writeLimit, .text(name.text), .integer(Int64(count)))
         } else {
-            guard try exists(name, connection) else { throw LimitRecord.unknown(name) }
+            guard try exists(name, connection) else { throw PenstockError.unknown(name) }
             if !sharing.isEmpty { throw LimitRecord.isShared(name, sharing) }
             try connection.run(deleteLimit, .text(name.text))
         }
@@ -76,7 +76,7 @@ enum Configuring {
     }
 
     private static func refuseUnknownLimit(_ policy: QueuePolicy, _ connection: Connection) throws {
-        if let name = policy.sharedLimit, try !exists(name, connection) { throw LimitRecord.unknown(name) }
+        if let name = policy.sharedLimit, try !exists(name, connection) { throw PenstockError.unknown(name) }
     }
 
     private static func exists(_ name: LimitName, _ connection: Connection) throws -> Bool {

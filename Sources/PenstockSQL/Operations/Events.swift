@@ -31,7 +31,7 @@ package enum Events {
                 try wake(sequence.rawValue, in: transaction)
             }
         case .workflow(let name):
-            guard let id = try Workflows.find(name, connection) else { throw Workflows.unknown(name) }
+            guard let id = try Workflows.find(name, connection) else { throw PenstockError.unknown(name) }
             let place = Place(workflowID: id)
             if try payload(event.name, at: place, connection) != nil {
                 return isKnown(durability, in: transaction)

@@ -74,7 +74,7 @@ package enum Journals {
     /// Throws `unknownMessage` when the log does not have the message.
     package static func requireKnown(_ sequence: SequenceNumber, _ connection: Connection) throws {
         guard try connection.first(inLog, .integer(sequence.rawValue), read: { _ in true }) == true else {
-            throw PenstockError(.unknownMessage, "There is no message \(sequence) in the log; look at its number.")
+            throw PenstockError.unknown(sequence)
         }
     }
 

@@ -11,7 +11,7 @@ package enum Scheduling {
         if case .put(let schedule, let isReplacing) = change {
             try put(schedule, name, isReplacing: isReplacing, in: transaction)
         } else {
-            guard let row = try row(name, connection) else { throw unknown(name) }
+            guard let row = try row(name, connection) else { throw PenstockError.unknown(name) }
             switch change {
             case .put: break
             case .pause: try connection.run(setPaused, .integer(row.id), 1)
@@ -35,7 +35,7 @@ package enum Scheduling {
     /// The schedules by name: one, or all.
     package static func records(_ name: ScheduleName?, _ connection: Connection) throws -> [ScheduleRecord] {
         if let name {
-            guard let record = try record(name, connection) else { throw unknown(name) }
+            guard let record = try record(name, connection) else { throw PenstockError.unknown(name) }
             return [record]
         }
         return try connection.all(selectAll, read: ScheduleRow.init).map { $0.record([]) }
@@ -65,9 +65,7 @@ package enum Scheduling {
         try GroupKey.refuse([message], schedule.queue, account.policy)
         let known = try row(name, transaction.connection)
         if known != nil, !isReplacing {
-            throw PenstockError(
-                .scheduleExists, "There is a schedule called '\(name)' already; remove it, or replace it (`--replace`)."
-            )
+            throw PenstockError.exists(name)
         }
         // A program that says at each of its starts what it wants loses no firing by that, though its payload may be other bytes each time:
         // encrypted ones are, and those of a set.
@@ -107,10 +105,6 @@ package enum Scheduling {
             .integer(transaction.now.microseconds),
             .text((outcome == .enqueued ? FiringRecord.Outcome.byHand : outcome).rawValue), Value(sequence))
         try Firing.keep(row, firedCount: outcome == .enqueued ? 1 : 0, in: connection)
-    }
-
-    package static func unknown(_ name: ScheduleName) -> PenstockError {
-        PenstockError(.unknownSchedule, "There is no schedule called '\(name)'; `penstock schedule list` names them.")
     }
 
     private static let selectNamed = Query(

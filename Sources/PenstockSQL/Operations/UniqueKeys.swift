@@ -38,7 +38,7 @@ package enum UniqueKeys {
     package static func deadWithoutKeyCount(
         of queue: QueueName, group: String?, at now: Timestamp, _ connection: Connection
     ) throws -> Int {
-        guard let row = try PolicyCache().row(named: queue, connection) else { throw Transaction.unknownQueue(queue) }
+        guard let row = try PolicyCache().row(named: queue, connection) else { throw PenstockError.unknown(queue) }
         let count = try connection.first(
             countDeadWithoutKey, .integer(row.id), Value(group), .integer(now.microseconds)
         ) { $0.integer(0) }

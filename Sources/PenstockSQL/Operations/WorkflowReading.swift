@@ -17,7 +17,7 @@ package enum WorkflowReading {
         var records: [WorkflowRecord]
         if let name = query.name {
             records = try connection.all(selectNamed, .text(name.text), read: record)
-            guard !records.isEmpty else { throw Workflows.unknown(name) }
+            guard !records.isEmpty else { throw PenstockError.unknown(name) }
             if let after = query.after { records.removeAll { $0.id <= after } }
         } else {
             let limit = Int64(min(query.limit, Limits.rowsMax))
@@ -41,7 +41,9 @@ package enum WorkflowReading {
 
     /// Answers one query, in the order of the log.
     package static func tasks(_ query: TaskQuery, _ connection: Connection) throws -> [TaskRecord] {
-        guard let id = try Workflows.find(query.workflow, connection) else { throw Workflows.unknown(query.workflow) }
+        guard let id = try Workflows.find(query.workflow, connection) else {
+            throw PenstockError.unknown(query.workflow)
+        }
         let after = query.after?.rawValue ?? 0
         var states: [State]
         if let name = query.name {

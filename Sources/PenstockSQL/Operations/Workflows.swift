@@ -51,7 +51,7 @@ package enum Workflows {
     /// - Returns: how many tasks have not ended, and are cancelled or asked to end.
     package static func cancel(_ name: WorkflowName, in transaction: Transaction) throws -> Int {
         let connection = transaction.connection
-        guard let id = try find(name, connection) else { throw unknown(name) }
+        guard let id = try find(name, connection) else { throw PenstockError.unknown(name) }
         let openCount = try connection.first(countOpen, .integer(id)) { Int($0.integer(0)) } ?? 0
         if openCount > 0 {
             try connection.run(setCancelled, .integer(id), .integer(transaction.now.microseconds))
@@ -131,12 +131,6 @@ package enum Workflows {
     /// The message of a task.
     package static func findTask(_ name: TaskName, of id: Int64, _ connection: Connection) throws -> Int64? {
         try connection.first(selectTask, .integer(id), .text(name.text)) { $0.integer(0) }
-    }
-
-    package static func unknown(_ name: WorkflowName) -> PenstockError {
-        PenstockError(
-            .unknownWorkflow, "There is no workflow called '\(name)'; look at its name, or start one that is called so."
-        )
     }
 
     private static let selectNamed = Query("SELECT id FROM penstock_workflow WHERE name = ?1")

@@ -8,7 +8,7 @@ package enum GroupReader {
         _ query: GroupQuery, at now: Timestamp, _ connection: Connection
     ) throws -> [GroupRecord] {
         let id = try connection.first(readQueue, .text(query.queue.text)) { $0.integer(0) }
-        guard let id else { throw Transaction.unknownQueue(query.queue) }
+        guard let id else { throw PenstockError.unknown(query.queue) }
         let keys =
             if let key = query.key {
                 [key]

@@ -7,7 +7,7 @@ package enum LogReader {
         guard
             let (id, accepted) = try connection.first(
                 readQueue, .text(query.queue.text), read: { ($0.integer(0), $0.integer(1)) })
-        else { throw Transaction.unknownQueue(query.queue) }
+        else { throw PenstockError.unknown(query.queue) }
         // Readers count with these.
         let end = (try connection.first(readEnd) { $0.integer(0) } ?? 0).clamped(to: StoredRange.counts)
         var after: Int64

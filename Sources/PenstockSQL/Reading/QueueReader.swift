@@ -18,7 +18,7 @@ package enum QueueReader {
     package static func ids(_ queue: QueueName?, _ connection: Connection) throws -> [Int64] {
         guard let queue else { return try connection.all(selectIDs) { $0.integer(0) } }
         let id = try connection.first(readID, .text(queue.text)) { $0.integer(0) }
-        guard let id else { throw Transaction.unknownQueue(queue) }
+        guard let id else { throw PenstockError.unknown(queue) }
         return [id]
     }
 

@@ -21,7 +21,7 @@ package struct WaitReader {
         guard let record = try reader.records([sequence.rawValue]).first,
             let queue = try PolicyCache().row(named: record.queue, reader.connection)
         else {
-            throw MessageRecord.unknown(sequence)
+            throw PenstockError.unknown(sequence)
         }
         var reason = WaitReason(message: record)
         switch record.state {

@@ -64,7 +64,7 @@ package final class Transaction {
     /// The account of the queue called `name`.
     func account(of name: QueueName) throws -> QueueAccount {
         if let id = accountIDs[name], let account = accounts[id] { return account }
-        guard let row = try policies.row(named: name, connection) else { throw Self.unknownQueue(name) }
+        guard let row = try policies.row(named: name, connection) else { throw PenstockError.unknown(name) }
         return open(row)
     }
 
@@ -202,11 +202,6 @@ package final class Transaction {
     /// Called after COMMIT.
     package func committed() {
         for action in afterCommit { action() }
-    }
-
-    static func unknownQueue(_ name: QueueName) -> PenstockError {
-        PenstockError(
-            .unknownQueue, "There is no queue called '\(name)'; `penstock queue create` makes one.")
     }
 
     private func open(_ row: QueueRow) -> QueueAccount {

@@ -54,7 +54,7 @@ extension MemoryState {
         var keys = KeysTaken()
         for sequence in sequences {
             guard let message = messages[sequence] else {
-                throw MessageRecord.unknown(sequence)
+                throw PenstockError.unknown(sequence)
             }
             guard command.states.contains(message.state) else {
                 throw PenstockError(

@@ -58,7 +58,7 @@ extension MemoryState {
     }
 
     private func refuseUnknownLimit(_ policy: QueuePolicy) throws(PenstockError) {
-        if let name = policy.sharedLimit, limits[name] == nil { throw LimitRecord.unknown(name) }
+        if let name = policy.sharedLimit, limits[name] == nil { throw PenstockError.unknown(name) }
     }
 
     /// Begins to delete a queue: it takes nothing and gives nothing from here on.

@@ -183,7 +183,7 @@ extension MemoryState {
             try LimitRecord.validate(count)
             limits[name] = count
         } else {
-            guard limits[name] != nil else { throw LimitRecord.unknown(name) }
+            guard limits[name] != nil else { throw PenstockError.unknown(name) }
             if !sharing.isEmpty { throw LimitRecord.isShared(name, sharing) }
             limits[name] = nil
         }

@@ -4,7 +4,7 @@ import PenstockCore
 extension MemoryState {
     func message(_ sequence: SequenceNumber) throws(PenstockError) -> MemoryMessage {
         guard let message = messages[sequence] else {
-            throw MessageRecord.unknown(sequence)
+            throw PenstockError.unknown(sequence)
         }
         return message
     }

@@ -28,7 +28,7 @@ extension MemoryState {
         if case .put(let schedule, let isReplacing) = change {
             return try put(schedule, name, isReplacing: isReplacing, at: moment)
         }
-        guard let known = schedules[name] else { throw unknownSchedule(name) }
+        guard let known = schedules[name] else { throw PenstockError.unknown(name) }
         switch change {
         case .put: break
         case .pause: schedules[name]?.isPaused = true
@@ -55,7 +55,7 @@ extension MemoryState {
                 return record
             }
         }
-        guard let schedule = schedules[name] else { throw unknownSchedule(name) }
+        guard let schedule = schedules[name] else { throw PenstockError.unknown(name) }
         return [record(name, schedule)]
     }
 
@@ -181,8 +181,7 @@ extension MemoryState {
         _ = try schedule.validated(now: moment.now)
         try GroupKey.refuse([schedule.message], schedule.queue, try openQueue(schedule.queue).policy)
         if schedules[name] != nil, !isReplacing {
-            throw PenstockError(
-                .scheduleExists, "There is a schedule called '\(name)' already; remove it, or replace it.")
+            throw PenstockError.exists(name)
         }
         if let known = schedules[name], known.schedule.isSame(as: schedule) {
             beginAnewIfAhead(name, at: moment)
@@ -228,9 +227,5 @@ extension MemoryState {
             name: name, schedule: known.schedule, isPaused: known.isPaused,
             nextDue: known.isPaused ? nil : known.nextDue, firedCount: known.firedCount, missedCount: known.missedCount,
             problem: known.problem, firings: known.firings)
-    }
-
-    private func unknownSchedule(_ name: ScheduleName) -> PenstockError {
-        PenstockError(.unknownSchedule, "There is no schedule called '\(name)'; make it first.")
     }
 }

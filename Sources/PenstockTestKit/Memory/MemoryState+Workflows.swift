@@ -21,9 +21,7 @@ struct MemoryDependency: Sendable {
 extension MemoryState {
     func workflow(_ name: WorkflowName) throws(PenstockError) -> MemoryWorkflow {
         guard let workflow = workflows[name] else {
-            throw PenstockError(
-                .unknownWorkflow,
-                "There is no workflow called '\(name)'; `penstock workflow list` lists those there are.")
+            throw PenstockError.unknown(name)
         }
         return workflow
     }

@@ -39,7 +39,7 @@ struct MemoryState: Sendable {
 
     func queue(_ name: QueueName) throws(PenstockError) -> MemoryQueue {
         guard let queue = queues[name] else {
-            throw PenstockError(.unknownQueue, "There is no queue '\(name)'; create it first.")
+            throw PenstockError.unknown(name)
         }
         return queue
     }

@@ -91,9 +91,9 @@ struct GroupTests {
             (["queue", "set", "q", "--limit-per-key", "0"], 64, "A limit per key must be 1 to 1000"),
             (["queue", "set", "q", "--fifo", "--limit-per-key", "2"], 64, "--fifo is one at a time"),
             (["queue", "set", "q", "--on-dead", "hold"], 64, "--on-dead is for groups in order"),
-            (["queue", "set", "q", "--share-limit", "db"], 66, "There is no limit called 'db'"),
+            (["queue", "set", "q", "--share-limit", "db"], 66, "There is no limit 'db'"),
             (["limit", "set", "db", "0"], 64, "A limit must be"),
-            (["limit", "remove", "db"], 66, "There is no limit called 'db'"),
+            (["limit", "remove", "db"], 66, "There is no limit 'db'"),
         ] {
             try await tool.fail(arguments, with: Int32(status), saying: said)
         }

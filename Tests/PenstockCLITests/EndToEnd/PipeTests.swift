@@ -127,7 +127,7 @@ struct PipeTests {
         try await tool.succeed(["enqueue", "q", "x"])
         let outcome = try await tool.run(work + ["sh", "-c", "\(Tool.path) queue delete next >&2; cat"])
         #expect(outcome.status == .exited(66))
-        #expect(outcome.errors.contains("There is no queue called 'next'"))
+        #expect(outcome.errors.contains("There is no queue 'next'"))
         let message = try await tool.succeed(["show", "1", "--json"]).object()
         #expect(message["state"].text == "ready")
         #expect(message["attempt"].number == 0)

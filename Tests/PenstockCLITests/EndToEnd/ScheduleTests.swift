@@ -43,7 +43,7 @@ struct ScheduleTests {
         #expect(try await tool.succeed(["show", "1", "--payload"]).output == "x")
         #expect(try await tool.succeed(["schedule", "remove", "s"]).output == "Schedule s removed.\n")
         for command in ["show", "pause", "resume", "run", "remove", "next"] {
-            try await tool.fail(["schedule", command, "s"], with: 66, saying: "no schedule called 's'")
+            try await tool.fail(["schedule", command, "s"], with: 66, saying: "no schedule 's'")
         }
     }
 

@@ -46,8 +46,16 @@ import Testing
     /// Whoever asks over HTTP may have no command line there.
     @Test func whatToDoIsSaidInTheWordsOfHTTP() async throws {
         try await TestServer.onFile { server in
-            let unknown = try await server.send("GET", "/v1/queues/none").json()["detail"] as? String
-            #expect(unknown == "There is no queue called 'none'; PUT /v1/queues/NAME makes one.")
+            for (path, sentence) in [
+                ("queues/none", "There is no queue 'none'; PUT /v1/queues/NAME makes one."),
+                ("workflows/none", "There is no workflow 'none'; GET /v1/workflows names those there are."),
+                ("schedules/none", "There is no schedule 'none'; GET /v1/schedules names those there are."),
+            ] {
+                let detail = try await server.send("GET", "/v1/\(path)").json()["detail"] as? String
+                #expect(detail == sentence)
+            }
+            let limited = try await server.send("PATCH", "/v1/queues/q", #"{"sharedLimit":"none"}"#).json()
+            #expect(limited["detail"] as? String == "There is no limit 'none'; PUT /v1/limits/NAME makes one.")
             try await server.put("x")
             let full = try await server.send("DELETE", "/v1/queues/q").json()["detail"] as? String
             #expect(full?.contains("?force=true") == true && full?.contains("--force") == false, "\(full ?? "")")

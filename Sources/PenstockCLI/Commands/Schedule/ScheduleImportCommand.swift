@@ -134,9 +134,9 @@ struct ScheduleImportCrontabCommand: AsyncParsableCommand {
         if there.schedule.queue != queue {
             // One of another queue is none that an import into this one has made.
             line.problem =
-                "there is a schedule called '\(there.name)' of the queue '\(there.schedule.queue)'; choose a --prefix"
+                "there is a schedule '\(there.name)' of the queue '\(there.schedule.queue)'; choose a --prefix"
         } else if !replace {
-            line.problem = "there is a schedule called '\(there.name)' already; replace it (--replace)"
+            line.problem = "there is a schedule '\(there.name)' already; replace it (--replace)"
         }
         return line
     }
