@@ -6,15 +6,17 @@ import PenstockTestKit
 import Testing
 
 struct ConformanceTests {
+    private static let places = Places(8)
+
     @Test(.timeLimit(.minutes(5)), arguments: ConformanceCase.all)
     func conforms(_ rule: ConformanceCase) async throws {
-        try await rule.run(on: SQLiteHarness())
+        try await Self.places.run { try await rule.run(on: SQLiteHarness()) }
     }
 
     /// A guest in an application's pool keeps every rule as well.
     @Test(.timeLimit(.minutes(5)), arguments: ConformanceCase.all)
     func conformsInAnApplicationsPool(_ rule: ConformanceCase) async throws {
-        try await rule.run(on: PoolHarness())
+        try await Self.places.run { try await rule.run(on: PoolHarness()) }
     }
 }
 
