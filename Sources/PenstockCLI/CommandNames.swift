@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// The names of the commands. The parser takes a name that it does not know for an argument too many.
+/// The names of the commands and of their options. The parser takes a command that it does not know for an argument too many.
 enum CommandNames {
     /// Throws when `arguments` begin with the name of a command that there is not.
     static func check(_ arguments: [String]) throws(Failure) {
@@ -23,6 +23,27 @@ enum CommandNames {
             path += " \(argument)"
             command = next
         }
+    }
+
+    /// The option of `arguments` that their command does not have; `nil`: it has them all.
+    ///
+    /// The parser looks for it last. What it misses before may be just what was misspelt.
+    ///
+    /// - Returns: with it the option that is meant, if one is that near.
+    static func unknownOption(
+        in arguments: [String], of root: any ParsableCommand.Type
+    ) -> (name: String, nearest: String?)? {
+        let own = arguments.prefix { $0 != "--" }
+        var command = root
+        for argument in own {
+            guard let next = command.configuration.subcommands.first(where: { name(of: $0) == argument }) else { break }
+            command = next
+        }
+        let help = root.helpMessage(for: command, includeHidden: true)
+        let words = help.split { !$0.isLetter && !$0.isNumber && $0 != "-" }.map(String.init)
+        let known = Set(words.filter { $0.hasPrefix("--") })
+        let given = own.filter { $0.hasPrefix("--") }.map { String($0.prefix { $0 != "=" }) }
+        return given.first { !known.contains($0) }.map { ($0, nearest(to: $0, among: known.sorted())) }
     }
 
     private static func name(of command: any ParsableCommand.Type) -> String {

@@ -172,10 +172,22 @@ public enum Program {
             return report(Failure(.software, "Something unexpected happened: \(error)"), of: root)
         }
         // What the parser says, and its usage after it; the error begins like all others.
-        var message = safe(root.fullMessage(for: error))[...]
+        var message = safe(explanation(of: error, by: root))[...]
         if message.hasPrefix("Error: ") { message = "penstock: " + message.dropFirst("Error: ".count) }
         for line in message.split(separator: "\n") { ErrorOutput.line(String(line)) }
         return statusOfWrongArguments.rawValue
+    }
+
+    /// What the parser says: of an option that is unknown before anything else.
+    private static func explanation(of error: any Error, by root: any ParsableCommand.Type) -> String {
+        let message = root.fullMessage(for: error)
+        let arguments = LeadingOptions.moved(Array(CommandLine.arguments.dropFirst()))
+        guard !message.hasPrefix("Error: Unknown option"),
+            let option = CommandNames.unknownOption(in: arguments, of: root)
+        else { return message }
+        let advice = option.nearest.map { " Did you mean '\($0)'?" } ?? ""
+        let usage = message.split(separator: "\n").drop { !$0.hasPrefix("Usage:") }
+        return (["Error: Unknown option '\(option.name)'.\(advice)"] + usage).joined(separator: "\n")
     }
 
     /// What the parser says. An argument that it quotes, or a side of its equals sign, breaks no line of it.
