@@ -4,25 +4,35 @@ import ArgumentParser
 enum CommandNames {
     /// Throws when `arguments` begin with the name of a command that there is not.
     static func check(_ arguments: [String]) throws(Failure) {
-        var path = "penstock"
-        var command: any ParsableCommand.Type = PenstockCommand.self
+        let found = command(of: arguments, below: PenstockCommand.self)
+        guard let unknown = found.unknown else { return }
+        let advice =
+            nearest(to: unknown, among: found.command.configuration.subcommands.map(name)).map {
+                "perhaps '\(found.path) \($0)' is meant."
+            } ?? "`\(found.path) --help` names those that there are."
+        throw Failure(
+            .usage, "There is no command '\(found.path) \(Passwords.hidden(address: unknown))'; \(advice)")
+    }
+
+    /// The command whose names `arguments` begin with.
+    ///
+    /// - Returns: with it all of its names, and the argument that stands where a further one would and is none.
+    private static func command(
+        of arguments: [String], below root: any ParsableCommand.Type
+    ) -> (command: any ParsableCommand.Type, path: String, unknown: String?) {
+        var (path, command) = ("penstock", root)
         for argument in arguments {
             let subcommands = command.configuration.subcommands
-            if subcommands.isEmpty || argument.hasPrefix("-") { return }
+            if subcommands.isEmpty || argument.hasPrefix("-") { break }
             // The names of a command follow, whose help is shown.
             if argument == "help" { continue }
             guard let next = subcommands.first(where: { name(of: $0) == argument }) else {
-                throw Failure(
-                    .usage,
-                    "There is no command '\(path) \(Passwords.hidden(address: argument))'; "
-                        + (nearest(to: argument, among: subcommands.map(name)).map {
-                            "perhaps '\(path) \($0)' is meant."
-                        }
-                            ?? "`\(path) --help` names those that there are."))
+                return (command, path, argument)
             }
             path += " \(argument)"
             command = next
         }
+        return (command, path, nil)
     }
 
     /// The option of `arguments` that their command does not have; `nil`: it has them all.
@@ -33,13 +43,8 @@ enum CommandNames {
     static func unknownOption(
         in arguments: [String], of root: any ParsableCommand.Type
     ) -> (name: String, nearest: String?)? {
-        let own = arguments.prefix { $0 != "--" }
-        var command = root
-        for argument in own {
-            guard let next = command.configuration.subcommands.first(where: { name(of: $0) == argument }) else { break }
-            command = next
-        }
-        let help = root.helpMessage(for: command, includeHidden: true)
+        let own = Array(arguments.prefix { $0 != "--" })
+        let help = root.helpMessage(for: command(of: own, below: root).command, includeHidden: true)
         let words = help.split { !$0.isLetter && !$0.isNumber && $0 != "-" }.map(String.init)
         let known = Set(words.filter { $0.hasPrefix("--") })
         let given = own.filter { $0.hasPrefix("--") }.map { String($0.prefix { $0 != "=" }) }

@@ -82,7 +82,6 @@ public enum Program {
     ) async -> Int32 {
         do {
             try refuseArgumentsThatAreNotText()
-            let arguments = LeadingOptions.moved(Array(CommandLine.arguments.dropFirst()))
             var command = try await parse(arguments)
             if var command = command as? any AsyncParsableCommand {
                 try await command.run()
@@ -95,10 +94,12 @@ public enum Program {
         }
     }
 
+    /// The process's arguments, in the order that the parser wants.
+    private static var arguments: [String] { LeadingOptions.moved(Array(CommandLine.arguments.dropFirst())) }
+
     /// The status of wrong arguments. Whoever runs a check knows four statuses, and takes none of the others for an answer.
     private static var statusOfWrongArguments: ShellStatus {
-        let first = LeadingOptions.moved(Array(CommandLine.arguments.dropFirst())).first
-        return first == CheckCommand.configuration.commandName ? .unknown : .usage
+        arguments.first == CheckCommand.configuration.commandName ? .unknown : .usage
     }
 
     /// The command that `arguments` name, with its options.
@@ -181,7 +182,6 @@ public enum Program {
     /// What the parser says: of an option that is unknown before anything else.
     private static func explanation(of error: any Error, by root: any ParsableCommand.Type) -> String {
         let message = root.fullMessage(for: error)
-        let arguments = LeadingOptions.moved(Array(CommandLine.arguments.dropFirst()))
         guard !message.hasPrefix("Error: Unknown option"),
             let option = CommandNames.unknownOption(in: arguments, of: root)
         else { return message }
