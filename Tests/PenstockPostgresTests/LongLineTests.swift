@@ -10,7 +10,7 @@ import Testing
 struct LongLineTests {
     @Test(arguments: [false, true])
     func aClaimAndAWaitGoThroughNoMoreThanTheyGive(isFair: Bool) async throws {
-        let url = try PostgresServer.shared.get().url(schema: PostgresServer.newName())
+        let url = try PostgresServer.newURL()
         let address = try ServerAddress(url)
         let jobs = try QueueName("jobs")
         let store = try await PostgresStore.open(url: url)

@@ -23,7 +23,7 @@ struct MigrationTests {
     }
 
     @Test func aSecondOpeningFindsTheStepsDone() async throws {
-        let url = try PostgresServer.shared.get().url(schema: PostgresServer.newName())
+        let url = try PostgresServer.newURL()
         try await PostgresStore.open(url: url).close()
         try await PostgresStore.open(url: url).close()
         let address = try ServerAddress(url)
@@ -33,7 +33,7 @@ struct MigrationTests {
 
     /// Many that come at once find one schema, made once.
     @Test func processesThatComeAtOnceMakeItOnce() async throws {
-        let url = try PostgresServer.shared.get().url(schema: PostgresServer.newName())
+        let url = try PostgresServer.newURL()
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<8 { group.addTask { try await PostgresStore.open(url: url).close() } }
             try await group.waitForAll()
@@ -42,8 +42,7 @@ struct MigrationTests {
 
     /// One that has looked in its transaction, and then waited for another that makes the tables, sees them.
     @Test func aProcessThatLookedBeforeTheyWereMadeFindsThem() async throws {
-        let address = try ServerAddress(
-            PostgresServer.shared.get().url(schema: PostgresServer.newName()))
+        let address = try ServerAddress(PostgresServer.newURL())
         let late = try SchemaMigrator(address, busyMax: .seconds(5))
         try late.server.run("BEGIN")
         #expect(try late.version() == 0)
@@ -53,7 +52,7 @@ struct MigrationTests {
     }
 
     @Test func whatIsNotThereIsNotMade() async throws {
-        let url = try PostgresServer.shared.get().url(schema: PostgresServer.newName())
+        let url = try PostgresServer.newURL()
         let error = await #expect(throws: PenstockError.self) {
             _ = try await PostgresStore.open(url: url, options: .init(createIfMissing: false))
         }
@@ -61,7 +60,7 @@ struct MigrationTests {
     }
 
     @Test func anotherProgramsSchemaIsLeftAsItIs() async throws {
-        let url = try PostgresServer.shared.get().url(schema: PostgresServer.newName())
+        let url = try PostgresServer.newURL()
         let address = try ServerAddress(url)
         let server = try ServerConnection(address)
         try server.run("CREATE SCHEMA \(address.schema); CREATE TABLE \(address.schema).shop (id int)")
@@ -74,7 +73,7 @@ struct MigrationTests {
     }
 
     @Test func aNewerSchemaIsRefused() async throws {
-        let url = try PostgresServer.shared.get().url(schema: PostgresServer.newName())
+        let url = try PostgresServer.newURL()
         try await PostgresStore.open(url: url).close()
         let address = try ServerAddress(url)
         try Sessions.connect(to: address, busyMax: .seconds(5)).run(

@@ -13,7 +13,7 @@ struct OldSnapshotTests {
     private let jobs: QueueName
 
     init() throws {
-        url = try PostgresServer.shared.get().url(schema: PostgresServer.newName())
+        url = try PostgresServer.newURL()
         address = try ServerAddress(url)
         jobs = try QueueName("jobs")
     }

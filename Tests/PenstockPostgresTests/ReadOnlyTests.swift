@@ -7,7 +7,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1)), .enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."))
 struct ReadOnlyTests {
     @Test func aStoreThatIsOnlyReadChangesNothing() async throws {
-        let url = try PostgresServer.shared.get().url(schema: PostgresServer.newName())
+        let url = try PostgresServer.newURL()
         let options = PenstockStore.Options(access: .readOnly)
         await #expect { try await PenstockStore.open(postgres: url, options: options) } throws: {
             ($0 as? PenstockError)?.code == .notFound
@@ -26,7 +26,7 @@ struct ReadOnlyTests {
     }
 
     @Test func tablesAreMadeAndChangedAsTheOptionsSay() async throws {
-        let url = try PostgresServer.shared.get().url(schema: PostgresServer.newName())
+        let url = try PostgresServer.newURL()
         await #expect { try await PostgresStore.open(url: url, options: .init(createIfMissing: false)) } throws: {
             ($0 as? PenstockError)?.code == .notFound
         }
@@ -36,7 +36,7 @@ struct ReadOnlyTests {
     }
 
     @Test func tablesOfAnOlderSchemaAreChangedAsTheOptionsSay() async throws {
-        let url = try PostgresServer.shared.get().url(schema: PostgresServer.newName())
+        let url = try PostgresServer.newURL()
         try SchemaMigrator(try ServerAddress(url), busyMax: .seconds(5)).migrate(to: 13)
         await #expect { try await PostgresStore.open(url: url, options: .init(migration: .refuse)) } throws: {
             ($0 as? PenstockError)?.code == .olderSchema

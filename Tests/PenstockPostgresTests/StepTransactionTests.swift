@@ -17,7 +17,7 @@ struct StepTransactionTests {
     private struct Broken: Error {}
 
     init() async throws {
-        let url = try PostgresServer.shared.get().url(schema: PostgresServer.newName())
+        let url = try PostgresServer.newURL()
         let address = try ServerAddress(url)
         schema = address.schema
         store = try await PenstockStore.open(postgres: url)

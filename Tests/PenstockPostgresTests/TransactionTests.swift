@@ -18,7 +18,7 @@ struct TransactionTests {
     private struct Refused: Error, Equatable {}
 
     init() async throws {
-        let url = try PostgresServer.shared.get().url(schema: PostgresServer.newName())
+        let url = try PostgresServer.newURL()
         let address = try ServerAddress(url)
         schema = address.schema
         store = try await PenstockStore.open(postgres: url)

@@ -16,7 +16,7 @@ struct ConnectionFaultTests {
 
     init() throws {
         queue = try QueueName("mail")
-        url = try PostgresServer.shared.get().url(schema: PostgresServer.newName())
+        url = try PostgresServer.newURL()
         address = try ServerAddress(url)
     }
 

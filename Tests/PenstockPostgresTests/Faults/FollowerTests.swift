@@ -12,7 +12,7 @@ import Testing
     .enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."))
 struct FollowerTests {
     @Test func readsEachMessageOnceAndInOrderWhileOthersWrite() async throws {
-        let url = try PostgresServer.shared.get().url(schema: PostgresServer.newName())
+        let url = try PostgresServer.newURL()
         let queue = try QueueName("mail")
         let reader = try await PostgresStore.open(url: url)
         try await reader.configure(queue, .create(QueuePolicy(), ifAbsent: true))
@@ -52,7 +52,7 @@ struct FollowerTests {
 
     /// Two processes that keep their places in cursors; each dies several times, and goes on from there.
     @Test(.timeLimit(.minutes(10))) func twoFollowersWithCursorsMissNothingBesideEightWriters() async throws {
-        let url = try PostgresServer.shared.get().url(schema: PostgresServer.newName())
+        let url = try PostgresServer.newURL()
         let queue = try QueueName("mail")
         let first = try await PostgresStore.open(url: url)
         try await first.configure(queue, .create(QueuePolicy(), ifAbsent: true))

@@ -16,7 +16,7 @@ struct WrongRowFaultTests {
 
     init() async throws {
         queue = try QueueName("mail")
-        let url = try PostgresServer.shared.get().url(schema: PostgresServer.newName())
+        let url = try PostgresServer.newURL()
         store = try await PostgresStore.open(url: url)
         try await store.configure(queue, .create(QueuePolicy(), ifAbsent: true))
         admin = try Sessions.connect(to: ServerAddress(url), busyMax: .seconds(30))

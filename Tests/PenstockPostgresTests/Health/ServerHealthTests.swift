@@ -198,7 +198,7 @@ struct ServerHealthTests {
     }
 
     @Test func anEmptySchemaAndAPartThatIsGoneAreSaid() async throws {
-        let empty = try PostgresServer.shared.get().url(schema: PostgresServer.newName())
+        let empty = try PostgresServer.newURL()
         let report = try await PostgresStore.inspectHealth(url: empty)
         #expect(report.schemaVersion == 0)
         #expect(

@@ -25,8 +25,8 @@ final class FaultyServers: Sendable {
         self.network = network
         home = "/tmp/penstock-pg-\(UUID().uuidString.prefix(8))"
         try FileManager.default.createDirectory(atPath: home, withIntermediateDirectories: false)
-        if getuid() == 0, let user = getpwnam("postgres") { chown(home, user.pointee.pw_uid, user.pointee.pw_gid) }
-        cleaning = try ClosingScript(Self.words(["/bin/sh", "-c", Self.cleaning, home]))
+        try ServerUser.own(home)
+        cleaning = try ClosingScript(ServerUser.prefix + ["/bin/sh", "-c", Self.cleaning, home])
     }
 
     /// No server outlives the run, and no child of one: a backend that was stopped would stay.
@@ -215,18 +215,12 @@ final class FaultyServers: Sendable {
             try? output.close()
             try? FileManager.default.removeItem(at: said)
         }
-        let status = try await ChildProcess(Self.words(words, prefix), output: output, errors: output).end()
+        let status = try await ChildProcess(prefix + ServerUser.prefix + words, output: output, errors: output).end()
         if status != 0 {
             throw PostgresServer.Failure(
                 description:
                     "\(words.joined(separator: " ")) ended with status \(status): \((try? String(contentsOf: said, encoding: .utf8)) ?? "")"
             )
         }
-    }
-
-    /// A server does not run as root, and nobody else may signal it.
-    private static func words(_ words: [String], _ prefix: [String] = []) -> [String] {
-        let user = getuid() == 0 ? ["/usr/bin/setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"] : []
-        return prefix + user + words
     }
 }

@@ -13,10 +13,7 @@ final class LogDisk: Sendable {
         cleaning = try ClosingScript(
             ["/bin/sh", "-c", "read end || true; umount --lazy \"$0\"; rmdir \"$0\"", path])
         try SystemCommand.run(["mount", "-t", "tmpfs", "-o", "size=\(mebibytes)m", "tmpfs", path])
-        guard let user = getpwnam("postgres") else {
-            throw PostgresServer.Failure(description: "There is no user postgres.")
-        }
-        chown(path, user.pointee.pw_uid, user.pointee.pw_gid)
+        try ServerUser.own(path)
     }
 
     /// Where the log lies: a server wants the folder for itself.

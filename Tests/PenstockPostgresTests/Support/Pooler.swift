@@ -32,13 +32,9 @@ final class Pooler {
             """
         try settings.write(toFile: folder + "/settings", atomically: false, encoding: .utf8)
         try "\"penstock\" \"\"\n".write(toFile: folder + "/users", atomically: false, encoding: .utf8)
-        var words = ["/bin/bash", "-c", Self.script, program, folder + "/settings"]
-        // It does not run as root.
-        if getuid() == 0, let user = getpwnam("postgres") {
-            chown(folder, user.pointee.pw_uid, user.pointee.pw_gid)
-            words = ["/usr/bin/setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"] + words
-        }
-        running = try ClosingScript(words)
+        try ServerUser.own(folder)
+        running = try ClosingScript(
+            ServerUser.prefix + ["/bin/bash", "-c", Self.script, program, folder + "/settings"])
     }
 
     private static let script = """

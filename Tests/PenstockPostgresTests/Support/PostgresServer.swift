@@ -38,15 +38,10 @@ final class PostgresServer: Sendable {
         }
         folder = "\(Self.disk)/penstock-pg-\(UUID().uuidString.prefix(8))"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
-        var script = ["/bin/sh", "-c", Self.script, programs, folder]
-        // A server does not run as root.
-        if getuid() == 0 {
-            guard let user = getpwnam("postgres") else { throw Failure(description: "There is no user postgres.") }
-            chown(folder, user.pointee.pw_uid, user.pointee.pw_gid)
-            script = ["/usr/bin/setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"] + script
-        }
+        try ServerUser.own(folder)
         let output = Pipe()
-        running = try ClosingScript(script, output: output.fileHandleForWriting)
+        running = try ClosingScript(
+            ServerUser.prefix + ["/bin/sh", "-c", Self.script, programs, folder], output: output.fileHandleForWriting)
         output.fileHandleForWriting.closeFile()
         guard output.fileHandleForReading.availableData == Data("ready\n".utf8) else {
             throw Failure(description: "The server did not start; its log is in \(folder).")
@@ -69,6 +64,9 @@ final class PostgresServer: Sendable {
     func url(database: String = "postgres", schema: String = "penstock") -> String {
         "postgres://penstock@/\(database)?host=\(folder)&schema=\(schema)"
     }
+
+    /// The address of a schema that nobody has, at the server of this run.
+    static func newURL() throws -> String { try shared.get().url(schema: newName()) }
 
     private static let nameCount = Mutex(0)
 

@@ -13,7 +13,7 @@ struct SharedSchema {
     let jobs: QueueName
 
     init() async throws {
-        url = try PostgresServer.shared.get().url(schema: PostgresServer.newName())
+        url = try PostgresServer.newURL()
         let address = try ServerAddress(url)
         schema = address.schema
         store = try await PostgresStore.open(url: url)
