@@ -44,8 +44,9 @@ package struct API: Sendable {
         Schedules(store: store, time: time).add(to: v1)
         Workflows(store: store, time: time).add(to: v1)
         Events(store: store).add(to: v1)
-        StoreCalling(store: store, isReadOnly: isReadOnly).add(to: v1)
-        RingWaits(store: store, time: time, server: server).add(to: v1)
+        let served = ServedStore(store)
+        StoreCalling(store: store, served: served, isReadOnly: isReadOnly).add(to: v1)
+        RingWaits(store: store, served: served, time: time, server: server).add(to: v1)
         OpenAPI.add(to: router)
     }
 }

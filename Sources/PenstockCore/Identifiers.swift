@@ -52,3 +52,23 @@ public struct Lease: Hashable, Sendable {
         self.token = token
     }
 }
+
+/// Tells a store from all others, wherever it is opened and whatever its file is called. Numbers of messages mean something in their
+/// own store alone.
+public struct StoreID: RawRepresentable, Hashable, Sendable {
+    /// A text by chance, which has no meaning.
+    public var rawValue: String
+
+    /// Makes the identity `rawValue`.
+    public init(rawValue: String) {
+        self.rawValue = rawValue
+    }
+
+    /// Makes a new identity out of 128 random bits.
+    public init(random: some RandomSource) {
+        rawValue = [random.next(), random.next()].map { number in
+            let digits = String(number, radix: 16)
+            return String(repeating: "0", count: 16 - digits.count) + digits
+        }.joined()
+    }
+}

@@ -56,6 +56,9 @@ extension MessageStore {
     /// What ``status(of:)`` says.
     public func storeMove() async throws -> StoreMove? { try await status(of: nil).move }
 
+    /// None.
+    public func storeID() async throws -> StoreID? { nil }
+
     /// Nothing.
     public var timings: StoreTimings { StoreTimings() }
 }

@@ -12,9 +12,8 @@ public protocol MessageStore: Sendable {
     /// Accepts messages into the log and puts them in line, in their order. In a queue without room for all of them, what has expired
     /// is ended first.
     ///
-    /// - Returns: a receipt for each message that was accepted, in order. There are fewer receipts than messages only
-    ///   when the queue is full and its policy is `wait`: the rest was not touched, and can be offered again once
-    ///   ``changes`` rings for the queue.
+    /// - Returns: a receipt for each message that was accepted, in order. There are fewer receipts than messages only when the queue
+    ///   is full and its policy is `wait`: the rest was not touched, and can be offered again once ``changes`` rings for the queue.
     /// - Throws: `unknownQueue`; `queueDeleting`; `invalidInput` (nothing was enqueued); `queueFull` when the policy is
     ///   `fail` and not all of them fit (nothing was enqueued, and what had expired has ended).
     func enqueue(
@@ -25,8 +24,8 @@ public protocol MessageStore: Sendable {
     ///
     /// Never gives a scheduled message early, one of a queue that is paused or being deleted, one that another holds, or one that has
     /// expired. First ends what has expired: of more than ``Limits/expiryCountMax`` messages those that did so first, and it gives
-    /// none then; the next claim goes on. Then makes ready what is due: of more than ``Limits/promotionCountMax`` messages those that have been due longest, and the next
-    /// claim the next ones.
+    /// none then; the next claim goes on. Then makes ready what is due, ``Limits/promotionCountMax`` messages at most: those that have
+    /// been due longest.
     ///
     /// - Throws: `unknownQueue`; `invalidInput`.
     func claim(_ request: ClaimRequest) async throws -> Claim
@@ -50,9 +49,8 @@ public protocol MessageStore: Sendable {
     ///     as they ask to be, or with what keeps that from being known. It is called before or after the answer, and not when
     ///     this throws.
     /// - Returns: what each operation gave, and why the one after these failed.
-    /// - Throws: what the first operation throws; what kept the store from carrying out any of them. Then nothing has
-    ///   changed, but for `outcomeUnknown`: whether it has is not known, and what was claimed for the caller is given back, or
-    ///   comes back when its lease ends.
+    /// - Throws: what the first operation throws; what kept the store from carrying out any of them. Then nothing has changed, but
+    ///   for `outcomeUnknown`: whether it has is not known, and what was claimed is given back, or comes back when its lease ends.
     func perform(_ operations: [StoreOperation], flushed: Flushed?) async throws -> Performed
 
     /// Moves the ends of leases, and says how each stands. The end of one whose worker was asked to end is not moved beyond
@@ -65,9 +63,9 @@ public protocol MessageStore: Sendable {
     /// Puts the messages of dead workers and of ended leases back in line, the attempt counted.
     func reclaim() async throws -> Reclaimed
 
-    /// Accepts messages into the log and no further: each is `done` as it is accepted, and nobody claims it. For
-    /// logs that are read and not worked. A queue's capacity does not matter, since nothing waits. Its retention's
-    /// count holds at once: what the log has beyond it is forgotten with the call, at least as much as came.
+    /// Accepts messages into the log and no further: each is `done` as it is accepted, and nobody claims it. For logs that are read
+    /// and not worked. The queue's capacity does not matter, as nothing waits. Its retention's count holds at once: what the log
+    /// has beyond it is forgotten with the call, at least as much as came.
     ///
     /// - Parameters:
     ///   - messages: what is appended, in this order.
@@ -125,6 +123,12 @@ public protocol MessageStore: Sendable {
     /// - Returns: `nil`: they stay.
     func storeMove() async throws -> StoreMove?
 
+    /// Which store this is: given by chance the first time that it is asked for, and kept. One that was restored from a backup is
+    /// another store; a file that another program has copied is not.
+    ///
+    /// - Returns: `nil`: it was given none, and is only read.
+    func storeID() async throws -> StoreID?
+
     /// Makes, changes or removes a queue.
     ///
     /// What a change of groups means for messages in line is carried out in steps. When the process dies between two of them,
@@ -135,9 +139,8 @@ public protocol MessageStore: Sendable {
     ///   paused in a queue without groups.
     func configure(_ queue: QueueName, _ change: QueueChange) async throws
 
-    /// Makes a limit on leased messages that queues share by naming it, changes its count, or removes it.
-    ///
-    /// A lower one takes nothing from workers: nothing more is claimed until so many have ended.
+    /// Makes a limit on leased messages that queues share by naming it, changes its count, or removes it. A lower one takes nothing
+    /// from workers: nothing more is claimed until so many have ended.
     ///
     /// - Parameters:
     ///   - name: the limit's name.
@@ -284,8 +287,8 @@ public protocol MessageStore: Sendable {
     /// Rings after every change that a waiter may be waiting for, this process's or another's.
     var changes: Wakeups { get }
 
-    /// How long a waiter may rely on ``changes`` before it looks by itself: for what others than Penstock wrote, for a
-    /// ring that was lost, and for lost work. A quarter of a second, unless the store sees to all of that.
+    /// How long a waiter may rely on ``changes`` before it looks by itself, for a ring that was lost or what no Penstock wrote: a
+    /// quarter of a second, unless the store sees to all of that.
     var lookInterval: Duration { get }
 
     /// How long this process has waited for the disk and for other processes; nothing, unless the store measures it.

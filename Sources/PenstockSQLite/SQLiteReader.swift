@@ -113,6 +113,15 @@ package final class SQLiteReader: MessageStore {
         try await read { connection in try Departure.read(connection) }
     }
 
+    /// Which store this is, as ``MessageStore/storeID()`` says; `nil` also when its schema is one that knows of none.
+    package func storeID() async throws -> StoreID? {
+        do {
+            return try await read { connection in try StoreIdentity.read(connection) }
+        } catch let error as PenstockError where error.code == .olderSchema {
+            return nil
+        }
+    }
+
     /// Reads the limits that queues share, as ``MessageStore/limits()`` says.
     package func limits() async throws -> [LimitRecord] {
         try await read { connection in try GroupReader.limits(connection) }

@@ -57,8 +57,13 @@ struct Server {
         // Services are told to stop the last one first: when open pages are told no more, listeners have no streams to wait for.
         services.append(.init(service: DashboardService(dashboard: dashboard)))
         let upkeep =
-            isReadOnly || !keepsUp
-            ? [] : [ServiceGroupConfiguration.ServiceConfiguration(service: Upkeep(store: store))]
+            !keepsUp
+            ? []
+            : [
+                ServiceGroupConfiguration.ServiceConfiguration(
+                    service: Upkeep(store: store, isReadOnly: isReadOnly),
+                    failureTerminationBehavior: .gracefullyShutdownGroup)
+            ]
         var configuration = ServiceGroupConfiguration(
             services: upkeep + services, gracefulShutdownSignals: gracefulShutdownSignals, logger: logger)
         configuration.maximumGracefulShutdownDuration = Self.finishTime

@@ -2,11 +2,15 @@ import Penstock
 import ServiceLifecycle
 
 /// What a store needs that nobody works beside the server: lost work is put back in line, schedules fire, and what retention lets go
-/// is forgotten.
+/// is forgotten. It ends, and the server with it, when another file has the store's name: nobody would be served by it any more.
 struct Upkeep: Service {
     let store: PenstockStore
+    /// Whether the store is only looked at.
+    let isReadOnly: Bool
 
     func run() async throws {
-        await cancelWhenGracefulShutdown { await store.keepUp() }
+        try await cancelWhenGracefulShutdown {
+            if isReadOnly { try await store.watch() } else { try await store.keepUp() }
+        }
     }
 }

@@ -4,19 +4,35 @@ internal import PenstockCore
 extension PenstockStore {
     /// Looks after the whole store as a worker does, for a program that claims for others: it puts lost work back in line, forgets what
     /// retention lets go, and fires the schedules of queues that nobody works. Returns when the task is cancelled.
-    package func keepUp() async {
-        await withTaskGroup(of: Void.self) { group in
+    ///
+    /// - Throws: `fileReplaced`: another file has the store's name, or none, and no call here can see it.
+    package func keepUp() async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { await Upkeep(handle: handle).run(until: Latch()) }
-            group.addTask {
-                repeat {
-                    do {
-                        try await reclaimIfDue()
-                    } catch {
-                        handle.logger.warning("no look for lost work; trying again", metadata: ["error": "\(error)"])
-                    }
-                } while (try? await handle.time.sleep(for: .seconds(5))) != nil
-            }
+            group.addTask { try await look("for lost work") { try await reclaimIfDue() } }
+            defer { group.cancelAll() }
+            while try await group.next() != nil {}
         }
+    }
+
+    /// Looks whether the store is still there, for a program that only reads. Returns when the task is cancelled.
+    ///
+    /// - Throws: as ``keepUp()``.
+    package func watch() async throws {
+        try await look("whether the store is there") { _ = try await handle.storage.storeMove() }
+    }
+
+    /// Looks every five seconds until the task is cancelled, or another file has the store's name.
+    private func look(_ purpose: String, _ look: () async throws -> Void) async throws {
+        repeat {
+            do {
+                try await look()
+            } catch let error as PenstockError where error.code == .fileReplaced {
+                throw error
+            } catch {
+                handle.logger.warning("no look \(purpose); trying again", metadata: ["error": "\(error)"])
+            }
+        } while (try? await handle.time.sleep(for: .seconds(5))) != nil
     }
 
     /// Looks for lost work, unless somebody of this process has within half a second.

@@ -12,6 +12,7 @@ import Synchronization
 /// waits for nothing.
 struct RingWaits: Sendable {
     let store: PenstockStore
+    let served: ServedStore
     let time: any TimeSource
     /// Tells this start of this server from others, which count rings of their own.
     let server: UInt64
@@ -32,6 +33,7 @@ struct RingWaits: Sendable {
 
     @Sendable private func wait(_ request: Request, _ context: ServerContext) async throws -> Response {
         try StoreCalling.checkVersion(of: request)
+        try await served.requireOpened(by: request)
         var reader = try await StoreCalling.reader(of: request, bytesMax: WireFormat.ringBytesMax)
         let wait: RingWait = try reader()
         try reader.end()
@@ -41,19 +43,19 @@ struct RingWaits: Sendable {
         let changes = store.storage.changes
         if wait.passesOn {
             changes.ringAll(at: wait.bucket)
-            return answer(isRung: false, ring: wait.after)
+            return try await answer(isRung: false, ring: wait.after)
         }
         let last = changes.lastRing(of: wait.bell, at: wait.bucket)
-        if wait.server != server || last > wait.after { return answer(isRung: true, ring: last) }
+        if wait.server != server || last > wait.after { return try await answer(isRung: true, ring: last) }
         guard waits.begin() else { throw Problem.tooManyRings }
         defer { waits.end() }
         let end = try await context.wait(atMost: Self.waitMax, time) {
             try await changes.wait(at: wait.bucket, after: wait.after, for: wait.bell, room: wait.room)
         }
         switch end {
-        case .happened: return answer(isRung: true, ring: changes.lastRing(of: wait.bell, at: wait.bucket))
+        case .happened: return try await answer(isRung: true, ring: changes.lastRing(of: wait.bell, at: wait.bucket))
         // A ring that came just now is after the one that the client knows of still.
-        case .timeIsUp, .serverStops: return answer(isRung: false, ring: wait.after)
+        case .timeIsUp, .serverStops: return try await answer(isRung: false, ring: wait.after)
         case .clientGone:
             // It may have been woken for a message just now, for which nobody else was.
             if wait.bell == .work { changes.ringAll(at: wait.bucket) }
@@ -77,10 +79,12 @@ struct RingWaits: Sendable {
         func end() { count.withLock { $0 -= 1 } }
     }
 
-    private func answer(isRung: Bool, ring: UInt64) -> Response {
+    private func answer(isRung: Bool, ring: UInt64) async throws -> Response {
         var writer = WireWriter()
         writer(
-            RingAnswer(isRung: isRung, ring: ring, server: server, lookInterval: store.storage.remoteLookInterval))
+            RingAnswer(
+                isRung: isRung, ring: ring, server: server, lookInterval: store.storage.remoteLookInterval,
+                store: try await served.id))
         return StoreCalling.response(writer.bytes, of: store)
     }
 }

@@ -11,11 +11,13 @@ import PenstockWire
 /// The body is no JSON, and no other language is meant to write it: both sides are of one release, or it is refused.
 package struct StoreCalling: Sendable {
     let store: PenstockStore
+    let served: ServedStore
     let isReadOnly: Bool
     private let table = StoreCallTable()
 
-    init(store: PenstockStore, isReadOnly: Bool) {
+    init(store: PenstockStore, served: ServedStore, isReadOnly: Bool) {
         self.store = store
+        self.served = served
         self.isReadOnly = isReadOnly
     }
 
@@ -41,6 +43,7 @@ package struct StoreCalling: Sendable {
 
     private func answer(_ request: Request, _ context: ServerContext) async throws -> Response {
         try Self.checkVersion(of: request)
+        try await served.requireOpened(by: request)
         var reader = try await Self.reader(of: request, bytesMax: WireFormat.requestBytesMax)
         guard let entry = table[try reader()] else { throw PenstockError.noWireValue }
         if isReadOnly, !entry.isReading {

@@ -50,6 +50,7 @@ struct Refusal {
         case PenstockError.Code.invalidInput.rawValue: .invalidInput
         case PenstockError.Code.readOnly.rawValue: .readOnly
         case PenstockError.Code.storeMoved.rawValue: .storeMoved
+        case PenstockError.Code.fileReplaced.rawValue: .fileReplaced
         case PenstockError.Code.busy.rawValue: .busy
         case PenstockError.Code.diskFull.rawValue: .diskFull
         case PenstockError.Code.outcomeUnknown.rawValue: .outcomeUnknown

@@ -3,6 +3,7 @@ import NIOCore
 import NIOHTTP1
 import PenstockCore
 import PenstockWire
+import Synchronization
 
 /// Requests to one server.
 final class ServerConnection: Sendable {
@@ -26,6 +27,7 @@ final class ServerConnection: Sendable {
     private let rings: HTTPClient
     /// Keeps no connections: each call has a new one.
     private let unpooled: HTTPClient
+    private let opened = Mutex<StoreID?>(nil)
 
     /// - Parameters:
     ///   - url: where the server is.
@@ -96,6 +98,7 @@ final class ServerConnection: Sendable {
         var request = HTTPClientRequest(url: url.address(of: path))
         request.method = .POST
         request.headers.add(name: "content-type", value: WireFormat.contentType)
+        if let store = openedStore { request.headers.add(name: WireFormat.storeHeader, value: store.rawValue) }
         if let token { request.headers.add(name: "authorization", value: "Bearer \(token)") }
         request.body = .bytes(body)
         return request
@@ -132,6 +135,12 @@ final class ServerConnection: Sendable {
             exchange.cancel()
         }
     }
+
+    /// The store that is meant by all that is asked: the first that the server has named. `nil`: it has named none yet.
+    var openedStore: StoreID? { opened.withLock { $0 } }
+
+    /// Hears which store the server has.
+    func hasOpened(_ store: StoreID?) { opened.withLock { $0 = $0 ?? store } }
 
     /// Lets go of all connections.
     func close() async { await Self.shutDown(calls, rings, unpooled) }

@@ -156,6 +156,7 @@ final class RingFollower: Sendable {
             var reader = WireReader(bytes, isFromStore: true)
             let answer: RingAnswer = try reader()
             try reader.end()
+            connection.hasOpened(answer.store)
             return answer
         } catch {
             throw ForeignAnswer(status: 200).error(at: connection.url, purpose)

@@ -13,6 +13,7 @@ import Synchronization
 /// - A call that changes something, and to which no answer of the server has come, throws `outcomeUnknown`: its connection broke, or
 ///   another program has answered, such as a proxy in between. One whose server cannot be reached throws `unreachable`, and has
 ///   done nothing.
+/// - A server that was started anew with another store than the one that was opened does nothing: calls throw `fileReplaced`.
 /// - A call that was begun is not cut short when its task is cancelled; its answer is waited for, for a minute at most. That of an
 ///   extension that keeps a longer lease is waited for during a sixth of the lease, half a second at least, and it is then asked for once
 ///   more, on a new connection: those that have fallen silent cost no lease.
@@ -80,6 +81,9 @@ public final class RemoteStore: MessageStore {
     /// How long a waiter may rely on ``changes`` before it looks by itself: as long as the server's store has it, or a second while
     /// the server cannot be asked.
     public var lookInterval: Duration { rings.lookInterval }
+
+    /// Which store the server has; `nil` also while it has not said so.
+    public func storeID() async throws -> StoreID? { connection.openedStore }
 
     /// Waits for the calls that were begun, gives back what is still held, and lets go of the connections, also in a task that is
     /// cancelled. What cannot be given back comes back when its leases end.

@@ -14,9 +14,20 @@ enum RecoveryRules {
         "a reboot frees every lease": reboot,
         "a new process takes nothing from the others": openingTakesNothing,
         "what was acknowledged survives its producer": producerDies,
+        "every process names the same store": namesTheStore,
         "closing gives back at once": closingGivesBack,
         "a closed store says so": closedSaysSo,
     ]
+
+    static func namesTheStore(_ bench: Bench) async throws {
+        let store = try await bench.open(.steady())
+        let id = try await store.storeID()
+        let other = try await bench.open()
+        #expect(try await other.storeID() == id)
+        try await bench.crash(store)
+        #expect(try await other.storeID() == id)
+        #expect(try await bench.open().storeID() == id)
+    }
 
     static func deadWorker(_ bench: Bench) async throws {
         let witness = try await bench.open(.steady())

@@ -20,8 +20,9 @@ enum Arriving {
     }
 
     /// Moves from a store that came to no end, and are not `moveID`: they were cancelled there.
-    static func abandoned(from sourceID: String, besides moveID: String?, _ connection: Connection) throws -> [String] {
-        try connection.all(selectAbandoned, .text(sourceID), .text(moveID ?? "")) { $0.text(0) ?? "" }
+    static func abandoned(from sourceID: StoreID, besides moveID: String?, _ connection: Connection) throws -> [String]
+    {
+        try connection.all(selectAbandoned, .text(sourceID.rawValue), .text(moveID ?? "")) { $0.text(0) ?? "" }
     }
 
     /// The names of the queues that come with a move.
@@ -31,7 +32,7 @@ enum Arriving {
 
     /// Makes the queues, and has the sequence numbers of the source kept free for it.
     static func begin(
-        _ moveID: String, from sourceID: String, _ copy: StoreCopy, _ settings: QueueSettings,
+        _ moveID: String, from sourceID: StoreID, _ copy: StoreCopy, _ settings: QueueSettings,
         in transaction: Transaction
     ) throws -> Arrival {
         try settings.refuseClashes(copy.target, transaction.connection)
@@ -49,7 +50,8 @@ enum Arriving {
             try transaction.connection.run(insertQueue, .integer(target), .text(moveID), .integer(source))
         }
         try transaction.connection.run(
-            insertArrival, .text(moveID), .text(sourceID), .text(copy.source), .integer(offset), .integer(last),
+            insertArrival, .text(moveID), .text(sourceID.rawValue), .text(copy.source), .integer(offset),
+            .integer(last),
             .integer(copy.withLog ? 1 : 0), .integer(transaction.now.microseconds))
         transaction.reserveSequences(upTo: last)
         try transaction.queuesChanged()

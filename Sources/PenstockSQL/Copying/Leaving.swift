@@ -16,15 +16,9 @@ enum Leaving {
         case isMoved(moveID: String)
     }
 
-    /// Which store it is, by a number of chance that it is given the first time that somebody asks.
-    static func identify(in transaction: Transaction) throws -> String {
-        try transaction.connection.run(makeID, .text(chance(transaction.random)))
-        return try transaction.connection.first(selectID) { $0.text(0) ?? "" } ?? ""
-    }
-
     /// Closes the store, or goes on with closing it.
     static func close(
-        _ copy: StoreCopy, targetID: String, mayWait: Bool, in transaction: Transaction
+        _ copy: StoreCopy, targetID: StoreID, mayWait: Bool, in transaction: Transaction
     ) throws -> Step {
         let connection = transaction.connection
         if let departure = transaction.departure {
@@ -42,10 +36,10 @@ enum Leaving {
         if leased > 0, !mayWait { return .mustWait(leased: leased) }
         var moveID = transaction.departure?.moveID
         if moveID == nil {
-            let new = chance(transaction.random)
+            let new = StoreID(random: transaction.random).rawValue
             moveID = new
             try connection.run(
-                begin, .text(new), .text(copy.target), .text(targetID), .text(copy.source),
+                begin, .text(new), .text(copy.target), .text(targetID.rawValue), .text(copy.source),
                 .integer(transaction.now.microseconds))
         }
         try setPhase(leased > 0 ? .draining : .copying, in: transaction)
@@ -84,16 +78,6 @@ enum Leaving {
         }
     }
 
-    private static func chance(_ random: any RandomSource) -> String {
-        func hex(_ number: UInt64) -> String {
-            let digits = String(number, radix: 16)
-            return String(repeating: "0", count: 16 - digits.count) + digits
-        }
-        return hex(random.next()) + hex(random.next())
-    }
-
-    private static let makeID = Query("INSERT OR IGNORE INTO penstock_store (id, store_id) VALUES (1, ?1)")
-    private static let selectID = Query("SELECT store_id FROM penstock_store WHERE id = 1")
     private static let selectHalf = Query("SELECT name FROM penstock_queue WHERE deleting <> 0 ORDER BY name LIMIT 1")
     private static let countLeases = Query("SELECT count(*) FROM penstock_lease")
     private static let begin = Query(

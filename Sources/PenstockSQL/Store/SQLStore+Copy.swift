@@ -26,9 +26,11 @@ extension SQLStore {
         to target: some SQLStore, _ copy: StoreCopy, progress: @Sendable (CopyProgress) async -> Void
     ) async throws -> CopyReport {
         let sourceID = try await core.writer.perform(durability: .powerLoss, duringMove: .all) {
-            try Leaving.identify(in: $0)
+            try StoreIdentity.give(in: $0)
         }
-        let targetID = try await target.core.writer.perform(durability: .powerLoss) { try Leaving.identify(in: $0) }
+        let targetID = try await target.core.writer.perform(durability: .powerLoss) {
+            try StoreIdentity.give(in: $0)
+        }
         guard sourceID != targetID else {
             throw PenstockError(
                 .invalidInput,
@@ -75,10 +77,12 @@ extension SQLStore {
     @discardableResult
     public func cancelCopy(into target: (any SQLStore)?) async throws -> String? {
         let (sourceID, departure) = try await core.writer.perform(duringMove: .all) {
-            (try Leaving.identify(in: $0), $0.departure)
+            (try StoreIdentity.give(in: $0), $0.departure)
         }
         if let target {
-            let targetID = try await target.core.writer.perform(duringMove: .all) { try Leaving.identify(in: $0) }
+            let targetID = try await target.core.writer.perform(duringMove: .all) {
+                try StoreIdentity.give(in: $0)
+            }
             // Of another store nothing follows: in the right one the queues may be worked by now.
             if let departure, departure.targetID != targetID {
                 throw PenstockError(
@@ -103,7 +107,7 @@ extension SQLStore {
     // MARK: Steps
 
     /// Refuses before the source is closed what would be refused behind that.
-    private func refuseClashes(_ target: some SQLStore, _ copy: StoreCopy, _ sourceID: String) async throws {
+    private func refuseClashes(_ target: some SQLStore, _ copy: StoreCopy, _ sourceID: StoreID) async throws {
         let moveID = try await core.writer.perform(duringMove: .all) { $0.departure?.moveID }
         if let moveID, try await target.core.read({ try Arriving.find(moveID, $0) }) != nil { return }
         try await removeAbandoned(from: sourceID, besides: moveID, in: target)
@@ -112,7 +116,7 @@ extension SQLStore {
     }
 
     /// Closes the source, once workers have nothing more.
-    private func close(_ copy: StoreCopy, _ targetID: String) async throws -> (moveID: String, wasFinished: Bool) {
+    private func close(_ copy: StoreCopy, _ targetID: StoreID) async throws -> (moveID: String, wasFinished: Bool) {
         let (mayWait, start) = (copy.wait > .zero, core.time.boot)
         var hasReclaimed = false
         while true {
@@ -149,7 +153,7 @@ extension SQLStore {
     }
 
     private func begin(
-        _ moveID: String, _ sourceID: String, in target: some SQLStore, _ copy: StoreCopy
+        _ moveID: String, _ sourceID: StoreID, in target: some SQLStore, _ copy: StoreCopy
     ) async throws -> Arriving.Arrival {
         let settings = try await core.read { try QueueSettings($0) }
         let arrival = try await target.core.writer.perform(durability: .powerLoss, weight: 1 + settings.queues.count) {
@@ -193,7 +197,7 @@ extension SQLStore {
     }
 
     /// Removes what came of moves that were cancelled in the source. Nobody could use it.
-    private func removeAbandoned(from sourceID: String, besides moveID: String?, in target: some SQLStore) async throws
+    private func removeAbandoned(from sourceID: StoreID, besides moveID: String?, in target: some SQLStore) async throws
     {
         for abandoned in try await target.core.read({ try Arriving.abandoned(from: sourceID, besides: moveID, $0) }) {
             for queue in try await target.core.read({ try Arriving.queues(of: abandoned, $0) }) {

@@ -30,6 +30,14 @@ extension SQLStore {
         try await core.read { connection in try Departure.read(connection) }
     }
 
+    /// Which store this is, as ``MessageStore/storeID()`` says. Reads one row, and writes it the first time.
+    public func storeID() async throws -> StoreID? {
+        if let known = try await core.read({ try StoreIdentity.read($0) }) { return known }
+        return try await core.writer.perform(durability: .powerLoss, duringMove: .all) {
+            try StoreIdentity.give(in: $0)
+        }
+    }
+
     /// Makes, changes or removes a queue, as ``MessageStore/configure(_:_:)`` says.
     public func configure(_ queue: QueueName, _ change: QueueChange) async throws {
         switch change {

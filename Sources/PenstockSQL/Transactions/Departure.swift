@@ -16,7 +16,7 @@ package struct Departure: Sendable {
     /// What whoever looks is told.
     package let move: StoreMove
     package let moveID: String
-    package let targetID: String
+    package let targetID: StoreID
 
     package var phase: StoreMove.Phase { move.phase }
     package var target: String { move.target }
@@ -32,7 +32,7 @@ package struct Departure: Sendable {
             ($0.text(0) ?? "", $0.text(1) ?? "another store", $0.text(2) ?? "", $0.text(3) ?? source)
         }
         let (moveID, target, targetID, called) = row ?? ("", "another store", "", source)
-        (self.moveID, self.targetID) = (moveID, targetID)
+        (self.moveID, self.targetID) = (moveID, StoreID(rawValue: targetID))
         move = StoreMove(phase: phase, source: called, target: target)
     }
 

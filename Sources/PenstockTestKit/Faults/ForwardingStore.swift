@@ -121,6 +121,11 @@ extension ForwardingStore {
         try await pass(.status) { try await base.storeMove() }
     }
 
+    /// Hands the call on, as one for the status.
+    public func storeID() async throws -> StoreID? {
+        try await pass(.status) { try await base.storeID() }
+    }
+
     /// Hands the call on.
     public func configure(_ queue: QueueName, _ change: QueueChange) async throws {
         try await pass(.configure) { try await base.configure(queue, change) }

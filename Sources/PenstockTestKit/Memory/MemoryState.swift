@@ -12,6 +12,9 @@ struct MemoryState: Sendable {
     /// The last number given. It only grows, so none is used twice.
     var lastSequence = SequenceNumber(0)
 
+    /// Which store it is, once somebody has asked.
+    var id: StoreID?
+
     var queues: [QueueName: MemoryQueue] = [:]
     var workflows: [WorkflowName: MemoryWorkflow] = [:]
     var events: [EventTarget: [EventName: [UInt8]]] = [:]

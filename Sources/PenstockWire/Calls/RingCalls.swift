@@ -45,17 +45,22 @@ package struct RingAnswer: WireValue {
     package var server: UInt64
     /// How long one may rely on rings before looking, as the server's store has it.
     package var lookInterval: Duration
+    /// Which store the server has; `nil`: it does not know.
+    package var store: StoreID?
 
-    package init(isRung: Bool, ring: UInt64, server: UInt64, lookInterval: Duration) {
+    package init(isRung: Bool, ring: UInt64, server: UInt64, lookInterval: Duration, store: StoreID?) {
         self.isRung = isRung
         self.ring = ring
         self.server = server
         self.lookInterval = lookInterval
+        self.store = store
     }
 
-    package func write(to writer: inout WireWriter) { writer(isRung, ring, server, lookInterval) }
+    package func write(to writer: inout WireWriter) { writer(isRung, ring, server, lookInterval, store) }
 
     package init(from reader: inout WireReader) throws {
-        self.init(isRung: try reader(), ring: try reader(), server: try reader(), lookInterval: try reader())
+        self.init(
+            isRung: try reader(), ring: try reader(), server: try reader(), lookInterval: try reader(),
+            store: try reader())
     }
 }

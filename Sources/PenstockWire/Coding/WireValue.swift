@@ -16,9 +16,11 @@ package protocol WireValue: Sendable {
 /// What both sides have to agree on.
 package enum WireFormat {
     /// Rises whenever a value is written in another way, or a call is added, removed or changed.
-    package static let version = 4
+    package static let version = 5
     /// The type of the bodies, by which a server knows the version of its client.
     package static let contentType = "application/vnd.penstock.store; version=\(version)"
+    /// The header by which a client says which store it has opened (``PenstockCore/StoreID``). Another one does nothing for it.
+    package static let storeHeader = "Penstock-Store"
     /// Bytes of a call: those of the largest batch, and of what goes with its messages.
     package static let requestBytesMax = 2 * Limits.batchBytesMax
     /// Bytes of a ``RingWait``.

@@ -29,6 +29,11 @@ extension SequenceNumber: WireValue {
     package init(from reader: inout WireReader) throws { self.init(try reader() as Int64) }
 }
 
+extension StoreID: WireValue {
+    package func write(to writer: inout WireWriter) { writer(rawValue) }
+    package init(from reader: inout WireReader) throws { self.init(rawValue: try reader()) }
+}
+
 extension Timestamp: WireValue {
     package func write(to writer: inout WireWriter) { writer(microseconds) }
     package init(from reader: inout WireReader) throws { self.init(microseconds: try reader()) }

@@ -53,7 +53,7 @@ final class ScriptedServer: Sendable {
     /// What a server answers to a client that comes.
     static var greeting: [UInt8] {
         var writer = WireWriter()
-        writer(RingAnswer(isRung: true, ring: 1, server: 1, lookInterval: .seconds(1)))
+        writer(RingAnswer(isRung: true, ring: 1, server: 1, lookInterval: .seconds(1), store: nil))
         return response(writer.bytes)
     }
 }

@@ -1,0 +1,39 @@
+import Foundation
+import Logging
+import Penstock
+import PenstockCore
+import PenstockFormats
+import PenstockSQLite
+import PenstockTestKit
+import Testing
+
+@testable import PenstockServer
+
+/// A server whose file is no longer there: whoever has started it starts it again on what is there now.
+@Suite(.timeLimit(.minutes(1))) struct ReplacedFileTests {
+    @Test(arguments: [false, true])
+    func theServerEnds(isReadOnly: Bool) async throws {
+        let (folder, time) = (TemporaryFolder(), ManualTime())
+        let path = folder.file("queue.db")
+        let base = try await SQLiteStore.open(path: path, options: .init(time: time))
+        let reader = try await SQLiteReader.open(path: path, time: time)
+        let store = PenstockStore(isReadOnly ? reader : base, options: .init(time: time))
+        let server = Server(
+            store: store, listen: [.unix(path: folder.file("s"))], tokens: nil, hosts: [], isReadOnly: isReadOnly,
+            name: nil, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        let running = Task { try await server.run(gracefulShutdownSignals: []) { _ in } }
+        try await time.waitForSleepers(count: isReadOnly ? 1 : 2)
+        try FileManager.default.moveItem(atPath: path, toPath: path + ".old")
+        let clock = Task {
+            while !Task.isCancelled {
+                time.advance(by: .seconds(5))
+                await giveWay()
+            }
+        }
+        let error = await #expect(throws: PenstockError.self) { try await running.value }
+        clock.cancel()
+        #expect(error?.code == .fileReplaced)
+        try? await reader.close()
+        try? await base.close()
+    }
+}
