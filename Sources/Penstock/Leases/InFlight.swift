@@ -3,7 +3,7 @@ internal import Synchronization
 
 /// The leases that one reader of a queue holds: claimed, and not settled.
 final class InFlight: Sendable {
-    private struct Entry {
+    struct Entry {
         var lease: Lease
         /// When the lease ends, unless it is extended. Reckoned from before the claim, so never too late.
         var ends: BootTime
@@ -19,7 +19,7 @@ final class InFlight: Sendable {
         var isExtended: Bool { !isSettling && !isEnding }
     }
 
-    private struct State {
+    struct State {
         var entries: [LeaseToken: Entry] = [:]
         /// No lease ends before this.
         var firstEnd: BootTime?
@@ -48,7 +48,7 @@ final class InFlight: Sendable {
         }
     }
 
-    private let state = Mutex(State())
+    let state = Mutex(State())
     private let time: any TimeSource
 
     init(time: any TimeSource) {
@@ -136,69 +136,6 @@ final class InFlight: Sendable {
         }
     }
 
-    // MARK: Runs
-
-    /// Says that `run` works on its message: the lease is held until it is taken out, also when the store has stalled for
-    /// so long that its end has passed. After ``dismiss()`` the run is given up at once.
-    ///
-    /// - Returns: whether the lease is held.
-    @discardableResult
-    func begin(_ run: HandlerRun) -> Bool {
-        let (entry, isDismissed) = state.withLock { state in
-            let entry = state.entries[run.lease.token]
-            if entry != nil { state.runs[run.lease.token, default: []].append(run) }
-            return (entry, state.isDismissed)
-        }
-        guard let entry else { return false }
-        if isDismissed { run.end(.givenUp) }
-        if entry.isAsked { run.ask() }
-        return true
-    }
-
-    /// Says that the run has left its message. Each run that has begun comes to this: it may hold on to its reader.
-    func endRun(_ run: HandlerRun) {
-        state.withLock { state in
-            state.runs[run.lease.token]?.removeAll { $0 === run }
-            if state.runs[run.lease.token]?.isEmpty == true { state.runs[run.lease.token] = nil }
-        }
-    }
-
-    func runs(on lease: Lease) -> [HandlerRun] {
-        state.withLock { $0.runs[lease.token] ?? [] }
-    }
-
-    /// The lease is not this process's any more: the work on its message is ended, which takes the lease out.
-    func lose(_ lease: Lease) {
-        let runs = runs(on: lease)
-        if runs.isEmpty { remove(lease) }
-        for run in runs { run.end(.leaseLost) }
-    }
-
-    /// Somebody wants the message cancelled: the work on it is asked to end, once.
-    func ask(_ lease: Lease) {
-        let runs = state.withLock { state -> [HandlerRun] in
-            guard state.entries[lease.token]?.isAsked == false else { return [] }
-            state.entries[lease.token]?.isAsked = true
-            return state.runs[lease.token] ?? []
-        }
-        for run in runs { run.ask() }
-    }
-
-    /// Whether somebody wants the message cancelled, as far as this process knows.
-    func isAsked(_ lease: Lease) -> Bool { state.withLock { $0.entries[lease.token]?.isAsked == true } }
-
-    /// Gives up all runs, and every one that is still to come: also those whose lease is settled or lost.
-    func dismiss() {
-        let runs = state.withLock { state in
-            state.isDismissed = true
-            return state.runs.values.flatMap(\.self)
-        }
-        for run in runs { run.end(.givenUp) }
-    }
-
-    /// Whether ``dismiss()`` was called.
-    var isDismissed: Bool { state.withLock { $0.isDismissed } }
-
     // MARK: Extending
 
     /// Says that the store has not taken the verdict, and the lease is held as before.
@@ -246,16 +183,27 @@ final class InFlight: Sendable {
     ///
     /// - Parameter leases: these are not counted.
     func count(without leases: [Lease] = []) -> Int {
+        forgetEnded()
+        return state.withLock { state in
+            state.entries.count - Set(leases.map(\.token)).count { state.entries[$0] != nil }
+        }
+    }
+
+    /// Forgets the leases that have ended, and on whose messages no run works.
+    ///
+    /// - Returns: those. The store has them until somebody looks for lost work, and takes verdicts on their messages as long.
+    @discardableResult
+    func forgetEnded() -> [Lease] {
         let boot = time.boot
         return state.withLock { state in
-            if state.firstEnd?.left(at: boot) == nil {
-                state.entries = state.entries.filter { token, entry in
-                    state.runs[token] != nil || entry.ends.left(at: boot) != nil
-                }
-                state.firstEnd = nil
-                for entry in state.entries.values { state.mayEnd(at: entry.ends) }
+            guard state.firstEnd?.left(at: boot) == nil else { return [] }
+            let ended = state.entries.filter { token, entry in
+                state.runs[token] == nil && entry.ends.left(at: boot) == nil
             }
-            return state.entries.count - Set(leases.map(\.token)).count { state.entries[$0] != nil }
+            for token in ended.keys { state.entries[token] = nil }
+            state.firstEnd = nil
+            for entry in state.entries.values { state.mayEnd(at: entry.ends) }
+            return ended.values.map(\.lease)
         }
     }
 

@@ -124,8 +124,9 @@ final class LeaseHolder: Sendable {
         return try state(after: result, of: settlement)
     }
 
-    /// Makes a call of the store, and again when that fails in a way that may pass, while the lease lives. A task that is
-    /// cancelled does not wait for that.
+    /// Makes a call of the store, and again when that fails in a way that may pass, while the lease is held: until its end or, while
+    /// a run works on its message, until the store says that it is lost. A store that stalls for longer than a lease cannot have it
+    /// extended, and has not given the message to anybody either. A task that is cancelled does not wait for that.
     private func tryWhileHeld<Answer>(
         _ lease: Lease, _ call: StaticString, _ body: () async throws -> Answer
     ) async throws -> Answer {
@@ -134,7 +135,7 @@ final class LeaseHolder: Sendable {
             do {
                 return try await body()
             } catch {
-                guard inFlight.lives(lease), !Task.isCancelled,
+                guard inFlight.lives(lease) || !inFlight.runs(on: lease).isEmpty, !Task.isCancelled,
                     let delay = retry.wait(after: error, of: call, for: queue, handle),
                     (try? await time.sleep(for: delay)) != nil
                 else { throw error }
@@ -197,7 +198,7 @@ final class LeaseHolder: Sendable {
             return try await tryWhileHeld(lease, "record") {
                 let ends = time.boot + self.lease
                 let duration = inFlight.isExtended(lease, before: ends) ? self.lease : nil
-                let record = try await Task { [handle] in
+                let record = try await ownTask { [handle] in
                     try await handle.storage.record(
                         step, result: result, on: lease, extendingBy: duration, durability: handle.durability)
                 }.value
@@ -227,7 +228,7 @@ final class LeaseHolder: Sendable {
     func wakeAnother() async {
         let request = ClaimRequest(queue: queue, limit: 1, lease: lease)
         // Also for a task that is cancelled. Should it fail, others find the messages when they look.
-        await Task { [handle] in
+        await ownTask { [handle] in
             guard let message = try? await handle.storage.claim(request).messages.first else { return }
             await handle.release([message.lease])
         }.value

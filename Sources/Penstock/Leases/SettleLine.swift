@@ -221,7 +221,7 @@ final class SettleLine: Sendable {
         do {
             results = try await storage.settle(settlements)
         } catch is CancellationError {
-            results = try await Task { [storage] in try await storage.settle(settlements) }.value
+            results = try await ownTask { [storage] in try await storage.settle(settlements) }.value
         }
         inFlight.remove(settlements.map(\.lease))
         return results

@@ -126,6 +126,36 @@ import Testing
         #expect(await the.code { try await other.doneWhileHeld(then: tooMany) } == .queueFull)
     }
 
+    /// Nobody can extend a lease in a store that does not answer, and nobody has taken the message from it either.
+    @Test(arguments: [false, true])
+    func aStoreThatStallsForLongerThanALeaseCostsNoAttempt(withDrafts: Bool) async throws {
+        let once = QueuePolicy(retry: RetryPolicy(attemptsMax: 1))
+        let (queue, next) = (try await the.queue(policy: once), try await next())
+        let receipt = try await queue.enqueue(1)
+        let full = PenstockError(.diskFull, "No room is left on the disk.")
+        for call in [FaultyStore.Call.settle, .extend] {
+            for count in 1...20 { the.calls.fail(call, at: count, with: full) }
+        }
+        let (begun, failed) = (Tally(), Tally())
+        let worker = Task { [the] in
+            try await Worker(queue, options: .init(lease: .seconds(2), max: 1)) { delivery in
+                begun.add()
+                do {
+                    let drafts = withDrafts ? [try next.draft("after")] : []
+                    try await delivery.doneWhileHeld(result: withDrafts ? nil : [7], then: drafts)
+                } catch {
+                    failed.add()
+                    throw error
+                }
+            }.run()
+            _ = the
+        }
+        try await the.whileTimePasses { try await worker.value }
+        #expect(begun.count == 1 && failed.count == 0)
+        #expect(try await the.state(receipt) == .done)
+        #expect(try await next.status().depths.ready == (withDrafts ? 1 : 0))
+    }
+
     /// A try of which nobody knows may have been what settled the message: that its lease is gone then says nothing was lost.
     @Test(arguments: [false, true])
     func aVerdictThatWasTriedBeforeIsNotReportedAsLost(withDrafts: Bool) async throws {
