@@ -34,6 +34,8 @@ private struct NamedHandler<Kind: Sendable>: Sendable {
         do {
             for try await event in events { try await work(event) }
         } catch {
+            // The token may be held for long yet, and nobody takes what is read for it.
+            events.cancel()
             if !Task.isCancelled { failures.report(.subscription, nil, nil, error) }
         }
     }

@@ -90,7 +90,7 @@ extension StoreHandle {
     /// Releases leases, also for a task that is cancelled, and returns when that is done.
     func release(_ leases: [Lease]) async {
         if leases.isEmpty { return }
-        await Task { await settleReleased(leases) }.value
+        await ownTask { await self.settleReleased(leases) }.value
     }
 
     private func settleReleased(_ leases: [Lease]) async {

@@ -201,7 +201,7 @@ extension WorkerRun {
         if held.isEmpty { return }
         let settlements = held.map(\.settlement)
         do {
-            record(try await Task { [handle] in try await handle.storage.settle(settlements) }.value, of: held)
+            record(try await ownTask { [handle] in try await handle.storage.settle(settlements) }.value, of: held)
         } catch {
             try await settle(held, after: error)
         }

@@ -1,4 +1,5 @@
 import NIOCore
+import Penstock
 public import PenstockCore
 import PenstockProcesses
 import PenstockWire
@@ -135,7 +136,7 @@ public final class RemoteStore: MessageStore {
             let asked = time.now
             let purpose: RequestPurpose = request.isReading ? .reading : .changing
             // Not cut short: an answer that nobody waits for would leave open what became of the call.
-            let bytes = try await Task { [connection] in
+            let bytes = try await ownTask { [connection] in
                 try await connection.answer(
                     to: request.bytes, at: ServerConnection.callPath, purpose, within: limit,
                     onNewConnection: onNewConnection)

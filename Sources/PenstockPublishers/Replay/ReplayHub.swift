@@ -111,6 +111,8 @@ public import PenstockStreams
             case .tell(let listener, .end(let failure), _):
                 listener.subscriber.receive(completion: failure.map { .failure($0) } ?? .finished)
             case .tell(let listener, .cut(let failure), _):
+                // The last one takes the reading of upstream with it, as if it had left.
+                state.withLock { $0.core.subscriberCount == 0 ? $0.reader.take() : nil }?.cancel()
                 listener.subscriber.receive(completion: .failure(failure()))
             case .admitted(.thread(let semaphore), _): semaphore.signal()
             case .admitted(.reader(let reader), _): reader.ask(1)

@@ -67,7 +67,8 @@ public final class ReplaySubject<Output, Failure: Error>: Subject {
     /// - Each subscriber has its own place in the log: a slow one loses nothing, and holds nobody back. Values that
     ///   the queue's retention forgot before a subscriber came to them are counted by `onMissed`.
     /// - A failure is kept as a ``/Penstock/RecordedFailure``.
-    /// - When the store cannot write or read, the subject is over in this process, and its subscribers get the error.
+    /// - When the store cannot write, the subject is over in this process, and its subscribers get the error. When it cannot read, those
+    ///   get the error that it had then, and the subject goes on.
     ///
     /// ```swift
     /// let prices = ReplaySubject(bufferSize: 3, in: try await store.queue("prices", of: Double.self))

@@ -50,7 +50,7 @@ where Base.Element: Sendable {
             let actions = event(&state.machine)
             // Inside the lock, so that a thread that cancels next finds the task.
             if case .start? = actions.first {
-                state.task = Task(executorPreference: consumersExecutor()) { await self.run() }
+                state.task = Task(executorPreference: preferredExecutor()) { await self.run() }
             }
             return actions
         }

@@ -45,7 +45,7 @@ final class DelayStorage<Base: AsyncSequence & Sendable, C: Clock>: StreamStorag
         let action = state.withLock { state in
             let action = event(&state.machine)
             // Inside the lock, so that a thread that cancels next finds the task.
-            if case .start? = action { state.task = Task(executorPreference: consumersExecutor()) { await self.run() } }
+            if case .start? = action { state.task = Task(executorPreference: preferredExecutor()) { await self.run() } }
             return action
         }
         if let action { carryOut(action) }

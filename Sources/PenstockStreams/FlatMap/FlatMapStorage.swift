@@ -53,7 +53,7 @@ final class FlatMapStorage<
         let action = state.withLock { state in
             let action = event(&state.machine)
             // Inside the lock, so that a thread that cancels next finds the task.
-            if case .start? = action { state.task = Task(executorPreference: consumersExecutor()) { await self.run() } }
+            if case .start? = action { state.task = Task(executorPreference: preferredExecutor()) { await self.run() } }
             return action
         }
         if let action { carryOut(action) }

@@ -82,7 +82,9 @@ public import Synchronization
         switch word {
         case .give(let element): consumer.resume(returning: .success(element))
         case .end(let failure): consumer.end(failure)
-        case .cut(let failure): consumer.end(failure())
+        case .cut(let failure):
+            stopUnheard()
+            consumer.end(failure())
         }
     }
 

@@ -32,6 +32,7 @@ extension ReplayStorage {
             return (state.core.come(name, consumer), state.core.next())
         }
         go(step)
+        if case .cut? = word { stopUnheard() }
         return word
     }
 
@@ -39,7 +40,7 @@ extension ReplayStorage {
     @inlinable func begin(_ state: inout State) {
         guard let read else { return }
         state.upstream = .running(
-            Task(executorPreference: consumersExecutor()) {
+            Task(executorPreference: preferredExecutor()) {
                 let completion = await read(self)
                 self.upstreamEnded(completion)
             })
@@ -100,6 +101,16 @@ extension ReplayStorage {
         for puller in line { puller.sender.resume(returning: false) }
         go(step)
         if let consumer = left?.listener { end(consumer) }
+    }
+
+    /// Cancels upstream when its last subscriber was cut off for falling behind: nobody is left who could leave.
+    @inlinable func stopUnheard() {
+        let task = state.withLock { state -> Task<Void, Never>? in
+            guard case .running(let task) = state.upstream, state.core.subscriberCount == 0 else { return nil }
+            state.upstream = .stopping(leaving: [], isWanted: false)
+            return task
+        }
+        task?.cancel()
     }
 
     /// Tells a consumer that has left so, when upstream does not stop any more.

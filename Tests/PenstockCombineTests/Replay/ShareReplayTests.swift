@@ -26,6 +26,29 @@ import Testing
         #expect(shared.subscriberCount == 0)
     }
 
+    @Test func theLastOneFallingBehindCancelsUpstream() {
+        let source = Source<Int, Broken>()
+        let shared = source.shareReplay(0, backlog: .endSubscriber(at: 2) { Broken() })
+        let (slow, other) = (Probe<Int, Broken>(), Probe<Int, Broken>(demand: .max))
+        shared.subscribe(slow)
+        shared.subscribe(other)
+        for value in 1...3 { source.send(value) }
+        slow.request(2)
+        #expect(slow.values == [1, 2] && slow.failure == Broken())
+        #expect(source.cancelCount == 0)
+        other.cancel()
+        #expect(source.cancelCount == 1)
+
+        let alone = Probe<Int, Broken>()
+        shared.subscribe(alone)
+        for value in 4...6 { source.send(value) }
+        alone.request(2)
+        #expect(alone.values == [4, 5] && alone.failure == Broken())
+        #expect(source.cancelCount == 2, "Nobody is left who could leave.")
+        shared.subscribe(Probe<Int, Broken>(demand: 1))
+        #expect(source.subscriptionCount == 3)
+    }
+
     @Test func theMemoryStaysWhenTheLastOneLeaves() {
         let source = Source<Int, Broken>()
         let shared = source.shareReplay(2)

@@ -164,6 +164,27 @@ import Testing
         await #expect(throws: Behind()) { try await behind.next() }
     }
 
+    /// Nobody is left then who could leave.
+    @Test func theLastOneFallingBehindCancelsUpstream() async throws {
+        let source = ManualSource<Int>()
+        let shared = source.shareReplay(0, backlog: .endSubscriber(at: 2) { Broken() })
+        func fallBehind(_ first: Int) async throws {
+            var iterator = shared.makeAsyncIterator()
+            source.send(first)
+            #expect(try await iterator.next() == first)
+            for value in first + 1...first + 4 { source.send(value) }
+            try await source.asks.wait(for: first + 5)
+            for value in first + 1...first + 2 { #expect(try await iterator.next() == value) }
+            await #expect(throws: Broken.self) { try await iterator.next() }
+        }
+        try await fallBehind(0)
+        try await source.cancellations.wait(for: 1)
+        #expect(shared.subscriberCount == 0)
+        // It is read anew for whoever comes.
+        try await fallBehind(6)
+        try await source.cancellations.wait(for: 2)
+    }
+
     @Test func aBurstOfASubjectIsAskedForInAdvance() async {
         let subject = AsyncPassthroughSubject<Int, Never>()
         let shared = subject.shareReplay(0, backlog: .suspendSender(at: 8))

@@ -56,6 +56,19 @@ protocol Paid: Sendable {
     }
 
     @Test(arguments: Kind.allCases)
+    func aSecondIteratorGetsNothingAndTakesNothing(_ kind: Kind) async throws {
+        let bus = try await bus(kind)
+        let events = bus.subscribe(Placed.self)
+        var (first, second) = (events.makeAsyncIterator(), events.makeAsyncIterator())
+        try await bus.send(Placed(id: 1))
+        #expect(try await first.next()?.id == 1)
+        #expect(try await second.next() == nil)
+        try await bus.send(Placed(id: 2))
+        #expect(try await first.next()?.id == 2)
+        #expect(try await second.next() == nil)
+    }
+
+    @Test(arguments: Kind.allCases)
     func aProtocolGetsAllThatConform(_ kind: Kind) async throws {
         let bus = try await bus(kind)
         let paid = Gathered()

@@ -8,10 +8,24 @@ extension BufferEngine {
     func count(_ claimLoop: inout ClaimLoop, _ departedCount: inout Int?) async throws {
         departedCount = holder.inFlight.departedCount
         claimLoop.expectNews()
-        let held = holder.inFlight.count()
+        state.withLock { $0.ended += holder.inFlight.forgetEnded() }
+        var held = holder.inFlight.count()
         let waiting = try await persistently("status") { try await queue.status().depths.waiting }
+        if held + waiting == 0 { held = try await countUnsettled() }
         let isDue = state.withLock { $0.finishDue.map { $0 <= queue.handle.time.now } ?? true }
         perform { $0.counted(held + waiting + (isDue ? 0 : 1)) }
+    }
+
+    /// How many messages the store still has for this stream whose leases have ended: each is settled yet, or comes back.
+    private func countUnsettled() async throws -> Int {
+        let ended = state.withLock { $0.ended }
+        if ended.isEmpty { return 0 }
+        let standings = try await persistently("extend") {
+            try await queue.storage.extend(ended.map { LeaseExtension($0) })
+        }
+        let unsettled = zip(ended, standings).filter(\.1.isHeld).map(\.0)
+        state.withLock { $0.ended = unsettled }
+        return unsettled.count
     }
 
     func rest(

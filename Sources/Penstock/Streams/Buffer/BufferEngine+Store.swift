@@ -71,11 +71,13 @@ extension BufferEngine {
     }
 
     /// Makes a call of the store, again and again while it fails in a way that may pass and the stream goes on. A stream
-    /// that is over, and has something left to store or to give back, does so for as long as a lease lasts.
+    /// that is over, and has something left to store, does so for as long as a lease lasts.
     ///
-    /// - Parameter repeats: whether the call may be made again after a failure.
+    /// - Parameters:
+    ///   - stores: whether the call stores values.
+    ///   - repeats: whether the call may be made again after a failure.
     func persistently<Answer: Sendable>(
-        _ call: StaticString, if repeats: (PenstockError) -> Bool = { _ in true },
+        _ call: StaticString, stores: Bool = false, if repeats: (PenstockError) -> Bool = { _ in true },
         _ body: () async throws -> Answer
     ) async throws -> Answer {
         var retry = StoreRetry()
@@ -86,7 +88,7 @@ extension BufferEngine {
                 return try await body()
             } catch let error as PenstockError where repeats(error) {
                 let isOpen = state.withLock { $0.machine.isOpen || $0.machine.phase == .opening }
-                if !isOpen, lastEnd == nil { lastEnd = time.boot + options.lease }
+                if !isOpen, lastEnd == nil { lastEnd = time.boot + (stores ? options.lease : .zero) }
                 guard lastEnd.map({ $0.left(at: time.boot) != nil }) ?? true,
                     let delay = retry.wait(after: error, of: call, for: queue.name, queue.handle),
                     (try? await holder.line.whileAway({ try await time.sleep(for: delay) })) != nil
@@ -161,7 +163,7 @@ extension BufferEngine {
             let repeats = { [unflushed] (error: PenstockError) in
                 !unflushed.hasFailed && (!stores || error.code != .outcomeUnknown)
             }
-            return try await persistently("perform", if: repeats) {
+            return try await persistently("perform", stores: stores, if: repeats) {
                 let performed = try await perform(Array(operations[answers.count...]), &claimLoop, keepsNews: isBlocked)
                 answers += performed.answers
                 if let failure = performed.failure as? PenstockError, failure.mayPass { throw failure }

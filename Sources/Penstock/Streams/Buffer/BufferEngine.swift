@@ -77,6 +77,8 @@ package final class BufferEngine<Element: Sendable>: Sendable {
         var isResting = true
         /// When the finish is due, once upstream has finished.
         var finishDue: Timestamp?
+        /// Leases that have ended, by this process's clock, and of which the store has not said that they are lost.
+        var ended: [Lease] = []
         /// What downstream did not take.
         var refused: [Lease] = []
         var stillWaiters: [@Sendable () -> Void] = []

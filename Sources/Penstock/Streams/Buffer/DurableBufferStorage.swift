@@ -44,7 +44,7 @@ final class DurableBufferStorage<Base: AsyncSequence & Sendable>: StreamStorage 
     }
 
     @inlinable func start() {
-        let executor = consumersExecutor()
+        let executor = preferredExecutor()
         puller.task = Task(executorPreference: executor) { await self.readUpstream() }
         _ = Task(executorPreference: executor) {
             let failure = await self.engine.run()

@@ -14,6 +14,7 @@ final class LogSubscription<Value: Sendable>: Sendable {
     private let beginning: Waiter<LogBeginning>
     private let state = Mutex(State.beginning)
     private let hasEnded = Atomic(false)
+    private let isTaken = Atomic(false)
 
     /// - Parameter beginning: how the log stood when the subscription began.
     init(_ hub: LogHub<Value>, from beginning: Waiter<LogBeginning>) {
@@ -38,6 +39,9 @@ final class LogSubscription<Value: Sendable>: Sendable {
         beginning.answer(.failure(CancellationError()))
         if case .joined(let name) = before { hub.leave(name) }
     }
+
+    /// Whether nobody has taken what comes. From now on the caller does.
+    fileprivate func take() -> Bool { !isTaken.exchange(true, ordering: .relaxed) }
 
     /// How the log stood when the subscription began; `nil` when it is over.
     fileprivate func begin() async throws -> LogBeginning? {
@@ -77,6 +81,9 @@ final class LogSubscription<Value: Sendable>: Sendable {
 struct LogCursor<Value: Sendable>: Sendable {
     private enum Phase {
         case fresh
+        /// Another reader was first, and this one gets nothing.
+        case taken
+        case beginning
         case behind
         case keepingUp
         case over
@@ -114,6 +121,8 @@ struct LogCursor<Value: Sendable>: Sendable {
 
     /// Returns once there are values to take; false after the last, and when the subscription or the task is cancelled.
     mutating func fill(isolation: isolated (any Actor)? = #isolation) async throws -> Bool {
+        if case .fresh = phase { phase = subscription.take() ? .beginning : .taken }
+        if case .taken = phase { return false }
         if subscription.isOver { hold([]) }
         do {
             while isEmpty {
@@ -159,7 +168,7 @@ struct LogCursor<Value: Sendable>: Sendable {
     /// - Returns: whether there may be more.
     private mutating func fetch(isolation: isolated (any Actor)?) async throws -> Bool {
         switch phase {
-        case .fresh:
+        case .beginning:
             guard let beginning = try await subscription.begin() else { return false }
             place = beginning.place
             phase = .behind
@@ -182,7 +191,7 @@ struct LogCursor<Value: Sendable>: Sendable {
                 if let failure { throw failure }
                 return false
             }
-        case .over:
+        case .fresh, .taken, .over:
             return false
         }
         return true

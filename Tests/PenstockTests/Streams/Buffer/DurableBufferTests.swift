@@ -20,6 +20,45 @@ import Testing
         #expect(try await fixture.store.values([.done]) == values)
     }
 
+    /// Its consumer takes longer than the lease, and asks for nothing meanwhile: nobody has looked for lost work, and the store takes
+    /// the verdict yet.
+    @Test func aStreamDoesNotEndBeforeADeliveryWhoseLeaseHasEnded() async throws {
+        let queue = try await fixture.queue(policy: .exact)
+        let stream = AtOnce([1]).buffer(
+            size: 8, prefetch: .keepFull, whenFull: .wait, in: queue, lease: .seconds(1))
+        let reading = Task { [time = fixture.time] in
+            var attempts: [Int] = []
+            for try await delivery in stream {
+                attempts.append(delivery.attempt)
+                guard delivery.attempt == 1 else {
+                    try await delivery.done()
+                    continue
+                }
+                try await time.sleep(for: .seconds(3))
+                try await delivery.retry("later")
+            }
+            return attempts
+        }
+        #expect(try await fixture.whileTimePasses { try await reading.value } == [1, 2])
+        #expect(try await fixture.store.values([.done]) == [1])
+    }
+
+    /// It has nothing to store, and no lease to wait for.
+    @Test func aStreamThatIsCancelledWhileTheStoreIsAwayEndsSoon() async throws {
+        let queue = try await fixture.queue()
+        let before = fixture.calls.calls(of: .configure).count
+        for count in 1...500 { fixture.calls.fail(.reclaim, at: count, with: PenstockError(.unreachable, "Away.")) }
+        let stream = AtOnce([1]).buffer(
+            size: 8, prefetch: .keepFull, whenFull: .wait, in: queue, lease: .seconds(3600))
+        let reading = Task { for try await _ in stream {} }
+        try await fixture.calls.calls(of: .reclaim).wait(for: 1)
+        reading.cancel()
+        let cancelled = fixture.time.now
+        _ = try await fixture.whileTimePasses { await reading.result }
+        #expect(fixture.time.now - cancelled < .seconds(60))
+        #expect(fixture.calls.calls(of: .configure).count == before, "Nobody wants it to be as the stream had it.")
+    }
+
     /// Somebody else has the only place when the value comes, and leaves it before the stream has claimed in vain.
     @Test func aValueThatFoundNoRoomHearsAtOnceThatThereIsSome() async throws {
         let fixture = Fixture(crowded)
