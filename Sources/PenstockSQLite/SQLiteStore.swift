@@ -87,6 +87,7 @@ public final class SQLiteStore: SQLStore {
     }
 
     private init(_ pool: DatabasePool, path: String, ownsPool: Bool, _ options: Options) throws {
+        try FileIdentity.refuseOtherNames(path)
         _ = try pool.writeWithoutTransaction { database in
             let migrator = SchemaMigrator(path: path)
             if options.migration == .refuse { try migrator.refuseOlder(database) }

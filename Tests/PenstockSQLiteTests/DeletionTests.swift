@@ -18,6 +18,22 @@ import Testing
             (1...2500).map { .text("\($0)") }, to: .jobs, unless: nil, durability: .processCrash)
     }
 
+    /// Its permits go with its last row.
+    @Test func aQueueWithGroupsIsSoundWhileItIsUnderWay() async throws {
+        let looks = Tally()
+        let store = try await harness.openStore(afterStep: { [path, time = harness.time] in
+            let report = try await SQLiteStore.inspectHealth(path: path, time: time)
+            #expect(report.findings.filter { $0.severity == .error } == [])
+            looks.add()
+        })
+        try await store.configure(.jobs, .create(QueuePolicy(groups: .limit(2)), ifAbsent: false))
+        let messages = (1...3000).map { _ in NewMessage.text("x", group: "g") }
+        _ = try await store.enqueue(messages, to: .jobs, durability: .processCrash)
+        try await store.configure(.jobs, .delete(force: true))
+        #expect(looks.count > 1)
+        try await store.close()
+    }
+
     @Test func plainSQLIsRefusedWhileItIsUnderWay() async throws {
         let program = Mutex<ForeignProgram?>(nil)
         let refusals = Mutex<[String]>([])

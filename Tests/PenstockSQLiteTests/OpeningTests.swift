@@ -29,6 +29,25 @@ import Testing
         try await store.close()
     }
 
+    /// Its log and the workers' locks go by its name: those who come by another one lose each other's messages.
+    @Test func aFileWithTwoNamesIsRefused() async throws {
+        let store = try await SQLiteStore.openWithJobs(path)
+        try await store.put(.text("it"))
+        try await store.close()
+        let other = folder.file("other.db")
+        try FileManager.default.linkItem(atPath: path, toPath: other)
+        for name in [path, other] {
+            let error = await expect(.invalidInput) { _ = try await SQLiteStore.open(path: name) }
+            #expect(error?.message.contains("has 2 names (hard links)") == true)
+            let reader = try await SQLiteReader.open(path: name)
+            #expect(try await reader.messages(MessageQuery()).count == 1, "Looking does no harm.")
+            try await reader.close()
+        }
+        #expect(!exists(other + "-penstock"))
+        try FileManager.default.removeItem(atPath: other)
+        try await SQLiteStore.open(path: path).close()
+    }
+
     @Test func companionsOfASharedFileAreShared() async throws {
         try Data().write(to: URL(fileURLWithPath: path))
         try FileManager.default.setAttributes([.posixPermissions: 0o660], ofItemAtPath: path)

@@ -34,6 +34,23 @@ import Testing
         try await store.close()
     }
 
+    /// Its end was told to nobody, as what waits for it is cancelled already.
+    @Test func aDeadLetterThatIsForgottenLeavesTheFileSound() async throws {
+        let store = try await open()
+        func task(_ name: String, after dependencies: [Dependency] = []) -> NewTask {
+            NewTask(TaskName(stored: name), queue: .jobs, message: .text(name), dependencies: dependencies)
+        }
+        let held = Dependency(on: TaskName(stored: "b"), need: .done(whenDead: .hold))
+        let tasks = [task("a"), task("b"), task("c", after: [Dependency(on: TaskName(stored: "a")), held])]
+        _ = try await store.start(NewWorkflow(.flow, tasks: tasks), durability: .processCrash)
+        for _ in 1...2 { try await store.work(.dead(error: "bad")) }
+        harness.time.advance(by: .seconds(1))
+        #expect(try await store.prune(PruneRequest(retention: everything.retention, limit: 2)).messages == 2)
+        let report = try await SQLiteStore.inspectHealth(path: path, time: harness.time)
+        #expect(report.findings.filter { $0.severity == .error } == [])
+        try await store.close()
+    }
+
     /// Many that are passed over cost several transactions, each of which lets others have their turn.
     @Test(arguments: [Retention(age: .zero), Retention(age: nil, count: 0)])
     func whatIsPassedOverIsLookedAtInSteps(_ retention: Retention) async throws {

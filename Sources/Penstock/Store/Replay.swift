@@ -44,7 +44,7 @@ extension PenstockStore {
     /// The queues with groups among those that messages go into: that one, or any. Nothing is looked at that the caller need not
     /// be allowed to see.
     private func grouped(_ queue: QueueName?) async throws -> Set<QueueName> {
-        Set(try await storage.status(of: queue).queues.filter { $0.policy.groups != nil }.map(\.name))
+        Set(try await storage.status(of: queue).queues.filter { $0.policy.hasGroupKeys }.map(\.name))
     }
 
     private typealias Batch = (queue: QueueName, messages: [NewMessage])

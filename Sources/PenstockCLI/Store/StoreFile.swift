@@ -60,6 +60,7 @@ package struct StoreFile: Sendable {
                 .permission, "Whether there is a file at \(shown) cannot be seen; check the permissions of its folders."
             )
         }
+        if errno == ELOOP { throw Failure(.missing, "\(shown) is a link that leads to itself; name the file.") }
         if access(path + "-wal", F_OK) == 0 { return }
         let hint =
             StoreAddress.looksLikePort(path)

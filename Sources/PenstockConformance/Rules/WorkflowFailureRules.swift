@@ -9,6 +9,7 @@ enum WorkflowFailureRules {
         "a task that holds waits for the redrive, or goes with the discard": holds,
         "one that needs an end begins whatever the end is": ended,
         "a redrive brings back what was cancelled because of it": revives,
+        "a dead letter that is forgotten holds nothing up": forgotten,
         "what was cancelled by hand stays cancelled": byHand,
         "what needs two comes back with the second": twoParents,
         "a retry changes nothing for those that wait": retries,
@@ -61,6 +62,29 @@ enum WorkflowFailureRules {
         }
         #expect(try await states(store)[4...5] == [.dead, .pending])
         #expect(try await store.workflows(WorkflowQuery(name: .flow)).first?.state == .held)
+    }
+
+    /// Of two that one task waits for, the other one has cancelled it before.
+    static func forgotten(_ bench: Bench) async throws {
+        let store = try await bench.open(.steady())
+        try await store.configure(.mail, .create(.steady(), ifAbsent: false))
+        let held = Dependency(on: .named("b"), need: .done(whenDead: .hold))
+        _ = try await store.start(
+            NewWorkflow(
+                .flow,
+                tasks: [.of("a"), .of("b", queue: .mail), .of("c", after: [Dependency(on: .named("a")), held])]),
+            durability: .processCrash)
+        let a = try await store.take(1)[0]
+        _ = try await store.give(.dead(error: "bad"), for: a)
+        _ = try await store.give(.dead(error: "bad"), for: try await store.take(1, from: .mail)[0])
+        #expect(try await states(store) == [.dead, .dead, .cancelled])
+        bench.time.advance(by: .seconds(1))
+        let letters = PruneRequest(queue: .mail, retention: Retention(age: nil, deadAge: .zero))
+        #expect(try await store.prune(letters).messages == 1)
+        _ = try await store.apply(.redrive, to: [a.sequence])
+        #expect(try await store.drainDone() == ["a"])
+        #expect(try await states(store) == [.done, .cancelled], "Nobody can do what it waits for any more.")
+        #expect(try await store.workflows(WorkflowQuery(name: .flow)).first?.state == .cancelled)
     }
 
     static func ended(_ bench: Bench) async throws {

@@ -1,6 +1,7 @@
 package import PenstockCore
 
-/// Whether the permits of groups agree with where the messages are. Groups that are noted to be seen to may disagree until then.
+/// Whether the permits of groups agree with where the messages are. Groups that are noted to be seen to may disagree until then, and
+/// so may those of a queue that is being deleted, or copied here.
 package enum GroupInspection {
     package static func inspect(_ connection: Connection, _ report: inout HealthReport) throws {
         try report.find(
@@ -27,7 +28,7 @@ package enum GroupInspection {
 
     /// Queues with numbers of groups that are on no clock.
     package static let unknownClock = """
-        EXISTS (SELECT 1 FROM penstock_group_rate AS held WHERE held.queue_id = queue.id)
+        queue.deleting = 0 AND EXISTS (SELECT 1 FROM penstock_group_rate AS held WHERE held.queue_id = queue.id)
             AND NOT EXISTS (SELECT 1 FROM penstock_rate AS rate WHERE rate.queue_id = queue.id)
         """
     private static let unknownClocks = Query(
@@ -39,7 +40,7 @@ package enum GroupInspection {
         LEFT JOIN penstock_log AS log ON log.sequence = permit.sequence AND log.queue_id = permit.queue_id
             AND log.group_key = permit.group_key
         LEFT JOIN penstock_queue AS queue ON queue.id = permit.queue_id
-        WHERE \(isNotNoted("permit")) AND (log.sequence IS NULL OR NOT (
+        WHERE \(isNotNoted("permit")) AND coalesce(queue.deleting, 0) = 0 AND (log.sequence IS NULL OR NOT (
             EXISTS (SELECT 1 FROM penstock_lease AS line WHERE line.sequence = permit.sequence)
             OR EXISTS (SELECT 1 FROM penstock_ready AS line WHERE line.queue_id = permit.queue_id
                 AND line.priority = log.priority AND line.turn = log.turn AND line.sequence = permit.sequence)
@@ -52,7 +53,7 @@ package enum GroupInspection {
 
     /// Messages that are ready or leased and whose group has given them no permit.
     package static let withoutPermit = """
-        FROM penstock_log AS log WHERE log.group_key IS NOT NULL AND log.queue_id IN (\(grouped))
+        FROM penstock_log AS log WHERE log.group_key IS NOT NULL AND log.queue_id IN (\(groupedAndWhole))
         AND NOT EXISTS (SELECT 1 FROM penstock_permit AS permit WHERE permit.queue_id = log.queue_id
             AND permit.group_key = log.group_key AND permit.sequence = log.sequence)
         AND (EXISTS (SELECT 1 FROM penstock_lease AS line WHERE line.sequence = log.sequence)
@@ -66,7 +67,7 @@ package enum GroupInspection {
         SELECT blocked.sequence FROM penstock_blocked AS blocked
         JOIN penstock_queue AS queue ON queue.id = blocked.queue_id
         LEFT JOIN (\(given)) AS given ON given.queue_id = blocked.queue_id AND given.group_key = blocked.group_key
-        WHERE \(isNotNoted("blocked")) AND (queue.id NOT IN (\(grouped))
+        WHERE \(isNotNoted("blocked")) AND queue.deleting = 0 AND (queue.id NOT IN (\(grouped))
             OR coalesce(given.count, 0) < \(permitCount) AND NOT EXISTS (SELECT 1 FROM penstock_group_pause AS pause
                 WHERE pause.queue_id = blocked.queue_id AND pause.group_key = blocked.group_key)
             AND NOT \(waitsForItsStart))
@@ -78,7 +79,7 @@ package enum GroupInspection {
         JOIN penstock_log AS log ON log.sequence = ready.sequence
         JOIN penstock_queue AS queue ON queue.id = ready.queue_id
         LEFT JOIN (\(given)) AS given ON given.queue_id = log.queue_id AND given.group_key = log.group_key
-        WHERE log.group_key IS NOT NULL AND queue.id IN (\(grouped)) AND \(isNotNoted("log"))
+        WHERE log.group_key IS NOT NULL AND queue.id IN (\(groupedAndWhole)) AND \(isNotNoted("log"))
         AND (given.count > \(permitCount) OR EXISTS (SELECT 1 FROM penstock_group_pause AS pause
             WHERE pause.queue_id = log.queue_id AND pause.group_key = log.group_key))
         """
@@ -99,7 +100,8 @@ package enum GroupInspection {
         "SELECT queue_id, group_key, count(*) AS count FROM penstock_permit GROUP BY queue_id, group_key"
     private static let permitCount = "CASE WHEN queue.fifo <> 0 THEN 1 ELSE queue.limit_per_key END"
     /// The queues that have groups.
-    private static let grouped = "SELECT id FROM penstock_queue WHERE fifo <> 0 OR limit_per_key IS NOT NULL"
+    private static let grouped = "SELECT id FROM penstock_queue WHERE (fifo <> 0 OR limit_per_key IS NOT NULL)"
+    private static let groupedAndWhole = "\(grouped) AND deleting = 0"
 
     private static let wrongGroupSQL = """
         SELECT line.sequence FROM penstock_blocked AS line

@@ -77,6 +77,12 @@ enum Pruning {
         let forgotten = outlived.prefix(limit)
         if forgotten.isEmpty { return Pruned(messages: 0, hasMore: !outlived.isEmpty) }
         let freed = try Groups.letGo(forgotten, account, in: transaction)
+        if traces.hasTasks {
+            // A task that was told nothing of a dead letter, as that is held, may wait for it when another one is redriven.
+            for entry in forgotten where entry.state == .dead {
+                if try TaskRows.has(entry.sequence, transaction.connection) { transaction.cascade.note(entry.sequence) }
+            }
+        }
         try forget(ended: forgotten.map(\.sequence), account, &traces, in: transaction)
         for group in freed { try Groups.permitNext(of: group, in: transaction) }
         for entry in forgotten { account.change.count(entry.state, -1) }

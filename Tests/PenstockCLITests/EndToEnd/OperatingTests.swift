@@ -82,6 +82,14 @@ struct OperatingTests {
         #expect(error["message"].text.hasPrefix("There is no Penstock file"))
     }
 
+    @Test func aLinkThatLeadsToItselfIsNoMissingFile() async throws {
+        let tool = try Tool.empty()
+        let path = tool.folder + "/loop.db"
+        try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: "loop.db")
+        try await tool.fail(
+            ["status", "--db", path], with: 66, saying: "is a link that leads to itself; name the file")
+    }
+
     /// What a server's answer means to a check.
     @Test(arguments: [
         ("HTTP/1.1 200 OK\r\nServer: it\r\n\r\n{\"status\": \"ok\"}\n", true),

@@ -43,6 +43,16 @@ import Testing
         #expect(try await records(queue).compactMap(\.origin?.rawValue) == [9, 18])
     }
 
+    @Test(arguments: [QueuePolicy(isFair: true), QueuePolicy(groups: .limit(3)), QueuePolicy()])
+    func aReplayIsInItsOldGroupWhereThereAreGroups(_ policy: QueuePolicy) async throws {
+        let source = try await the.store.queue("source", of: Int.self, policy: QueuePolicy(isFair: true))
+        let queue = try await the.queue(policy: policy)
+        try await source.enqueue(1, options: .init(group: "tenant"))
+        #expect(try await the.store.replay(MessageQuery(queue: source.name), into: queue.name) == 1)
+        let hasGroups = policy.isFair || policy.groups != nil
+        #expect(try await records(queue).map(\.group) == [hasGroups ? "tenant" : nil])
+    }
+
     @Test func aDeliveryNamesItsOrigin() async throws {
         let queue = try await the.queue()
         let receipt = try await queue.enqueue(1)
