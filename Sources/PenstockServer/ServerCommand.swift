@@ -68,6 +68,9 @@ package struct ServerCommand: AsyncParsableCommand {
         if tokenFile == nil, let address = addresses.first(where: { !$0.isLocal }) {
             throw ValidationError("\(address) can be reached from other machines; give --token-file as well.")
         }
+        if let twice = addresses.first(where: { address in addresses.count { $0 == address } > 1 }) {
+            throw ValidationError("\(twice) is given twice; give each --listen another address.")
+        }
         if let wrong = host.first(where: { !HostCheck.isName($0) }) {
             throw ValidationError(
                 "'\(wrong)' is no name of a host; write it as in an address, such as queue.example, without a port.")
@@ -115,9 +118,15 @@ package struct ServerCommand: AsyncParsableCommand {
         try await Server(
             store: store, listen: addresses, tokens: tokens, hosts: host, isReadOnly: readOnly, name: name,
             health: health(of: file), logger: logger, tracer: tracing?.tracer
-        ).run { [count = addresses.count, told = Atomic(0)] address in
-            Self.tell(address)
-            if told.wrappingAdd(1, ordering: .relaxed).newValue == count { Supervisor.tellReady() }
+        ).run { [count = addresses.count, taken = Mutex<[ListenAddress]>([])] address in
+            // One of them may be taken by another program yet, and then nothing is served.
+            let all = taken.withLock { taken in
+                taken.append(address)
+                return taken.count == count ? taken : []
+            }
+            if all.isEmpty { return }
+            for address in all { Self.tell(address) }
+            Supervisor.tellReady()
         }
     }
 

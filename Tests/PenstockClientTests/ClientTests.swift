@@ -119,7 +119,10 @@ import Testing
                 return error?.code == .unreachable && error?.message.contains("cannot be reached") == true
             }
         }
-        for url in ["ftp://mill", "mill:7700", "http://", "http://a:b@mill", "http://mill/path", "unix:", ""] {
+        let ports = ["0", "65536", "99999999999999999999", "", "x"].flatMap {
+            ["http://127.0.0.1:\($0)", "http://[::1]:\($0)"]
+        }
+        for url in ["ftp://mill", "mill:7700", "http://", "http://a:b@mill", "http://mill/path", "unix:", ""] + ports {
             await expect(.invalidInput) { _ = try await PenstockStore.open(url: url) }
         }
     }

@@ -41,6 +41,25 @@ import Testing
         try await server.stop()
     }
 
+    /// Whoever was told to write http:// would show his token to anybody.
+    @Test(arguments: [
+        "handshakeFailed(NIOSSL.BoringSSLError.sslError([Error: 268435581 error:1000007d:SSL routines:OPENSSL_internal:CERTIFICATE_VERIFY_FAILED]))",
+        "failedToValidateHostname(expectedName: mill.example)",
+        "unableToValidateCertificate",
+    ])
+    func aCertificateThatIsNotTrusted(_ words: String) throws {
+        let failure = ConnectFailure(NIOSSLKindOfError(description: words))
+        #expect(failure == .untrusted)
+        let error = failure.error(at: try ServerURL("https://mill.example"), CancellationError())
+        #expect(error.code == .unreachable)
+        #expect(error.message.contains("its certificate is not trusted here, or is for another name"))
+        #expect(!error.message.contains("http://"))
+    }
+
+    private struct NIOSSLKindOfError: Error, CustomStringConvertible {
+        let description: String
+    }
+
     /// Root may use any socket, so the word is the system's and the socket is not there.
     @Test func aSocketOfAnotherUser() throws {
         let url = try ServerURL("unix:/run/s")

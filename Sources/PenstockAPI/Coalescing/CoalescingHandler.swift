@@ -147,8 +147,9 @@ package final class CoalescingHandler: ChannelDuplexHandler, RemovableChannelHan
         return text.utf8.elementsEqual(other.utf8)
     }
 
-    /// Headers by which a connection or a body is handled in its own way.
-    private static var oddFields: [HTTPField.Name] { [.connection, .expect, .transferEncoding, .upgrade] }
+    /// Headers by which a connection or a body is handled in its own way, and the one of another protocol's requests to any path.
+    private static let oddFields =
+        [.connection, .expect, .transferEncoding, .upgrade] + [HTTPField.Name("X-Amz-Target")].compactMap(\.self)
 
     // MARK: What goes
 

@@ -16,7 +16,9 @@ enum ConnectFailure: Equatable {
     case unknownHost
     /// The system does not let this user use the socket.
     case notAllowed
-    /// What is there speaks no TLS, or shows a certificate that is not trusted here.
+    /// It shows a certificate that is not trusted here, or is another host's.
+    case untrusted
+    /// What is there speaks no TLS, or none that this side speaks.
     case noTLS
     /// Nobody takes connections there, or it cannot be said why.
     case nobody
@@ -28,10 +30,14 @@ enum ConnectFailure: Equatable {
             self = error.connectionErrors.contains { Self.isRefused($0.error) } ? .notAllowed : .nobody
         case let error where Self.isRefused(error): self = .notAllowed
         // The library that speaks TLS is another one on each system; its name is all that is known of it here.
-        case let error where String(reflecting: type(of: error)).contains("SSL"): self = .noTLS
+        case let error where String(reflecting: type(of: error)).contains("SSL"):
+            self = Self.certificateWords.contains(where: "\(error)".contains) ? .untrusted : .noTLS
         default: self = .nobody
         }
     }
+
+    /// What its errors of certificates say, and no others.
+    private static let certificateWords = ["CERTIFICATE", "Certificate", "failedToValidateHostname"]
 
     private static func isRefused(_ error: any Error) -> Bool {
         guard let code = (error as? IOError)?.errnoCode else { return false }
@@ -47,6 +53,11 @@ enum ConnectFailure: Equatable {
         case .notAllowed:
             return PenstockError(
                 .forbidden, "\(reason): this user may not use the socket, which is its owner's alone.", cause: cause)
+        case .untrusted:
+            return PenstockError(
+                .unreachable,
+                "\(reason): its certificate is not trusted here, or is for another name; have this machine trust it, and call the "
+                    + "server by that name.", cause: cause)
         case .noTLS:
             return PenstockError(
                 .unreachable,

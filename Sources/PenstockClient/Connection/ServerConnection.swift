@@ -1,6 +1,7 @@
 import AsyncHTTPClient
 import NIOCore
 import NIOHTTP1
+import Penstock
 import PenstockCore
 import PenstockWire
 import Synchronization
@@ -120,7 +121,7 @@ final class ServerConnection: Sendable {
     private func response(
         to request: HTTPClientRequest, from client: HTTPClient, by deadline: NIODeadline
     ) async throws -> (head: HTTPClientResponse, body: ByteBuffer) {
-        let exchange = Task {
+        let exchange = ownTask {
             let response = try await client.execute(request, deadline: deadline)
             let body = try await response.body.collect(upTo: Self.answerBytesMax)
             // A body that is cut short by that is none.

@@ -32,6 +32,12 @@ struct ServerURL: Sendable, CustomStringConvertible {
         try require(
             parts.query == nil && parts.fragment == nil && (parts.path.isEmpty || parts.path == "/"),
             "'\(text)' has more than a host and a port; \(forms).")
+        // A number that is too large for the parser is as if it were not there, and the token would go to another port.
+        let authority = text.dropFirst(scheme.count + "://".count).prefix { $0 != "/" }
+        let namesPort = authority[(authority.lastIndex(of: "]") ?? authority.startIndex)...].contains(":")
+        try require(
+            !namesPort || parts.port.map { (1...65_535).contains($0) } ?? false,
+            "'\(text)' names no port from 1 to 65535; \(forms).")
         let port = parts.port.map { ":\($0)" } ?? ""
         description = "\(scheme)://\(host)\(port)"
         base = description

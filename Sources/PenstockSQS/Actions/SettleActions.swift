@@ -85,6 +85,8 @@ extension Call {
 
     /// Finishes the messages of those that hold them, or held them last.
     private func finish(_ handles: [ReceiptHandle], in queue: QueueName) async throws {
+        let foreign = try await foreign(handles, to: queue)
+        let handles = handles.filter { !foreign.contains($0.lease.sequence) }
         if handles.isEmpty { return }
         let results = try await store.settle(handles.map { Settlement($0.lease, .done) })
         for (handle, result) in zip(handles, results) where result == .leaseLost {
@@ -121,24 +123,40 @@ extension Call {
     ///
     /// - Returns: for each why it was not done, if it was not.
     private func apply(_ changes: [VisibilityChange], in queue: QueueName) async throws -> [Refusal?] {
+        let foreign = try await foreign(changes.map(\.handle), to: queue)
+        func isForeign(_ change: VisibilityChange) -> Bool { foreign.contains(change.handle.lease.sequence) }
         var refusals: [Refusal?] = []
         var rest = changes[...]
         while let first = rest.first {
             // One call for as many as are of one kind.
-            let run = rest.prefix { ($0.seconds == 0) == (first.seconds == 0) }
+            let run = rest.prefix { ($0.seconds == 0) == (first.seconds == 0) && isForeign($0) == isForeign(first) }
             rest = rest.dropFirst(run.count)
             let areDone =
-                first.seconds == 0
-                ? try await store.settle(run.map { Settlement($0.handle.lease, Self.givenBack) }).map {
-                    $0 != .leaseLost
-                }
-                : try await store.extend(run.map { LeaseExtension($0.handle.lease, by: .seconds($0.seconds)) }).map(
-                    \.isHeld)
+                isForeign(first)
+                ? run.map { _ in false }
+                : first.seconds == 0
+                    ? try await store.settle(run.map { Settlement($0.handle.lease, Self.givenBack) }).map {
+                        $0 != .leaseLost
+                    }
+                    : try await store.extend(run.map { LeaseExtension($0.handle.lease, by: .seconds($0.seconds)) }).map(
+                        \.isHeld)
             for (change, isDone) in zip(run, areDone) {
                 refusals.append(isDone ? nil : try await refusal(of: change.handle, in: queue))
             }
         }
         return refusals
+    }
+
+    /// The messages of other queues among these. Whoever knows a lease can write a handle that names his own queue; it is taken for
+    /// that of a message that does not exist. A caller who may consume all queues gains nothing by it.
+    private func foreign(_ handles: [ReceiptHandle], to queue: QueueName) async throws -> Set<SequenceNumber> {
+        if principal.queues == nil || handles.isEmpty { return [] }
+        let query = MessageQuery(sequences: handles.map(\.lease.sequence), limit: Limits.rowsMax)
+        var foreign: Set<SequenceNumber> = []
+        try await store.eachPage(of: query) { page in
+            foreign.formUnion(page.filter { $0.queue != queue }.map(\.sequence))
+        }
+        return foreign
     }
 
     private func refusal(of handle: ReceiptHandle, in queue: QueueName) async throws -> Refusal {

@@ -6,6 +6,7 @@ import PenstockFormats
 import PenstockHTTP
 import PenstockProcesses
 import PenstockTestKit
+import Subprocess
 import Testing
 
 @testable import PenstockServer
@@ -107,5 +108,19 @@ import Testing
         let foreign = await refusal(at: .port(host: "192.0.2.1", 0))
         #expect(foreign?.code == .invalidInput)
         #expect(foreign?.message.contains("192.0.2.1 is no address of this machine") == true)
+    }
+
+    /// Whoever waits for the line goes on then.
+    @Test func nothingIsServedBeforeAllAddressesAreTaken() async throws {
+        let folder = TemporaryFolder()
+        try await ServerProcess.run(in: folder) { server in
+            let taken = "127.0.0.1:\(server.port)"
+            let refused = try await ServerProcess.refused(
+                in: folder, options: ["--listen", "127.0.0.1:0", "--listen", taken])
+            #expect(refused.status == .exited(74) && refused.output == "")
+            #expect(refused.errors.contains("penstock: "))
+            let twice = try await ServerProcess.refused(in: folder, options: ["--listen", taken, "--listen", taken])
+            #expect(twice.status == .exited(64) && twice.errors.contains("\(taken) is given twice"))
+        }
     }
 }

@@ -43,6 +43,28 @@ import Testing
         }
     }
 
+    /// A handle names a queue by a digest that anybody can make.
+    @Test(arguments: ["DeleteMessage", "ChangeMessageVisibility", "DeleteMessageBatch", "ChangeMessageVisibilityBatch"])
+    func aHandleOfAnotherQueueIsNone(_ action: String) async throws {
+        let store = PenstockStore(TestDatabase().open())
+        try await withServer(store, team: "consume mine") { team, _, ops in
+            let (mine, url) = (try await ops.sqsQueue("mine"), try await ops.sqsQueue("secret"))
+            try await ops.sqs("SendMessage", ["QueueUrl": url, "MessageBody": "x"])
+            let message = try #require(try await ops.sqsReceive(url).first)
+            let known = try #require(ReceiptHandle(message.handle, queue: try QueueName("secret")))
+            let entry: [String: Any] = [
+                "Id": "1", "ReceiptHandle": known.text(queue: try QueueName("mine")), "VisibilityTimeout": 0,
+            ]
+            if action.hasSuffix("Batch") {
+                try await team.sqs(action, ["QueueUrl": mine, "Entries": [entry]])
+            } else {
+                _ = try await team.sqsResponse(action, entry.merging(["QueueUrl": mine]) { $1 })
+            }
+            // As of a message that there is not, nothing is told of it.
+            #expect(try await store.queues().first { $0.name.text == "secret" }?.depths.leased == 1)
+        }
+    }
+
     /// A note says into which queue dead letters go, and SQS's own way asks whether he may put messages there.
     @Test func theOperatorOfOneQueueWritesNoNoteThatNamesAnother() async throws {
         try await withServer(team: "produce,operate mail", other: "operate") { team, everywhere, ops in

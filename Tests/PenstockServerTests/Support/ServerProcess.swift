@@ -78,6 +78,17 @@ struct ServerProcess: Sendable {
         return value
     }
 
+    /// Runs a server that is not to start.
+    static func refused(
+        in folder: TemporaryFolder, options: [String]
+    ) async throws -> (status: TerminationStatus, output: String, errors: String) {
+        let ended = try await Subprocess.run(
+            .path(FilePath(products + "/penstock")), arguments: .init(["serve"] + options),
+            environment: .inherit.updating(["PENSTOCK_DB": folder.file("penstock.db")]),
+            output: .string(limit: 4096), error: .string(limit: 4096))
+        return (ended.terminationStatus, ended.standardOutput, ended.standardError)
+    }
+
     /// Tells it to stop.
     func stop() {
         kill(id.value, SIGTERM)
