@@ -18,6 +18,14 @@ public struct StoreStatus: Sendable {
         self.cursors = cursors
         self.move = move
     }
+
+    /// The queue of that name, for which alone the status was asked.
+    ///
+    /// - Throws: `unknownQueue`.
+    package func queue(_ name: QueueName) throws(PenstockError) -> QueueStatus {
+        guard let queue = queues.first else { throw .unknown(name) }
+        return queue
+    }
 }
 
 /// One queue, its policy and its numbers.

@@ -63,9 +63,7 @@ extension Queue {
 
     /// The queue's policy and numbers.
     public func status() async throws -> QueueStatus {
-        guard let status = try await storage.status(of: name).queues.first else {
-            throw PenstockError.unknown(name)
-        }
+        let status = try await storage.status(of: name).queue(name)
         metrics.record(status, at: handle.time.now)
         return status
     }

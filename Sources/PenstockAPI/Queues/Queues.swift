@@ -42,9 +42,6 @@ extension PenstockStore {
     ///
     /// - Throws: `PenstockError` with code `unknownQueue`.
     func status(of queue: QueueName) async throws -> QueueStatus {
-        guard let status = try await storage.status(of: queue).queues.first else {
-            throw PenstockError.unknown(queue)
-        }
-        return status
+        try await storage.status(of: queue).queue(queue)
     }
 }

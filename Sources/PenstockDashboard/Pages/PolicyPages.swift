@@ -42,10 +42,7 @@ struct PolicyPages {
     }
 
     private static func policy(of queue: QueueName, _ visit: Visit) async throws -> QueuePolicy {
-        guard let found = try await visit.site.store.storage.status(of: queue).queues.first else {
-            throw PenstockError.unknown(queue)
-        }
-        return found.policy
+        try await visit.site.store.storage.status(of: queue).queue(queue).policy
     }
 
     /// What tells one policy from another.

@@ -38,9 +38,7 @@ struct QueuePages {
         let query = try visit.query(["span"])
         let span = try query.choice("span", History.Span.self) ?? .minutes
         let status = try await visit.site.store.storage.status(of: queue)
-        guard let found = status.queues.first else {
-            throw Problem(PenstockError.unknown(queue))
-        }
+        let found = try status.queue(queue)
         let history = visit.site.live.history(of: queue)
         var fields: Fields = [
             "name": queue.text, "link": Link.queue(queue), "tiles": tiles(found, visit),
