@@ -39,6 +39,16 @@ final class InFlight: Sendable {
             firstEnd = end
         }
 
+        /// Forgets the leases that have ended, and on whose messages no run works.
+        mutating func forgetEnded(at boot: BootTime) -> [Lease] {
+            guard firstEnd?.left(at: boot) == nil else { return [] }
+            let ended = entries.filter { token, entry in runs[token] == nil && entry.ends.left(at: boot) == nil }
+            for token in ended.keys { entries[token] = nil }
+            firstEnd = nil
+            for entry in entries.values { mayEnd(at: entry.ends) }
+            return ended.values.map(\.lease)
+        }
+
         /// Counts `count` leases that have gone.
         ///
         /// - Returns: what to open.
@@ -183,27 +193,20 @@ final class InFlight: Sendable {
     ///
     /// - Parameter leases: these are not counted.
     func count(without leases: [Lease] = []) -> Int {
-        forgetEnded()
+        let boot = time.boot
         return state.withLock { state in
-            state.entries.count - Set(leases.map(\.token)).count { state.entries[$0] != nil }
+            _ = state.forgetEnded(at: boot)
+            return state.entries.count - Set(leases.map(\.token)).count { state.entries[$0] != nil }
         }
     }
 
-    /// Forgets the leases that have ended, and on whose messages no run works.
-    ///
-    /// - Returns: those. The store has them until somebody looks for lost work, and takes verdicts on their messages as long.
-    @discardableResult
-    func forgetEnded() -> [Lease] {
+    /// How many leases are held now, as ``count(without:)`` says, and those that it forgets with this call. The store has these until
+    /// somebody looks for lost work, and takes verdicts on their messages as long.
+    func countForgetting() -> (held: Int, ended: [Lease]) {
         let boot = time.boot
         return state.withLock { state in
-            guard state.firstEnd?.left(at: boot) == nil else { return [] }
-            let ended = state.entries.filter { token, entry in
-                state.runs[token] == nil && entry.ends.left(at: boot) == nil
-            }
-            for token in ended.keys { state.entries[token] = nil }
-            state.firstEnd = nil
-            for entry in state.entries.values { state.mayEnd(at: entry.ends) }
-            return ended.values.map(\.lease)
+            let ended = state.forgetEnded(at: boot)
+            return (state.entries.count, ended)
         }
     }
 

@@ -84,7 +84,7 @@ enum WorkflowFailureRules {
         _ = try await store.apply(.redrive, to: [a.sequence])
         #expect(try await store.drainDone() == ["a"])
         #expect(try await states(store) == [.done, .cancelled], "Nobody can do what it waits for any more.")
-        #expect(try await store.workflows(WorkflowQuery(name: .flow)).first?.state == .cancelled)
+        #expect(try await store.workflows(WorkflowQuery(name: .flow)).first?.state == .failed)
     }
 
     static func ended(_ bench: Bench) async throws {

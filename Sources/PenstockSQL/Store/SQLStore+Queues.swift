@@ -33,8 +33,12 @@ extension SQLStore {
     /// Which store this is, as ``MessageStore/storeID()`` says. Reads one row, and writes it the first time.
     public func storeID() async throws -> StoreID? {
         if let known = try await core.read({ try StoreIdentity.read($0) }) { return known }
-        return try await core.writer.perform(durability: .powerLoss, duringMove: .all) {
-            try StoreIdentity.give(in: $0)
+        do {
+            return try await core.writer.perform(durability: .powerLoss, duringMove: .all) {
+                try StoreIdentity.give(in: $0)
+            }
+        } catch let error as PenstockError where error.code == .readOnly {
+            return nil
         }
     }
 

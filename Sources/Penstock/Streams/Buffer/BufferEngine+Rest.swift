@@ -8,12 +8,13 @@ extension BufferEngine {
     func count(_ claimLoop: inout ClaimLoop, _ departedCount: inout Int?) async throws {
         departedCount = holder.inFlight.departedCount
         claimLoop.expectNews()
-        state.withLock { $0.ended += holder.inFlight.forgetEnded() }
-        var held = holder.inFlight.count()
+        let (held, ended) = holder.inFlight.countForgetting()
+        state.withLock { $0.ended += ended }
+        // Before the look at the queue: what comes back in between is counted twice, and not overlooked.
+        let unsettled = try await countUnsettled()
         let waiting = try await persistently("status") { try await queue.status().depths.waiting }
-        if held + waiting == 0 { held = try await countUnsettled() }
         let isDue = state.withLock { $0.finishDue.map { $0 <= queue.handle.time.now } ?? true }
-        perform { $0.counted(held + waiting + (isDue ? 0 : 1)) }
+        perform { $0.counted(held + unsettled + waiting + (isDue ? 0 : 1)) }
     }
 
     /// How many messages the store still has for this stream whose leases have ended: each is settled yet, or comes back.
