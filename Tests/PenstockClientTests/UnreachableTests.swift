@@ -41,7 +41,7 @@ import Testing
         try await server.stop()
     }
 
-    /// Whoever was told to write http:// would show his token to anybody.
+    /// A user who was told to write http:// would show the token to all on the way.
     @Test(arguments: [
         "handshakeFailed(NIOSSL.BoringSSLError.sslError([Error: 268435581 error:1000007d:SSL routines:OPENSSL_internal:CERTIFICATE_VERIFY_FAILED]))",
         "failedToValidateHostname(expectedName: mill.example)",

@@ -9,23 +9,9 @@ import Testing
 @testable import PenstockSQLite
 
 /// Moving house, from file to file.
-@Suite(.timeLimit(.minutes(5))) struct CopyTests {
-    private let time = ManualTime()
-    private let folder = TemporaryFolder()
-    private var source: String { folder.file("source.db") }
-    private var target: String { folder.file("target.db") }
-    private let move = StoreCopy(source: "source.db", target: "target.db")
-
-    private func open(_ path: String, afterStep: (@Sendable () async throws -> Void)? = nil) async throws -> SQLiteStore
-    {
-        var options = SQLiteStore.Options(time: time)
-        options.afterStep = afterStep
-        return try await SQLiteStore.open(path: path, options: options)
-    }
-
-    private func findings(_ path: String) async throws -> [HealthFinding.Kind] {
-        try await SQLiteStore.inspectHealth(path: path, time: time).findings.filter { $0.severity != .note }.map(\.kind)
-    }
+@Suite(.timeLimit(.minutes(5))) struct CopyTests: CopyFixture {
+    let time = ManualTime()
+    let folder = TemporaryFolder()
 
     /// Queues of many kinds, with messages in every state but leased.
     private func fill(_ store: SQLiteStore) async throws {

@@ -6,24 +6,9 @@ import Testing
 @testable import PenstockSQLite
 
 /// What a copy leaves in the target when its process dies.
-@Suite(.timeLimit(.minutes(5))) struct InterruptedCopyTests {
-    private let time = ManualTime()
-    private let folder = TemporaryFolder()
-    private var source: String { folder.file("source.db") }
-    private var target: String { folder.file("target.db") }
-    private let move = StoreCopy(source: "source.db", target: "target.db")
-
-    private func open(_ path: String, afterStep: (@Sendable () async throws -> Void)? = nil) async throws -> SQLiteStore
-    {
-        var options = SQLiteStore.Options(time: time)
-        options.afterStep = afterStep
-        return try await SQLiteStore.open(path: path, options: options)
-    }
-
-    private func findings() async throws -> [HealthFinding.Kind] {
-        try await SQLiteStore.inspectHealth(path: target, time: time).findings.filter { $0.severity != .note }.map(
-            \.kind)
-    }
+@Suite(.timeLimit(.minutes(5))) struct InterruptedCopyTests: CopyFixture {
+    let time = ManualTime()
+    let folder = TemporaryFolder()
 
     /// Numbers of groups come before the clock that they are on, and a pause after the messages that wait for it. Neither is a fault
     /// of a copy that is under way, and a repair leaves what the next call still has to bring.
@@ -55,9 +40,9 @@ import Testing
                 await from.crash()
                 await into.crash()
             }
-            #expect(try await findings().filter { $0 == .wrongPermits } == [], "step \(steps)")
+            #expect(try await findings(target).filter { $0 == .wrongPermits } == [], "step \(steps)")
             _ = try await SQLiteStore.repair(path: target, time: time)
         }
-        #expect(try await findings() == [])
+        #expect(try await findings(target) == [])
     }
 }

@@ -1,5 +1,5 @@
-internal import Synchronization
 internal import PenstockCore
+internal import Synchronization
 
 /// The work on the messages of the leases, and what it is told.
 extension InFlight {

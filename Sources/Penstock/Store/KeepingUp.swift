@@ -10,7 +10,6 @@ extension PenstockStore {
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { await Upkeep(handle: handle).run(until: Latch()) }
             group.addTask { try await look("for lost work") { try await reclaimIfDue() } }
-            defer { group.cancelAll() }
             while try await group.next() != nil {}
         }
     }

@@ -9,7 +9,7 @@ import Testing
 
 @testable import PenstockServer
 
-/// A server whose file is no longer there: whoever has started it starts it again on what is there now.
+/// A server whose file is no longer there: its supervisor starts it again on what is there now.
 @Suite(.timeLimit(.minutes(1))) struct ReplacedFileTests {
     @Test(arguments: [false, true])
     func theServerEnds(isReadOnly: Bool) async throws {

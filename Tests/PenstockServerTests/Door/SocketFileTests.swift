@@ -110,7 +110,7 @@ import Testing
         #expect(foreign?.message.contains("192.0.2.1 is no address of this machine") == true)
     }
 
-    /// Whoever waits for the line goes on then.
+    /// A supervisor that waits for the line goes on then.
     @Test func nothingIsServedBeforeAllAddressesAreTaken() async throws {
         let folder = TemporaryFolder()
         try await ServerProcess.run(in: folder) { server in

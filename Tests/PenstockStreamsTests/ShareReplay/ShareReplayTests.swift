@@ -180,7 +180,7 @@ import Testing
         try await fallBehind(0)
         try await source.cancellations.wait(for: 1)
         #expect(shared.subscriberCount == 0)
-        // It is read anew for whoever comes.
+        // The next subscriber has it read anew.
         try await fallBehind(6)
         try await source.cancellations.wait(for: 2)
     }

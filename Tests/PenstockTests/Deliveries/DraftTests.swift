@@ -137,7 +137,7 @@ import Testing
             for count in 1...20 { the.calls.fail(call, at: count, with: full) }
         }
         let (begun, failed) = (Tally(), Tally())
-        let worker = Task { [the] in
+        let worker = Task {
             try await Worker(queue, options: .init(lease: .seconds(2), max: 1)) { delivery in
                 begun.add()
                 do {
@@ -148,7 +148,6 @@ import Testing
                     throw error
                 }
             }.run()
-            _ = the
         }
         try await the.whileTimePasses { try await worker.value }
         #expect(begun.count == 1 && failed.count == 0)
