@@ -47,18 +47,18 @@ extension Call {
         }
         let startedAt = directory.time.now
         let settings = try await directory.read(queue)
-        let sources = try await directory.sources(of: queue, anew: true).map(\.name)
+        let sources = try await directory.sources(of: queue, anew: true)
         guard !sources.isEmpty else {
             throw Refusal("ResourceNotFoundException", "The queue '\(queue)' is the dead-letter queue of no other.")
         }
-        guard sources.allSatisfy({ principal.may(.operate, $0) }) else {
+        guard sources.allSatisfy({ principal.may(.operate, $0.name) }) else {
             throw Refusal(
                 "AccessDeniedException",
                 "The token '\(principal.name)' may not operate every queue that has dead letters here.",
                 status: .forbidden)
         }
-        var movedCount = try await moveBroughtLetters(from: settings, to: Set(sources))
-        for source in sources {
+        var movedCount = try await moveBroughtLetters(from: settings, to: sources)
+        for source in sources.map(\.name) {
             movedCount += try await store.apply(.redrive, to: .queue(source, states: [.dead]))
             directory.forget(source)
         }
@@ -70,7 +70,7 @@ extension Call {
     ///
     /// A step moves some. What was sent to the dead-letter queue by itself is held meanwhile, so that the next step finds others;
     /// when there is much of that, what lies behind it stays.
-    private func moveBroughtLetters(from queue: QueueSettings, to sources: Set<QueueName>) async throws -> Int {
+    private func moveBroughtLetters(from queue: QueueSettings, to sources: [QueueSettings]) async throws -> Int {
         let claim = RemoteClaim(
             queues: [queue.name], limit: Self.step, lease: Self.lease, worker: WorkerName(stored: "sqs move task"),
             wait: .zero)
@@ -92,10 +92,11 @@ extension Call {
                         others.append(message.lease)
                         continue
                     }
+                    let (headers, group) = Envelope.moved(message.headers, group: message.group, to: home, from: nil)
                     let moved = NewMessage(
-                        payload: message.payload, headers: Envelope.headers(message.headers, from: nil),
-                        priority: message.priority, group: message.group, origin: message.origin)
-                    settlements.append(Settlement(message.lease, .done, drafts: [Draft(moved, to: home)]))
+                        payload: message.payload, headers: headers, priority: message.priority, group: group,
+                        origin: message.origin)
+                    settlements.append(Settlement(message.lease, .done, drafts: [Draft(moved, to: home.name)]))
                 }
                 let refused = try await carryOut(settlements)
                 movedCount += settlements.count - refused.count
@@ -120,19 +121,20 @@ extension Call {
     /// A producer can write any queue into a message's header, and so the message of which it is a copy says it. The header only
     /// counts where the log has forgotten that one.
     private func homes(
-        of messages: [ClaimedMessage], among sources: Set<QueueName>
-    ) async throws -> [SequenceNumber: QueueName] {
+        of messages: [ClaimedMessage], among sources: [QueueSettings]
+    ) async throws -> [SequenceNumber: QueueSettings] {
         let origins = Array(Set(messages.compactMap(\.origin)))
         if origins.isEmpty { return [:] }
         var queues: [SequenceNumber: QueueName] = [:]
         for record in try await store.messages(MessageQuery(sequences: origins, limit: origins.count)).records {
             queues[record.sequence] = record.queue
         }
-        var homes: [SequenceNumber: QueueName] = [:]
+        let settings = Dictionary(sources.map { ($0.name, $0) }) { $1 }
+        var homes: [SequenceNumber: QueueSettings] = [:]
         for message in messages {
             guard let origin = message.origin else { continue }
             let home = queues[origin] ?? Envelope(message.headers).source.flatMap { try? QueueName($0) }
-            if let home, sources.contains(home) { homes[message.lease.sequence] = home }
+            if let home { homes[message.lease.sequence] = settings[home] }
         }
         return homes
     }

@@ -34,22 +34,29 @@ struct Envelope: Codable, Equatable, Sendable {
         return headers
     }
 
-    /// The headers of a message with the queue whose dead letter it was, or without it. What other programs have put there stays.
+    /// What a message keeps when it goes into another queue: its headers, with the queue whose dead letter it was or without it,
+    /// and its group, which lies in the envelope where that queue has no groups. What other programs have put there stays.
     ///
-    /// Where there is no room for the queue's name beside the rest, it is left out; the message's origin still tells.
-    static func headers(_ headers: [String: String], from source: String?) -> [String: String] {
+    /// Where there is no room beside the rest, the queue's name is left out first, as the message's origin still tells it.
+    static func moved(
+        _ headers: [String: String], group: String?, to queue: QueueSettings, from source: String?
+    ) -> (headers: [String: String], group: String?) {
+        let hasGroups = queue.policy.hasGroupKeys
         var envelope = Envelope()
         if let text = headers[header] {
-            guard let read = Envelope(json: text) else { return headers }
+            guard let read = Envelope(json: text) else { return (headers, hasGroups ? group : nil) }
             envelope = read
         }
-        for kept in [source, nil] {
-            envelope.source = kept
+        let group = group ?? envelope.groupID
+        let kept = hasGroups ? nil : group
+        for (source, groupID) in [(source, kept), (nil, kept), (nil, nil)] {
+            envelope.source = source
+            envelope.groupID = groupID
             guard let own = try? envelope.headers() else { continue }
             let changed = headers.filter { $0.key != header }.merging(own) { $1 }
-            if (try? HeaderRules.validate(changed)) != nil { return changed }
+            if (try? HeaderRules.validate(changed)) != nil { return (changed, hasGroups ? group : nil) }
         }
-        return headers
+        return (headers, hasGroups ? group : nil)
     }
 
     /// Reads what a message has. Headers of messages that other programs have enqueued are attributes of type String.

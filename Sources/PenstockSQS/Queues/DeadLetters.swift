@@ -64,10 +64,10 @@ struct DeadLetters {
     private func bring(
         _ letter: MessageRecord, from source: QueueName, into target: QueueSettings
     ) async throws -> Bool {
+        let (headers, group) = Envelope.moved(letter.headers, group: letter.group, to: target, from: source.text)
         var copy = NewMessage(
-            payload: letter.payload ?? [], headers: Envelope.headers(letter.headers, from: source.text),
-            priority: letter.priority, uniqueKey: Self.key(of: letter),
-            group: target.policy.hasGroupKeys ? letter.group : nil, expiry: target.expiry, origin: letter.sequence)
+            payload: letter.payload ?? [], headers: headers, priority: letter.priority, uniqueKey: Self.key(of: letter),
+            group: group, expiry: target.expiry, origin: letter.sequence)
         guard let receipt = try await enqueue(copy, to: target.name) else { return false }
         if receipt.skipped, try await !isThere(copy, as: receipt.sequence, in: target.name) {
             // The key is another's, and says nothing of this letter.

@@ -68,6 +68,35 @@ import Testing
         }
     }
 
+    /// A message's group is where its queue has one for it: in line, or among what is kept beside the body.
+    @Test(arguments: [("mail", "dead"), ("dead", "mail")])
+    func aLetterKeepsItsGroup(fair: String, plain: String) async throws {
+        try await withQueues { server in
+            let storage = server.store.storage
+            let name = QueueName(stored: fair)
+            var policy = try #require(try await server.store.queues().first { $0.name == name }).policy
+            policy.isFair = true
+            _ = try await storage.configure(name, .set(policy, replacing: nil))
+            // What the server knows of a queue is some seconds old, unless it has changed the queue by itself.
+            let attributes = ["QueueUrl": fair, "Attributes": ["VisibilityTimeout": "30"]] as [String: Any]
+            try await server.sqs("SetQueueAttributes", attributes)
+            func groups(of queue: QueueName) async throws -> [String?] {
+                try await storage.messages(MessageQuery(queue: queue, states: [.ready])).records.map(\.group)
+            }
+            try await server.sqs("SendMessage", ["QueueUrl": "mail", "MessageBody": "x", "MessageGroupId": "g"])
+            #expect(try await groups(of: mail) == [fair == "mail" ? "g" : nil])
+            try await server.sqsFail("mail")
+            let input: [String: Any] = ["AttributeNames": ["MessageGroupId"], "VisibilityTimeout": 0]
+            let letter = try await server.sqsReceive("dead", input).first
+            #expect((letter?["Attributes"] as? [String: String])?["MessageGroupId"] == "g")
+            #expect(try await groups(of: dead) == [fair == "dead" ? "g" : nil])
+            try await server.sqs("StartMessageMoveTask", ["SourceArn": TestServer.arn("dead")])
+            #expect(try await groups(of: mail) == [fair == "mail" ? "g" : nil])
+            let back = try await server.sqsReceive("mail", input).first
+            #expect((back?["Attributes"] as? [String: String])?["MessageGroupId"] == "g")
+        }
+    }
+
     /// Has a letter die, and the call that brings it over end between its two steps.
     private func sendAndBringByHalf(_ server: TestServer, _ storage: FaultyStore) async throws {
         try await send("x", server)
