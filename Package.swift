@@ -279,11 +279,12 @@ let package = Package(
         ),
         .target(
             name: "PenstockMigrations",
+            dependencies: ["CPenstockMigrations"],
             path: "Migrations",
-            exclude: ["PostgreSQL"],
-            resources: [.embedInCode("Baseline"), .embedInCode("SQL")],
+            exclude: ["Baseline", "Embedded", "PostgreSQL", "SQL"],
             swiftSettings: strict
         ),
+        .target(name: "CPenstockMigrations", path: "Migrations/Embedded"),
         // The same queue in a PostgreSQL database.
         .target(
             name: "PenstockPostgres",
@@ -297,10 +298,12 @@ let package = Package(
             name: "CPenstockPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"]), .brew(["libpq"])]),
         .target(
             name: "PenstockPostgresMigrations",
+            dependencies: ["CPenstockPostgresMigrations"],
             path: "Migrations/PostgreSQL",
-            resources: [.embedInCode("SQL")],
+            exclude: ["Embedded", "SQL"],
             swiftSettings: strict
         ),
+        .target(name: "CPenstockPostgresMigrations", path: "Migrations/PostgreSQL/Embedded"),
 
         .testTarget(
             name: "PenstockPostgresTests",
