@@ -97,7 +97,8 @@ public struct WaitReason: Hashable, Sendable {
         case event(EventName)
         /// Pending: a task of its workflow has not ended as it needs.
         case task(Other)
-        /// Pending: more tasks than ``WaitReason/namedMax`` have not.
+        /// Pending: more tasks have not: those beyond ``WaitReason/namedMax``, and at a server those in queues that the caller may
+        /// not read.
         case moreTasks
         /// Pending: all that it waits for has ended, and the store is about to tell it, step by step.
         case untold

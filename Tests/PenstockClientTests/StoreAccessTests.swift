@@ -180,6 +180,23 @@ import Testing
         }
     }
 
+    /// Why a message waits is told to whoever may read it, and what is in other queues is not.
+    @Test func tasksOfOtherQueuesAreNotNamed() async throws {
+        try await TokenServer.run { (store, open) async throws in
+            let parent = NewTask(TaskName(stored: "secret"), queue: other, message: NewMessage(payload: [1]))
+            let child = NewTask(
+                TaskName(stored: "own"), queue: mail, message: NewMessage(payload: [2]),
+                dependencies: [Dependency(on: parent.name)])
+            let workflow = NewWorkflow(WorkflowName(stored: "w"), tasks: [parent, child])
+            _ = try await store.storage.start(workflow, durability: .powerLoss)
+            let own = try await open("onlooker").waitReason(of: SequenceNumber(2))
+            #expect(own.causes == [.moreTasks])
+            let all = try await open("reader").waitReason(of: SequenceNumber(2))
+            #expect(
+                all.causes == [.task(WaitReason.Other(sequence: SequenceNumber(1), state: .ready, task: parent.name))])
+        }
+    }
+
     /// Another release is told so; what is no call at all is refused, and never a trap.
     @Test func whatIsNoCallIsRefused() async throws {
         let server = try await TestServer.start(PenstockStore(InMemoryStore()))

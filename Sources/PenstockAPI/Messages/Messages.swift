@@ -105,7 +105,7 @@ struct Messages: Sendable {
         let sequence = try context.parameters.sequence()
         let reason = try await store.waitReason(of: sequence)
         try context.principal.require(.read, reason.message.queue, ofMessage: sequence)
-        return .json(reason.json)
+        return .json(try await context.principal.told(reason, by: store.storage).json)
     }
 
     /// What a message gave, once it has ended: 200 when it is done, 202 when it goes on, 409 when it ended in another way.

@@ -23,7 +23,7 @@ struct MessagePages {
         let record = try await Self.record(visit)
         let storage = visit.site.store.storage
         let journal = try await storage.journal(of: record.sequence)
-        let reason = try await storage.waitReason(of: record.sequence)
+        let reason = try await visit.principal.told(try await storage.waitReason(of: record.sequence), by: storage)
         let payload = record.payload ?? []
         let form = try query.choice("show", PayloadText.Form.self) ?? PayloadText.form(of: payload)
         let link = Link.message(record.sequence)
